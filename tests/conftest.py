@@ -25,7 +25,9 @@ from flashgrep.rpc.connect import connect as connect_daemon
 from tests.support.workspace import repository
 
 # The duration of an example depends on the machine's load, so there is no deadline.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("unhurried")
 
 GRAMMARS = Path(__file__).parents[1] / "build" / "grammars"
@@ -64,14 +66,30 @@ class Wire:
 
     def ask(self, method: str, **params: Any) -> Any:
         """Send a request and return the whole response."""
-        if self.name == "tcp" and self.root and "project" not in params and not method.startswith(("$/", "auth")):
+        if (
+            self.name == "tcp"
+            and self.root
+            and "project" not in params
+            and not method.startswith(("$/", "auth"))
+        ):
             params["project"] = self.root
-        self.send({"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params})
+        self.send(
+            {
+                "jsonrpc": "2.0",
+                "id": next(self._ids),
+                "method": method,
+                "params": params,
+            }
+        )
         return self.receive()
 
     def send(self, message: Any) -> None:
         """Send a message, or raw bytes."""
-        self.connection.sendall(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
+        self.connection.sendall(
+            message
+            if isinstance(message, bytes)
+            else json.dumps(message).encode() + b"\n"
+        )
 
     def receive(self) -> Any:
         """Return the next message."""
@@ -108,7 +126,11 @@ class DaemonAtHand:
         return store_folder(Path(self.paths.cache), os.fsencode(root)) / INDEX
 
     def run(
-        self, *arguments: str, cwd: Path | None = None, stdin: str | None = None, program: str = FGREP
+        self,
+        *arguments: str,
+        cwd: Path | None = None,
+        stdin: str | None = None,
+        program: str = FGREP,
     ) -> subprocess.CompletedProcess[str]:
         """Run ``fgrep`` with these arguments, and return its output."""
         return subprocess.run(
@@ -129,7 +151,9 @@ class DaemonAtHand:
     def add(self, root: Path) -> None:
         """Make a folder a project; start the daemon if needed."""
         with connect_daemon(self.paths, self.environ) as control:
-            answer = send_request(control, "$/open", {"folder": as_latin1(str(root)), "adopt": True})
+            answer = send_request(
+                control, "$/open", {"folder": as_latin1(str(root)), "adopt": True}
+            )
         assert "result" in answer, answer
 
     def stop(self) -> None:
@@ -153,41 +177,64 @@ class DaemonAtHand:
         where = str(root) if root else None
         if name == "tcp":
             port = self.status()["tcp"]["port"]
-            return Wire(name, socket.create_connection(("127.0.0.1", port), BOUND), where)
+            return Wire(
+                name, socket.create_connection(("127.0.0.1", port), BOUND), where
+            )
         if name == "unix":
             connection = socket.socket(socket.AF_UNIX)
             connection.settimeout(BOUND)
-            connection.connect(str(root / ".flashgrep" / "mcp.sock") if root else self.paths.socket)
+            connection.connect(
+                str(root / ".flashgrep" / "mcp.sock") if root else self.paths.socket
+            )
             return Wire(name, connection, where)
         ours, theirs = socket.socketpair()
         ours.settimeout(BOUND)
         command = [FGREP, "rpc", *([where] if where else [])]
         with theirs:
             process = subprocess.Popen(
-                command, stdin=theirs.fileno(), stdout=theirs.fileno(), env=self.environ, cwd="/"
+                command,
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                env=self.environ,
+                cwd="/",
             )
         return Wire(name, ours, where, process)
 
 
-STARTS_PROCESSES = frozenset({"daemon", "cold_daemon", "connect", "indexed_root", "at_home", "start", "shared_daemon"})
+STARTS_PROCESSES = frozenset(
+    {
+        "daemon",
+        "cold_daemon",
+        "connect",
+        "indexed_root",
+        "at_home",
+        "start",
+        "shared_daemon",
+    }
+)
 """Fixtures that start a daemon or an indexer, so that each test takes about a second."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--quick``."""
     parser.addoption(
-        "--quick", action="store_true", help="leave out tests that start a daemon or an indexer, and those marked slow"
+        "--quick",
+        action="store_true",
+        help="leave out tests that start a daemon or an indexer, and those marked slow",
     )
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """Deselect tests for ``--quick``."""
     if not config.getoption("--quick"):
         return
     slow = {
         item
         for item in items
-        if item.get_closest_marker("slow") or STARTS_PROCESSES.intersection(getattr(item, "fixturenames", ()))
+        if item.get_closest_marker("slow")
+        or STARTS_PROCESSES.intersection(getattr(item, "fixturenames", ()))
     }
     config.hook.pytest_deselected(items=list(slow))
     items[:] = [item for item in items if item not in slow]
@@ -264,7 +311,9 @@ def project() -> Iterator[MakeProject]:
     """Return a function that makes a git work tree with the given files (text or bytes) and returns its root."""
     made: list[Path] = []
 
-    def make(files: dict[str, str | bytes] | None = None, name: str = "project") -> Path:
+    def make(
+        files: dict[str, str | bytes] | None = None, name: str = "project"
+    ) -> Path:
         base = short_folder()
         made.append(base)
         root = base / name
@@ -272,7 +321,9 @@ def project() -> Iterator[MakeProject]:
         subprocess.run(["git", "init", "-q", str(root)], check=True)
         for path, content in (files or {}).items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_bytes(content.encode() if isinstance(content, str) else content)
+            (root / path).write_bytes(
+                content.encode() if isinstance(content, str) else content
+            )
         return root
 
     yield make
@@ -281,7 +332,9 @@ def project() -> Iterator[MakeProject]:
 
 
 @pytest.fixture(params=["unix", "tcp", "stdio"])
-def connect(request: pytest.FixtureRequest, daemon: DaemonAtHand, opened: list[Wire]) -> Callable[..., Wire]:
+def connect(
+    request: pytest.FixtureRequest, daemon: DaemonAtHand, opened: list[Wire]
+) -> Callable[..., Wire]:
     """Return a function that connects to the module's daemon, over each of the three wires in turn."""
 
     def make(root: Path | None = None) -> Wire:

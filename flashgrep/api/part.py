@@ -54,15 +54,21 @@ class Part:
     """The module that serves HTTP on request: ``listen``, ``application`` and ``server``."""
     client_calls: Mapping[str, ClientCall] = field(default_factory=dict)
     """Answers calls of the command line that are no methods, by the command's first word."""
-    extend_registry: Callable[[Registry, Any, Mapping[str, str]], Registry] | None = None
+    extend_registry: Callable[[Registry, Any, Mapping[str, str]], Registry] | None = (
+        None
+    )
     """Given the registry, the settings and the environment of a daemon, returns the registry that it serves."""
     checks: Sequence[Callable[[], Iterator[CheckResult]]] = ()
     """What ``fgrep doctor`` checks of it."""
     searchers: Searchers = field(default_factory=Searchers)
     """Questions about a view that the core asks and this part answers."""
-    project_services: Mapping[ServiceKey[Any], Callable[[Any], ProjectService]] = field(default_factory=dict)
+    project_services: Mapping[ServiceKey[Any], Callable[[Any], ProjectService]] = field(
+        default_factory=dict
+    )
     """Makes what it keeps for a project, when that is opened."""
-    host_services: Mapping[ServiceKey[Any], Callable[[Any], HostService]] = field(default_factory=dict)
+    host_services: Mapping[ServiceKey[Any], Callable[[Any], HostService]] = field(
+        default_factory=dict
+    )
     """Makes what it keeps for all projects of a host, when that starts."""
     stages: Sequence[Stage] = ()
     """The late stages whose rows it makes and reads, in their order."""
@@ -90,7 +96,8 @@ def without(parts: Iterable[Part], name: str) -> tuple[Part, ...]:
     """Return the parts that remain when one is left out: those that build on it, directly or not, go with it."""
     gone = {name}
     remaining: list[Part] = []
-    # Parts are listed after those they require, so that one pass finds all that depend on it.
+    # Parts are listed after those they require, so that one pass finds all that depend
+    # on it.
     for part in parts:
         if part.name == name or gone.intersection(part.requires):
             gone.add(part.name)

@@ -22,24 +22,36 @@ class BestDefinition(NamedTuple):
 
 
 async def _refuse_definition(_view: View, _name: str, _under: bytes) -> BestDefinition:
-    raise Unavailable("symbols are not installed: the part `symbols` is left out", reason=PART_LEFT_OUT)
+    raise Unavailable(
+        "symbols are not installed: the part `symbols` is left out",
+        reason=PART_LEFT_OUT,
+    )
 
 
 async def _refuse_embedding(_host: object, _provider: object) -> object:
-    raise Unavailable("search by meaning is not installed: the part `meaning` is left out", reason=PART_LEFT_OUT)
+    raise Unavailable(
+        "search by meaning is not installed: the part `meaning` is left out",
+        reason=PART_LEFT_OUT,
+    )
 
 
 async def _refuse_revision(_project: Project, _rev: str, _session: Session) -> View:
-    raise Unavailable("revisions are not installed: the part `git` is left out", reason=PART_LEFT_OUT)
+    raise Unavailable(
+        "revisions are not installed: the part `git` is left out", reason=PART_LEFT_OUT
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searchers:
     """One function for each kind of question; where no part answers it raises ``Unavailable``, or is None."""
 
-    words: Callable[[View, str, int, PathFilter | None], Awaitable[Answer]] | None = None
+    words: Callable[[View, str, int, PathFilter | None], Awaitable[Answer]] | None = (
+        None
+    )
     """Returns the best lines for words; at most so many, of the files that the filter wants. None: nobody does."""
-    definition: Callable[[View, str, bytes], Awaitable[BestDefinition]] = _refuse_definition
+    definition: Callable[[View, str, bytes], Awaitable[BestDefinition]] = (
+        _refuse_definition
+    )
     """Returns the best definition of a name in a file or below a folder (empty: anywhere); raises NotFound."""
     ranking: Ranking | None = None
     """Answers an exact question for lines, best first; a function of a module, since lookup workers call it, too."""

@@ -67,11 +67,15 @@ class Services(Generic[KindT]):
     """The services of one project, or of one host, by their keys."""
 
     def __init__(self, services: Mapping[ServiceKey[Any], KindT]) -> None:
-        self._services: dict[str, Any] = {key.name: service for key, service in services.items()}
+        self._services: dict[str, Any] = {
+            key.name: service for key, service in services.items()
+        }
 
     @classmethod
     def make(
-        cls, factories: Iterable[Mapping[ServiceKey[Any], Callable[[Any], KindT]]], owner: Any
+        cls,
+        factories: Iterable[Mapping[ServiceKey[Any], Callable[[Any], KindT]]],
+        owner: Any,
     ) -> "Services[KindT]":
         """Return what the parts keep for an owner: a project, or a host."""
         services: dict[ServiceKey[Any], KindT] = {}
@@ -92,5 +96,8 @@ class Services(Generic[KindT]):
         """
         service: ServiceT | None = self._services.get(key.name)
         if service is None:
-            raise Unavailable(f"not here: {key.name}; the part that has them is left out", reason=PART_LEFT_OUT)
+            raise Unavailable(
+                f"not here: {key.name}; the part that has them is left out",
+                reason=PART_LEFT_OUT,
+            )
         return service

@@ -94,7 +94,9 @@ class Project(Protocol):
     def in_turn(self, work: Callable[[], ResultT]) -> Awaitable[ResultT]:
         """Run something long that needs no snapshot in a thread, in its turn."""
 
-    def keep_texts(self, contents: Collection[tuple[bytes, bytes]], *, parse: bool) -> None:
+    def keep_texts(
+        self, contents: Collection[tuple[bytes, bytes]], *, parse: bool
+    ) -> None:
         """Store contents of a revision, by blob id and a path; ``parse``: with their symbols."""
 
     def make_vectors_anew(self) -> None:
@@ -152,20 +154,35 @@ class View(Protocol):
     async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
         """Return lines of a file; raises as ``files.read.read_slice``."""
 
-    async def find_files(self, options: GlobOptions, window: Window, deadline: float | None) -> GlobPage:
+    async def find_files(
+        self, options: GlobOptions, window: Window, deadline: float | None
+    ) -> GlobPage:
         """Return the files that match wildcards; ``deadline`` is on the clock of time.monotonic()."""
 
-    async def search(self, question: Question, *, max_file_size: int | None = None) -> Answer:
+    async def search(
+        self, question: Question, *, max_file_size: int | None = None
+    ) -> Answer:
         """Answer an exact question about the files as known now; ``max_file_size``: overrides the setting."""
 
-    async def search_fresh(self, question: Question, *, max_file_size: int | None = None) -> tuple[Answer, bool]:
+    async def search_fresh(
+        self, question: Question, *, max_file_size: int | None = None
+    ) -> tuple[Answer, bool]:
         """Answer an exact question after a refresh; return also whether the answer equals the disk."""
 
-    async def in_thread(self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
+    async def in_thread(
+        self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True
+    ) -> ResultT:
         """Run a lookup on a snapshot in a thread; ``symbols``: it needs those of the texts it reads."""
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
         """Run something long that needs no snapshot in a thread, in its turn."""
 
-    def coverage(self, stats: SearchStats, *, fresh: bool, started: float, keep: PathFilter | None = None) -> Coverage:
+    def coverage(
+        self,
+        stats: SearchStats,
+        *,
+        fresh: bool,
+        started: float,
+        keep: PathFilter | None = None,
+    ) -> Coverage:
         """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""

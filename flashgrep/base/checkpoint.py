@@ -130,8 +130,8 @@ def blocking() -> Iterator[None]:
     turn = CURRENT_TURN.get()
     if turn is not None:
         turn.pause()
-    # No finally: an error usually ends the lookup, which then needs no turn. If it is handled, the next checkpoint
-    # waits for one.
+    # No finally: an error usually ends the lookup, which then needs no turn. If it is
+    # handled, the next checkpoint waits for one.
     yield
     if turn is not None:
         turn.resume()

@@ -34,7 +34,8 @@ class ChildPipes:
         assert process.stdin is not None  # noqa: S101 # asked for by the caller; a hint to the type checker
         assert process.stdout is not None  # noqa: S101 # as above
         self._in, self._out = process.stdin.fileno(), process.stdout.fileno()
-        # A child that does not read must not block this thread: a blocking write has no deadline.
+        # A child that does not read must not block this thread: a blocking write has no
+        # deadline.
         os.set_blocking(self._in, False)
 
     def write(self, message: bytes, ends: float) -> None:
@@ -66,7 +67,9 @@ class ChildPipes:
 
     def read_frame(self, ends: float) -> Any:
         """Return a frame's JSON; raises as ``write``."""
-        return orjson.loads(self.read(int.from_bytes(self.read(LENGTH, ends), "little"), ends))
+        return orjson.loads(
+            self.read(int.from_bytes(self.read(LENGTH, ends), "little"), ends)
+        )
 
 
 def _wait(descriptor: int, event: int, ends: float) -> None:
@@ -77,7 +80,9 @@ def _wait(descriptor: int, event: int, ends: float) -> None:
         if selector.select(0):
             return
         with blocking():
-            while not selector.select(min(LOOK_SECONDS, max(0.0, ends - time.monotonic()))):
+            while not selector.select(
+                min(LOOK_SECONDS, max(0.0, ends - time.monotonic()))
+            ):
                 if time.monotonic() >= ends:
                     raise ChildEnded
                 stop_if_over()
@@ -106,11 +111,20 @@ def make_frame(value: Any) -> bytes:
 def read_frame(stream: BinaryIO) -> Any:
     """Return the next frame's JSON, or None at the end."""
     head = stream.read(LENGTH)
-    return orjson.loads(stream.read(int.from_bytes(head, "little"))) if len(head) == LENGTH else None
+    return (
+        orjson.loads(stream.read(int.from_bytes(head, "little")))
+        if len(head) == LENGTH
+        else None
+    )
 
 
 def limit_memory(size: int) -> None:
     """Limit the address space of this process to ``most`` bytes, or to its hard limit if that is lower."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    with contextlib.suppress(ValueError, OSError):  # if the system refuses the limit, go without
-        resource.setrlimit(resource.RLIMIT_AS, (size if hard == resource.RLIM_INFINITY else min(size, hard), hard))
+    with contextlib.suppress(
+        ValueError, OSError
+    ):  # if the system refuses the limit, go without
+        resource.setrlimit(
+            resource.RLIMIT_AS,
+            (size if hard == resource.RLIM_INFINITY else min(size, hard), hard),
+        )

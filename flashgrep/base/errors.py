@@ -147,7 +147,9 @@ class ProviderUnavailable(Unavailable):
 
     default_reason = "provider_unavailable"
 
-    def __init__(self, message: str, *, available: Sequence[str] = (), **data: Any) -> None:
+    def __init__(
+        self, message: str, *, available: Sequence[str] = (), **data: Any
+    ) -> None:
         super().__init__(message, available=list(available), **data)
 
 

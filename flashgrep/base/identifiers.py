@@ -18,11 +18,22 @@ Ints = npt.NDArray[np.int64]
 
 _OTHER, _DIGIT, _LOWER, _UPPER = range(4)
 _CLASS: Final = bytes(
-    _DIGIT if 48 <= code < 58 else _LOWER if 97 <= code < 123 else _UPPER if 65 <= code < 91 else _OTHER  # noqa: PLR2004 - ASCII
+    _DIGIT
+    if 48 <= code < 58  # noqa: PLR2004 - ASCII
+    else _LOWER
+    if 97 <= code < 123  # noqa: PLR2004 - ASCII
+    else _UPPER
+    if 65 <= code < 91  # noqa: PLR2004 - ASCII
+    else _OTHER
     for code in range(256)
 )
-_SPACED: Final = bytes(code if _CLASS[code] or code == ord("_") else ord(" ") for code in range(256))
-_FOLDED: Final = bytes(code + 32 if _CLASS[code] == _UPPER else code if _CLASS[code] else 32 for code in range(256))
+_SPACED: Final = bytes(
+    code if _CLASS[code] or code == ord("_") else ord(" ") for code in range(256)
+)
+_FOLDED: Final = bytes(
+    code + 32 if _CLASS[code] == _UPPER else code if _CLASS[code] else 32
+    for code in range(256)
+)
 _SPACE: Final = 32
 _NUMBER_BITS: Final = 32
 _WORD: Final = re.compile(rb"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -61,14 +72,18 @@ def count_identifiers(texts: Sequence[bytes]) -> IdentifierCounts:
         ends.append(len(found))
     number_of.default_factory = None  # else it would reference itself, and indexing processes rarely collect garbage
     # Text and identifier in one number, so that one sort groups equal pairs.
-    pairs = np.repeat(np.arange(len(texts)) << _NUMBER_BITS, np.diff(ends)) | np.array(found, np.int64)
+    pairs = np.repeat(np.arange(len(texts)) << _NUMBER_BITS, np.diff(ends)) | np.array(
+        found, np.int64
+    )
     pairs.sort()
     starts = np.flatnonzero(np.diff(pairs, prepend=-1))
     distinct = pairs[starts]
     numbers = distinct & ((1 << _NUMBER_BITS) - 1)
     identifiers = list(number_of)
     counts = np.diff(starts, append=len(pairs))
-    return IdentifierCounts(identifiers, distinct >> _NUMBER_BITS, numbers, counts, *split_all(identifiers))
+    return IdentifierCounts(
+        identifiers, distinct >> _NUMBER_BITS, numbers, counts, *split_all(identifiers)
+    )
 
 
 def split_words(identifier: bytes) -> list[bytes]:
@@ -81,9 +96,12 @@ def split_all(identifiers: Sequence[bytes]) -> tuple[list[bytes], Ints]:
     text = b"\n".join([b"", *identifiers, b"", b""])
     classes = np.frombuffer(text.translate(_CLASS), np.uint8)
     before, here, after = classes[:-2], classes[1:-1], classes[2:]
-    # A word begins where the class changes, except between a capital and the lower-case letters after it; if several
-    # capitals precede a lower-case letter, the last one begins the word.
-    begins = (here != before) & (here != _OTHER) & ((before != _UPPER) | (here != _LOWER))
+    # A word begins where the class changes, except between a capital and the lower-case
+    # letters after it; if several capitals precede a lower-case letter, the last one
+    # begins the word.
+    begins = (
+        (here != before) & (here != _OTHER) & ((before != _UPPER) | (here != _LOWER))
+    )
     begins |= (before == _UPPER) & (here == _UPPER) & (after == _LOWER)
     inner = np.flatnonzero(begins & (before != _OTHER)) + 1
     spaced = np.insert(np.frombuffer(text.translate(_FOLDED), np.uint8), inner, _SPACE)
@@ -95,4 +113,6 @@ def places_of(rows: Ints, lengths: Ints) -> Ints:
     """Return the indexes of some rows' items in the flat list of all rows; ``lengths``: the items of each row."""
     chosen = lengths[rows]
     first = (np.cumsum(lengths) - lengths)[rows]
-    return np.repeat(first - (np.cumsum(chosen) - chosen), chosen) + np.arange(int(chosen.sum()))
+    return np.repeat(first - (np.cumsum(chosen) - chosen), chosen) + np.arange(
+        int(chosen.sum())
+    )

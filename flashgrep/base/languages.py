@@ -54,7 +54,10 @@ class Language:
     def globs(self) -> tuple[str, ...]:
         """Return globs for the names of its files."""
         entries = self.files.split()
-        return tuple(entry.removeprefix("=") if "=" in entry or "*" in entry else f"*.{entry}" for entry in entries)
+        return tuple(
+            entry.removeprefix("=") if "=" in entry or "*" in entry else f"*.{entry}"
+            for entry in entries
+        )
 
     def exports(self, name: str, text: str) -> bool:
         """Return whether other files can use a definition: by a keyword in its text, else by the form of its name."""
@@ -62,7 +65,11 @@ class Language:
             return re.search(self.exported, text, re.MULTILINE) is not None
         if self.hidden:
             return re.search(self.hidden, text, re.MULTILINE) is None
-        return name[:1].isupper() if self.name == "go" else not name.startswith("_") or name.endswith("__")
+        return (
+            name[:1].isupper()
+            if self.name == "go"
+            else not name.startswith("_") or name.endswith("__")
+        )
 
 
 _EXPORT: Final = r"^\s*export\b|\bmodule\.exports\b|^\s*exports\."
@@ -239,13 +246,23 @@ SYNTAX: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """Languages that can be searched by syntax, each with ast-grep's name for its grammar."""
 
-UNKNOWN: Final = Language("", "", nature="data", comments=(b"//", b"/*", b"#", b"--", b";"))
+UNKNOWN: Final = Language(
+    "", "", nature="data", comments=(b"//", b"/*", b"#", b"--", b";")
+)
 """Assumed for a file in an unknown language."""
 
 _BY_FILE: Final = {
-    entry if "=" in entry else "." + entry: row for row in _ROWS for entry in row.files.split() if "*" not in entry
+    entry if "=" in entry else "." + entry: row
+    for row in _ROWS
+    for entry in row.files.split()
+    if "*" not in entry
 }
-_GLOBS: Final = [(re.compile(translate(entry)), row) for row in _ROWS for entry in row.files.split() if "*" in entry]
+_GLOBS: Final = [
+    (re.compile(translate(entry)), row)
+    for row in _ROWS
+    for entry in row.files.split()
+    if "*" in entry
+]
 _BY_COMMAND: Final = {command: row for row in _ROWS for command in row.commands.split()}
 _INTERPRETER: Final = re.compile(
     rf"#!\s*\S*?(?:env\s+(?:-\S+\s+)*)?({'|'.join(sorted(_BY_COMMAND, key=len, reverse=True))})[\d.]*\b".encode()
@@ -253,7 +270,8 @@ _INTERPRETER: Final = re.compile(
 _HEADER_BYTES: Final = 1 << 18
 """Bytes of a header searched for C++ syntax: generated ones are megabytes of C."""
 _CPP_IN_HEADER: Final = re.compile(
-    rb"^\s*(?:class\s+\w|namespace\s+\w|template\s*<|public:|private:|using\s+\w)", re.MULTILINE
+    rb"^\s*(?:class\s+\w|namespace\s+\w|template\s*<|public:|private:|using\s+\w)",
+    re.MULTILINE,
 )
 
 
@@ -269,7 +287,9 @@ def language_of(path: bytes, data: bytes = b"") -> Language:
     """
     named = name_class(path)
     if named == _C_HEADER:
-        return LANGUAGES["cpp" if _CPP_IN_HEADER.search(data, 0, _HEADER_BYTES) else "c"]
+        return LANGUAGES[
+            "cpp" if _CPP_IN_HEADER.search(data, 0, _HEADER_BYTES) else "c"
+        ]
     if named == _NO_ENDING and (interpreter := _INTERPRETER.match(data)):
         return _BY_COMMAND[interpreter[1].decode()]
     return LANGUAGES.get(named, UNKNOWN)

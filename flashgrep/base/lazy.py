@@ -26,9 +26,12 @@ class LazyAttribute(Generic[ValueT]):
     @overload
     def __get__(self, instance: object, owner: type) -> ValueT: ...
 
-    def __get__(self, instance: object | None, owner: type) -> "LazyAttribute[ValueT] | ValueT":
+    def __get__(
+        self, instance: object | None, owner: type
+    ) -> "LazyAttribute[ValueT] | ValueT":
         if instance is None:
             return self
-        # This descriptor has no __set__, so from now on the instance's own attribute is found first.
+        # This descriptor has no __set__, so from now on the instance's own attribute is
+        # found first.
         value = instance.__dict__[self._name] = self._compute(instance)
         return value

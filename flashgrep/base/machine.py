@@ -14,6 +14,8 @@ def count_cores() -> int:
 def release_memory() -> None:
     """Return free heap pages to the system (about 1 ms); glibc keeps them otherwise."""
     if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries have no such call
+        trim = getattr(
+            ctypes.CDLL(None), "malloc_trim", None
+        )  # other C libraries have no such call
         if trim is not None:
             trim(0)

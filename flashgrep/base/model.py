@@ -12,7 +12,9 @@ from flashgrep.base.errors import InvalidParams
 
 _LAST = 2**63 - 1
 
-SkipReason = Literal["binary", "too_large", "unreadable", "encoding", "not_a_file", "unparsed"]
+SkipReason = Literal[
+    "binary", "too_large", "unreadable", "encoding", "not_a_file", "unparsed"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,9 @@ class Document:
     """
 
     data: bytes
-    encoding: Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"] = "utf-8"
+    encoding: Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"] = (
+        "utf-8"
+    )
     binary_at: int | None = None
     """Offset of the first NUL byte after the first block: what follows is not searched, as in ripgrep."""
 
@@ -41,7 +45,9 @@ class Document:
         if self.binary_at is not None or self.encoding.startswith("utf-16"):
             return None
         mark = codecs.BOM_UTF8 if self.encoding == "utf-8-sig" else b""
-        name = hashlib.sha1(b"blob %d\0" % (len(mark) + len(self.data)) + mark, usedforsecurity=False)
+        name = hashlib.sha1(
+            b"blob %d\0" % (len(mark) + len(self.data)) + mark, usedforsecurity=False
+        )
         name.update(self.data)
         return name.digest()
 
@@ -69,7 +75,12 @@ class FileStat:
     @classmethod
     def from_status(cls, found: os.stat_result) -> "FileStat":
         """Return the version in a status; a number beyond what SQLite and numpy hold becomes the nearest they do."""
-        return cls(found.st_size, clamp(found.st_mtime_ns), clamp(found.st_ctime_ns), clamp(found.st_ino))
+        return cls(
+            found.st_size,
+            clamp(found.st_mtime_ns),
+            clamp(found.st_ctime_ns),
+            clamp(found.st_ino),
+        )
 
 
 def clamp(number: int) -> int:
@@ -87,7 +98,10 @@ def path_to_json(path: bytes) -> dict[str, str]:
     try:
         return {"file_path": path.decode()}
     except UnicodeDecodeError:
-        return {"file_path": path_to_text(path), "file_path_bytes": base64.b64encode(path).decode("ascii")}
+        return {
+            "file_path": path_to_text(path),
+            "file_path_bytes": base64.b64encode(path).decode("ascii"),
+        }
 
 
 def path_from_json(file_path: str | None, file_path_bytes: str | None = None) -> bytes:
@@ -102,4 +116,6 @@ def path_from_json(file_path: str | None, file_path_bytes: str | None = None) ->
     try:
         return base64.b64decode(file_path_bytes, validate=True)
     except ValueError:  # binascii.Error is one, and so is what a text beyond ASCII gets
-        raise InvalidParams("file_path_bytes: not base64", field="file_path_bytes") from None
+        raise InvalidParams(
+            "file_path_bytes: not base64", field="file_path_bytes"
+        ) from None

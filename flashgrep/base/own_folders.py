@@ -51,18 +51,31 @@ def find_owner(root: bytes) -> bytes:
     try:
         found = os.lstat(link)
         if stat.S_ISDIR(found.st_mode):
-            # Git also accepts a common directory inside; but git itself never creates such a repository.
-            return root if os.path.lexists(os.path.join(link, b"commondir")) else _check_owner(link)
+            # Git also accepts a common directory inside; but git itself never creates
+            # such a repository.
+            return (
+                root
+                if os.path.lexists(os.path.join(link, b"commondir"))
+                else _check_owner(link)
+            )
         own = os.path.realpath(os.path.join(root, read_pointer(link, b"gitdir: ")))
         # Only a linked work tree has this file; a submodule's repository does not.
         if not os.path.lexists(os.path.join(own, b"commondir")):
             return _find_superproject(own, root)
-        common = os.path.realpath(os.path.join(own, read_pointer(os.path.join(own, b"commondir"))))
+        common = os.path.realpath(
+            os.path.join(own, read_pointer(os.path.join(own, b"commondir")))
+        )
         back = os.path.join(own, read_pointer(os.path.join(own, b"gitdir")))
-        # Both directions have to agree: the repository lists the work tree, and the work tree's entry points back here.
+        # Both directions have to agree: the repository lists the work tree, and the
+        # work tree's entry points back here.
         listed = os.path.dirname(own) == os.path.join(common, b"worktrees")
-        is_back = os.path.basename(back) == b".git" and os.path.realpath(os.path.dirname(back)) == root
-        return _check_owner(common) if listed and is_back and _check_owner(own) else root
+        is_back = (
+            os.path.basename(back) == b".git"
+            and os.path.realpath(os.path.dirname(back)) == root
+        )
+        return (
+            _check_owner(common) if listed and is_back and _check_owner(own) else root
+        )
     except (OSError, ValueError):
         return root
 
@@ -83,8 +96,12 @@ def _find_superproject(own: bytes, root: bytes) -> bytes:
             break
         if not os.path.lexists(os.path.join(outer, b"commondir")):
             return _check_owner(outer)
-        common = os.path.realpath(os.path.join(outer, read_pointer(os.path.join(outer, b"commondir"))))
-        if os.path.dirname(outer) == os.path.join(common, b"worktrees"):  # a submodule of a second work tree
+        common = os.path.realpath(
+            os.path.join(outer, read_pointer(os.path.join(outer, b"commondir")))
+        )
+        if os.path.dirname(outer) == os.path.join(
+            common, b"worktrees"
+        ):  # a submodule of a second work tree
             return _check_owner(common)
         break
     raise ValueError("not a submodule of this repository")
@@ -102,7 +119,10 @@ def read_work_tree(own: bytes) -> bytes:
         OSError, ValueError: it names none, or not as git writes it: a value in quotes.
 
     """
-    core = re.search(rb"(?m)^\[core\]\n((?:(?!\[).*\n)*)", read_git_file(os.path.join(own, b"config"), MOST_CONFIG))
+    core = re.search(
+        rb"(?m)^\[core\]\n((?:(?!\[).*\n)*)",
+        read_git_file(os.path.join(own, b"config"), MOST_CONFIG),
+    )
     path = core and re.search(rb'(?m)^\s*worktree = ([^"\\\0\n]+)$', core[1])
     if not path:
         raise ValueError("no work tree")
@@ -120,7 +140,13 @@ def read_pointer(file: bytes, prefix: bytes = b"") -> bytes:
     """
     text = read_git_file(file, MOST_POINTER + 1)
     path = text.removeprefix(prefix).rstrip(b"\r\n")
-    if not text.startswith(prefix) or not path or len(text) > MOST_POINTER or b"\0" in path or b"\n" in path:
+    if (
+        not text.startswith(prefix)
+        or not path
+        or len(text) > MOST_POINTER
+        or b"\0" in path
+        or b"\n" in path
+    ):
         raise ValueError("not a path")
     return path
 
@@ -182,7 +208,9 @@ def make_store(folder: Path, owner: bytes) -> None:
         make_private(str(each))
     note = folder / OWNER
     if note.is_symlink() or not note.is_file() or note.read_bytes() != owner:
-        fresh = folder / f"{OWNER}.{os.getpid()}"  # several processes may do this concurrently
+        fresh = (
+            folder / f"{OWNER}.{os.getpid()}"
+        )  # several processes may do this concurrently
         fresh.write_bytes(owner)
         fresh.replace(note)
 
@@ -202,12 +230,16 @@ def remove_former(cache: Path) -> list[Path]:
     roots: list[Path] = []
     with contextlib.suppress(OSError):
         for folder in sorted((cache / PROJECTS).iterdir()):
-            if not (folder / INDEX).is_file():  # the state folder may be the same: these are writes under way
+            if not (
+                folder / INDEX
+            ).is_file():  # the state folder may be the same: these are writes under way
                 continue
             with contextlib.suppress(OSError):
                 roots.append(Path(os.fsdecode((folder / "root").read_bytes())))
             for file in folder.iterdir():
-                if file.name == "root" or (FORMER_FILE.fullmatch(file.name) and file.is_file()):
+                if file.name == "root" or (
+                    FORMER_FILE.fullmatch(file.name) and file.is_file()
+                ):
                     file.unlink(missing_ok=True)
             folder.rmdir()
         (cache / PROJECTS).rmdir()
@@ -220,7 +252,9 @@ def list_former_files(root: Path) -> list[Path]:
     if folder.is_symlink():
         return []
     try:
-        return sorted(path for path in folder.iterdir() if FORMER_FILE.fullmatch(path.name))
+        return sorted(
+            path for path in folder.iterdir() if FORMER_FILE.fullmatch(path.name)
+        )
     except OSError:
         return []
 
@@ -261,7 +295,8 @@ class PrivateFolders:
     def contain(self, path: str | bytes) -> bool:
         """Return whether a path is one of the folders, or is inside one."""
         own, here = self.identities(), os.fsencode(os.path.realpath(path))
-        # By identity at each level: a bind mount or another case of the name is still the same folder.
+        # By identity at each level: a bind mount or another case of the name is still
+        # the same folder.
         while own:
             if identify(here) in own:
                 return True

@@ -22,7 +22,8 @@ PATH_FIELDS: Final = frozenset(
 )  # fmt: skip
 """Names of parameters and of result members that are paths; texts of files are never translated."""
 PARAM_FIELDS: Final = PATH_FIELDS.union(
-    {"targets"}, *(SYNONYMS[name].split() for name in ("path", "src", "dst", "project", "targets"))
+    {"targets"},
+    *(SYNONYMS[name].split() for name in ("path", "src", "dst", "project", "targets")),
 )
 """Alternative names of parameters that are paths."""
 SENTENCES: Final = frozenset({"detail", "message", "suggestion"})
@@ -47,7 +48,11 @@ class PathMap:
             raise ValueError(f"at most {MOST_PAIRS} pairs of paths")
         self._pairs: list[tuple[str, str]] = []
         for theirs, ours in pairs:
-            if not ours.startswith("/") or not (theirs.startswith("/") or DRIVE.match(theirs)) or "\0" in theirs + ours:
+            if (
+                not ours.startswith("/")
+                or not (theirs.startswith("/") or DRIVE.match(theirs))
+                or "\0" in theirs + ours
+            ):
                 raise ValueError(f"not a pair of absolute paths: {theirs}={ours}")
             self._pairs.append((theirs.rstrip("\\/"), ours.rstrip("/")))
 
@@ -57,11 +62,19 @@ class PathMap:
         for theirs, ours in self._pairs:
             is_windows = DRIVE.match(theirs) is not None
             # Windows accepts either separator and either case; elsewhere both matter.
-            # Folding changes no length, so the offset below fits the path as it was given.
-            given, folder = (_fold(path), _fold(theirs)) if is_windows else (path, theirs)
-            if len(theirs) > best and (given == folder or given.startswith(folder + "/")):
+            # Folding changes no length, so the offset below fits the path as it was
+            # given.
+            given, folder = (
+                (_fold(path), _fold(theirs)) if is_windows else (path, theirs)
+            )
+            if len(theirs) > best and (
+                given == folder or given.startswith(folder + "/")
+            ):
                 rest = path[len(theirs) :]
-                best, found = len(theirs), ours + (rest.replace("\\", "/") if is_windows else rest)
+                best, found = (
+                    len(theirs),
+                    ours + (rest.replace("\\", "/") if is_windows else rest),
+                )
         return found or "/"
 
     def to_theirs(self, path: str) -> str:
@@ -70,7 +83,10 @@ class PathMap:
         for theirs, ours in self._pairs:
             if len(ours) > best and (path == ours or path.startswith(ours + "/")):
                 rest = path[len(ours) :]
-                best, found = len(ours), theirs + (rest.replace("/", "\\") if "\\" in theirs else rest)
+                best, found = (
+                    len(ours),
+                    theirs + (rest.replace("/", "\\") if "\\" in theirs else rest),
+                )
         return found or "/"
 
     def translate_params(self, params: Any) -> Any:
@@ -84,16 +100,27 @@ class PathMap:
     def translate_error(self, error: FlashgrepError) -> None:
         """Translate the paths in an error to the client's."""
         error.message = self.translate_text(error.message)
-        texts = {name: self.translate_text(item) for name, item in error.data.items() if isinstance(item, str)}
+        texts = {
+            name: self.translate_text(item)
+            for name, item in error.data.items()
+            if isinstance(item, str)
+        }
         error.data = {**self.translate_result(error.data), **texts}
 
     def translate_text(self, text: str) -> str:
         """Return a sentence with the folders in it translated to the client's."""
-        # Reversed: of two pairs with one folder of ours the first wins, as in to_theirs.
+        # Reversed: of two pairs with one folder of ours the first wins, as in
+        # to_theirs.
         by_ours = {ours: theirs for theirs, ours in reversed(self._pairs) if ours}
         folders = "|".join(map(re.escape, sorted(by_ours, key=len, reverse=True)))
         return (
-            re.sub(rf"(?<![\w./-])(?:{folders})(?![\w.-])", lambda found: by_ours[found[0]], text) if folders else text
+            re.sub(
+                rf"(?<![\w./-])(?:{folders})(?![\w.-])",
+                lambda found: by_ours[found[0]],
+                text,
+            )
+            if folders
+            else text
         )
 
 
@@ -111,7 +138,9 @@ def parse_path_map(texts: Iterable[str]) -> PathMap | None:
     return PathMap(pairs) if pairs else None
 
 
-def _translate(value: Any, translate: Translate, tell: Translate | None, fields: Collection[str]) -> Any:
+def _translate(
+    value: Any, translate: Translate, tell: Translate | None, fields: Collection[str]
+) -> Any:
     """Return a value with the paths in its members translated, and its sentences passed through ``tell``."""
     if isinstance(value, list | tuple):
         return [_translate(item, translate, tell, fields) for item in value]
@@ -123,11 +152,20 @@ def _translate(value: Any, translate: Translate, tell: Translate | None, fields:
             translated[name] = translate(item)
         elif name in fields and isinstance(item, list):
             translated[name] = [
-                translate(each) if isinstance(each, str) else _translate(each, translate, tell, fields) for each in item
+                translate(each)
+                if isinstance(each, str)
+                else _translate(each, translate, tell, fields)
+                for each in item
             ]
-        elif name == PROJECTS and isinstance(item, Mapping):  # a table: the root of each by its name
+        elif name == PROJECTS and isinstance(
+            item, Mapping
+        ):  # a table: the root of each by its name
             translated[name] = {each: translate(root) for each, root in item.items()}
-        elif name.endswith(BYTES) and name.removesuffix(BYTES) in fields and isinstance(item, str):
+        elif (
+            name.endswith(BYTES)
+            and name.removesuffix(BYTES) in fields
+            and isinstance(item, str)
+        ):
             translated[name] = _translate_bytes(item, translate)
         elif name in SENTENCES and isinstance(item, str) and tell is not None:
             translated[name] = tell(item)
@@ -141,7 +179,9 @@ def _translate_bytes(path: str, translate: Translate) -> str:
         text = base64.b64decode(path, validate=True).decode("utf-8", "surrogateescape")
     except ValueError:  # the method refuses it
         return path
-    return base64.b64encode(translate(text).encode("utf-8", "surrogateescape")).decode("ascii")
+    return base64.b64encode(translate(text).encode("utf-8", "surrogateescape")).decode(
+        "ascii"
+    )
 
 
 def _fold(path: str) -> str:

@@ -51,17 +51,26 @@ class PathText:
         """Return the indexes of the paths that contain ``part``, ascending; ``fold``: ignoring ASCII case."""
         if b"\0" in part:
             return np.empty(0, np.int64)
-        return self._places_of(self.text.lower(), part.lower()) if fold else self._places_of(self.text, part)
+        return (
+            self._places_of(self.text.lower(), part.lower())
+            if fold
+            else self._places_of(self.text, part)
+        )
 
-    def _places_of(self, text: bytes, part: bytes, low: int = 0, high: int | None = None) -> Places:
+    def _places_of(
+        self, text: bytes, part: bytes, low: int = 0, high: int | None = None
+    ) -> Places:
         """Return the places of the paths that contain ``part``, or that it begins before and ends after.
 
         ``low``, ``high``: the range of indexes to search, default all.
         """
-        # A leading NUL is the separator before a path, so the hit is one byte before its path.
+        # A leading NUL is the separator before a path, so the hit is one byte before
+        # its path.
         skip = part.startswith(b"\0")
         found = []
-        end = len(text) if high is None else int(self._ends[high - 1]) + 1 if high else 0
+        end = (
+            len(text) if high is None else int(self._ends[high - 1]) + 1 if high else 0
+        )
         at = text.find(part, (int(self._ends[low - 1]) if low else 0) + 1 - skip, end)
         while 0 <= at < len(text) - 1:
             found.append(at + skip)
@@ -73,23 +82,37 @@ class PathText:
         """Return the indexes of the paths that have these parts, ascending."""
         if wanted.step:
             tails = (b"",) if wanted.step.endswith(b"/") else (b"/", b"\0")
-            each = [lead + wanted.step + tail for lead in (b"/", b"\0") for tail in tails]
-            return np.unique(np.concatenate([self._places_of(self.text, part) for part in each]))
+            each = [
+                lead + wanted.step + tail for lead in (b"/", b"\0") for tail in tails
+            ]
+            return np.unique(
+                np.concatenate([self._places_of(self.text, part) for part in each])
+            )
         low, high = 0, len(self._ends)
         if wanted.start:
             size = len(wanted.start)
             low = bisect_left(self, wanted.start, key=lambda path: path[:size])
-            high = bisect_right(self, wanted.start, lo=low, key=lambda path: path[:size])
+            high = bisect_right(
+                self, wanted.start, lo=low, key=lambda path: path[:size]
+            )
         inside = wanted.inside
-        places = self._places_of(self.text, inside, low, high) if inside else np.arange(low, high)
+        places = (
+            self._places_of(self.text, inside, low, high)
+            if inside
+            else np.arange(low, high)
+        )
         for back, byte in enumerate(reversed(wanted.end), 1):
-            places = places[self._bytes[self._ends[places] - back] == byte]  # a NUL is before each path
+            places = places[
+                self._bytes[self._ends[places] - back] == byte
+            ]  # a NUL is before each path
         # Start and end must not overlap: "ab*ba" does not match "aba".
         if wanted.exact and wanted.start:
             places = places[self._sizes[places] >= len(wanted.start) + len(wanted.end)]
         return places
 
-    def matching(self, globs: Sequence[Literals], matches: Callable[[bytes], bool]) -> Mask:
+    def matching(
+        self, globs: Sequence[Literals], matches: Callable[[bytes], bool]
+    ) -> Mask:
         """Return the paths that have the literal parts of one of the globs and that ``matches`` accepts."""
         found = np.zeros(len(self._ends), bool)
         for glob in globs if len(globs) <= MOST_GLOBS else [Literals()]:

@@ -32,7 +32,16 @@ PRIVATE_FILE = 0o600
 class Paths:
     """The files of one state folder, as strings, because the client cannot afford to import pathlib."""
 
-    __slots__ = ("cache", "crash_log", "lock", "log", "socket", "start_lock", "state", "token")
+    __slots__ = (
+        "cache",
+        "crash_log",
+        "lock",
+        "log",
+        "socket",
+        "start_lock",
+        "state",
+        "token",
+    )
 
     def __init__(self, state: str, cache: str | None = None) -> None:
         """``cache``: the folder of the indexes (``cache_folder``), by default one below the state folder."""
@@ -62,11 +71,16 @@ def cache_folder(environ: Mapping[str, str]) -> str:
     if environ.get(STATE_OVERRIDE):
         return os.path.join(state_folder(environ), CACHE_FOLDER)
     named = os.path.isabs(environ.get("XDG_CACHE_HOME", ""))
-    # Like platformdirs: on macOS caches are separate from application support, on Windows in a subfolder.
+    # Like platformdirs: on macOS caches are separate from application support, on
+    # Windows in a subfolder.
     if sys.platform == "darwin" and not named:
         return os.path.join(_expand("~/Library/Caches", environ), APP)
     folder = _user_folder(environ, "XDG_CACHE_HOME", "~/.cache")
-    return os.path.join(folder, "Cache") if sys.platform == "win32" and not named else folder
+    return (
+        os.path.join(folder, "Cache")
+        if sys.platform == "win32" and not named
+        else folder
+    )
 
 
 def config_file(environ: Mapping[str, str]) -> str:
@@ -80,8 +94,16 @@ def private_folders(environ: Mapping[str, str]) -> list[str]:
 
     The default ones count even if the environment names others: another daemon of the same user may use them.
     """
-    usual = {name: value for name, value in environ.items() if name not in {STATE_OVERRIDE, CACHE_OVERRIDE}}
-    both = [folder(where) for folder in (state_folder, cache_folder) for where in (environ, usual)]
+    usual = {
+        name: value
+        for name, value in environ.items()
+        if name not in {STATE_OVERRIDE, CACHE_OVERRIDE}
+    }
+    both = [
+        folder(where)
+        for folder in (state_folder, cache_folder)
+        for where in (environ, usual)
+    ]
     return [*both, os.path.dirname(config_file(environ))]
 
 
@@ -100,7 +122,8 @@ def make_project_folder(root: str) -> str:
     folder = os.path.join(root, PROJECT_FOLDER)
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, PRIVATE_FOLDER)
-    # lstat: a repository may contain a link of this name, and chmod and the socket would follow it.
+    # lstat: a repository may contain a link of this name, and chmod and the socket
+    # would follow it.
     mode = os.lstat(folder).st_mode
     if not stat.S_ISDIR(mode):
         raise NotADirectoryError(f"{folder} is not a folder")
@@ -108,7 +131,9 @@ def make_project_folder(root: str) -> str:
         os.chmod(folder, PRIVATE_FOLDER)
     with (
         contextlib.suppress(FileExistsError),
-        open(os.path.join(folder, ".gitignore"), "x", encoding="ascii") as ignore,  # never through a link
+        open(
+            os.path.join(folder, ".gitignore"), "x", encoding="ascii"
+        ) as ignore,  # never through a link
     ):
         ignore.write("*\n")
     return folder
@@ -134,11 +159,18 @@ def check_private(folder: str) -> None:
 
     """
     found = os.stat(folder)
-    for owner in (os.lstat(folder).st_uid, found.st_uid):  # another user could redirect their link at any time
+    for owner in (
+        os.lstat(folder).st_uid,
+        found.st_uid,
+    ):  # another user could redirect their link at any time
         if owner != os.geteuid():
-            raise PermissionError(f"{folder} belongs to user {owner}, not to you ({os.geteuid()})")
+            raise PermissionError(
+                f"{folder} belongs to user {owner}, not to you ({os.geteuid()})"
+            )
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(f"{folder} is writable by others (mode {found.st_mode & 0o777:o}); chmod 700 it")
+        raise PermissionError(
+            f"{folder} is writable by others (mode {found.st_mode & 0o777:o}); chmod 700 it"
+        )
 
 
 def find_ripgrep(environ: Mapping[str, str]) -> str | None:
@@ -151,7 +183,11 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
         found = os.path.join(folder, name)
         # Relative folders are skipped: they may belong to a repository.
-        if os.path.isabs(folder) and os.path.isfile(found) and os.access(found, os.X_OK):
+        if (
+            os.path.isabs(folder)
+            and os.path.isfile(found)
+            and os.access(found, os.X_OK)
+        ):
             return found
     return None
 

@@ -19,7 +19,9 @@ _RANGE = re.compile(
     rf"(?::.*)?",
     re.DOTALL,
 )
-_URL_RANGE = re.compile(rf"#L(?P<first>{_NUMBER})(?:C{_NUMBER})?(?:-L?(?P<last>{_NUMBER})(?:C{_NUMBER})?)?")
+_URL_RANGE = re.compile(
+    rf"#L(?P<first>{_NUMBER})(?:C{_NUMBER})?(?:-L?(?P<last>{_NUMBER})(?:C{_NUMBER})?)?"
+)
 _START = re.compile(r":(?=[0-9])|#(?=L[0-9])")
 """Where the name of the file may end."""
 
@@ -49,7 +51,9 @@ def find_places(text: str) -> Iterator[LinesOfFile]:
         first = int(parts["first"])
         last = int(parts["last"] or parts.get("column_last") or first)
         column = parts.get("column")
-        yield LinesOfFile(text[: start.start()], first, last, None if column is None else int(column))
+        yield LinesOfFile(
+            text[: start.start()], first, last, None if column is None else int(column)
+        )
         readings += 1
         if readings == MOST_READINGS:
             return

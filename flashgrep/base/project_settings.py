@@ -13,7 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from flashgrep.base.config import Loaded, check_alone, get_value, has_mark, list_settings, nest, unknown_setting
+from flashgrep.base.config import (
+    Loaded,
+    check_alone,
+    get_value,
+    has_mark,
+    list_settings,
+    nest,
+    unknown_setting,
+)
 from flashgrep.base.errors import BadSetting
 from flashgrep.base.paths import PROJECT_CONFIG, PROJECT_FOLDER
 
@@ -39,7 +47,9 @@ def with_project(loaded: Loaded, root: Path) -> Loaded:
     except (OSError, ValueError, RecursionError) as problem:
         # Without the path, which ``file`` names already.
         reason = problem.strerror if isinstance(problem, OSError) else str(problem)
-        return replace(loaded, warnings=(*loaded.warnings, _clean(f"{file}: not used: {reason}")))
+        return replace(
+            loaded, warnings=(*loaded.warnings, _clean(f"{file}: not used: {reason}"))
+        )
     declared = dict(list_settings())
     sections = {key.partition(".")[0] for key in declared if "." in key}
     items: dict[str, Any] = {}
@@ -48,7 +58,8 @@ def with_project(loaded: Loaded, root: Path) -> Loaded:
             items |= {f"{name}.{leaf}": inner for leaf, inner in item.items()}
         else:
             items[name] = item
-    # The current value is the bound: the user's own file may be stricter than any default.
+    # The current value is the bound: the user's own file may be stricter than any
+    # default.
     values = {key: get_value(loaded.settings, key) for key in declared}
     origins, warnings = dict(loaded.origins), []
     for key, item in items.items():
@@ -60,7 +71,9 @@ def with_project(loaded: Loaded, root: Path) -> Loaded:
             values[key] = item
             origins[key] = str(file)
     if len(warnings) > MAX_WARNINGS:
-        warnings[MAX_WARNINGS:] = [f"{file}: {len(warnings) - MAX_WARNINGS} more settings are not used"]
+        warnings[MAX_WARNINGS:] = [
+            f"{file}: {len(warnings) - MAX_WARNINGS} more settings are not used"
+        ]
     settings = type(loaded.settings).model_validate(nest(values))
     return Loaded(settings, origins, (*loaded.warnings, *warnings))
 
@@ -74,7 +87,10 @@ def _read(root: Path) -> bytes:
 
     """
     with ExitStack() as opened:
-        folder = os.open(root / PROJECT_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        folder = os.open(
+            root / PROJECT_FOLDER,
+            os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC,
+        )
         opened.callback(os.close, folder)
         # O_NONBLOCK: opening a FIFO must not wait for a writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -82,7 +98,8 @@ def _read(root: Path) -> bytes:
         opened.callback(os.close, file)
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise ValueError("not a file")
-        # Reading one byte over the limit detects a file that is too large without trusting st_size.
+        # Reading one byte over the limit detects a file that is too large without
+        # trusting st_size.
         text = os.read(file, MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
         raise ValueError(f"larger than {MAX_BYTES // 1024} KiB")
@@ -97,8 +114,13 @@ def _parse(text: bytes) -> dict[str, Any]:
         RecursionError: it is nested too deep in a way that the bounds miss.
 
     """
-    if any(line.count(b".") > MAX_DOTS for line in text.splitlines()) or sum(map(text.count, b"[{")) > MAX_BRACKETS:
-        raise ValueError(f"more than {MAX_DOTS} dots in a line or {MAX_BRACKETS} brackets")
+    if (
+        any(line.count(b".") > MAX_DOTS for line in text.splitlines())
+        or sum(map(text.count, b"[{")) > MAX_BRACKETS
+    ):
+        raise ValueError(
+            f"more than {MAX_DOTS} dots in a line or {MAX_BRACKETS} brackets"
+        )
     try:
         return tomllib.loads(text.decode("utf-8"))
     except ValueError as problem:  # not only TOMLDecodeError: a number of 5,000 digits raises a plain one
@@ -119,23 +141,41 @@ def _check_stricter(key: str, item: Any, present: Any, source: str) -> None:
     if key not in allowed:
         message = f"{source}: {key} cannot be set by a project, only by its user (a project: {', '.join(allowed)})"
         raise BadSetting(message, source=source, key=key, allowed=allowed)
-    # Only now: for a setting a project may not set at all, that is reported rather than a wrong type.
+    # Only now: for a setting a project may not set at all, that is reported rather than
+    # a wrong type.
     check_alone(source, {key: item})
     if key == "specs.folders":
-        # These cannot be stricter or looser, but no folder may be outside the project, and each one costs a walk.
+        # These cannot be stricter or looser, but no folder may be outside the project,
+        # and each one costs a walk.
         if len(item) > MAX_FOLDERS or any(
-            len(one) > MAX_FOLDER or one.startswith("/") or ".." in one.split("/") or "\0" in one for one in item
+            len(one) > MAX_FOLDER
+            or one.startswith("/")
+            or ".." in one.split("/")
+            or "\0" in one
+            for one in item
         ):
             message = f"{source}: {key}: at most {MAX_FOLDERS} folders of the project, without '..'"
             raise BadSetting(message, source=source, key=key)
     elif present is True or isinstance(item, bool):  # of what is left, read_only
         if present and not item:
-            raise BadSetting(f"{source}: {key} = false cannot loosen it", source=source, key=key, allowed=[True])
+            raise BadSetting(
+                f"{source}: {key} = false cannot loosen it",
+                source=source,
+                key=key,
+                allowed=[True],
+            )
     elif item > present:
-        raise BadSetting(f"{source}: {key} can only be lowered, from {present}", source=source, key=key)
+        raise BadSetting(
+            f"{source}: {key} can only be lowered, from {present}",
+            source=source,
+            key=key,
+        )
 
 
 def _clean(warning: str) -> str:
     """Return a warning, shortened and without terminal control characters."""
-    plain = "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in warning[:MAX_WARNING])
+    plain = "".join(
+        one if one.isprintable() else f"\\x{ord(one):02x}"
+        for one in warning[:MAX_WARNING]
+    )
     return plain if len(warning) <= MAX_WARNING else plain + "…"

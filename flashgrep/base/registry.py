@@ -7,9 +7,27 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    get_type_hints,
+)
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 from rapidfuzz import fuzz, process
@@ -21,7 +39,17 @@ from flashgrep.base.vocabulary import NEAR_ENOUGH, VERBATIM, FieldProblem, Vocab
 Safety = Literal["reads", "changes_index", "writes", "destructive"]
 """What a method may do. ``changes_index``: it changes our own state (an index, a watch) and no file of the project.
 It is reported to clients as not read-only, but a read-only connection may call it, since that is about files."""
-Toolset = Literal["core", "research", "collections", "knowledge", "specs", "fs", "structural", "admin", "editors"]
+Toolset = Literal[
+    "core",
+    "research",
+    "collections",
+    "knowledge",
+    "specs",
+    "fs",
+    "structural",
+    "admin",
+    "editors",
+]
 HostT = TypeVar("HostT")
 MOST_PROBLEMS = 10
 """Most problems of a call's parameters listed in an error; a caller corrects the first ones and calls again."""
@@ -35,8 +63,9 @@ Renderer = Callable[[Any, Any], Iterator[str]]
 """Called with a result and the requested style; yields the lines of its text."""
 
 
-# Every text, list and number of a method's parameters has a maximum. A call's cost is bounded before it runs, so the
-# bounds are generous for any real use and far below what would stall the daemon.
+# Every text, list and number of a method's parameters has a maximum. A call's cost is
+# bounded before it runs, so the bounds are generous for any real use and far below what
+# would stall the daemon.
 
 MOST_PATTERN = 64 * 1024
 """Most characters over all texts of a pattern."""
@@ -64,13 +93,19 @@ def limit_length(most: int) -> AfterValidator:
     return AfterValidator(check)
 
 
-PathText: TypeAlias = Annotated[str, limit_length(MOST_PATH), Field(json_schema_extra={"maxLength": MOST_PATH})]
+PathText: TypeAlias = Annotated[
+    str, limit_length(MOST_PATH), Field(json_schema_extra={"maxLength": MOST_PATH})
+]
 """A path, or a project by name or root. Linux limits a path to 4 KiB, and reports longer ones itself."""
 PathBase64: TypeAlias = Annotated[str, Field(max_length=44 * 1024)]
 """A path's bytes in base64."""
-GlobText: TypeAlias = Annotated[str, limit_length(MOST_GLOB), Field(json_schema_extra={"maxLength": MOST_GLOB})]
+GlobText: TypeAlias = Annotated[
+    str, limit_length(MOST_GLOB), Field(json_schema_extra={"maxLength": MOST_GLOB})
+]
 Globs: TypeAlias = Annotated[list[GlobText], Field(max_length=MOST_GLOBS)]
-Languages: TypeAlias = Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=MOST_LANGUAGES)]
+Languages: TypeAlias = Annotated[
+    list[Annotated[str, Field(max_length=100)]], Field(max_length=MOST_LANGUAGES)
+]
 PatternText: TypeAlias = Annotated[str, Field(max_length=MOST_PATTERN)]
 NameText: TypeAlias = Annotated[str, Field(max_length=1000)]
 """A name given by the caller or a repository: of a symbol, a specification, an operation, a collection."""
@@ -109,7 +144,9 @@ RARE, NEEDED = Usage(rare=True), Usage(needed=True)
 
 def usage_of(declared: FieldInfo) -> Usage:
     """Return how a field is presented."""
-    return next((mark for mark in declared.metadata if isinstance(mark, Usage)), Usage())
+    return next(
+        (mark for mark in declared.metadata if isinstance(mark, Usage)), Usage()
+    )
 
 
 class Params(BaseModel):
@@ -197,12 +234,18 @@ class Session:
     def may_write(self) -> bool:
         """Whether methods that write are allowed."""
         allowed = self.capabilities.writes
-        return not self.read_only and (allowed == "always" or (allowed == "with_token" and self.has_token))
+        return not self.read_only and (
+            allowed == "always" or (allowed == "with_token" and self.has_token)
+        )
 
     @property
     def lacks_token(self) -> bool:
         """Whether the token is all that is missing for writing."""
-        return not self.read_only and not self.has_token and self.capabilities.writes == "with_token"
+        return (
+            not self.read_only
+            and not self.has_token
+            and self.capabilities.writes == "with_token"
+        )
 
     def drop_control(self) -> None:
         """Refuse the daemon's own methods from now on, since another party, such as an agent, uses the connection."""
@@ -282,15 +325,23 @@ class Handler:
             return self.params.model_validate(raw)
         except ValidationError as error:
             problems = []
-            for item in error.errors(include_url=False, include_input=False)[:MOST_PROBLEMS]:
+            for item in error.errors(include_url=False, include_input=False)[
+                :MOST_PROBLEMS
+            ]:
                 where = [clip(str(part), MOST_NAME) for part in item["loc"]]
                 if item["type"] == FIELD_PROBLEM:
                     where.append(item["ctx"]["name"])
-                problems.append({"field": ".".join(where), "problem": clip(item["msg"], MOST_SHOWN)})
+                problems.append(
+                    {"field": ".".join(where), "problem": clip(item["msg"], MOST_SHOWN)}
+                )
             # The message is about the first one; ``problems`` has the others.
             first = problems[0]
-            message = f"{self.name}: {first['field'] or 'parameters'}: {first['problem']}"
-            raise InvalidParams(message, field=first["field"], problems=problems) from None
+            message = (
+                f"{self.name}: {first['field'] or 'parameters'}: {first['problem']}"
+            )
+            raise InvalidParams(
+                message, field=first["field"], problems=problems
+            ) from None
 
 
 def handler(  # noqa: PLR0913 - what a method declares, each by its name
@@ -311,8 +362,15 @@ def handler(  # noqa: PLR0913 - what a method declares, each by its name
 
     def declare(run: Callable[[Any, Any], Awaitable[Any]]) -> Handler:
         hints = get_type_hints(run)
-        required = [each for each, declared in hints["params"].model_fields.items() if declared.is_required()]
-        command_name, *arguments = command.split() or [name.replace("_", "-"), *required]
+        required = [
+            each
+            for each, declared in hints["params"].model_fields.items()
+            if declared.is_required()
+        ]
+        command_name, *arguments = command.split() or [
+            name.replace("_", "-"),
+            *required,
+        ]
         return Handler(
             name=name,
             aliases=aliases,
@@ -341,7 +399,8 @@ class Registry:
         self._by_command = {declared.command: declared for declared in self._handlers}
         for declared in self._handlers:
             for name in (declared.name, *declared.aliases):
-                # Check at declaration: a method that hides another would be noticed much later.
+                # Check at declaration: a method that hides another would be noticed
+                # much later.
                 if name in self._by_name:
                     raise ValueError(f"method name taken twice: {name}")
                 self._by_name[name] = declared
@@ -362,15 +421,25 @@ class Registry:
             return self._by_name[name]
         except KeyError:
             name = clip(name, MOST_NAME)
-            near = process.extractOne(name, self.names(), scorer=fuzz.ratio, score_cutoff=NEAR_ENOUGH)
+            near = process.extractOne(
+                name, self.names(), scorer=fuzz.ratio, score_cutoff=NEAR_ENOUGH
+            )
             advice = {"suggestion": f"did you mean {near[0]}?"} if near else {}
-            raise MethodNotFound(f"method not found: {name}", method=name, **advice) from None
+            raise MethodNotFound(
+                f"method not found: {name}", method=name, **advice
+            ) from None
 
     def name_commands(self, text: str) -> str:
         """Return a sentence with methods named by their commands: ``fgrep symbol`` for get_symbol."""
         # A name without "_" may be an ordinary word, and is also its command's name.
-        commands = {one.name: f"fgrep {one.command}" for one in self._handlers if "_" in one.name}
-        return re.sub(r"[a-z]+(?:_[a-z]+)+", lambda found: commands.get(found[0], found[0]), text)
+        commands = {
+            one.name: f"fgrep {one.command}"
+            for one in self._handlers
+            if "_" in one.name
+        }
+        return re.sub(
+            r"[a-z]+(?:_[a-z]+)+", lambda found: commands.get(found[0], found[0]), text
+        )
 
     def find_command(self, command: str) -> Handler | None:
         """Return the method that has this name on the command line, or None."""

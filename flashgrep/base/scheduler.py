@@ -47,14 +47,18 @@ ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 FLOW: ContextVar[Hashable] = ContextVar("FLOW", default=None)
 """The owner of lookups: a connection."""
-PACE: ContextVar[AbstractAsyncContextManager[None] | None] = ContextVar("PACE", default=None)
+PACE: ContextVar[AbstractAsyncContextManager[None] | None] = ContextVar(
+    "PACE", default=None
+)
 """Entered around each lookup of a client: it waits while the client does not read the answers to those before."""
 
 
 class Worker(Protocol):
     """A process that runs one lookup at a time."""
 
-    def ask(self, request: bytes, limit: float, reply: Callable[[bytes | None], None]) -> None:
+    def ask(
+        self, request: bytes, limit: float, reply: Callable[[bytes | None], None]
+    ) -> None:
         """Run a lookup; ``reply`` is called once, on the event loop, with None if there is no answer.
 
         ``limit``: on the clock of time.monotonic(); a worker that exceeds it by far counts as hung.
@@ -147,9 +151,12 @@ class _Task:
     """Processor time of its thread when last charged, by time.thread_time()."""
 
     def give_way(self) -> None:
-        # By the clock, since others wait by the clock: by processor time, a turn was up to four times as long on a busy
-        # machine, and a polite client waited three times as long alongside a search of one big file.
-        if not self.runs or (self.scheduler.contended and time.monotonic() - self.since > QUANTUM):
+        # By the clock, since others wait by the clock: by processor time, a turn was up
+        # to four times as long on a busy machine, and a polite client waited three
+        # times as long alongside a search of one big file.
+        if not self.runs or (
+            self.scheduler.contended and time.monotonic() - self.since > QUANTUM
+        ):
             self.scheduler.requeue(self)
 
     def pause(self) -> None:
@@ -189,7 +196,9 @@ class Scheduler:
         """Whether any lookup waits for a turn here; read without the lock."""
 
     async def run(
-        self, begin: Callable[[], Callable[[], ResultT]], portable: Portable[ResultT] | None = None
+        self,
+        begin: Callable[[], Callable[[], ResultT]],
+        portable: Portable[ResultT] | None = None,
     ) -> ResultT:
         """Call ``begin`` when its turn comes, run what it returns in a thread, and return the result.
 
@@ -204,7 +213,9 @@ class Scheduler:
         return result
 
     async def _run_alone(
-        self, begin: Callable[[], Callable[[], ResultT]], portable: Portable[ResultT] | None = None
+        self,
+        begin: Callable[[], Callable[[], ResultT]],
+        portable: Portable[ResultT] | None = None,
     ) -> ResultT:
         pace = PACE.get()
         if pace is None:
@@ -212,7 +223,11 @@ class Scheduler:
         async with pace:
             return await self._run_now(begin, portable)
 
-    async def _run_now(self, begin: Callable[[], Callable[[], ResultT]], portable: Portable[ResultT] | None) -> ResultT:
+    async def _run_now(
+        self,
+        begin: Callable[[], Callable[[], ResultT]],
+        portable: Portable[ResultT] | None,
+    ) -> ResultT:
         if self._limiter is None:
             # At the first lookup, not in __init__: only now is there a loop.
             self._limiter = anyio.CapacityLimiter(THREADS)
@@ -220,14 +235,20 @@ class Scheduler:
             self._loop_thread = threading.get_ident()
         task = self._enqueue(FLOW.get(), portable)
         try:
-            # The only wait without a thread: for the lookups of a connection beyond its share.
+            # The only wait without a thread: for the lookups of a connection beyond its
+            # share.
             await task.ready
             if portable is not None and task.reply is not None:
                 return portable.result(task.reply)
-            # ``begin`` is called here, on the loop, and takes the snapshot, so it sees what was saved while the lookup
-            # waited. A cancelled lookup keeps its thread until its next checkpoint.
+            # ``begin`` is called here, on the loop, and takes the snapshot, so it sees
+            # what was saved while the lookup waited. A cancelled lookup keeps its
+            # thread until its next checkpoint.
             return await anyio.to_thread.run_sync(
-                self._execute, task, begin(), abandon_on_cancel=True, limiter=self._limiter
+                self._execute,
+                task,
+                begin(),
+                abandon_on_cancel=True,
+                limiter=self._limiter,
             )
         finally:
             self._leave(task)
@@ -269,35 +290,60 @@ class Scheduler:
             if flow is None:
                 flow = self._flows[key] = _Flow(key, self._now)
             elif not flow.waiting and flow.begun == 0:
-                # Idle here, if only workers have its lookups: unused time is not saved up.
+                # Idle here, if only workers have its lookups: unused time is not saved
+                # up.
                 flow.served = max(flow.served, self._now)
             ready = asyncio.get_running_loop().create_future()
-            task = _Task(flow, self, ready, portable, None if portable is None else portable.place)
+            task = _Task(
+                flow,
+                self,
+                ready,
+                portable,
+                None if portable is None else portable.place,
+            )
             flow.members += 1
             self._used.set()
             flow.waiting.append(task)
-        # Use a free worker without queueing: if one is free, no other lookup that could use it waits.
-        worker = self._workers.free(portable.place) if self._workers is not None and portable is not None else None
+        # Use a free worker without queueing: if one is free, no other lookup that could
+        # use it waits.
+        worker = (
+            self._workers.free(portable.place)
+            if self._workers is not None and portable is not None
+            else None
+        )
         if portable is not None and worker is not None:
             self._hand(task, portable, worker)
         else:
             with self._lock:
                 if portable is not None and self._workers is not None:
-                    if len(self._for_workers) > self._most_for_workers:  # perhaps none was ever given to a worker
-                        self._for_workers = [one for one in self._for_workers if one[2] in one[2].flow.waiting]
+                    if (
+                        len(self._for_workers) > self._most_for_workers
+                    ):  # perhaps none was ever given to a worker
+                        self._for_workers = [
+                            one
+                            for one in self._for_workers
+                            if one[2] in one[2].flow.waiting
+                        ]
                         heapq.heapify(self._for_workers)
                         self._most_for_workers = 2 * len(self._for_workers) + SPARE
-                    # The number keeps equal times in order of arrival, and prevents comparing tasks.
-                    heapq.heappush(self._for_workers, (flow.served, next(self._numbers), task))
-                # While the watch runs, one that a worker is going to take need not look for a turn here: the watch
-                # does.
+                    # The number keeps equal times in order of arrival, and prevents
+                    # comparing tasks.
+                    heapq.heappush(
+                        self._for_workers, (flow.served, next(self._numbers), task)
+                    )
+                # While the watch runs, one that a worker is going to take need not look
+                # for a turn here: the watch does.
                 if not self._watched or not self._waits_for_worker(task):
                     self._run_next()
         return task
 
     def _waits_for_worker(self, task: _Task) -> bool:
         """Return whether a worker is going to run a lookup, so that it takes no turn here."""
-        return task.portable is not None and self._workers is not None and task.place in self._workers.serving
+        return (
+            task.portable is not None
+            and self._workers is not None
+            and task.place in self._workers.serving
+        )
 
     def _assign_to_workers(self) -> None:
         """Give free workers the next lookups they can run; on the event loop."""
@@ -312,8 +358,8 @@ class Scheduler:
                 served, number, task = heapq.heappop(self._for_workers)
                 if task.portable is None or task.worker is not None or task.stopped:
                     continue  # it runs, or has run
-                # Its flow has been served since then: push it back in its new position, instead of keeping the heap in
-                # order all the time.
+                # Its flow has been served since then: push it back in its new position,
+                # instead of keeping the heap in order all the time.
                 if task.flow.served > served:
                     heapq.heappush(self._for_workers, (task.flow.served, number, task))
                     continue
@@ -355,7 +401,8 @@ class Scheduler:
                 self._end(task)
             elif reply is None:
                 task.portable = None
-                # The worker failed or ended: the lookup has already waited and comes first here.
+                # The worker failed or ended: the lookup has already waited and comes
+                # first here.
                 task.flow.waiting.appendleft(task)
                 self._run_next()
             else:
@@ -389,7 +436,8 @@ class Scheduler:
             if task.worker is not None:
                 task.worker.cancel()  # it is free only after it replies
             elif not task.threaded:
-                # Without a thread nothing else calls _end. One with a thread ends in _execute, at its next checkpoint.
+                # Without a thread nothing else calls _end. One with a thread ends in
+                # _execute, at its next checkpoint.
                 self._end(task)
 
     def _end(self, task: _Task) -> None:
@@ -431,10 +479,13 @@ class Scheduler:
         """Let the next one run here, unless one does; with the lock held."""
         # Each connection that has one that may run here, and that one.
         firsts = {
-            flow: task for flow in self._flows.values() if flow.waiting and (task := self._first(flow)) is not None
+            flow: task
+            for flow in self._flows.values()
+            if flow.waiting and (task := self._first(flow)) is not None
         }
         if self._running is None and firsts:
-            # Linear in the waiting connections; a heap would have to follow every change of ``served``.
+            # Linear in the waiting connections; a heap would have to follow every
+            # change of ``served``.
             flow = min(firsts, key=lambda flow: flow.served)
             task = firsts[flow]
             flow.waiting.remove(task)
@@ -446,8 +497,8 @@ class Scheduler:
                 task.begun, task.portable = True, None
                 flow.begun += 1
                 self._begun += 1
-                # call_soon_threadsafe writes to the loop's self-pipe, a system call that the loop's own thread does not
-                # need.
+                # call_soon_threadsafe writes to the loop's self-pipe, a system call
+                # that the loop's own thread does not need.
                 if threading.get_ident() == self._loop_thread:
                     _set_ready(task)
                 else:
@@ -456,14 +507,23 @@ class Scheduler:
             if self._first(flow) is None:
                 del firsts[flow]
         self.contended = bool(firsts)
-        if not self._watched and self._loop is not None and any(flow.waiting for flow in self._flows.values()):
+        if (
+            not self._watched
+            and self._loop is not None
+            and any(flow.waiting for flow in self._flows.values())
+        ):
             self._watched = True
-            self._loop.call_soon_threadsafe(self._loop.call_later, PATIENCE, self._watch)
+            self._loop.call_soon_threadsafe(
+                self._loop.call_later, PATIENCE, self._watch
+            )
 
     def _first(self, flow: _Flow) -> _Task | None:
         """Return the first of a connection's lookups that may run here."""
         # Started lookups always continue: their thread and memory are already in use.
-        may_begin = flow.begun < (THREADS_PER_FLOW if self._begun < SPARE else 1) and self._begun < THREADS
+        may_begin = (
+            flow.begun < (THREADS_PER_FLOW if self._begun < SPARE else 1)
+            and self._begun < THREADS
+        )
         for task in flow.waiting:
             if task.begun or (may_begin and not self._waits_for_worker(task)):
                 return task
@@ -473,11 +533,18 @@ class Scheduler:
         """Stop waiting for a lookup that reaches no checkpoint; on the event loop, while any other waits."""
         with self._lock:
             task = self._running
-            # It continues alongside the others; at its next checkpoint it queues like them.
-            if task is not None and task.threaded and time.monotonic() - task.since > PATIENCE:
+            # It continues alongside the others; at its next checkpoint it queues like
+            # them.
+            if (
+                task is not None
+                and task.threaded
+                and time.monotonic() - task.since > PATIENCE
+            ):
                 self._end_turn(task)
             # Tells the workers that lookups wait, so that more may be started.
-            places = Counter(task.place for flow in self._flows.values() for task in flow.waiting)
+            places = Counter(
+                task.place for flow in self._flows.values() for task in flow.waiting
+            )
         if self._workers is not None:
             for place, waiting in places.items():
                 if place is not None:

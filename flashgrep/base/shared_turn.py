@@ -35,7 +35,9 @@ class SharedTurn:
         self._tasks = tasks
         self._requested: list[tuple[Begin, Ended]] = []
 
-    async def run(self, begin: Begin, run_turn: Callable[[Begin], Awaitable[object]]) -> tuple[Any] | None:
+    async def run(
+        self, begin: Begin, run_turn: Callable[[Begin], Awaitable[object]]
+    ) -> tuple[Any] | None:
         """Run a lookup in a turn with others and return its result; None if it needs a turn of its own.
 
         ``run_turn`` runs a function in a turn.
@@ -43,7 +45,9 @@ class SharedTurn:
         loop = asyncio.get_running_loop()
         ended: Ended = loop.create_future()
         self._requested.append((begin, ended))
-        if len(self._requested) == 1:  # tasks started together request their lookups within one step of the loop
+        if (
+            len(self._requested) == 1
+        ):  # tasks started together request their lookups within one step of the loop
             loop.call_soon(self._tasks.start_soon, self._run_turn, run_turn)
         return await ended
 
@@ -77,7 +81,9 @@ class _Batch:
             with _Outcome(ended) as outcome:
                 self._left.append((begin(), ended))
                 continue
-            self._outcomes.append(outcome)  # a lookup that cannot begin fails on its own
+            self._outcomes.append(
+                outcome
+            )  # a lookup that cannot begin fails on its own
         self._watch(-1)
         return self._look
 
@@ -86,7 +92,9 @@ class _Batch:
         if len(self._outcomes) == ended:
             self.release()
         else:
-            self._timer = asyncio.get_running_loop().call_later(SHARED_SECONDS, self._watch, len(self._outcomes))
+            self._timer = asyncio.get_running_loop().call_later(
+                SHARED_SECONDS, self._watch, len(self._outcomes)
+            )
 
     def release(self) -> None:
         """Deliver the results of lookups that have ended; those that have not started get turns of their own."""
@@ -101,7 +109,8 @@ class _Batch:
                     ended.set_result(None)
 
     def _look(self) -> None:
-        # Processor time, since the time spent waiting for the interpreter's lock says nothing about the lookups.
+        # Processor time, since the time spent waiting for the interpreter's lock says
+        # nothing about the lookups.
         until = time.thread_time() + SHARED_SECONDS
         while time.thread_time() < until:
             try:

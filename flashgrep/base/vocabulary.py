@@ -90,16 +90,42 @@ FLAGS: Final[Mapping[str, tuple[str, Mapping[Any, Any]]]] = {
 }
 """Flags of other tools: the field they stand for and its value; without one there is nothing to set."""
 VALUES: Final[Mapping[str, Mapping[str, str]]] = {
-    "output": {"content": "lines", "matches": "lines", "files_with_matches": "files", "paths": "files"},
-    "sort_by": {"mtime": "modified", "modified_time": "modified", "time": "modified", "date": "modified"},
-    "mode": {"regexp": "regex", "exact": "literal", "string": "literal", "text": "literal", "auto": "smart"},
-    "role": {"def": "definition", "caller": "call", "ref": "reference", "implementer": "implementation"}
-    | dict.fromkeys(("references", "refs", "use", "uses", "usage", "usages"), "call reference"),
-    "kind": {"var": "variable", "const": "constant"} | dict.fromkeys(("func", "fn", "def"), "function method"),
+    "output": {
+        "content": "lines",
+        "matches": "lines",
+        "files_with_matches": "files",
+        "paths": "files",
+    },
+    "sort_by": {
+        "mtime": "modified",
+        "modified_time": "modified",
+        "time": "modified",
+        "date": "modified",
+    },
+    "mode": {
+        "regexp": "regex",
+        "exact": "literal",
+        "string": "literal",
+        "text": "literal",
+        "auto": "smart",
+    },
+    "role": {
+        "def": "definition",
+        "caller": "call",
+        "ref": "reference",
+        "implementer": "implementation",
+    }
+    | dict.fromkeys(
+        ("references", "refs", "use", "uses", "usage", "usages"), "call reference"
+    ),
+    "kind": {"var": "variable", "const": "constant"}
+    | dict.fromkeys(("func", "fn", "def"), "function method"),
 }
 """What other tools call the values of a choice; in a list, one such name may stand for several choices, and plurals are
 accepted."""
-REMARKS: Final = frozenset({"explanation", "reason", "description", "tool_summary", "tool_action"})
+REMARKS: Final = frozenset(
+    {"explanation", "reason", "description", "tool_summary", "tool_action"}
+)
 """Fields that explain why a call is made; many hosts make their models add them."""
 TO_THE_END: Final = -1
 """The ``end_line`` of other tools for the end of the file."""
@@ -167,24 +193,35 @@ class _Shape:
             value = _DROP
         elif isinstance(value, str):
             value = self._read_text(value, names)
-        elif list in kinds and (is_number or (isinstance(value, dict) and dict not in kinds)):
+        elif list in kinds and (
+            is_number or (isinstance(value, dict) and dict not in kinds)
+        ):
             # A single item for a list.
             value = [value]
         elif isinstance(value, list) and kinds <= _PLAIN and len(value) == 1:
             # A list of one item for a single value.
             value = value[0]
         elif is_number and kinds <= {str, None} and not self.verbatim:
-            # A number for a text, as in ``query: 404``. Not for verbatim text, where 1e3 would become "1000.0".
+            # A number for a text, as in ``query: 404``. Not for verbatim text, where
+            # 1e3 would become "1000.0".
             value = str(value)
         if isinstance(value, list) and self.items and len(value) <= MOST_CHOICES:
             # Replace alternative names and plurals of choices.
             read = list[Any]()
             for item in value:
                 # The exact name of a choice is never replaced.
-                folded = item.strip().lower() if isinstance(item, str) and item not in self.items else ""
+                folded = (
+                    item.strip().lower()
+                    if isinstance(item, str) and item not in self.items
+                    else ""
+                )
                 known = (
                     names.get(name) or (name if name in self.items else "")
-                    for name in (folded, folded.removesuffix("s"), folded.removesuffix("es"))
+                    for name in (
+                        folded,
+                        folded.removesuffix("s"),
+                        folded.removesuffix("es"),
+                    )
                 )
                 meant = next(filter(None, known), "")
                 read += meant.split() or [item]
@@ -194,20 +231,30 @@ class _Shape:
     def _read_text(self, text: str, names: Mapping[str, str]) -> Any:
         if self.optional and not self.verbatim and text.strip() in NOTHING:
             return _DROP
-        # If a field accepts both a text and a list, a text that looks like JSON stays a text.
+        # If a field accepts both a text and a list, a text that looks like JSON stays a
+        # text.
         is_list = list in self.kinds and (str not in self.kinds or bool(self.choices))
         if self.choices and not is_list:
             folded = text.strip().lower()
-            return names.get(folded, folded) if {folded, names.get(folded)} & self.choices else text
-        if text in self.choices or not (is_list or (dict in self.kinds and str not in self.kinds)):
+            return (
+                names.get(folded, folded)
+                if {folded, names.get(folded)} & self.choices
+                else text
+            )
+        if text in self.choices or not (
+            is_list or (dict in self.kinds and str not in self.kinds)
+        ):
             return text
-        # A list or an object may be given as JSON. Anything else is the text itself: ``[ab]*`` is a glob, and so is
-        # ``[1]``, although that is also a list of a number.
+        # A list or an object may be given as JSON. Anything else is the text itself:
+        # ``[ab]*`` is a glob, and so is ``[1]``, although that is also a list of a
+        # number.
         found: Any = text
         if len(text) <= MOST_JSON and text.lstrip()[:1] in {"[", "{"}:
             with suppress(ValueError):
                 value = orjson.loads(text)
-                if isinstance(value, dict) or all(isinstance(item, str | dict) for item in value):
+                if isinstance(value, dict) or all(
+                    isinstance(item, str | dict) for item in value
+                ):
                     found = value
         return [found] if list in self.kinds and isinstance(found, str) else found
 
@@ -225,22 +272,48 @@ class Vocabulary:
     @classmethod
     def of(cls, model: type[BaseModel]) -> "Vocabulary":
         """Return the vocabulary of a model."""
-        made = cls(tuple(declared.alias or name for name, declared in model.model_fields.items()))
+        made = cls(
+            tuple(
+                declared.alias or name for name, declared in model.model_fields.items()
+            )
+        )
         accepted = {*made.fields, *model.model_fields}
         for name, declared in model.model_fields.items():
             shown = declared.alias or name
             for other in SYNONYMS.get(shown, "").split():
                 # The method's own field of that name takes precedence.
                 if other not in accepted:
-                    # If two fields share an alternative name, the one declared first takes precedence.
+                    # If two fields share an alternative name, the one declared first
+                    # takes precedence.
                     made.names.setdefault(other, shown)
             parts = [*declared.metadata, *_parts(declared.annotation)]
-            kinds = frozenset(_kind(part) for part in _parts(declared.annotation) if part is not VERBATIM)
-            choices = frozenset(value for part in parts if get_origin(part) is Literal for value in get_args(part))
+            kinds = frozenset(
+                _kind(part)
+                for part in _parts(declared.annotation)
+                if part is not VERBATIM
+            )
+            choices = frozenset(
+                value
+                for part in parts
+                if get_origin(part) is Literal
+                for value in get_args(part)
+            )
             is_verbatim = any(part is VERBATIM for part in parts)
-            inner = [item for part in parts if get_origin(part) is list for item in _parts(get_args(part)[0])]
-            items = frozenset(value for part in inner if get_origin(part) is Literal for value in get_args(part))
-            shape = _Shape(kinds, not declared.is_required(), is_verbatim, choices, items)
+            inner = [
+                item
+                for part in parts
+                if get_origin(part) is list
+                for item in _parts(get_args(part)[0])
+            ]
+            items = frozenset(
+                value
+                for part in inner
+                if get_origin(part) is Literal
+                for value in get_args(part)
+            )
+            shape = _Shape(
+                kinds, not declared.is_required(), is_verbatim, choices, items
+            )
             made._shapes[name] = made._shapes[shown] = shape
         return made
 
@@ -256,7 +329,8 @@ class Vocabulary:
         for name, value in given.items():
             shape = self._shapes.get(name)
             if shape is None:
-                # Own names first: an alternative name only sets a field that is not given by its own name.
+                # Own names first: an alternative name only sets a field that is not
+                # given by its own name.
                 others.append((name, value))
             else:
                 self._take(taken, name, shape.read(value, VALUES.get(name, {})))
@@ -265,16 +339,29 @@ class Vocabulary:
             if meant is None:
                 reported = {name, *self.names, *FLAGS}
                 more = sum(other not in reported for other, _ in others)
-                # Also compare with alternative names: "pattrn" is near "pattern", which stands for query.
+                # Also compare with alternative names: "pattrn" is near "pattern", which
+                # stands for query.
                 known = dict(zip(self.fields, self.fields, strict=True)) | self.names
                 asked = _snake(name)[:MOST_NAME]
-                near = process.extractOne(asked, list(known), scorer=fuzz.ratio, score_cutoff=NEAR_ENOUGH)
-                advice = f"did you mean {known[near[0]]}?" if near else f"known are {', '.join(self.fields) or 'none'}"
-                raise FieldProblem(name, f"no such field{f' (and {more} more)' if more else ''}; {advice}")
+                near = process.extractOne(
+                    asked, list(known), scorer=fuzz.ratio, score_cutoff=NEAR_ENOUGH
+                )
+                advice = (
+                    f"did you mean {known[near[0]]}?"
+                    if near
+                    else f"known are {', '.join(self.fields) or 'none'}"
+                )
+                raise FieldProblem(
+                    name,
+                    f"no such field{f' (and {more} more)' if more else ''}; {advice}",
+                )
             for target, read in meant.items():
-                # Equal values do not conflict: some hosts send a field under both names.
+                # Equal values do not conflict: some hosts send a field under both
+                # names.
                 if taken.get(target, read) != read and read is not _DROP:
-                    raise FieldProblem(name, f"it is the same as {target}, and both are given")
+                    raise FieldProblem(
+                        name, f"it is the same as {target}, and both are given"
+                    )
                 self._take(taken, target, read)
         return taken
 
@@ -282,18 +369,36 @@ class Vocabulary:
         """Set a field's value; several values for a field that takes one go to the field that takes several."""
         shape = self._shapes[name]
         if name == "targets" and isinstance(value, list):
-            taken[name] = [name_place(item) if isinstance(item, dict) else item for item in value]
+            taken[name] = [
+                name_place(item) if isinstance(item, dict) else item for item in value
+            ]
         elif name == "any_of" and isinstance(value, list):
             taken[name] = [*taken.get(name, ()), *value]
-        elif isinstance(value, list) and shape.kinds <= _PLAIN and all(isinstance(item, str) for item in value):
+        elif (
+            isinstance(value, list)
+            and shape.kinds <= _PLAIN
+            and all(isinstance(item, str) for item in value)
+        ):
             if name == "query" and "any_of" in self._shapes and value:
-                taken |= {"query": value[0], "any_of": [*taken.get("any_of", ()), *value[1:]]}
+                taken |= {
+                    "query": value[0],
+                    "any_of": [*taken.get("any_of", ()), *value[1:]],
+                }
             elif name in {"path", "symbol_name"} and "targets" in self._shapes:
                 taken["targets"] = value
             else:
-                raise FieldProblem(name, f"it takes one, not {len(value)}: make a call for each")
-        elif name in {"include", "exclude"} and isinstance(value, list) and all(isinstance(one, str) for one in value):
-            several = (re.split(", ?", glob) if _LISTED.fullmatch(glob) else [glob] for glob in value)
+                raise FieldProblem(
+                    name, f"it takes one, not {len(value)}: make a call for each"
+                )
+        elif (
+            name in {"include", "exclude"}
+            and isinstance(value, list)
+            and all(isinstance(one, str) for one in value)
+        ):
+            several = (
+                re.split(", ?", glob) if _LISTED.fullmatch(glob) else [glob]
+                for glob in value
+            )
             taken[name] = [glob for globs in several for glob in globs]
         elif name == "end_line" and value == TO_THE_END and shape.optional:
             # Omitting the field means the same.
@@ -307,23 +412,39 @@ class Vocabulary:
     def _translate(self, name: str, value: Any) -> dict[str, Any] | None:
         """Return the fields and values that an alternative name stands for; None if the name is unknown."""
         spelled = _snake(name)
-        # Models send booleans as texts; here they select a choice, so pydantic would not convert them.
+        # Models send booleans as texts; here they select a choice, so pydantic would
+        # not convert them.
         if isinstance(value, str) and value in {"true", "false"} and spelled in FLAGS:
             value = value == "true"
         flag, values = FLAGS.get(spelled, ("", {}))
-        if isinstance(value, bool) and spelled in FLAGS and (flag in self._shapes or (not flag and value in values)):
+        if (
+            isinstance(value, bool)
+            and spelled in FLAGS
+            and (flag in self._shapes or (not flag and value in values))
+        ):
             return {flag: values[value]} if flag and value in values else {}
-        if spelled in {"regex", "regexp"} and isinstance(value, str) and {"query", "mode"} <= self._shapes.keys():
+        if (
+            spelled in {"regex", "regexp"}
+            and isinstance(value, str)
+            and {"query", "mode"} <= self._shapes.keys()
+        ):
             return {"query": value, "mode": "regex"}
-        if spelled in RANGES and "start_line" in self._shapes and (span := _read_span(value)):
+        if (
+            spelled in RANGES
+            and "start_line" in self._shapes
+            and (span := _read_span(value))
+        ):
             return dict(zip(("start_line", "end_line"), span, strict=True))
         target = spelled if spelled in self._shapes else self.names.get(spelled)
         if target is None:
             # An offset of zero means the first page, which is the default.
-            is_nothing = (spelled == "offset" and value in (0, "0")) or (spelled in REMARKS and isinstance(value, str))
+            is_nothing = (spelled == "offset" and value in (0, "0")) or (
+                spelled in REMARKS and isinstance(value, str)
+            )
             return {} if is_nothing else None
         shape = self._shapes[target]
-        # An empty value under an alternative name comes from a model that fills in every field; ignore it.
+        # An empty value under an alternative name comes from a model that fills in
+        # every field; ignore it.
         if shape.optional and not shape.verbatim and value in ("", [], None):
             return {}
         return {target: shape.read(value, VALUES.get(target, {}))}
@@ -355,13 +476,23 @@ def _kind(part: Any) -> Any:
 
 def name_place(given: Mapping[str, Any]) -> Any:
     """Return an object with a file, and its lines or a symbol, as one text, such as ``src/a.py:10-20``."""
-    known = {SYNONYM_OF.get(_snake(name), _snake(name)): value for name, value in given.items()}
-    span = next((read for name in RANGES if (read := _read_span(known.pop(name, None)))), None)
+    known = {
+        SYNONYM_OF.get(_snake(name), _snake(name)): value
+        for name, value in given.items()
+    }
+    span = next(
+        (read for name in RANGES if (read := _read_span(known.pop(name, None)))), None
+    )
     first, last = span or (known.pop("start_line", None), known.pop("end_line", None))
     path, symbol = known.pop("path", None), known.pop("symbol_name", None)
     place = symbol if first is None else f"{first}-{first if last is None else last}"
-    # Another member would be lost in the text, so return the object unchanged; the model then rejects it.
-    if known or not (path or symbol) or not all(isinstance(one, str | None) for one in (path, place)):
+    # Another member would be lost in the text, so return the object unchanged; the
+    # model then rejects it.
+    if (
+        known
+        or not (path or symbol)
+        or not all(isinstance(one, str | None) for one in (path, place))
+    ):
         return given
     return f"{path}:{place}" if path and place else path or place
 
@@ -371,7 +502,9 @@ def _read_span(value: Any) -> list[int] | None:
     if isinstance(value, str) and (found := _SPAN.fullmatch(value.strip("[]"))):
         return [int(number) for number in found.groups()]
     is_pair = isinstance(value, list) and len(value) == len(("first", "last"))
-    return value if is_pair and all(isinstance(number, int) for number in value) else None
+    return (
+        value if is_pair and all(isinstance(number, int) for number in value) else None
+    )
 
 
 def _snake(name: str) -> str:

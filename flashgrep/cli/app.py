@@ -41,7 +41,9 @@ def main(arguments: list[str]) -> int:
             return main([*rest[:1], "--help"])
         # Asked by prompts and status bars again and again, so typer is left out.
         case ["daemon", "status", *flags] if set(flags) <= {"--json"}:
-            return int(import_module(DAEMON_CLIENT_MODULE).show_status(as_json=bool(flags)))
+            return int(
+                import_module(DAEMON_CLIENT_MODULE).show_status(as_json=bool(flags))
+            )
         case _:
             return int(import_module(COMMANDS_MODULE).main(arguments))
     return 0
@@ -49,9 +51,14 @@ def main(arguments: list[str]) -> int:
 
 def print_version() -> None:
     """Print the version of flashgrep and of the Python it runs on."""
-    system, python = os.uname(), sys.version.split()[0]  # the module platform takes 3 ms to import
+    system, python = (
+        os.uname(),
+        sys.version.split()[0],
+    )  # the module platform takes 3 ms to import
     name = sys.implementation.name.replace("cpython", "CPython")
-    version = f"flashgrep {__version__} ({system.sysname} {system.machine}, {name} {python})"
+    version = (
+        f"flashgrep {__version__} ({system.sysname} {system.machine}, {name} {python})"
+    )
     sys.stdout.write(f"{version}\n")
 
 
@@ -62,7 +69,8 @@ def format_help() -> str:
     except OSError:  # no terminal
         width = MOST_COLUMNS - 2
     paragraphs = [
-        textwrap.fill(part, width, initial_indent="  ", subsequent_indent="  ") for part in HELP.split("\n\n")
+        textwrap.fill(part, width, initial_indent="  ", subsequent_indent="  ")
+        for part in HELP.split("\n\n")
     ]
     summaries = {name: summary for name, (_, summary, _) in read_commands().items()}
     parts = [USAGE, *(f"{paragraph}\n" for paragraph in paragraphs)]
@@ -70,7 +78,10 @@ def format_help() -> str:
         column = max(map(len, rows)) + 4
         lines = [
             textwrap.fill(
-                text, max(width, column + 10), initial_indent=f"  {name}".ljust(column), subsequent_indent=" " * column
+                text,
+                max(width, column + 10),
+                initial_indent=f"  {name}".ljust(column),
+                subsequent_indent=" " * column,
             )
             for name, text in rows.items()
         ]

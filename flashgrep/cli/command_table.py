@@ -20,7 +20,14 @@ def format_table(registry: Registry, parts: Iterable[Part]) -> str:
     rows: list[tuple[str, str, str, str]] = []
     for part in parts:
         for handler in part.handlers:
-            rows.append((handler.command, handler.safety, registry.name_commands(handler.summary), ""))
+            rows.append(
+                (
+                    handler.command,
+                    handler.safety,
+                    registry.name_commands(handler.summary),
+                    "",
+                )
+            )
     for part in parts:
         for name, target in part.commands.items():
             # Imported by name: typer takes 0.1 s, and most daemons have no other parts.
@@ -36,7 +43,11 @@ def write_table(paths: Paths, parts: Sequence[Part]) -> None:
     known = read_commands()
     others: list[Part] = []
     for part in parts:
-        commands = {handler.command for handler in part.handlers} | set(part.commands) | set(part.protocols)
+        commands = (
+            {handler.command for handler in part.handlers}
+            | set(part.commands)
+            | set(part.protocols)
+        )
         if not commands <= known.keys():
             others.append(part)
     file = Path(paths.state, TABLE)

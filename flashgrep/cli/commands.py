@@ -35,8 +35,14 @@ class StrictCommand(TyperCommand):
         if args:
             _, _, given = self.make_parser(ctx).parse_args(args=list(args))
             for option, times in Counter(given).items():
-                if times > 1 and isinstance(option, TyperOption) and not (option.multiple or option.is_flag):
-                    raise typer.BadParameter(f"given {times} times, takes one value", ctx=ctx, param=option)
+                if (
+                    times > 1
+                    and isinstance(option, TyperOption)
+                    and not (option.multiple or option.is_flag)
+                ):
+                    raise typer.BadParameter(
+                        f"given {times} times, takes one value", ctx=ctx, param=option
+                    )
         return super().parse_args(ctx, args)
 
 
@@ -46,14 +52,23 @@ def main(arguments: list[str]) -> int:
     declared = find_command(name)
     if declared is None:
         near = difflib.get_close_matches(name, read_commands(), n=1)
-        unknown = f"No such option: {name}" if name.startswith("-") else f"No such command {name!r}."
-        sys.stderr.write(f"{USAGE}fgrep: {unknown}{f' Did you mean {near[0]!r}?' if near else ''}\n")
+        unknown = (
+            f"No such option: {name}"
+            if name.startswith("-")
+            else f"No such command {name!r}."
+        )
+        sys.stderr.write(
+            f"{USAGE}fgrep: {unknown}{f' Did you mean {near[0]!r}?' if near else ''}\n"
+        )
         return USAGE_ERROR
     try:
         if declared[0] == STDIO:
             _refuse(" ".join(arguments))
-        # In standalone_mode typer would print errors and exit itself; ours begin with "fgrep:".
-        status = load_command(name, declared[2]).main(rest, prog_name=f"fgrep {name}", standalone_mode=False)
+        # In standalone_mode typer would print errors and exit itself; ours begin with
+        # "fgrep:".
+        status = load_command(name, declared[2]).main(
+            rest, prog_name=f"fgrep {name}", standalone_mode=False
+        )
     except typer.TyperException as error:
         sys.stderr.write(describe_error(error))
         return USAGE_ERROR
@@ -65,9 +80,15 @@ def main(arguments: list[str]) -> int:
 def describe_error(error: typer.TyperException) -> str:
     """Return the usage of the command, followed by what is wrong with the command line."""
     context, message = getattr(error, "ctx", None), error.format_message()
-    if message.startswith("Usage:"):  # a group without a command: the message is its whole help
+    if message.startswith(
+        "Usage:"
+    ):  # a group without a command: the message is its whole help
         return f"{message}\n"
-    return f"{context.get_usage()}\nfgrep: {message}\n" if context else f"fgrep: {message}\n"
+    return (
+        f"{context.get_usage()}\nfgrep: {message}\n"
+        if context
+        else f"fgrep: {message}\n"
+    )
 
 
 def load_command(name: str, target: str) -> Any:
@@ -76,7 +97,9 @@ def load_command(name: str, target: str) -> Any:
         registry = import_module("flashgrep.parts.built_in").REGISTRY
         if registry.find_command(name) is None:
             registry = import_module("flashgrep.parts.installed").load_registry()
-        return import_module("flashgrep.cli.method_commands").make_method_command(registry, registry.find_command(name))
+        return import_module("flashgrep.cli.method_commands").make_method_command(
+            registry, registry.find_command(name)
+        )
     return load_target(name, target)
 
 
@@ -89,7 +112,9 @@ def load_target(name: str, target: str) -> Any:
     return make_command(name, function)
 
 
-def make_command(name: str, run: Callable[..., Any], help_text: str | None = None) -> Any:
+def make_command(
+    name: str, run: Callable[..., Any], help_text: str | None = None
+) -> Any:
     """Return a function as a typer command; its docstring is the help, unless another is given."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(name, cls=StrictCommand, help=help_text)(run)
@@ -99,7 +124,11 @@ def make_command(name: str, run: Callable[..., Any], help_text: str | None = Non
 # The entry point handles these two itself; they are here for their help text.
 
 
-def rpc(path: Annotated[str, typer.Argument(help="The project; default: the current folder's.")] = "") -> NoReturn:
+def rpc(
+    path: Annotated[
+        str, typer.Argument(help="The project; default: the current folder's.")
+    ] = "",
+) -> NoReturn:
     """Speak JSON-RPC 2.0 over stdin and stdout, one message a line."""
     _refuse(f"rpc {path}")
 

@@ -13,12 +13,17 @@ from flashgrep.base.paths import PROJECT_CONFIG, PROJECT_FOLDER, config_file
 from flashgrep.base.project_settings import with_project
 from flashgrep.cli.daemon_client import fail
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the settings.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Show the settings."
+)
 
 
 @app.command()
 def show(
-    path: Annotated[Path, typer.Argument(help="A folder; the settings of its project are merged in.")] = Path(),
+    path: Annotated[
+        Path,
+        typer.Argument(help="A folder; the settings of its project are merged in."),
+    ] = Path(),
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -27,19 +32,39 @@ def show(
     The source is the default, a file, the environment or a flag.
     """
     try:
-        loaded = config.load(user_file=Path(config_file(os.environ)), environ=os.environ)
+        loaded = config.load(
+            user_file=Path(config_file(os.environ)), environ=os.environ
+        )
     except BadSetting as error:
         fail(error.message)
     folders = (path.resolve(), *path.resolve().parents)
     # lexists: a link in place of the file gets a warning instead of being skipped.
-    root = next((each for each in folders if os.path.lexists(each / PROJECT_FOLDER / PROJECT_CONFIG)), None)
+    root = next(
+        (
+            each
+            for each in folders
+            if os.path.lexists(each / PROJECT_FOLDER / PROJECT_CONFIG)
+        ),
+        None,
+    )
     if root is not None:
         loaded = with_project(loaded, root)
     for warning in loaded.warnings:
         typer.echo(f"fgrep: {warning}", err=True)
-    rows = [(key, config.get_value(loaded.settings, key), loaded.origins[key]) for key, _ in config.list_settings()]
+    rows = [
+        (key, config.get_value(loaded.settings, key), loaded.origins[key])
+        for key, _ in config.list_settings()
+    ]
     if as_json:
-        typer.echo(json.dumps({key: {"value": value, "origin": origin} for key, value, origin in rows}, indent=2))
+        typer.echo(
+            json.dumps(
+                {
+                    key: {"value": value, "origin": origin}
+                    for key, value, origin in rows
+                },
+                indent=2,
+            )
+        )
         return
     for key, value, origin in rows:
         typer.echo(f"{key:<22} {json.dumps(value):<12} {origin}")

@@ -31,7 +31,10 @@ def call(connection: socket, method: str, params: dict[str, object]) -> Any:
     answer = cast("dict[str, Any]", send_request(connection, method, params))
     if "error" in answer:
         suggestion = answer["error"].get("data", {}).get("suggestion")
-        fail(answer["error"]["message"] + (f"\nfgrep: {suggestion}" if suggestion else ""))
+        fail(
+            answer["error"]["message"]
+            + (f"\nfgrep: {suggestion}" if suggestion else "")
+        )
     return answer["result"]
 
 
@@ -82,7 +85,9 @@ def show_status(*, as_json: bool) -> int:
 
 def print_status(status: Mapping[str, Any]) -> None:
     """Print the daemon's status, one fact a line."""
-    sys.stdout.write("".join(f"{name:<10} {text}\n" for name, text in status_rows(status)))
+    sys.stdout.write(
+        "".join(f"{name:<10} {text}\n" for name, text in status_rows(status))
+    )
 
 
 def status_rows(status: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -93,15 +98,29 @@ def status_rows(status: Mapping[str, Any]) -> list[tuple[str, str]]:
     elif tcp["port"] is None:
         listens = f"none: {tcp['problem']}"
     else:
-        moved = f" (port {tcp['wanted']} was taken)" if tcp["wanted"] not in (0, tcp["port"]) else ""
+        moved = (
+            f" (port {tcp['wanted']} was taken)"
+            if tcp["wanted"] not in (0, tcp["port"])
+            else ""
+        )
         listens = f"127.0.0.1:{tcp['port']}{moved}"
     return [
-        ("running", f"process {status['pid']}, flashgrep {status['version']}, up {status['uptime_seconds']:.0f} s"),
+        (
+            "running",
+            f"process {status['pid']}, flashgrep {status['version']}, up {status['uptime_seconds']:.0f} s",
+        ),
         ("memory", f"{status['memory_bytes'] / MIB:.0f} MiB"),
         ("clients", str(status["clients"])),
         ("socket", status["socket"]),
         ("tcp", listens),
         *(("project", f"{project['name']}  {project['root']}") for project in projects),
-        *(("warning", warning) for project in projects for warning in project.get("warnings", ())),
-        *(("problem", f"{root}: {problem}") for root, problem in status["problems"].items()),
+        *(
+            ("warning", warning)
+            for project in projects
+            for warning in project.get("warnings", ())
+        ),
+        *(
+            ("problem", f"{root}: {problem}")
+            for root, problem in status["problems"].items()
+        ),
     ]

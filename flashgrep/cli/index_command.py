@@ -14,19 +14,29 @@ from flashgrep.cli.daemon_client import ask_daemon, ask_running, fail, failing_c
 from flashgrep.cli.project_files import clear_project
 from flashgrep.rpc.connect import as_latin1, from_latin1
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Add, list and remove projects.")
-store_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List what is stored, and clean up.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Add, list and remove projects."
+)
+store_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="List what is stored, and clean up.",
+)
 MB = 1e6
 LOOK_SECONDS = 0.1
 PLAIN_SECONDS = 10.0
 """Seconds between progress lines when there is no terminal; most projects are done before the first."""
-PathArgument = Annotated[Path, typer.Argument(help="Any folder of the project or of its git work tree.")]
+PathArgument = Annotated[
+    Path, typer.Argument(help="Any folder of the project or of its git work tree.")
+]
 
 
 def index(
     path: PathArgument = Path(),
     *,
-    background: Annotated[bool, typer.Option("--background", "-b", help="Return at once; keep indexing.")] = False,
+    background: Annotated[
+        bool, typer.Option("--background", "-b", help="Return at once; keep indexing.")
+    ] = False,
 ) -> None:
     """Make a folder a project, index it and show the progress; answers are right before it is done, only slower."""
     with failing_cleanly():
@@ -53,11 +63,16 @@ def list_projects() -> None:
 
 
 @app.command()
-def remove(name: Annotated[str, typer.Argument(help="The project's name or folder.")]) -> None:
+def remove(
+    name: Annotated[str, typer.Argument(help="The project's name or folder.")],
+) -> None:
     """Forget a project and delete its index. Its own files, and its .flashgrep/config.toml, are not touched."""
     with failing_cleanly():
-        # As in --project: a slash or dots make it a path; a bare word is a name, even if a folder here is called so.
-        wanted = str(Path(name).resolve()) if "/" in name or name in {".", ".."} else name
+        # As in --project: a slash or dots make it a path; a bare word is a name, even
+        # if a folder here is called so.
+        wanted = (
+            str(Path(name).resolve()) if "/" in name or name in {".", ".."} else name
+        )
         for root in ask_daemon("$/remove", name=as_latin1(wanted))["removed"]:
             clear_project(Path(from_latin1(root)))
             typer.echo(f"removed {from_latin1(root)}")
@@ -71,14 +86,18 @@ def list_stored() -> None:
     """
     with failing_cleanly():
         for store in ask_daemon("$/stores")["stores"]:
-            typer.echo(f"{store['bytes'] / MB:.1f} MB  {from_latin1(store['owner'])}{', gone' * store['gone']}")
+            typer.echo(
+                f"{store['bytes'] / MB:.1f} MB  {from_latin1(store['owner'])}{', gone' * store['gone']}"
+            )
             for project in store["projects"]:
                 typer.echo(
                     f"    {from_latin1(project['root'])}, {project['files']:,} files{', gone' * project['gone']}"
                 )
             if store["revision_texts"]:
                 size = store["revision_bytes"] / MB
-                typer.echo(f"    revisions asked about, {store['revision_texts']:,} texts, {size:.1f} MB")
+                typer.echo(
+                    f"    revisions asked about, {store['revision_texts']:,} texts, {size:.1f} MB"
+                )
 
 
 @store_app.command()
@@ -102,7 +121,11 @@ def show_progress(root: str) -> None:
     begun = time.monotonic()
     state: Any = None
     if console.is_terminal:
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[described]}"))
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[described]}"),
+        )
         with Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task("listing", total=None, described="")
             for state in _follow(root):
@@ -117,7 +140,8 @@ def show_progress(root: str) -> None:
     else:
         next_line = begun + PLAIN_SECONDS
         for state in _follow(root):
-            # A log gets a line from time to time; a bar would fill it with control characters.
+            # A log gets a line from time to time; a bar would fill it with control
+            # characters.
             if time.monotonic() >= next_line and not state["done"]:
                 sys.stderr.write(f"{state['stage']}: {_describe(state)}\n")
                 next_line = time.monotonic() + PLAIN_SECONDS

@@ -33,14 +33,56 @@ ALIASED = frozenset({"--color=auto", "--colour=auto"})
 GREP_SHORT = frozenset("EFGPiyvwxchLlnbHoqsZzTUaIrRu0123456789")
 GREP_SHORT_WITH_VALUE = frozenset("ABCmdD")
 GREP_LONG = frozenset(
-    {"extended-regexp", "fixed-strings", "basic-regexp", "perl-regexp", "ignore-case", "no-ignore-case", "null-data"}
-    | {"invert-match", "word-regexp", "line-regexp", "count", "color", "colour", "files-without-match", "text", "null"}
-    | {"files-with-matches", "only-matching", "quiet", "silent", "no-messages", "byte-offset", "with-filename"}
-    | {"no-filename", "line-number", "initial-tab", "unix-byte-offsets", "recursive", "dereference-recursive"}
+    {
+        "extended-regexp",
+        "fixed-strings",
+        "basic-regexp",
+        "perl-regexp",
+        "ignore-case",
+        "no-ignore-case",
+        "null-data",
+    }
+    | {
+        "invert-match",
+        "word-regexp",
+        "line-regexp",
+        "count",
+        "color",
+        "colour",
+        "files-without-match",
+        "text",
+        "null",
+    }
+    | {
+        "files-with-matches",
+        "only-matching",
+        "quiet",
+        "silent",
+        "no-messages",
+        "byte-offset",
+        "with-filename",
+    }
+    | {
+        "no-filename",
+        "line-number",
+        "initial-tab",
+        "unix-byte-offsets",
+        "recursive",
+        "dereference-recursive",
+    }
     | {"line-buffered", "binary", "no-group-separator"}
 )
 GREP_LONG_WITH_VALUE = frozenset(
-    {"max-count", "after-context", "before-context", "context", "binary-files", "devices", "directories", "exclude"}
+    {
+        "max-count",
+        "after-context",
+        "before-context",
+        "context",
+        "binary-files",
+        "devices",
+        "directories",
+        "exclude",
+    }
     | {"exclude-from", "exclude-dir", "include", "label", "group-separator"}
 )
 """grep's flags except for ``-e`` and ``-f``: with these the word is a file and standard input is not read."""
@@ -59,7 +101,9 @@ def read_commands(path: str = "") -> dict[str, tuple[str, str, str]]:
     """
     with open(path or os.path.join(os.path.dirname(__file__), TABLE), "rb") as table:
         rows = (line.split("\t") for line in table.read().decode().splitlines())
-        return {name: (safety, summary, target) for name, safety, summary, target in rows}
+        return {
+            name: (safety, summary, target) for name, safety, summary, target in rows
+        }
 
 
 def main() -> int:
@@ -68,15 +112,20 @@ def main() -> int:
     if not is_for_grep(arguments):
         if arguments[:1] and arguments[0] in ALIASED:
             del sys.argv[1]
-        # By name, and only now: importing what our commands need costs more than all of grep.
+        # By name, and only now: importing what our commands need costs more than all of
+        # grep.
         return int(__import__("flashgrep.cli.client", fromlist=["run"]).run())
     is_terminal = os.isatty(0)
     meant = guess_command(arguments) if is_terminal or names_more(arguments) else ""
     if meant:
         lines = [f"fgrep: no command {arguments[0]!r}; did you mean: fgrep {meant}"]
         if is_terminal:
-            lines.append(f"fgrep: to search what you type for that text: grep -F {arguments[0]}")
-        os.write(2, "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
+            lines.append(
+                f"fgrep: to search what you type for that text: grep -F {arguments[0]}"
+            )
+        os.write(
+            2, "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
+        )
         if is_terminal:
             return ERROR
     return become_grep(arguments)
@@ -101,7 +150,10 @@ def is_for_grep(arguments: list[str]) -> bool:
 def is_filter(arguments: list[str]) -> bool:
     """Return whether grep would read standard input: one word, the pattern, and otherwise only flags of grep."""
     operands = split_operands(arguments)
-    return operands is not None and len([word for word in operands if word not in STANDARD_INPUT]) == 1
+    return (
+        operands is not None
+        and len([word for word in operands if word not in STANDARD_INPUT]) == 1
+    )
 
 
 def names_more(arguments: list[str]) -> bool:
@@ -125,7 +177,8 @@ def split_operands(arguments: list[str]) -> list[str] | None:
             elif name not in GREP_LONG:
                 return None
         elif argument.startswith("-") and argument != "-":
-            # The rest begins with the first letter that takes a value, or that grep lacks.
+            # The rest begins with the first letter that takes a value, or that grep
+            # lacks.
             flags = argument[1:].lstrip("".join(GREP_SHORT))
             if flags and flags[0] not in GREP_SHORT_WITH_VALUE:
                 return None
@@ -149,11 +202,18 @@ def is_pipe_or_file(descriptor: int) -> bool:
 def guess_command(arguments: list[str]) -> str:
     """Return the command similar to the first word, or nothing; an existing file among the words means grep."""
     word = arguments[0]
-    if not word or word.startswith("-") or len(word) > LONGEST_TYPO or any(map(os.path.exists, arguments[1:])):
+    if (
+        not word
+        or word.startswith("-")
+        or len(word) > LONGEST_TYPO
+        or any(map(os.path.exists, arguments[1:]))
+    ):
         return ""
     if word == "help":
         return " ".join([*arguments[1:2], "--help"])
-    close = __import__("difflib").get_close_matches(word.replace("_", "-"), sorted(read_commands()), 1, 0.7)
+    close = __import__("difflib").get_close_matches(
+        word.replace("_", "-"), sorted(read_commands()), 1, 0.7
+    )
     return close[0] if close else ""
 
 
@@ -161,19 +221,31 @@ def become_grep(arguments: list[str]) -> int:
     """Exec the ``grep -F`` on PATH with the environment it would have without us; return only if there is none."""
     folder = os.path.dirname(sys.argv[0])
     # A link named grep that points back to us would call itself for ever.
-    ours = {os.path.realpath(sys.argv[0]), os.path.realpath(os.path.join(folder, "flashgrep"))}
+    ours = {
+        os.path.realpath(sys.argv[0]),
+        os.path.realpath(os.path.join(folder, "flashgrep")),
+    }
     for place in os.get_exec_path():
         grep = os.path.join(place, "grep")
-        if os.access(grep, os.X_OK) and not os.path.isdir(grep) and os.path.realpath(grep) not in ours:
+        if (
+            os.access(grep, os.X_OK)
+            and not os.path.isdir(grep)
+            and os.path.realpath(grep) not in ours
+        ):
             restore_signals()
             os.execve(grep, ["grep", "-F", *arguments], restore_environment())  # noqa: S606 - no shell in between
-    os.write(2, b"fgrep: no grep on PATH to hand the arguments to; 'fgrep --help' lists flashgrep's commands\n")
+    os.write(
+        2,
+        b"fgrep: no grep on PATH to hand the arguments to; 'fgrep --help' lists flashgrep's commands\n",
+    )
     return ERROR
 
 
 def restore_signals() -> None:
     """Undo the interpreter's signal setup: ``fgrep x file | head`` must end by SIGPIPE, not with an error."""
-    signals = __import__("_signal")  # the module signal makes enumerations of them, which takes 5 ms
+    signals = __import__(
+        "_signal"
+    )  # the module signal makes enumerations of them, which takes 5 ms
     signals.signal(signals.SIGPIPE, signals.SIG_DFL)
     if hasattr(signals, "SIGXFSZ"):
         signals.signal(signals.SIGXFSZ, signals.SIG_DFL)

@@ -27,7 +27,9 @@ from flashgrep.methods.text import Style, escape_controls, find_notes, format_js
 NOTHING_FOUND = 1
 QUERY_HINT = "fgrep: query searches the whole project: narrow it with -g 'src/**', or use fgrep rg PATTERN PATH\n"
 """For users of grep and rg, which take paths."""
-PROJECT_HELP = "Project to ask, by name or path; default: the one around the current folder."
+PROJECT_HELP = (
+    "Project to ask, by name or path; default: the one around the current folder."
+)
 ALL_PROJECTS = "all_projects"
 PROJECT_FIELDS = frozenset({"project", "projects"})
 PLAIN = (str, int, float, bool)
@@ -51,20 +53,38 @@ class Output:
     status: int
 
 
-def render(result: Any, style: Style, renderer: Renderer | None = None, *, as_json: bool = False) -> Output:
+def render(
+    result: Any,
+    style: Style,
+    renderer: Renderer | None = None,
+    *,
+    as_json: bool = False,
+) -> Output:
     """Render a result with its method's renderer; the status is 1 if nothing was found, or only something similar."""
     status = NOTHING_FOUND if isinstance(result, dict) and _has_nothing(result) else 0
     if as_json:
         return Output(format_json(result).encode(), b"", status)
     text = "\n".join((renderer or _render_any)(result, style))
     text += "" if text.endswith("\n") or not text else "\n"
-    notes = "".join(f"fgrep: {note}\n" for note in find_notes(result, style)) if isinstance(result, dict) else ""
-    return Output(text.encode("utf-8", "surrogateescape"), escape_controls(notes).encode(errors="replace"), status)
+    notes = (
+        "".join(f"fgrep: {note}\n" for note in find_notes(result, style))
+        if isinstance(result, dict)
+        else ""
+    )
+    return Output(
+        text.encode("utf-8", "surrogateescape"),
+        escape_controls(notes).encode(errors="replace"),
+        status,
+    )
 
 
 def _has_nothing(result: Mapping[str, Any]) -> bool:
     """Return whether nothing is what was asked for, so that ``if fgrep query …`` tells whether the text is there."""
-    return result.get("results") == [] or result.get("fallback") == "words" or bool(result.get("fuzzy"))
+    return (
+        result.get("results") == []
+        or result.get("fallback") == "words"
+        or bool(result.get("fuzzy"))
+    )
 
 
 def _render_any(result: Any, style: Style) -> Iterator[str]:
@@ -78,10 +98,16 @@ def _render_any(result: Any, style: Style) -> Iterator[str]:
                 yield style.path(item)
             else:
                 described = str(item.get("name") or item.get("snippet") or "")
-                described = f"{item['kind']}: {described}" if item.get("kind") else described
+                described = (
+                    f"{item['kind']}: {described}" if item.get("kind") else described
+                )
                 yield f"{style.path(item)}:{style.line(item['start_line'])}:{style.text(described)}"
         return
-    texts = (result.get(name) for name in ("content", "text")) if isinstance(result, dict) else ()
+    texts = (
+        (result.get(name) for name in ("content", "text"))
+        if isinstance(result, dict)
+        else ()
+    )
     text = next((text for text in texts if isinstance(text, str)), None)
     yield from _render_members(result, style) if text is None else [style.text(text)]
 
@@ -97,7 +123,9 @@ def _render_members(value: Any, style: Style, indent: str = "") -> Iterator[str]
             yield f"{label} {'yes' if member else 'no'}"
         elif member in (None, "", [], {}):
             continue
-        elif isinstance(member, list) and not any(isinstance(item, dict) for item in member):
+        elif isinstance(member, list) and not any(
+            isinstance(item, dict) for item in member
+        ):
             yield f"{label} {style.text(', '.join(map(str, member)))}"
         elif isinstance(member, list):
             yield label
@@ -124,7 +152,9 @@ class Invocation:
     """Projects to ask: none means that of the current folder, ``*`` all known ones."""
 
 
-def parse_line(registry: Registry, argv: Sequence[str], width: int) -> Invocation | Output:
+def parse_line(
+    registry: Registry, argv: Sequence[str], width: int
+) -> Invocation | Output:
     """Parse a command line; help and errors are returned as text."""
     if not argv or (declared := registry.find_command(argv[0])) is None:
         message = f"fgrep: No such command {argv[0] if argv else ''!r}.\n"
@@ -136,7 +166,12 @@ def parse_line(registry: Registry, argv: Sequence[str], width: int) -> Invocatio
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
-            result = command.main(arguments, f"fgrep {argv[0]}", standalone_mode=False, terminal_width=width)
+            result = command.main(
+                arguments,
+                f"fgrep {argv[0]}",
+                standalone_mode=False,
+                terminal_width=width,
+            )
     except typer.TyperException as error:
         hint = ""
         if argv[0] == "query" and "extra argument" in error.format_message():
@@ -145,8 +180,14 @@ def parse_line(registry: Registry, argv: Sequence[str], width: int) -> Invocatio
             hint = PLACE_HINT
         elif declared.arguments == LINES_ARGUMENTS:
             hint = LINES_HINT
-        return Output(b"", (describe_error(error) + hint).encode(errors="replace"), USAGE_ERROR)
-    return result if isinstance(result, Invocation) else Output(out.getvalue().encode(), b"", int(result or 0))
+        return Output(
+            b"", (describe_error(error) + hint).encode(errors="replace"), USAGE_ERROR
+        )
+    return (
+        result
+        if isinstance(result, Invocation)
+        else Output(out.getvalue().encode(), b"", int(result or 0))
+    )
 
 
 def split_place(handler: Handler, arguments: Sequence[str]) -> list[str]:
@@ -159,7 +200,9 @@ def split_place(handler: Handler, arguments: Sequence[str]) -> list[str]:
     takes_lines = handler.arguments == LINES_ARGUMENTS
     place = next(find_places(arguments[0]), None)
     rest = arguments[1:]
-    if takes_lines and place is None and rest:  # the lines as a word of their own: FILE 10-20
+    if (
+        takes_lines and place is None and rest
+    ):  # the lines as a word of their own: FILE 10-20
         place = next(find_places(f"{arguments[0]}:{rest[0]}"), None)
         rest = rest[1:]
     if place is None:
@@ -178,7 +221,11 @@ def rename_options(handler: Handler, arguments: Sequence[str]) -> list[str]:
         if argument == "--":
             break
         option, given, value = argument.partition("=")
-        other = handler.params.find_field(option.removeprefix("--")) if option.startswith("--") else None
+        other = (
+            handler.params.find_field(option.removeprefix("--"))
+            if option.startswith("--")
+            else None
+        )
         if other is not None and other not in handler.arguments:
             renamed[at] = f"--{other.replace('_', '-')}{given}{value}"
     return renamed
@@ -193,14 +240,22 @@ def make_method_command(registry: Registry, handler: Handler) -> Any:
         for flag, value in usage_of(field).shortcuts.items()
     }
 
-    words = {name for name in handler.arguments if usage_of(handler.params.model_fields[name]).words}
+    words = {
+        name
+        for name in handler.arguments
+        if usage_of(handler.params.model_fields[name]).words
+    }
 
     def run(**given: Any) -> Invocation:
         as_json, named = given.pop("as_json"), given.pop("project") or []
-        projects: Sequence[str] | Literal["*"] = [named] if isinstance(named, str) else named
+        projects: Sequence[str] | Literal["*"] = (
+            [named] if isinstance(named, str) else named
+        )
         if given.pop(ALL_PROJECTS, False):
             if projects:
-                raise typer.BadParameter("--project and --all-projects contradict each other")
+                raise typer.BadParameter(
+                    "--project and --all-projects contradict each other"
+                )
             projects = "*"
         params = {
             name: " ".join(item) if name in words else item
@@ -209,47 +264,82 @@ def make_method_command(registry: Registry, handler: Handler) -> Any:
         }
         for flag, (field, value) in shortcuts.items():
             # -i and --ignore-case may both be given; -i with --case sensitive may not.
-            if params.pop(_shortcut_name(flag)) and params.setdefault(field, value) != value:
-                raise typer.BadParameter(f"{flag} and --{field} {params[field]} contradict each other")
+            if (
+                params.pop(_shortcut_name(flag))
+                and params.setdefault(field, value) != value
+            ):
+                raise typer.BadParameter(
+                    f"{flag} and --{field} {params[field]} contradict each other"
+                )
         return Invocation(handler.name, params, as_json, projects)
 
     parameters = [*_field_parameters(registry, handler)]
     for flag, (field, value) in sorted(shortcuts.items(), key=lambda item: item[1]):
-        parameters.append(_flag(_shortcut_name(flag), flag, f"Same as --{field} {value}."))
-    project: Any = Annotated[str | None, typer.Option("--project", "-p", help=PROJECT_HELP)]
+        parameters.append(
+            _flag(_shortcut_name(flag), flag, f"Same as --{field} {value}.")
+        )
+    project: Any = Annotated[
+        str | None, typer.Option("--project", "-p", help=PROJECT_HELP)
+    ]
     if "projects" in handler.params.model_fields:
-        repeated = typer.Option("--project", "-p", help=f"{PROJECT_HELP} May be repeated.", metavar="<str>")
+        repeated = typer.Option(
+            "--project", "-p", help=f"{PROJECT_HELP} May be repeated.", metavar="<str>"
+        )
         project = Annotated[list[str] | None, repeated]
-        parameters.append(_flag(ALL_PROJECTS, "--all-projects", "Ask all known projects."))
-    parameters.append(inspect.Parameter("project", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=project))
+        parameters.append(
+            _flag(ALL_PROJECTS, "--all-projects", "Ask all known projects.")
+        )
+    parameters.append(
+        inspect.Parameter(
+            "project", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=project
+        )
+    )
     parameters.append(_flag("as_json", "--json", "Print the raw result as JSON."))
     # typer reads these two as if the function had been written with them.
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in parameters
+    }
     return make_command(handler.command, run, registry.name_commands(handler.doc))
 
 
-def _field_parameters(registry: Registry, handler: Handler) -> Iterator[inspect.Parameter]:
+def _field_parameters(
+    registry: Registry, handler: Handler
+) -> Iterator[inspect.Parameter]:
     """Yield the arguments and options that stand for the fields of a method's parameters."""
     fields = handler.params.model_fields
-    last = max((at for at, name in enumerate(handler.arguments) if fields[name].is_required()), default=-1)
-    for name in [*handler.arguments, *(name for name in fields if name not in {*handler.arguments, *PROJECT_FIELDS})]:
+    last = max(
+        (at for at, name in enumerate(handler.arguments) if fields[name].is_required()),
+        default=-1,
+    )
+    for name in [
+        *handler.arguments,
+        *(name for name in fields if name not in {*handler.arguments, *PROJECT_FIELDS}),
+    ]:
         field = fields[name]
         kind, extra = _find_type(field)
         extra["help"] = registry.name_commands(extra["help"])
         if name in PATH_FIELDS:
-            extra["help"] = FROM_ROOT.sub("relative to the current folder", extra["help"])
+            extra["help"] = FROM_ROOT.sub(
+                "relative to the current folder", extra["help"]
+            )
         if name in handler.arguments:
             # Arguments before a required one are required too.
             required = handler.arguments.index(name) <= last
-            extra.pop("metavar", None)  # it would be in the place of the argument's name
+            extra.pop(
+                "metavar", None
+            )  # it would be in the place of the argument's name
             kind = list[str] if usage_of(field).words else kind
             how: Any = typer.Argument(**extra)
         else:
             required = field.is_required()
             word = name.replace("_", "-")
             # Only what is on by default needs a flag to turn it off.
-            long = f"--{word}/--no-{word}" if kind is bool and field.default is True else f"--{word}"
+            long = (
+                f"--{word}/--no-{word}"
+                if kind is bool and field.default is True
+                else f"--{word}"
+            )
             how = typer.Option(*filter(None, [long, usage_of(field).short]), **extra)
         yield inspect.Parameter(
             name,
@@ -261,7 +351,9 @@ def _field_parameters(registry: Registry, handler: Handler) -> Iterator[inspect.
 
 def _flag(name: str, option: str, help_text: str) -> inspect.Parameter:
     annotation = Annotated[bool, typer.Option(option, help=help_text)]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation
+    )
 
 
 def _shortcut_name(flag: str) -> str:
@@ -273,9 +365,20 @@ def _find_type(field: FieldInfo) -> tuple[Any, dict[str, Any]]:
 
     Types without a command line form are written as JSON.
     """
-    default = None if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
-    is_told = not isinstance(default, bool | BaseModel) and default not in (None, "", [], ())
-    described = f"{field.description or ''}{f' [default: {default}]' if is_told else ''}"
+    default = (
+        None
+        if field.is_required()
+        else field.get_default(call_default_factory=True, validated_data={})
+    )
+    is_told = not isinstance(default, bool | BaseModel) and default not in (
+        None,
+        "",
+        [],
+        (),
+    )
+    described = (
+        f"{field.description or ''}{f' [default: {default}]' if is_told else ''}"
+    )
     kind = _strip_annotations(field.annotation)
     if kind in PLAIN or get_origin(kind) is Literal:
         return kind, {"help": described}
@@ -283,10 +386,15 @@ def _find_type(field: FieldInfo) -> tuple[Any, dict[str, Any]]:
         return str, {"help": described}
     if get_origin(kind) in (list, tuple, frozenset, set):
         item = _strip_annotations(get_args(kind)[0])
-        if get_origin(item) is Literal:  # typer has no lists of choices: the method refuses a wrong one
+        if (
+            get_origin(item) is Literal
+        ):  # typer has no lists of choices: the method refuses a wrong one
             item = str
         if item in PLAIN:
-            return list[item], {"help": f"{described} May be repeated.", "metavar": "<str>"}  # type: ignore[valid-type]
+            return list[item], {  # type: ignore[valid-type]
+                "help": f"{described} May be repeated.",
+                "metavar": "<str>",
+            }
     return object, {"help": described, "parser": _parse_json, "metavar": "JSON"}
 
 
@@ -295,7 +403,11 @@ def _strip_annotations(annotation: Any) -> Any:
     if get_origin(annotation) is Annotated:
         return _strip_annotations(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
-        rest = [_strip_annotations(part) for part in get_args(annotation) if part is not types.NoneType]
+        rest = [
+            _strip_annotations(part)
+            for part in get_args(annotation)
+            if part is not types.NoneType
+        ]
         return Union[tuple(rest)]  # noqa: UP007 - built at run time; of a single type it is that type
     return annotation
 

@@ -35,6 +35,10 @@ def find_ours(root: Path) -> list[Path]:
         found.append(Path(project_socket(str(root))))
     with suppress(OSError, ValueError):
         ignore = folder / ".gitignore"
-        if not ignore.is_symlink() and ignore.stat().st_size == len(IGNORE_ALL) and ignore.read_text() == IGNORE_ALL:
+        if (
+            not ignore.is_symlink()
+            and ignore.stat().st_size == len(IGNORE_ALL)
+            and ignore.read_text() == IGNORE_ALL
+        ):
             found.append(ignore)
     return found

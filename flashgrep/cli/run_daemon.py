@@ -62,7 +62,9 @@ def main() -> int:
     """Serve until told to stop, or with ALONE_FLAG until that client hangs up; return the exit status."""
     option, descriptor = sys.argv[1:]
     # No core dumps: memory holds unsaved text from editors.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    resource.setrlimit(
+        resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1])
+    )
     gc.freeze()  # imports stay
     gc.enable()
     gc.set_threshold(*COLLECT_AFTER)
@@ -73,7 +75,10 @@ def main() -> int:
             run(os.environ, {}, partial(_report, int(descriptor)))
     except (FlashgrepError, OSError) as error:
         if option == READY_FLAG:
-            _report(int(descriptor), f"{WRONG_SETTINGS if isinstance(error, BadSetting) else ''}{error}")
+            _report(
+                int(descriptor),
+                f"{WRONG_SETTINGS if isinstance(error, BadSetting) else ''}{error}",
+            )
         sys.stderr.write(f"fgrep: {error}\n")
         return 2
     return 0
@@ -109,26 +114,42 @@ def run(
     anyio.run(daemon.run, lambda: report("ready"))
 
 
-def assemble(paths: Paths, environ: Mapping[str, str], flags: Mapping[str, Any], parts: Sequence[Part]) -> Daemon:
+def assemble(
+    paths: Paths,
+    environ: Mapping[str, str],
+    flags: Mapping[str, Any],
+    parts: Sequence[Part],
+) -> Daemon:
     """Return a daemon with the settings of the user and of each project; ``flags``: settings that win over these.
 
     Raises:
         FlashgrepError: a setting is wrong.
 
     """
-    os.environ.setdefault(GRAMMARS_VARIABLE, str(Path(paths.state, GRAMMARS_FOLDER)))  # for all its processes
+    os.environ.setdefault(
+        GRAMMARS_VARIABLE, str(Path(paths.state, GRAMMARS_FOLDER))
+    )  # for all its processes
     user_file = Path(config_file(environ))
     started = config.load(user_file=user_file, environ=environ, flags=flags)
 
     def settings_for(root: Path) -> config.Loaded:
         try:
             users = config.load(user_file=user_file, environ=environ, flags=flags)
-        except BadSetting as error:  # the file was valid when we started, so keep opening projects
-            users = replace(started, warnings=(f"{error.message}; the settings read at start stay in force",))
+        except (
+            BadSetting
+        ) as error:  # the file was valid when we started, so keep opening projects
+            users = replace(
+                started,
+                warnings=(
+                    f"{error.message}; the settings read at start stay in force",
+                ),
+            )
         return with_project(users, root)
 
     settings = started.settings
-    log = Log(Path(paths.log), level=settings.log.level, max_bytes=settings.log.max_bytes)
+    log = Log(
+        Path(paths.log), level=settings.log.level, max_bytes=settings.log.max_bytes
+    )
     write_table(paths, parts)
     return Daemon(paths, settings, log, run_cli, parts, settings_for, environ)
 
@@ -136,7 +157,9 @@ def assemble(paths: Paths, environ: Mapping[str, str], flags: Mapping[str, Any],
 async def run_cli(context: RequestContext, params: Any) -> dict[str, Any]:
     """Answer ``$/cli`` by the command line, which is imported for the first of them."""
     answer: Callable[[RequestContext, Any], Awaitable[dict[str, Any]]]
-    answer = (await anyio.to_thread.run_sync(import_module, "flashgrep.cli.remote")).run_command
+    answer = (
+        await anyio.to_thread.run_sync(import_module, "flashgrep.cli.remote")
+    ).run_command
     return await answer(context, params)
 
 
@@ -148,12 +171,17 @@ def run_alone(connection: socket.socket) -> None:
         OSError: there is no folder for temporary files.
 
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the client, whose end is ours
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # meant for the client, whose end is ours
     with tempfile.TemporaryDirectory(prefix="flashgrep-") as folder:
-        with suppress(OSError):  # the known projects, if their list can be read and trusted
+        with suppress(
+            OSError
+        ):  # the known projects, if their list can be read and trusted
             make_private(state_folder(os.environ))
             shutil.copy(Path(state_folder(os.environ), PROJECTS_FILE), folder)
-        # Read-only: without a state folder there is no journal, and a write that is cut short could not be recovered.
+        # Read-only: without a state folder there is no journal, and a write that is cut
+        # short could not be recovered.
         daemon = assemble(Paths(folder), os.environ, {"read_only": True}, find_parts())
         anyio.run(daemon.serve_alone, connection)
 

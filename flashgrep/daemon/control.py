@@ -27,7 +27,16 @@ from flashgrep.rpc.connect import as_latin1, find_newest_source, from_latin1
 from flashgrep.rpc.context import Extension, RequestContext
 
 KIB = 1024
-PROGRESS = ("stage", "detail", "files_done", "files_total", "bytes_done", "bytes_total", "left", "problem")
+PROGRESS = (
+    "stage",
+    "detail",
+    "files_done",
+    "files_total",
+    "bytes_done",
+    "bytes_total",
+    "left",
+    "problem",
+)
 LOOK_SECONDS = 1.0
 """One check of the package's files, a millisecond or two, serves all clients that come within this time."""
 POLL_SECONDS = 0.05
@@ -46,7 +55,9 @@ class Control:
     catalogue: Catalogue
     stopping: anyio.Event
     started: float
-    _loaded: tuple[int, int] = field(default_factory=lambda: find_newest_source(PACKAGE))
+    _loaded: tuple[int, int] = field(
+        default_factory=lambda: find_newest_source(PACKAGE)
+    )
     _is_changed: bool = False
     _looked: float = float("-inf")
     _is_retiring: bool = False
@@ -75,7 +86,9 @@ class Control:
 
         """
         session = context.session
-        if not session.capabilities.control and (session.projects or not session.has_token):
+        if not session.capabilities.control and (
+            session.projects or not session.has_token
+        ):
             raise Forbidden(
                 "this needs the control socket or the token, and a connection bound to no project",
                 reason="auth_required",
@@ -89,7 +102,12 @@ class Control:
                 workspace = opened[info.name]
                 stage, problem = workspace.progress.stage, workspace.progress.detail
                 warnings = list(workspace.options.settings_warnings)
-            project = {"name": info.name, "root": str(info.root), "stage": stage, "problem": problem}
+            project = {
+                "name": info.name,
+                "root": str(info.root),
+                "stage": stage,
+                "problem": problem,
+            }
             projects.append({**project, "warnings": warnings})
         return {
             "version": __version__,
@@ -129,17 +147,23 @@ class Control:
         root = workspace.path
         try:
             socket = as_latin1(await self.listeners.open_project(root))
-        except Unavailable:  # a read-only folder: the caller continues over this connection
+        except (
+            Unavailable
+        ):  # a read-only folder: the caller continues over this connection
             socket = None
             context.session.drop_control()
             context.session.projects = (str(root),)
         return {"root": as_latin1(str(root)), "name": workspace.name, "socket": socket}
 
-    async def describe_indexing(self, _context: RequestContext, params: Any) -> dict[str, Any]:
+    async def describe_indexing(
+        self, _context: RequestContext, params: Any
+    ) -> dict[str, Any]:
         """Return how far the index of the project at ``root`` is; ``done`` when nothing is left to do or it failed."""
         workspace = await self.catalogue.open(read_path(params, "root"))
         progress = workspace.progress
-        done = progress.stage == "failed" or (progress.stage == "ready" and not workspace.tree.pending)
+        done = progress.stage == "failed" or (
+            progress.stage == "ready" and not workspace.tree.pending
+        )
         return {
             **{name: getattr(progress, name) for name in PROGRESS},
             "share": progress.share(),
@@ -153,15 +177,25 @@ class Control:
         root = await self.catalogue.remove(read_path(params, "name"))
         return {"removed": [as_latin1(str(root))]}
 
-    async def list_stores(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
+    async def list_stores(
+        self, _context: RequestContext, _params: Any
+    ) -> dict[str, Any]:
         """Return what is stored, and of which projects."""
-        return {"stores": await run_sync(describe_stores, Path(self.listeners.paths.cache))}
+        return {
+            "stores": await run_sync(describe_stores, Path(self.listeners.paths.cache))
+        }
 
     async def clean(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
         """Forget what is stored of folders that are gone; return their roots."""
-        return {"removed": [as_latin1(str(root)) for root in await self.catalogue.tidy(stores=True)]}
+        return {
+            "removed": [
+                as_latin1(str(root)) for root in await self.catalogue.tidy(stores=True)
+            ]
+        }
 
-    async def describe_version(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
+    async def describe_version(
+        self, _context: RequestContext, _params: Any
+    ) -> dict[str, Any]:
         """Return the version, the package's folder, and whether the files in it have changed since the start.
 
         ``changed`` tells of upgrades that keep the version: a reinstallation, a pull into an editable installation.
@@ -170,9 +204,15 @@ class Control:
         now = time.monotonic()
         if now - self._looked > LOOK_SECONDS:
             self._looked = now  # clients that come before this check is done get the previous result
-            self._is_changed = await run_sync(find_newest_source, PACKAGE) != self._loaded
+            self._is_changed = (
+                await run_sync(find_newest_source, PACKAGE) != self._loaded
+            )
         newest, files = self._loaded
-        version = {"version": __version__, "folder": PACKAGE, "changed": self._is_changed}
+        version = {
+            "version": __version__,
+            "folder": PACKAGE,
+            "changed": self._is_changed,
+        }
         return {**version, "newest_source": newest, "source_files": files}
 
     async def retire(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
@@ -180,7 +220,8 @@ class Control:
 
         Returns whether that is now, and how many others there are.
         """
-        # A call whose answer is on its way, or another client's version check, is over in a moment.
+        # A call whose answer is on its way, or another client's version check, is over
+        # in a moment.
         with anyio.move_on_after(MOMENT):
             while self.listeners.dispatcher.running > 1:  # noqa: ASYNC110 - as below
                 await anyio.sleep(POLL_SECONDS)
@@ -242,17 +283,25 @@ class Subscriptions:
         """
         workspace = await self._find(context, params)
         state = describe_state(workspace)
-        if not context.peer.follow(_key_of(workspace), partial(_tell, context, workspace, state)):
-            raise Unavailable("this wire cannot send notifications", reason="no_notifications")
+        if not context.peer.follow(
+            _key_of(workspace), partial(_tell, context, workspace, state)
+        ):
+            raise Unavailable(
+                "this wire cannot send notifications", reason="no_notifications"
+            )
         return _translate(context, state)
 
     async def unsubscribe(self, context: RequestContext, params: Any) -> dict[str, Any]:
         """End a subscription; return whether there was one. Raises as ``Catalogue.workspace``."""
-        return {"ended": context.peer.unfollow(_key_of(await self._find(context, params)))}
+        return {
+            "ended": context.peer.unfollow(_key_of(await self._find(context, params)))
+        }
 
     async def _find(self, context: RequestContext, params: Any) -> Workspace:
         project = params.get("project") if isinstance(params, dict) else None
-        if not isinstance(params, dict) or not (project is None or isinstance(project, str)):
+        if not isinstance(params, dict) or not (
+            project is None or isinstance(project, str)
+        ):
             raise InvalidParams("project: a name or a root", field="project")
         if project is not None and context.session.path_map is not None:
             project = context.session.path_map.to_ours(project)
@@ -279,7 +328,9 @@ def describe_state(workspace: Workspace) -> dict[str, Any]:
     }
 
 
-async def _tell(context: RequestContext, workspace: Workspace, sent: dict[str, Any]) -> None:
+async def _tell(
+    context: RequestContext, workspace: Workspace, sent: dict[str, Any]
+) -> None:
     """Notify of each change until the project is closed; a slow client gets only the latest state."""
     workspace.subscribers += 1
     try:

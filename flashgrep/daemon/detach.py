@@ -16,7 +16,9 @@ def main() -> None:
     kept = int(sys.argv[1])
     for name in os.listdir("/dev/fd"):  # noqa: PTH208 - pathlib would double the cost of this program
         if int(name) > 2 and int(name) != kept:  # noqa: PLR2004 - beyond stdin, stdout and stderr
-            with suppress(OSError):  # the descriptor of the listing itself is already closed
+            with suppress(
+                OSError
+            ):  # the descriptor of the listing itself is already closed
                 os.close(int(name))
     os.chdir("/")
     os.umask(0o077)

@@ -28,7 +28,9 @@ def hold_lock(paths: Paths, wait_seconds: float = HANDOVER_SECONDS) -> None:
 
     """
     make_private(paths.state)
-    descriptor = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    descriptor = os.open(
+        paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE
+    )
     until = time.monotonic() + wait_seconds
     while not _try_lock(descriptor):
         if time.monotonic() >= until:
@@ -36,7 +38,9 @@ def hold_lock(paths: Paths, wait_seconds: float = HANDOVER_SECONDS) -> None:
             pid = find_holder(paths)
             raise Busy(f"another daemon runs already (process {pid})", holder=pid)
         time.sleep(POLL_SECONDS)
-    with suppress(OSError):  # a full disk: the lock still holds, but its holder is unnamed
+    with suppress(
+        OSError
+    ):  # a full disk: the lock still holds, but its holder is unnamed
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
 

@@ -73,12 +73,16 @@ class Listeners:
     async def open_control(self) -> None:
         """Listen on the user's control socket; a stale one is replaced, since we hold the lock."""
         path = Path(self.paths.socket)
-        await self.tasks.start(serve_unix, path, self.dispatcher, lambda: self._make_session(control=True))
+        await self.tasks.start(
+            serve_unix, path, self.dispatcher, lambda: self._make_session(control=True)
+        )
 
     async def serve_control(self, connection: socket.socket) -> None:
         """Serve a connected client like one of the control socket until it hangs up."""
         stream = SocketStream(connection)
-        await Connection(stream, self._make_session(control=True), self.dispatcher, stream.hung_up).serve()
+        await Connection(
+            stream, self._make_session(control=True), self.dispatcher, stream.hung_up
+        ).serve()
 
     async def open_tcp(self) -> None:
         """Listen on the loopback port, on the next free one, or on none; ``tcp`` says which."""
@@ -102,14 +106,16 @@ class Listeners:
         """
         path = project_socket(str(root))
         if not self.listens:
-            raise Unavailable("no daemon listens", reason="socket_unavailable", path=path)
+            raise Unavailable(
+                "no daemon listens", reason="socket_unavailable", path=path
+            )
         async with self._opening:
             if self._has_socket(root):
                 return path
             try:
                 make_project_folder(str(root))
-                # A socket that answers is left alone: it belongs to another user's daemon, or one with another state
-                # folder.
+                # A socket that answers is left alone: it belongs to another user's
+                # daemon, or one with another state folder.
                 found = try_connect(path)
                 if found is not None:
                     found.close()
@@ -118,11 +124,17 @@ class Listeners:
                 await self.tasks.start(self._serve_project, root, Path(path), scope)
                 self._projects[root] = scope
             except (FlashgrepError, OSError) as error:
-                if not isinstance(error, OSError) or error.errno != errno.EROFS:  # on a read-only mount none is missed
+                if (
+                    not isinstance(error, OSError) or error.errno != errno.EROFS
+                ):  # on a read-only mount none is missed
                     self.problems[str(root)] = str(error)
-                    self.dispatcher.log.warning("no project socket", root=str(root), problem=str(error))
+                    self.dispatcher.log.warning(
+                        "no project socket", root=str(root), problem=str(error)
+                    )
                 reason = f"no socket for {root}: {error}"
-                raise Unavailable(reason, reason="socket_unavailable", path=path) from None
+                raise Unavailable(
+                    reason, reason="socket_unavailable", path=path
+                ) from None
             self.problems.pop(str(root), None)
         return path
 
@@ -144,14 +156,24 @@ class Listeners:
 
     def _make_session(self, *projects: str, control: bool = False) -> Session:
         self.note_client()
-        # The user's own commands, and hosts started by them; clients of a project's socket stay in that project.
-        writes: Literal["always", "never"] = "never" if self.settings.read_only else "always"
+        # The user's own commands, and hosts started by them; clients of a project's
+        # socket stay in that project.
+        writes: Literal["always", "never"] = (
+            "never" if self.settings.read_only else "always"
+        )
         capabilities = Capabilities(control=control, asks_team=control, writes=writes)
         return Session(projects=projects, capabilities=capabilities, wire="unix")
 
-    async def _serve_project(self, root: Path, path: Path, scope: anyio.CancelScope, *, task_status: Any) -> None:
+    async def _serve_project(
+        self, root: Path, path: Path, scope: anyio.CancelScope, *, task_status: Any
+    ) -> None:
         with scope:
-            await serve_unix(path, self.dispatcher, lambda: self._make_session(str(root)), task_status=task_status)
+            await serve_unix(
+                path,
+                self.dispatcher,
+                lambda: self._make_session(str(root)),
+                task_status=task_status,
+            )
 
 
 class HttpListener:
@@ -160,7 +182,13 @@ class HttpListener:
     It is off until requested: its libraries take a second to import and 70 MB of memory.
     """
 
-    def __init__(self, service: Service, listeners: Listeners, token: Callable[[], str], module: str) -> None:
+    def __init__(
+        self,
+        service: Service,
+        listeners: Listeners,
+        token: Callable[[], str],
+        module: str,
+    ) -> None:
         """Create it; ``module`` is the name of one that has ``listen``, ``application`` and ``server``, or empty."""
         self._module = module
         self._service = service
@@ -186,13 +214,19 @@ class HttpListener:
             if self.port is not None:
                 return self.port
             if not self._module:
-                raise Unavailable("no HTTP here: the part `http` is left out", reason=PART_LEFT_OUT)
+                raise Unavailable(
+                    "no HTTP here: the part `http` is left out", reason=PART_LEFT_OUT
+                )
             module: Any = await run_sync(import_module, self._module)
             try:
                 listener = module.listen(port)
             except OSError as error:
                 reason = f"no HTTP on port {port}: {error.strerror}"
-                raise Unavailable(reason, reason="port_unavailable", suggestion="name another with --port") from None
+                raise Unavailable(
+                    reason,
+                    reason="port_unavailable",
+                    suggestion="name another with --port",
+                ) from None
             self.port = int(listener.getsockname()[1])
             settings = self._listeners.settings
             options = module.Options(
@@ -200,7 +234,8 @@ class HttpListener:
                 token=self._token,
                 max_body=settings.max_line_bytes,
                 may_write=not settings.read_only,
-                speaks_mcp=settings.mcp.enabled and settings.mcp.transport in {"http", "both"},
+                speaks_mcp=settings.mcp.enabled
+                and settings.mcp.transport in {"http", "both"},
                 seen=self._listeners.note_client,
             )
             self._app = module.application(self._service, options)
@@ -224,7 +259,9 @@ class HttpListener:
         if not self._holders and not self._listeners.settings.http.enabled:
             await self.close()
 
-    async def answer_serve(self, context: RequestContext, params: Any) -> dict[str, Any]:
+    async def answer_serve(
+        self, context: RequestContext, params: Any
+    ) -> dict[str, Any]:
         """Answer ``$/serve``: ``{port}`` opens (default: the setting) until the connection ends or ``{stop: true}``.
 
         ``invite``, an address on the page, also gets a ``link`` to it that lets one browser in, once.
@@ -234,7 +271,10 @@ class HttpListener:
             Unavailable: the port is taken, or the connection is ending.
 
         """
-        given, settings = params if isinstance(params, dict) else {}, self._listeners.settings
+        given, settings = (
+            params if isinstance(params, dict) else {},
+            self._listeners.settings,
+        )
         if given.get("stop"):
             self._release(context.peer)
             await self.close_unheld()
@@ -257,7 +297,14 @@ class HttpListener:
                 self._release(peer)
             raise
         invite = given.get("invite")
-        return {"port": opened, **({"link": self._app.visitors.invite(invite)} if isinstance(invite, str) else {})}
+        return {
+            "port": opened,
+            **(
+                {"link": self._app.visitors.invite(invite)}
+                if isinstance(invite, str)
+                else {}
+            ),
+        }
 
     def _release(self, peer: Peer) -> None:
         self._holders.pop(peer, None)

@@ -47,7 +47,9 @@ class Log:
 
     def exception(self, event: str, **values: Any) -> None:
         """Log an internal failure with the traceback of the exception being handled."""
-        self._write("error", event, {**values, "exception": traceback.format_exc().rstrip()})
+        self._write(
+            "error", event, {**values, "exception": traceback.format_exc().rstrip()}
+        )
 
     def _write(self, level: str, event: str, values: dict[str, Any]) -> None:
         if level not in self._wanted:
@@ -56,14 +58,21 @@ class Log:
         line = {**values, "event": event, "level": level, "timestamp": now}
         try:
             data = orjson.dumps(line, default=repr, option=orjson.OPT_APPEND_NEWLINE)
-        except TypeError:  # a file's name that is not UTF-8, or a number of more than 64 bits
+        except (
+            TypeError
+        ):  # a file's name that is not UTF-8, or a number of more than 64 bits
             data = json.dumps(line, default=repr).encode() + b"\n"
         with suppress(OSError):  # the line is lost
             status = os.fstat(self._descriptor) if self._descriptor >= 0 else None
-            if status is None or status.st_nlink == 0:  # not open yet, or removed under us
+            if (
+                status is None or status.st_nlink == 0
+            ):  # not open yet, or removed under us
                 self._open()
                 status = os.fstat(self._descriptor)
-            if stat.S_ISREG(status.st_mode) and status.st_size + len(data) > self._max_bytes:
+            if (
+                stat.S_ISREG(status.st_mode)
+                and status.st_size + len(data) > self._max_bytes
+            ):
                 self._path.replace(self._path.with_name(self._path.name + ".1"))
                 self._open()
             os.write(self._descriptor, data)

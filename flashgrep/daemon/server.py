@@ -66,17 +66,23 @@ class Daemon:
                 await tasks.start(_stop_on_signals, stopping)
                 read_token(self.paths)  # made before anybody can ask for it
                 await listeners.open_control()
-                tasks.start_soon(self._stop_when_lost, identify(self.paths.socket), stopping)
+                tasks.start_soon(
+                    self._stop_when_lost, identify(self.paths.socket), stopping
+                )
                 await listeners.open_tcp()
                 for info in catalogue.list_projects():
                     await listeners.offer_project(info.root)
                 if self.settings.http.enabled:
                     try:
-                        self.log.info("http", port=await http.open(self.settings.http.port))
+                        self.log.info(
+                            "http", port=await http.open(self.settings.http.port)
+                        )
                     except FlashgrepError as error:  # the other wires serve
                         self.log.warning("no HTTP", problem=error.message)
                 tasks.start_soon(self._stop_when_idle, listeners, stopping)
-                self.log.info("started", version=__version__, pid=os.getpid(), tcp=listeners.tcp)
+                self.log.info(
+                    "started", version=__version__, pid=os.getpid(), tcp=listeners.tcp
+                )
                 ready()
                 await stopping.wait()
                 self.log.info("stopping", clients=listeners.clients)
@@ -112,15 +118,25 @@ class Daemon:
             indexes=listeners.listens,
         )
 
-    def _connect(self, listeners: Listeners, catalogue: Catalogue, stopping: anyio.Event) -> HttpListener:
+    def _connect(
+        self, listeners: Listeners, catalogue: Catalogue, stopping: anyio.Event
+    ) -> HttpListener:
         """Create the dispatcher, with everything that answers besides the registry's methods."""
         mcp, settings = self.settings.mcp, self.settings
         named = {"name": mcp.server_name, "version": mcp.server_version or __version__}
         service = Service(catalogue, named, structured=mcp.structured)
         modules = [part.http_module for part in self.parts if part.http_module]
-        http = HttpListener(service, listeners, lambda: read_token(self.paths), modules[0] if modules else "")
+        http = HttpListener(
+            service,
+            listeners,
+            lambda: read_token(self.paths),
+            modules[0] if modules else "",
+        )
         control = Control(listeners, catalogue, stopping, self.started)
-        extensions = {"auth": auth_extension(lambda: read_token(self.paths)), "$/status": control.describe}
+        extensions = {
+            "auth": auth_extension(lambda: read_token(self.paths)),
+            "$/status": control.describe,
+        }
         extensions |= Subscriptions(catalogue).extensions()
         if mcp.enabled and mcp.transport in {"stdio", "both"}:
             extensions |= Adapter(service, Binder(catalogue)).extensions()
@@ -139,12 +155,18 @@ class Daemon:
                 connections=settings.max_connections,
             ),
             extensions=extensions,
-            control={"$/cli": self.cli, **control.extensions(), "$/serve": http.answer_serve},
+            control={
+                "$/cli": self.cli,
+                **control.extensions(),
+                "$/serve": http.answer_serve,
+            },
         )
         service.dispatcher = listeners.dispatcher = dispatcher
         return http
 
-    async def _stop_when_lost(self, ours: Identity | None, stopping: anyio.Event) -> None:
+    async def _stop_when_lost(
+        self, ours: Identity | None, stopping: anyio.Event
+    ) -> None:
         """Stop once the control socket is gone or another's: no client would find us, and we hold the lock.
 
         A cleaner of temporary folders can remove it, or a user the state folder.
@@ -157,13 +179,16 @@ class Daemon:
                 self.log.warning("socket lost", path=self.paths.socket)
                 stopping.set()
 
-    async def _stop_when_idle(self, listeners: Listeners, stopping: anyio.Event) -> None:
+    async def _stop_when_idle(
+        self, listeners: Listeners, stopping: anyio.Event
+    ) -> None:
         limit = self.settings.idle_exit_minutes * 60
         while limit:
             await anyio.sleep(limit / IDLE_LOOKS)
             if listeners.clients:
                 listeners.note_client()
-            # From the last client, not from the start: one that came and went in between counts.
+            # From the last client, not from the start: one that came and went in
+            # between counts.
             elif time.monotonic() - listeners.last_client >= limit:
                 self.log.info("idle", minutes=self.settings.idle_exit_minutes)
                 stopping.set()

@@ -69,7 +69,8 @@ def _make(path: Path) -> str:
     descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | SAFELY, PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        # Whoever held the lock before has renamed this file, or another of its name, to the token.
+        # Whoever held the lock before has renamed this file, or another of its name, to
+        # the token.
         made = _read(path)
         if made is not None:
             return made

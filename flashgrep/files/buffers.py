@@ -12,7 +12,13 @@ from weakref import WeakSet
 
 import anyio
 
-from flashgrep.base.errors import Conflict, InvalidParams, InvalidRange, NotFound, TooLarge
+from flashgrep.base.errors import (
+    Conflict,
+    InvalidParams,
+    InvalidRange,
+    NotFound,
+    TooLarge,
+)
 from flashgrep.base.model import Document, FileStat, Skipped, path_to_text
 from flashgrep.files.columns import PositionEncoding, find_column, measure
 from flashgrep.files.extract import extract
@@ -138,16 +144,28 @@ class Buffers:
         # Checked before anything changes: a refused text leaves what was there.
         if path not in self._buffers and len(self._buffers) >= MOST_BUFFERS:
             raise TooLarge(
-                f"a connection has at most {MOST_BUFFERS} buffers", reason="too_many_buffers", limit=MOST_BUFFERS
+                f"a connection has at most {MOST_BUFFERS} buffers",
+                reason="too_many_buffers",
+                limit=MOST_BUFFERS,
             )
-        self.memory += buffer.memory - (self._buffers[path].memory if path in self._buffers else 0)
+        self.memory += buffer.memory - (
+            self._buffers[path].memory if path in self._buffers else 0
+        )
         self._buffers[path] = buffer
-        # A name that the file had been opened by before would never be dropped otherwise.
+        # A name that the file had been opened by before would never be dropped
+        # otherwise.
         self._forget_names(path)
         self._names[name] = path
         return buffer
 
-    def change(self, path: bytes, edits: Iterable[Edit], version: int, base: int, encoding: PositionEncoding) -> Buffer:
+    def change(
+        self,
+        path: bytes,
+        edits: Iterable[Edit],
+        version: int,
+        base: int,
+        encoding: PositionEncoding,
+    ) -> Buffer:
         """Apply edits, each to the text that the one before has left; all of them or none.
 
         Raises:
@@ -162,7 +180,12 @@ class Buffers:
         buffer.is_behind = True  # stays so if anything is refused below
         if base != buffer.version or version <= base:
             message = f"the buffer is at version {buffer.version}: {version} does not follow it; open it again"
-            raise Conflict(message, reason="version_mismatch", known_version=buffer.version, version=version)
+            raise Conflict(
+                message,
+                reason="version_mismatch",
+                known_version=buffer.version,
+                version=version,
+            )
         # On a copy, so that all edits of a call are applied or none.
         lines, size = _edit(buffer, edits, encoding)
         self._check_size(size, len(lines), buffer)
@@ -177,7 +200,11 @@ class Buffers:
         buffer = self._buffers.get(path)
         if buffer is None:
             shown = path_to_text(path)
-            raise NotFound(f"no buffer is open for {shown}", reason="buffer_not_open", target_path=shown)
+            raise NotFound(
+                f"no buffer is open for {shown}",
+                reason="buffer_not_open",
+                target_path=shown,
+            )
         return buffer
 
     def close(self, path: bytes) -> None:
@@ -190,13 +217,21 @@ class Buffers:
     def below(self, root: bytes) -> dict[bytes, Buffer]:
         """Return the buffers below a folder, by path relative to it."""
         lead = root.rstrip(b"/") + b"/"
-        return {path[len(lead) :]: buffer for path, buffer in self._buffers.items() if path.startswith(lead)}
+        return {
+            path[len(lead) :]: buffer
+            for path, buffer in self._buffers.items()
+            if path.startswith(lead)
+        }
 
     def _forget_names(self, path: bytes) -> None:
         self._names = {name: real for name, real in self._names.items() if real != path}
 
     def _check_size(self, size: int, lines: int, former: Buffer | None) -> None:
-        together = size + sum(buffer.size for buffer in self._buffers.values()) - (former.size if former else 0)
+        together = (
+            size
+            + sum(buffer.size for buffer in self._buffers.values())
+            - (former.size if former else 0)
+        )
         for observed, limit in ((size, MOST_BYTES), (together, MOST_BYTES_TOGETHER)):
             if observed > limit:
                 raise TooLarge(
@@ -205,8 +240,13 @@ class Buffers:
                 )  # fmt: skip
         more = estimate_memory(size, lines) - (former.memory if former else 0)
         held = more + sum(buffers.memory for buffers in self._of_all)
-        # Refuse only a connection with more than its share: a greedy client must not keep others from opening files.
-        if more > 0 and held > MOST_HELD_BY_ALL and self.memory + more > MOST_HELD_BY_ALL // len(self._of_all):
+        # Refuse only a connection with more than its share: a greedy client must not
+        # keep others from opening files.
+        if (
+            more > 0
+            and held > MOST_HELD_BY_ALL
+            and self.memory + more > MOST_HELD_BY_ALL // len(self._of_all)
+        ):
             raise TooLarge(
                 "the unsaved texts of all connections together are too large",
                 reason="buffers_of_all_too_large", observed_bytes=held, limit_bytes=MOST_HELD_BY_ALL,
@@ -218,10 +258,14 @@ def _split(text: str) -> list[bytes]:
     try:
         return text.encode().split(b"\n")
     except UnicodeEncodeError:
-        raise InvalidParams("text: contains half a surrogate pair", reason="not_utf8", field="text") from None
+        raise InvalidParams(
+            "text: contains half a surrogate pair", reason="not_utf8", field="text"
+        ) from None
 
 
-def _edit(buffer: Buffer, edits: Iterable[Edit], encoding: PositionEncoding) -> tuple[list[bytes], int]:
+def _edit(
+    buffer: Buffer, edits: Iterable[Edit], encoding: PositionEncoding
+) -> tuple[list[bytes], int]:
     """Return the lines and the size of a buffer after edits; raises what ``Buffers.change`` raises."""
     lines, size, room = list(buffer.lines), buffer.size, MOST_TOUCHED
     for edit in edits:
@@ -230,20 +274,30 @@ def _edit(buffer: Buffer, edits: Iterable[Edit], encoding: PositionEncoding) -> 
             lines, size = new, len(new) - 1 + sum(map(len, new))
             room -= size
         else:
-            (first, start), (last, end) = _find(lines, edit.start, encoding), _find(lines, edit.end, encoding)
+            (first, start), (last, end) = (
+                _find(lines, edit.start, encoding),
+                _find(lines, edit.end, encoding),
+            )
             if (first, start) > (last, end):
-                raise InvalidRange("an edit ends before it starts", start=edit.start, end=edit.end)
+                raise InvalidRange(
+                    "an edit ends before it starts", start=edit.start, end=edit.end
+                )
             touched = lines[first : last + 1]
             new[0] = touched[0][:start] + new[0]
             # Text before the range on its first line, and after it on its last, stays.
             new[-1] += touched[-1][end:]
             lines[first : last + 1] = new
-            removed, added = sum(map(len, touched)) + len(touched), sum(map(len, new)) + len(new)
+            removed, added = (
+                sum(map(len, touched)) + len(touched),
+                sum(map(len, new)) + len(new),
+            )
             size += added - removed
             room -= removed + added
         if room < 0 or size > MOST_BYTES:
             raise TooLarge(
-                "the edits touch too much at once" if room < 0 else "the unsaved text is too large",
+                "the edits touch too much at once"
+                if room < 0
+                else "the unsaved text is too large",
                 observed_bytes=size if room >= 0 else MOST_TOUCHED - room,
                 limit_bytes=MOST_BYTES if room >= 0 else MOST_TOUCHED,
                 guidance="send the whole text instead, or save the file and close its buffer",
@@ -251,12 +305,16 @@ def _edit(buffer: Buffer, edits: Iterable[Edit], encoding: PositionEncoding) -> 
     return lines, size
 
 
-def _find(lines: list[bytes], place: tuple[int, int], encoding: PositionEncoding) -> tuple[int, int]:
+def _find(
+    lines: list[bytes], place: tuple[int, int], encoding: PositionEncoding
+) -> tuple[int, int]:
     """Return a position as the index of its line and the offset in that line."""
     number, column = place
     line = lines[number - 1] if number <= len(lines) else b""
     offset = find_column(line, column, encoding) if number <= len(lines) else None
-    if offset is None or measure(line[:offset], encoding) != column - 1:  # past the end, or inside a character
+    if (
+        offset is None or measure(line[:offset], encoding) != column - 1
+    ):  # past the end, or inside a character
         message = f"no such position in the text: line {number}, column {column} in {encoding}"
         raise InvalidRange(message, line=number, column=column, lines=len(lines))
     return number - 1, offset

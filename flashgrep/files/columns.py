@@ -53,14 +53,18 @@ class Lines:
     @LazyAttribute
     def _ends(self) -> NDArray[np.int64]:
         """Offsets after each line feed; an array, since a list doubles the time for a large file."""
-        ends: NDArray[np.int64] = (np.frombuffer(self.data, np.uint8) == _NEWLINE).nonzero()[0] + 1
+        ends: NDArray[np.int64] = (
+            np.frombuffer(self.data, np.uint8) == _NEWLINE
+        ).nonzero()[0] + 1
         return ends
 
     def start(self, line: int) -> int:
         """Return the offset at which a line begins; for the line after the last, the end of the text."""
         if line <= 1:
             return 0
-        return int(self._ends[line - 2]) if line - 2 < len(self._ends) else len(self.data)
+        return (
+            int(self._ends[line - 2]) if line - 2 < len(self._ends) else len(self.data)
+        )
 
     def line(self, offset: int) -> int:
         """Return the line that contains an offset."""
@@ -68,7 +72,14 @@ class Lines:
 
     def column(self, offset: int) -> int:
         """Return the column of an offset, in characters from 1."""
-        return len(self.data[self.data.rfind(b"\n", 0, offset) + 1 : offset].decode("utf-8", SHOWN)) + 1
+        return (
+            len(
+                self.data[self.data.rfind(b"\n", 0, offset) + 1 : offset].decode(
+                    "utf-8", SHOWN
+                )
+            )
+            + 1
+        )
 
     def text(self, line: int) -> str:
         """Return a line without its line ending."""
@@ -81,7 +92,11 @@ def measure(text: bytes, encoding: PositionEncoding) -> int:
     if encoding == "utf-8" or text.isascii():
         return len(text)
     shown = text.decode("utf-8", _BYTES_KEPT)
-    return len(shown) if encoding == "utf-32" else len(shown.encode("utf-16-le", "surrogatepass")) // 2
+    return (
+        len(shown)
+        if encoding == "utf-32"
+        else len(shown.encode("utf-16-le", "surrogatepass")) // 2
+    )
 
 
 def find_column(line: bytes, column: int, encoding: PositionEncoding) -> int | None:
@@ -130,7 +145,11 @@ class Columns:
         """Return the line and column, from 1, of an offset at which a character begins."""
         if not self._offset <= offset < self._next:
             self._line = self._lines.line(offset)
-            self._offset, self._next, self._column = self._lines.start(self._line), self._lines.start(self._line + 1), 1
+            self._offset, self._next, self._column = (
+                self._lines.start(self._line),
+                self._lines.start(self._line + 1),
+                1,
+            )
         self._column += measure(self._lines.data[self._offset : offset], self._encoding)
         self._offset = offset
         return self._line, self._column
@@ -138,4 +157,9 @@ class Columns:
     def range(self, start: int, end: int) -> Range:
         """Return the range of the bytes from ``start`` to ``end``."""
         first, last = self.place(start), self.place(end)
-        return {"start_line": first[0], "start_column": first[1], "end_line": last[0], "end_column": last[1]}
+        return {
+            "start_line": first[0],
+            "start_column": first[1],
+            "end_line": last[0],
+            "end_column": last[1],
+        }

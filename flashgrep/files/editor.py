@@ -8,7 +8,13 @@ from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 from flashgrep.base.registry import Call
-from flashgrep.files.lines import MOST_INDEXES, MOST_KEPT_BYTES, LineIndex, SmallFile, VersionCache
+from flashgrep.files.lines import (
+    MOST_INDEXES,
+    MOST_KEPT_BYTES,
+    LineIndex,
+    SmallFile,
+    VersionCache,
+)
 from flashgrep.files.root import Place, Root
 
 KIB = 1024
@@ -67,14 +73,16 @@ class Locks:
                 locks.append(lock)
         try:
             for lock in locks:
-                # Every caller takes its locks in the order of their keys, which excludes deadlocks.
+                # Every caller takes its locks in the order of their keys, which
+                # excludes deadlocks.
                 lock.acquire()
             yield
         finally:
             for key, lock in zip(keys, locks, strict=True):
                 lock.release()
                 with self._guard:
-                    # The last user removes the lock, so the table holds only files that are being written.
+                    # The last user removes the lock, so the table holds only files that
+                    # are being written.
                     _, users = self._users.pop(key)
                     if users > 1:
                         self._users[key] = (lock, users - 1)
@@ -89,7 +97,9 @@ class Editor:
     small_files: VersionCache[SmallFile] = field(
         default_factory=lambda: VersionCache(MOST_KEPT_BYTES, attrgetter("size"))
     )
-    line_indexes: VersionCache[LineIndex] = field(default_factory=lambda: VersionCache(MOST_INDEXES, lambda _: 1))
+    line_indexes: VersionCache[LineIndex] = field(
+        default_factory=lambda: VersionCache(MOST_INDEXES, lambda _: 1)
+    )
     locks: Locks = field(default_factory=Locks)
     staging: threading.Lock = field(default_factory=threading.Lock)
     """Held while a chunk of a staged write is stored."""

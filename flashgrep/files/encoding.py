@@ -53,7 +53,9 @@ class DecodedText:
 
 def detect_mark(head: bytes) -> tuple[bytes, Encoding]:
     """Return the byte order mark a file starts with (or none) and the encoding it means."""
-    if head.startswith(codecs.BOM_UTF32_LE):  # begins like UTF-16's mark, and is not text we know
+    if head.startswith(
+        codecs.BOM_UTF32_LE
+    ):  # begins like UTF-16's mark, and is not text we know
         return b"", "latin-1"
     return next((pair for pair in _MARKS if head.startswith(pair[0])), (b"", "utf-8"))
 
@@ -64,7 +66,9 @@ def detect_encoding(head: bytes) -> tuple[bytes, Encoding]:
     if encoding == "utf-8" and not bom:
         try:
             # As strict decoding, but an unfinished last character is not an error:
-            codecs.getincrementaldecoder("utf-8")().decode(head)  # the part may end inside a character
+            codecs.getincrementaldecoder("utf-8")().decode(
+                head
+            )  # the part may end inside a character
         except UnicodeDecodeError:
             return bom, "latin-1" if is_latin1(head) else encoding
     return bom, encoding
@@ -84,20 +88,27 @@ def decode(data: bytes) -> DecodedText:
             return DecodedText(text, text, encoding, bom)
     lossless = decode_lossless(body, encoding)
     odd = len(body) % 2 if encoding in UTF_16 else 0
-    return DecodedText(replace_lone(lossless), lossless, encoding, bom, body[len(body) - odd :])
+    return DecodedText(
+        replace_lone(lossless), lossless, encoding, bom, body[len(body) - odd :]
+    )
 
 
 def decode_lossless(data: bytes, encoding: Encoding) -> str:
     """Return bytes as text, what is not text as lone surrogates (and an odd byte that ends UTF-16 as U+FFFD)."""
     if encoding in UTF_16:
         odd = len(data) % 2
-        return data[: len(data) - odd].decode(encoding, "surrogatepass") + REPLACEMENT * odd
+        return (
+            data[: len(data) - odd].decode(encoding, "surrogatepass")
+            + REPLACEMENT * odd
+        )
     return data.decode(encoding, "surrogateescape")
 
 
 def encode_lossless(lossless: str, encoding: Encoding) -> bytes:
     """Return the bytes that ``decode_lossless`` made this text of."""
-    return lossless.encode(encoding, "surrogatepass" if encoding in UTF_16 else "surrogateescape")
+    return lossless.encode(
+        encoding, "surrogatepass" if encoding in UTF_16 else "surrogateescape"
+    )
 
 
 def replace_lone(lossless: str) -> str:
@@ -117,7 +128,9 @@ def encode_strict(text: str, encoding: Encoding) -> bytes:
     except UnicodeEncodeError as error:
         at = f"U+{ord(text[error.start]):04X}"
         message = f"the file is {encoding} and cannot hold {at}; write ASCII, or convert the file with fs_write first"
-        raise InvalidParams(message, reason="encoding", encoding=encoding, character=at) from None
+        raise InvalidParams(
+            message, reason="encoding", encoding=encoding, character=at
+        ) from None
 
 
 def detect_line_ending(text: str) -> LineEnding:
@@ -172,8 +185,8 @@ def restore_bad_bytes(text: DecodedText, start: int, end: int, new: str) -> str:
     values = {text.lossless[at] for at in replaced}
     if len(values) == 1:  # all that is replaced has the same byte
         return new.replace(REPLACEMENT, values.pop())
-    # By the word it is in; if words were changed but not their order, by order; if a word was moved here, by the
-    # same word anywhere in the file.
+    # By the word it is in; if words were changed but not their order, by order; if a
+    # word was moved here, by the same word anywhere in the file.
     origins = _match_words(text, replaced, new, wanted)
     left = [at for at in wanted if at not in origins]
     used = set(origins.values())
@@ -181,7 +194,9 @@ def restore_bad_bytes(text: DecodedText, start: int, end: int, new: str) -> str:
     if len(left) == len(unused):
         origins |= dict(zip(left, unused, strict=True))
     elif left:
-        origins |= _match_words(text, _find_bad(text.text, 0, len(text.text)), new, left, moved=True)
+        origins |= _match_words(
+            text, _find_bad(text.text, 0, len(text.text)), new, left, moved=True
+        )
     if len(origins) < len(wanted):
         raise InvalidParams(
             "U+FFFD in the new text: the file has bytes there that are no text, and which of them are meant cannot be "
@@ -199,11 +214,18 @@ def restore_bad_bytes(text: DecodedText, start: int, end: int, new: str) -> str:
 
 def _find_bad(text: str, start: int, end: int) -> list[int]:
     """Return the offsets of every U+FFFD."""
-    return [match.start() for match in re.compile(REPLACEMENT).finditer(text, start, end)]
+    return [
+        match.start() for match in re.compile(REPLACEMENT).finditer(text, start, end)
+    ]
 
 
 def _match_words(
-    text: DecodedText, places: Iterable[int], new: str, wanted: Iterable[int], *, moved: bool = False
+    text: DecodedText,
+    places: Iterable[int],
+    new: str,
+    wanted: Iterable[int],
+    *,
+    moved: bool = False,
 ) -> dict[int, int]:
     """Return, for places of ``new``, the places of the text in the same word, if those all mean one byte.
 
@@ -211,7 +233,10 @@ def _match_words(
     """
 
     def surroundings(source: str, at: int) -> tuple[str, str]:
-        before, after = source[max(0, at - _MOST_WORD) : at], source[at + 1 : at + 1 + _MOST_WORD]
+        before, after = (
+            source[max(0, at - _MOST_WORD) : at],
+            source[at + 1 : at + 1 + _MOST_WORD],
+        )
         return _SPACE.split(before)[-1], _SPACE.split(after)[0]
 
     by_word: defaultdict[tuple[str, str], list[int]] = defaultdict(list)

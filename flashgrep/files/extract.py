@@ -75,7 +75,9 @@ def is_latin1(data: bytes) -> bool:
     return bad > 2 * valid
 
 
-def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[FileStat, Document | Skipped]:
+def read_file(
+    files: RootFiles, path: bytes, max_size: int | None
+) -> tuple[FileStat, Document | Skipped]:
     """Read the regular file at ``path``, following no links; a FIFO or a device never blocks.
 
     Raises:
@@ -85,7 +87,8 @@ def read_file(files: RootFiles, path: bytes, max_size: int | None) -> tuple[File
     """
     checkpoint()
     try:
-        # Open first, then fstat: between a stat and an open, the name could be given to something else.
+        # Open first, then fstat: between a stat and an open, the name could be given to
+        # something else.
         handle = files.open(path)
     except OSError as error:
         return _refuse(files, path, error)
@@ -109,7 +112,9 @@ def _refuse(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, Sk
     if error.errno in EXHAUSTED:
         raise Busy(f"out of resources: {error.strerror}") from error
     if error.errno in _GONE:
-        raise FileNotFoundError(error.errno, error.strerror, os.fsdecode(path)) from error
+        raise FileNotFoundError(
+            error.errno, error.strerror, os.fsdecode(path)
+        ) from error
     try:
         found = files.lstat(path)
     except (FileNotFoundError, NotADirectoryError) as gone:
@@ -130,7 +135,9 @@ def _read_content(handle: int, size: int, max_size: int | None) -> Document | Sk
     if len(raw) <= size <= AT_ONCE:
         return extract(raw)
     # ``extract`` would call the whole file binary, too.
-    if b"\0" in raw[:BLOCK] and not raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if b"\0" in raw[:BLOCK] and not raw.startswith(
+        (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    ):
         return extract(raw)
     parts = [raw]
     total = len(raw)

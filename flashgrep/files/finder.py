@@ -17,7 +17,13 @@ import numpy as np
 
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
-from flashgrep.base.own_folders import NO_FOLDERS, Identity, PrivateFolders, identify, is_below
+from flashgrep.base.own_folders import (
+    NO_FOLDERS,
+    Identity,
+    PrivateFolders,
+    identify,
+    is_below,
+)
 from flashgrep.base.path_text import Literals, PathText, Places
 from flashgrep.files.globs import GlobOptions, GlobPatterns
 from flashgrep.files.openat import LISTING, NAMES, RootFiles, RootFolder
@@ -105,7 +111,11 @@ def find(
     search = _Search(root, options, deadline, unsaved)
     keys = list(search.run(known))
     at, end = _sort_and_cut(keys, options, window)
-    files = [found for index in range(at, end) if (found := search.describe(index, keys[index])) is not None]
+    files = [
+        found
+        for index in range(at, end)
+        if (found := search.describe(index, keys[index])) is not None
+    ]
     return GlobPage(
         files=files,
         end=end,
@@ -117,7 +127,10 @@ def find(
 
 
 def find_among(
-    paths: PathText, stat_file: Callable[[bytes], tuple[int, int]], options: GlobOptions, window: Window = Window()
+    paths: PathText,
+    stat_file: Callable[[bytes], tuple[int, int]],
+    options: GlobOptions,
+    window: Window = Window(),
 ) -> GlobPage:
     """Return the part ``window`` of the given files that match, like ``find``, but without reading the disk.
 
@@ -128,31 +141,46 @@ def find_among(
 
     def is_entered(path: bytes) -> bool:
         *folders, name = path.split(b"/")
-        if not options.include_hidden and any(step[:1] == b"." for step in (*folders, name)):
+        if not options.include_hidden and any(
+            step[:1] == b"." for step in (*folders, name)
+        ):
             return False
         if most is not None and len(folders) > most:
             return False
-        return not any(patterns.prunes(b"/".join(folders[:depth])) for depth in range(1, len(folders) + 1))
+        return not any(
+            patterns.prunes(b"/".join(folders[:depth]))
+            for depth in range(1, len(folders) + 1)
+        )
 
     def key_of(path: bytes) -> Key:
         if options.sort_by in {"path", "name"}:
-            return Key(path if options.sort_by == "path" else path.rpartition(b"/")[2], path)
+            return Key(
+                path if options.sort_by == "path" else path.rpartition(b"/")[2], path
+            )
         return Key(stat_file(lead + path)[options.sort_by == "modified"], path)
 
     literals = [one._replace(start=lead + one.start) for one in patterns.literals]
-    matching = paths.matching(literals, lambda path: path.startswith(lead) and patterns.includes(path[start:]))
+    matching = paths.matching(
+        literals, lambda path: path.startswith(lead) and patterns.includes(path[start:])
+    )
     found = (paths[at][start:] for at in np.flatnonzero(matching).tolist())
-    keys = [key_of(path) for path in found if patterns.is_allowed(path) and is_entered(path)]
+    keys = [
+        key_of(path) for path in found if patterns.is_allowed(path) and is_entered(path)
+    ]
     at, end = _sort_and_cut(keys, options, window)
     files = [
         FoundFile(index, lead + key.path, key.path, *stat_file(lead + key.path), key)
         for index, key in enumerate(keys[at:end], at)
     ]
     seen = len(paths.with_literals(Literals(start=lead)))
-    return GlobPage(files=files, end=end, total=len(keys), seen=seen, unreadable=0, complete=True)
+    return GlobPage(
+        files=files, end=end, total=len(keys), seen=seen, unreadable=0, complete=True
+    )
 
 
-def _sort_and_cut(keys: list[Key], options: GlobOptions, window: Window) -> tuple[int, int]:
+def _sort_and_cut(
+    keys: list[Key], options: GlobOptions, window: Window
+) -> tuple[int, int]:
     """Sort the keys, and return where the window begins and ends."""
     keys.sort()
     if options.descending:
@@ -167,7 +195,9 @@ def _sort_and_cut(keys: list[Key], options: GlobOptions, window: Window) -> tupl
                 return key.path > after.path
             return (key.value < after.value) is options.descending  # type: ignore[operator]  # all values of one sort are of one type
 
-        at = next((index for index, key in enumerate(keys) if is_behind(key)), len(keys))
+        at = next(
+            (index for index, key in enumerate(keys) if is_behind(key)), len(keys)
+        )
     return at, min(at + window.limit, len(keys))
 
 
@@ -175,11 +205,19 @@ def folder_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS) -> b
     """Return the folder a caller named, like ``place_of``; also raises NotFound if it is not a folder."""
     found = place_of(root, path, private, reason="directory_not_found")
     if not os.path.isdir(os.path.join(root, found)):
-        raise NotFound(f"no such directory: {path}", reason="directory_not_found", path=path)
+        raise NotFound(
+            f"no such directory: {path}", reason="directory_not_found", path=path
+        )
     return found
 
 
-def place_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS, *, reason: str = "path_not_found") -> bytes:
+def place_of(
+    root: bytes,
+    path: str,
+    private: PrivateFolders = NO_FOLDERS,
+    *,
+    reason: str = "path_not_found",
+) -> bytes:
     """Return the file or folder a caller named, relative to ``root``; absolute paths inside the root are accepted, too.
 
     Raises:
@@ -193,15 +231,23 @@ def place_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS, *, re
     real_root = os.path.realpath(root)
     full = os.path.normpath(os.path.join(root, raw))
     real = os.path.realpath(full)
-    if not is_below(real, real_root) or not (is_below(full, os.path.normpath(root)) or is_below(full, real_root)):
-        raise Forbidden(f"outside the project: {path}", reason="outside_root", path=path)
+    if not is_below(real, real_root) or not (
+        is_below(full, os.path.normpath(root)) or is_below(full, real_root)
+    ):
+        raise Forbidden(
+            f"outside the project: {path}", reason="outside_root", path=path
+        )
     if private.contain(real):
-        raise Forbidden(f"flashgrep's own folder: {path}", reason="protected_path", path=path)
+        raise Forbidden(
+            f"flashgrep's own folder: {path}", reason="protected_path", path=path
+        )
     if _has_git_name(full, root) or _has_git_name(real, real_root):
         raise git_path(raw)
     if not os.path.exists(real):
         raise NotFound(f"no such file or folder: {path}", reason=reason, path=path)
-    base = os.path.normpath(root) if is_below(full, os.path.normpath(root)) else real_root
+    base = (
+        os.path.normpath(root) if is_below(full, os.path.normpath(root)) else real_root
+    )
     return os.path.relpath(full, base) if full != base else b""
 
 
@@ -251,16 +297,26 @@ class _Search:
         self._private = self.options.private.identities()
         self._inodes = {inode for _, inode in self._private}
         if self.options.respect_ignore:
-            self._ignore = Walker(self.root, WalkOptions(hidden=self.options.include_hidden))
+            self._ignore = Walker(
+                self.root, WalkOptions(hidden=self.options.include_hidden)
+            )
 
     def run(self, known: PresentFiles | None) -> Iterable[Key]:
         options = self.options
         has_all = self._ignore is not None or b"/." not in b"/" + self._lead
-        as_known = not options.include_hidden and not options.follow_symlinks and has_all
-        if known is not None and as_known and self._lead == (options.under and options.under + b"/"):
+        as_known = (
+            not options.include_hidden and not options.follow_symlinks and has_all
+        )
+        if (
+            known is not None
+            and as_known
+            and self._lead == (options.under and options.under + b"/")
+        ):
             places = known.settled.with_literals(Literals(start=self._lead))
             places = places[~np.isin(places, known.overruled)]
-            if len(places) or any(path.startswith(self._lead) for path in known.changed):  # else maybe excluded
+            if len(places) or any(
+                path.startswith(self._lead) for path in known.changed
+            ):  # else maybe excluded
                 return self._known(known, places)
         return itertools.chain(self._walk([_Folder(b"", 0)]), self._find_new())
 
@@ -284,15 +340,22 @@ class _Search:
             with contextlib.suppress(OSError):  # gone meanwhile
                 found[path] = self._key(path)
 
-        globs = [one._replace(start=self._lead + one.start) for one in self._patterns.literals]
+        globs = [
+            one._replace(start=self._lead + one.start)
+            for one in self._patterns.literals
+        ]
         matching = known.settled.matching(globs, lambda path: includes(path[lead:]))
         matching[known.overruled] = False
         for at in np.flatnonzero(matching).tolist():
             if self._in_scope(path := known.settled[at][lead:]):
                 add(path)
         below = [path[lead:] for path in known.changed if path.startswith(self._lead)]
-        if self.options.exclude or self.options.max_depth is not None:  # 50 ms for 78,000 paths
-            self.seen += sum(self._is_entered(known.settled[at][lead:]) for at in places.tolist())
+        if (
+            self.options.exclude or self.options.max_depth is not None
+        ):  # 50 ms for 78,000 paths
+            self.seen += sum(
+                self._is_entered(known.settled[at][lead:]) for at in places.tolist()
+            )
             self.seen += sum(map(self._is_entered, below))
         else:
             self.seen += len(places) + len(below)
@@ -300,12 +363,23 @@ class _Search:
             if self._in_scope(path) and includes(path):
                 add(path)
         self.unreadable += sum(
-            self._enters(path[lead:]) for path in known.unreadable if (path + b"/").startswith(self._lead)
+            self._enters(path[lead:])
+            for path in known.unreadable
+            if (path + b"/").startswith(self._lead)
         )
         if self._ignore is None:
-            excluded = [(path[lead:], is_dir) for path, is_dir in known.excluded.items() if path.startswith(self._lead)]
+            excluded = [
+                (path[lead:], is_dir)
+                for path, is_dir in known.excluded.items()
+                if path.startswith(self._lead)
+            ]
             for path, is_dir in excluded:
-                if not is_dir and self._in_scope(path) and includes(path) and self._is_there(path, stat.S_ISREG):
+                if (
+                    not is_dir
+                    and self._in_scope(path)
+                    and includes(path)
+                    and self._is_there(path, stat.S_ISREG)
+                ):
                     add(path)
             most = self.options.max_depth
             starts = [
@@ -317,14 +391,19 @@ class _Search:
                 and self._is_there(path, stat.S_ISDIR)
                 and identify(self._base + path) not in self._private
             ]
-            found.update((key.path, key) for key in itertools.chain(self._walk(starts), self._find_new()))
+            found.update(
+                (key.path, key)
+                for key in itertools.chain(self._walk(starts), self._find_new())
+            )
         return found.values()
 
     def _is_entered(self, path: bytes) -> bool:
         """Return whether a walk would reach the file, judging by its path."""
         checkpoint()
         most = self.options.max_depth
-        return (most is None or path.count(b"/") <= most) and self._enters(path.rpartition(b"/")[0])
+        return (most is None or path.count(b"/") <= most) and self._enters(
+            path.rpartition(b"/")[0]
+        )
 
     def _in_scope(self, path: bytes) -> bool:
         """Return whether a file counts, provided that one of the patterns matches it."""
@@ -333,7 +412,11 @@ class _Search:
 
     def _is_seen(self, name: bytes) -> bool:
         """Return whether an entry of this name may count; where rules apply, they may bring hidden ones back."""
-        is_hidden = name[:1] == b"." and not self.options.include_hidden and self._ignore is None
+        is_hidden = (
+            name[:1] == b"."
+            and not self.options.include_hidden
+            and self._ignore is None
+        )
         return name != _STATE and not is_hidden and not is_git_name(name)
 
     def _enters(self, folder: bytes) -> bool:
@@ -345,7 +428,9 @@ class _Search:
         entered = self._entered[folder]
         for step in reversed(steps):
             name = step[step.rfind(b"/") + 1 :]
-            entered = self._entered[step] = entered and self._is_seen(name) and not self._patterns.prunes(step)
+            entered = self._entered[step] = (
+                entered and self._is_seen(name) and not self._patterns.prunes(step)
+            )
         return entered
 
     def _is_there(self, path: bytes, kind: Callable[[int], bool]) -> bool:
@@ -360,7 +445,11 @@ class _Search:
         while pending:
             visited += 1
             checkpoint()
-            if self.deadline is not None and visited % _CHECK_EVERY == 0 and time.monotonic() > self.deadline:
+            if (
+                self.deadline is not None
+                and visited % _CHECK_EVERY == 0
+                and time.monotonic() > self.deadline
+            ):
                 self.complete = False
                 return
             yield from self._visit(pending.pop(), pending)
@@ -380,7 +469,11 @@ class _Search:
         unsaved = self.unsaved.get(self._lead + path)
         if unsaved is not None:
             return unsaved
-        found = os.stat(self._base + path) if self.options.follow_symlinks else self._files.lstat(self._lead + path)
+        found = (
+            os.stat(self._base + path)
+            if self.options.follow_symlinks
+            else self._files.lstat(self._lead + path)
+        )
         return found.st_size, found.st_mtime_ns
 
     def _visit(self, folder: _Folder, pending: list[_Folder]) -> Iterator[Key]:
@@ -390,7 +483,9 @@ class _Search:
             if self.options.follow_symlinks:
                 opened = os.open(self._base + folder.path, LISTING & ~os.O_NOFOLLOW)
             else:
-                opened = self._files.root.open((self._lead + folder.path).removesuffix(b"/"), LISTING)
+                opened = self._files.root.open(
+                    (self._lead + folder.path).removesuffix(b"/"), LISTING
+                )
             with os.scandir(opened) as listing:
                 entries = list(listing)
         except (FileNotFoundError, NotADirectoryError):
@@ -413,12 +508,21 @@ class _Search:
             if opened >= 0:
                 os.close(opened)
 
-    def _take_entry(self, entry: os.DirEntry[str], path: bytes, folder: _Folder, pending: list[_Folder]) -> Key | None:
+    def _take_entry(
+        self,
+        entry: os.DirEntry[str],
+        path: bytes,
+        folder: _Folder,
+        pending: list[_Folder],
+    ) -> Key | None:
         follow = self.options.follow_symlinks
         if follow and entry.is_symlink():
-            # A link may lead anywhere in the project, except to the folder searched or one above it.
+            # A link may lead anywhere in the project, except to the folder searched or
+            # one above it.
             real = os.path.realpath(self._base + path)
-            if not is_below(real, self._real_root) or is_below(os.path.realpath(self._base), real):
+            if not is_below(real, self._real_root) or is_below(
+                os.path.realpath(self._base), real
+            ):
                 return None
             if _has_git_name(real, self._real_root):
                 return None
@@ -431,18 +535,25 @@ class _Search:
             if is_hidden and not self._is_ours(path, is_dir=False):
                 return None
             self.seen += 1
-            if self._patterns.wants(path) and (is_hidden or self._is_ours(path, is_dir=False)):
+            if self._patterns.wants(path) and (
+                is_hidden or self._is_ours(path, is_dir=False)
+            ):
                 return self._key(path)
         return None
 
-    def _enter_folder(self, entry: os.DirEntry[str], path: bytes, folder: _Folder) -> _Folder | None:
+    def _enter_folder(
+        self, entry: os.DirEntry[str], path: bytes, folder: _Folder
+    ) -> _Folder | None:
         most = self.options.max_depth
         if (most is not None and folder.depth >= most) or self._patterns.prunes(path):
             return None
         if not self._is_ours(path, is_dir=True):
             return None
         if not self.options.follow_symlinks:
-            if entry.inode() in self._inodes and identify(self._base + path) in self._private:
+            if (
+                entry.inode() in self._inodes
+                and identify(self._base + path) in self._private
+            ):
                 return None
             return _Folder(path, folder.depth + 1)
         found = entry.stat(follow_symlinks=True)
@@ -456,7 +567,9 @@ class _Search:
         if self._ignore is None:
             return True
         under = self.options.under
-        return self._ignore.accepts(under + b"/" + path if under else path, is_dir=is_dir)
+        return self._ignore.accepts(
+            under + b"/" + path if under else path, is_dir=is_dir
+        )
 
     def _key(self, path: bytes) -> Key:
         if self.options.sort_by == "path":

@@ -17,7 +17,13 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from flashgrep.base.errors import Forbidden, Unavailable
-from flashgrep.base.own_folders import MOST_CONFIG, is_below, read_git_file, read_pointer, read_work_tree
+from flashgrep.base.own_folders import (
+    MOST_CONFIG,
+    is_below,
+    read_git_file,
+    read_pointer,
+    read_work_tree,
+)
 
 MOST_ALTERNATES: Final = 64
 """Other object folders that one repository may borrow from; git itself follows five in a row."""
@@ -25,7 +31,14 @@ MOST_ENTRIES: Final = 200_000
 """Files and folders of a repository that are checked for links."""
 MOST_REFS: Final = 50_000
 """Files of branches and tags that are looked at; with more, git is asked without a look."""
-_OWN_FILES: Final = (b"HEAD", b"config.worktree", b"index", b"commondir", b"gitdir", b"sequencer")
+_OWN_FILES: Final = (
+    b"HEAD",
+    b"config.worktree",
+    b"index",
+    b"commondir",
+    b"gitdir",
+    b"sequencer",
+)
 _COMMON_FILES: Final = (
     b"HEAD", b"config", b"packed-refs", b"shallow", b"info/grafts", b"info/attributes", b"info/exclude",
     b"objects/info/alternates", b"objects/info/commit-graph", b"objects/info/commit-graphs/commit-graph-chain",
@@ -50,7 +63,10 @@ def find_place(root: bytes) -> GitPlace | None:
         link = os.path.join(folder, b".git")
         if os.path.lexists(link):
             return _resolve(folder, link)
-        if all(os.path.lexists(os.path.join(folder, name)) for name in (b"HEAD", b"objects", b"refs")):
+        if all(
+            os.path.lexists(os.path.join(folder, name))
+            for name in (b"HEAD", b"objects", b"refs")
+        ):
             return GitPlace(folder, folder, folder)
         above = os.path.dirname(folder)
         if above == folder:
@@ -66,8 +82,13 @@ def _resolve(top: bytes, link: bytes) -> GitPlace | None:
     except (OSError, ValueError):
         return None
     try:
-        common = os.path.realpath(os.path.join(own, read_pointer(os.path.join(own, b"commondir"))))
-    except (OSError, ValueError):  # none as a rule; about a broken one ``check_files`` or git complains
+        common = os.path.realpath(
+            os.path.join(own, read_pointer(os.path.join(own, b"commondir")))
+        )
+    except (
+        OSError,
+        ValueError,
+    ):  # none as a rule; about a broken one ``check_files`` or git complains
         common = own
     return GitPlace(top, own, common)
 
@@ -119,7 +140,10 @@ def _check_file(path: bytes) -> None:
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         shown = os.fsdecode(path).encode("utf-8", "replace").decode()
-        raise Unavailable(f"git cannot read the repository: not a file: {shown}", reason="repository_broken")
+        raise Unavailable(
+            f"git cannot read the repository: not a file: {shown}",
+            reason="repository_broken",
+        )
 
 
 def state_of(place: GitPlace) -> tuple[tuple[int, ...], ...]:
@@ -154,7 +178,9 @@ def find_readable(root: bytes, place: GitPlace) -> list[bytes]:
             suggestion="git worktree repair in that repository, or git config core.worktree there; "
             "or ask on a connection that is not bound to the project",
         )
-    outside = [folder for folder in (place.own, place.common) if not is_below(folder, root)]
+    outside = [
+        folder for folder in (place.own, place.common) if not is_below(folder, root)
+    ]
     return [*outside, *_find_alternates(root, os.path.join(place.common, b"objects"))]
 
 
@@ -217,7 +243,10 @@ def _is_listed(root: bytes, place: GitPlace) -> bool:
     except (OSError, ValueError):
         return False
     is_entry = os.path.dirname(place.own) == os.path.join(place.common, b"worktrees")
-    is_back = os.path.basename(back) == b".git" and os.path.realpath(os.path.dirname(back)) == root
+    is_back = (
+        os.path.basename(back) == b".git"
+        and os.path.realpath(os.path.dirname(back)) == root
+    )
     return is_entry and is_back
 
 

@@ -48,7 +48,11 @@ Predicate = Callable[[bytes], bool]
 
 _ALIASES = {
     **{row.name: row.type for row in LANGUAGES.values() if row.type},
-    **{alias: row.type or row.name for row in LANGUAGES.values() for alias in row.aliases.split()},
+    **{
+        alias: row.type or row.name
+        for row in LANGUAGES.values()
+        for alias in row.aliases.split()
+    },
 }
 """Other names for types of the table; types that the table has under two names (py and python) need none."""
 _NEAR = 60  # per cent of similarity from which a name is suggested
@@ -70,7 +74,11 @@ class TypeFilter:
     def __init__(self, names: Sequence[str]) -> None:
         globs = [glob for name in names for glob in _find_globs(name)]
         self._has_name = name_matcher(globs)
-        self.literals = [one for glob in globs for one in find_literals(glob.encode(), BRACES, any_depth=True)]
+        self.literals = [
+            one
+            for glob in globs
+            for one in find_literals(glob.encode(), BRACES, any_depth=True)
+        ]
 
     def matches(self, path: bytes) -> bool:
         """Return whether the file at ``path`` is of one of the types."""
@@ -88,10 +96,17 @@ def _find_globs(name: str) -> tuple[str, ...]:
     if key in LANGUAGES:
         return LANGUAGES[key].globs()
     known = sorted({*table, *_ALIASES, *LANGUAGES})
-    ranked = process.extract(name.lower(), known, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=5)
+    ranked = process.extract(
+        name.lower(), known, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=5
+    )
     near = [found for found, _, _ in ranked]
     hint = f", did you mean {', '.join(near)}?" if near else ""
-    raise InvalidParams(f"unknown language: {name}{hint}", field="language", value=name, suggestions=near)
+    raise InvalidParams(
+        f"unknown language: {name}{hint}",
+        field="language",
+        value=name,
+        suggestions=near,
+    )
 
 
 @cache
@@ -104,7 +119,9 @@ def _table() -> dict[str, tuple[str, ...]]:
 def name_matcher(globs: Iterable[str]) -> Predicate:
     """Return the predicate of file names that match one of the globs, by suffixes and whole names if they suffice."""
     names, endings, others = set(), set(), []
-    for glob in (simple for given in globs for simple in expand_alternatives(given.encode())):
+    for glob in (
+        simple for given in globs for simple in expand_alternatives(given.encode())
+    ):
         if find_plain_name(glob, BRACES) is not None:
             names.add(glob)
         elif glob.startswith(b"*") and find_plain_name(glob[1:], BRACES) is not None:
@@ -115,7 +132,9 @@ def name_matcher(globs: Iterable[str]) -> Predicate:
     if not others:
         return lambda name: name.endswith(has_ending) or name in names
     matches_other = compile_matcher(others)
-    return lambda name: name.endswith(has_ending) or name in names or matches_other(name)
+    return lambda name: (
+        name.endswith(has_ending) or name in names or matches_other(name)
+    )
 
 
 MAX_GLOBS = 1000
@@ -151,7 +170,9 @@ class PathFilter:
         unwanted = [*exclude, *(glob[1:] for glob in include if glob.startswith("!"))]
         unwanted += ["/" + escape_glob(folder) for folder in without]
         self._includes = Globs("include", wanted, under=under) if wanted else None
-        self._excludes = Globs("exclude", unwanted, under=under, below=True) if unwanted else None
+        self._excludes = (
+            Globs("exclude", unwanted, under=under, below=True) if unwanted else None
+        )
         self._under = under
         self._below = under + b"/"
         self._languages = TypeFilter(languages) if languages else None
@@ -171,7 +192,9 @@ class PathFilter:
         wanted = np.ones(len(paths), bool)
         if self._under:
             itself = Literals(start=self._under, end=self._under)
-            wanted &= paths.matching([Literals(start=self._below, exact=True), itself], self._under.__eq__)
+            wanted &= paths.matching(
+                [Literals(start=self._below, exact=True), itself], self._under.__eq__
+            )
         for globs in (self._languages, self._includes):
             if globs is not None:
                 wanted &= paths.matching(globs.literals, globs.matches)
@@ -188,17 +211,25 @@ class Globs:
     """
 
     def __init__(
-        self, field: str, globs: Sequence[str], *, fold: bool = False, under: bytes = b"", below: bool = False
+        self,
+        field: str,
+        globs: Sequence[str],
+        *,
+        fold: bool = False,
+        under: bytes = b"",
+        below: bool = False,
     ) -> None:
         dialect = Dialect(braces=True, fold=fold, characters=True)
         if len(globs) > MAX_GLOBS:
-            raise InvalidParams(f"{field}: more than {MAX_GLOBS} globs", field=field, maximum=MAX_GLOBS)
+            raise InvalidParams(
+                f"{field}: more than {MAX_GLOBS} globs", field=field, maximum=MAX_GLOBS
+            )
         size, sets = sum(map(len, globs)), sum(glob.count("[") for glob in globs)
         if size > MAX_BYTES or sets > MAX_SETS:
-            message = (
-                f"{field}: {size} characters and {sets} sets in all globs; the limits are {MAX_BYTES} and {MAX_SETS}"
+            message = f"{field}: {size} characters and {sets} sets in all globs; the limits are {MAX_BYTES} and {MAX_SETS}"
+            raise InvalidParams(
+                message, field=field, limit_bytes=MAX_BYTES, limit_items=MAX_SETS
             )
-            raise InvalidParams(message, field=field, limit_bytes=MAX_BYTES, limit_items=MAX_SETS)
         self.literals: list[Literals] = []
         """A matching path has all parts of at least one of these."""
         sources = []
@@ -207,7 +238,9 @@ class Globs:
             raw = raw.removeprefix(b".") if raw.startswith(b"./") else raw
             bare = raw.strip(b"/")
             if not bare or b"\0" in raw or len(raw) > MAX_GLOB:
-                raise _bad(field, glob, "too long, or contains a NUL" if bare else "empty")
+                raise _bad(
+                    field, glob, "too long, or contains a NUL" if bare else "empty"
+                )
             try:
                 source = translate(bare, dialect)
             except BadGlob as error:
@@ -218,9 +251,13 @@ class Globs:
             self.literals += parts
             lead = rb"(?:[^\x00]*/)?" if any_depth else b""
             if under and not any_depth:  # relative to that folder as well
-                self.literals += [part._replace(start=under + b"/" + part.start) for part in parts]
+                self.literals += [
+                    part._replace(start=under + b"/" + part.start) for part in parts
+                ]
                 lead = b"(?:" + re2.escape(under + b"/") + b")?"
-            sources.append(lead + b"(?:" + source + b")" + (_BELOW if with_below else b""))
+            sources.append(
+                lead + b"(?:" + source + b")" + (_BELOW if with_below else b"")
+            )
         self.matches = compile_matcher(sources)
 
 
@@ -232,7 +269,12 @@ def escape_glob(path: bytes) -> str:
 
 def _bad(field: str, glob: str, problem: str) -> InvalidParams:
     shown = glob if len(glob) <= MOST_SHOWN else glob[:MOST_SHOWN] + "…"
-    return InvalidParams(f"{field}: bad glob {shown!r}: {problem}", field=field, glob=shown, problem=problem)
+    return InvalidParams(
+        f"{field}: bad glob {shown!r}: {problem}",
+        field=field,
+        glob=shown,
+        problem=problem,
+    )
 
 
 class Overrides:
@@ -240,16 +282,24 @@ class Overrides:
 
     def __init__(self, globs: Iterable[str], folded: Iterable[str] = ()) -> None:
         listed: list[tuple[Rule, bytes]] = []
-        for glob, fold in (*((glob, False) for glob in globs), *((glob, True) for glob in folded)):
+        for glob, fold in (
+            *((glob, False) for glob in globs),
+            *((glob, True) for glob in folded),
+        ):
             rule = parse_git_rule(glob.encode("utf-8", "surrogateescape"))
             try:
-                listed.append((rule, translate(rule.glob, Dialect(braces=True, fold=fold))))
+                listed.append(
+                    (rule, translate(rule.glob, Dialect(braces=True, fold=fold)))
+                )
             except BadGlob as error:
                 raise _bad("glob", glob, str(error)) from None
-        # Consecutive globs of one kind become one expression, so that many cost no more than one.
+        # Consecutive globs of one kind become one expression, so that many cost no more
+        # than one.
         self._runs: list[tuple[Rule, Callable[[bytes], bool]]] = [
             (kind, compile_matcher(source for _, source in run))
-            for kind, run in groupby(reversed(listed), lambda one: one[0]._replace(glob=b""))
+            for kind, run in groupby(
+                reversed(listed), lambda one: one[0]._replace(glob=b"")
+            )
         ]
         self._names_wanted = any(rule.ignores for rule, _ in listed)
         self.is_empty = not listed
@@ -257,8 +307,12 @@ class Overrides:
     def verdict(self, path: bytes, name: bytes, is_dir: bool) -> bool | None:  # noqa: FBT001 - hot, called by position
         """Return True for wanted even if ignored or hidden, False for unwanted, None to follow the ignore rules."""
         for kind, matches in self._runs:
-            if (is_dir or not kind.folders_only) and matches(path if kind.by_path else name):
-                return kind.ignores  # the opposite of gitignore: a glob without "!" includes
+            if (is_dir or not kind.folders_only) and matches(
+                path if kind.by_path else name
+            ):
+                return (
+                    kind.ignores
+                )  # the opposite of gitignore: a glob without "!" includes
         return False if self._names_wanted and not is_dir else None
 
 
@@ -289,17 +343,32 @@ class GlobPatterns:
 
     def __init__(self, options: GlobOptions) -> None:
         fold, lead = not options.case_sensitive, path_to_text(options.under) + "/"
-        # Patterns are relative to the folder searched; those relative to the root are accepted, too.
+        # Patterns are relative to the folder searched; those relative to the root are
+        # accepted, too.
         wanted = [
             *options.include,
-            *(glob[len(lead) :] for glob in options.include if options.under and glob.startswith(lead)),
+            *(
+                glob[len(lead) :]
+                for glob in options.include
+                if options.under and glob.startswith(lead)
+            ),
         ]
         includes = Globs(options.include_field, wanted, fold=fold)
         self.includes, self.literals = includes.matches, includes.literals
-        self._excludes = Globs("exclude", options.exclude, fold=fold, below=True).matches if options.exclude else None
+        self._excludes = (
+            Globs("exclude", options.exclude, fold=fold, below=True).matches
+            if options.exclude
+            else None
+        )
         # ``folder/**`` excludes everything in the folder, so it need not be entered.
-        emptied = ["/" + glob[:-3].lstrip("/") for glob in options.exclude if glob.strip("/*") and glob.endswith("/**")]
-        self._emptied = Globs("exclude", emptied, fold=fold).matches if emptied else None
+        emptied = [
+            "/" + glob[:-3].lstrip("/")
+            for glob in options.exclude
+            if glob.strip("/*") and glob.endswith("/**")
+        ]
+        self._emptied = (
+            Globs("exclude", emptied, fold=fold).matches if emptied else None
+        )
         self._endings: tuple[bytes, ...] = ()
         for extension in options.extensions:
             bare = extension.strip().removeprefix(".").lower()
@@ -307,12 +376,19 @@ class GlobPatterns:
                 message = f"extensions: not an extension: {extension!r}"
                 raise InvalidParams(message, field="extensions", value=extension)
             self._endings += (b"." + bare.encode("utf-8", "surrogateescape"),)
-        # What matches begin with: the text before a pattern's first wildcard; empty for a name, or if case is ignored.
+        # What matches begin with: the text before a pattern's first wildcard; empty for
+        # a name, or if case is ignored.
         self._prefixes: list[bytes] = []
         for glob in wanted:
-            raw = glob.encode("utf-8", "surrogateescape").replace(b"\\", b"/").removeprefix(b"./")
+            raw = (
+                glob.encode("utf-8", "surrogateescape")
+                .replace(b"\\", b"/")
+                .removeprefix(b"./")
+            )
             is_path = options.case_sensitive and b"/" in raw.rstrip(b"/")
-            prefix = min((raw.split(mark)[0] for mark in (b"*", b"?", b"[", b"{")), key=len).strip(b"/")
+            prefix = min(
+                (raw.split(mark)[0] for mark in (b"*", b"?", b"[", b"{")), key=len
+            ).strip(b"/")
             self._prefixes.append(prefix if is_path else b"")
 
     def wants(self, path: bytes) -> bool:
@@ -323,7 +399,9 @@ class GlobPatterns:
         """Return whether a file has a wanted extension, and no pattern excludes it."""
         if self._endings:
             name = path.rpartition(b"/")[2]
-            if not name[1:].lower().endswith(self._endings):  # a dot at the beginning starts no extension
+            if (
+                not name[1:].lower().endswith(self._endings)
+            ):  # a dot at the beginning starts no extension
                 return False
         return self._excludes is None or not self._excludes(path)
 
@@ -334,4 +412,7 @@ class GlobPatterns:
         if self._emptied is not None and self._emptied(folder):
             return True
         below = folder + b"/"
-        return not any(prefix.startswith(below) or below.startswith(prefix) for prefix in self._prefixes)
+        return not any(
+            prefix.startswith(below) or below.startswith(prefix)
+            for prefix in self._prefixes
+        )

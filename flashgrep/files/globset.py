@@ -166,7 +166,8 @@ class _Parser:
             return
         if after == "/":
             self.at += 1
-        # Like globset, take the token before for the slash, which it may not be: it may be an escaped comma.
+        # Like globset, take the token before for the slash, which it may not be: it may
+        # be an escaped comma.
         replaced = tokens.pop()
         if replaced in {_FOLDERS_FIRST, _FOLDERS_LAST}:
             self._add(replaced)
@@ -201,7 +202,9 @@ class _Parser:
         if in_range:
             ranges.append(("-", "-"))
         self.at = end + 1
-        members = _ALL.intersection(byte for low, high in ranges for byte in _list_bytes(low, high))
+        members = _ALL.intersection(
+            byte for low, high in ranges for byte in _list_bytes(low, high)
+        )
         if negated:
             members = _ALL - members
         self.has_separator_set |= ord("/") in members
@@ -218,7 +221,11 @@ def _list_bytes(low: str, high: str) -> set[int]:
 
 
 def _escape(character: str) -> bytes:
-    return _SEPARATOR if character == "/" else b"".join(b"\\x%02x" % byte for byte in _encode(character))
+    return (
+        _SEPARATOR
+        if character == "/"
+        else b"".join(b"\\x%02x" % byte for byte in _encode(character))
+    )
 
 
 def _encode(character: str) -> bytes:

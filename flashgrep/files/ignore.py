@@ -23,8 +23,9 @@ from flashgrep.files.openat import EXHAUSTED
 from flashgrep.files.rule_dialects import GIT_RULES, Rule, RuleDialect
 from flashgrep.files.wildcard import BadGlob, compile_finder, compile_matcher
 
-# What exceeds a bound is not used, and ``cut`` says so. A bound never hides a file: if a negated pattern does not fit,
-# the patterns before it are dropped, since it might re-include what they exclude.
+# What exceeds a bound is not used, and ``cut`` says so. A bound never hides a file: if
+# a negated pattern does not fit, the patterns before it are dropped, since it might
+# re-include what they exclude.
 MAX_RULES_FILE = 16 << 20
 """Bytes of one ignore file; a larger one is not used, and nobody writes one by hand."""
 MAX_GLOB = 4096
@@ -60,12 +61,19 @@ class _Glob(NamedTuple):
     """A regular expression; empty if the pattern is head, one star, tail."""
 
     def matches(self, text: bytes) -> bool:
-        if not (text.startswith(self.head) and text.endswith(self.tail) and self.needle in text):
+        if not (
+            text.startswith(self.head)
+            and text.endswith(self.tail)
+            and self.needle in text
+        ):
             return False
         if self.source:
             return _compile(self.source)(text)
         fixed = len(self.head) + len(self.tail)
-        return len(text) >= fixed and b"/" not in text[len(self.head) : len(text) - len(self.tail)]
+        return (
+            len(text) >= fixed
+            and b"/" not in text[len(self.head) : len(text) - len(self.tail)]
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -91,10 +99,14 @@ class _Table:
 
     def find_any(self, dialect: RuleDialect) -> Callable[[bytes], list[bytes]] | None:
         """Return a function that finds what wildcard patterns match among many texts, each between two NULs."""
-        framed = [rb"\x00(?:" + dialect.translate(glob) + rb")\x00" for glob in self.globs]
+        framed = [
+            rb"\x00(?:" + dialect.translate(glob) + rb")\x00" for glob in self.globs
+        ]
         return compile_finder(framed) if framed else None
 
-    def add(self, glob: bytes, dialect: RuleDialect, run: int, *, folders_only: bool) -> bool:
+    def add(
+        self, glob: bytes, dialect: RuleDialect, run: int, *, folders_only: bool
+    ) -> bool:
         """Add a pattern; return whether there was room.
 
         Raises:
@@ -107,7 +119,11 @@ class _Table:
             return True
         head, star, tail = glob.partition(b"*")
         source = needle = b""
-        if not star or dialect.find_plain_name(head) is None or dialect.find_plain_name(tail) is None:
+        if (
+            not star
+            or dialect.find_plain_name(head) is None
+            or dialect.find_plain_name(tail) is None
+        ):
             source = dialect.translate(glob)
             start = _FIXED.match(source)
             end = len(source)
@@ -117,9 +133,15 @@ class _Table:
             inner = [] if b"|" in source else _FIXED.findall(_SET.sub(b" ", source))
             head, tail, needle = (
                 bytes.fromhex(fixed.replace(rb"\x", b"").decode("ascii"))
-                for fixed in (start.group() if start else b"", source[end:], max(inner, key=len, default=b""))
+                for fixed in (
+                    start.group() if start else b"",
+                    source[end:],
+                    max(inner, key=len, default=b""),
+                )
             )
-        key, tables = (head, self._heads) if len(head) >= len(tail) else (tail, self._tails)
+        key, tables = (
+            (head, self._heads) if len(head) >= len(tail) else (tail, self._tails)
+        )
         length = next((length for length in KEY_LENGTHS if length <= len(key)), 0)
         sharing = self._others
         if length:
@@ -133,12 +155,24 @@ class _Table:
 
     def last_run(self, text: bytes, best: int, *, is_dir: bool) -> int:
         """Return the highest run with a pattern that matches, or ``best`` if none is higher."""
-        best = max(best, self.plain.get(text, -1), self.plain_folders.get(text, -1) if is_dir else -1)
-        candidates = [heads.get(text[:length], ()) for length, heads in self._heads.items()]
-        candidates += [tails.get(text[-length:], ()) for length, tails in self._tails.items()]
+        best = max(
+            best,
+            self.plain.get(text, -1),
+            self.plain_folders.get(text, -1) if is_dir else -1,
+        )
+        candidates = [
+            heads.get(text[:length], ()) for length, heads in self._heads.items()
+        ]
+        candidates += [
+            tails.get(text[-length:], ()) for length, tails in self._tails.items()
+        ]
         for globs in (*candidates, self._others):
             for glob in globs:
-                if glob.run > best and (is_dir or not glob.folders_only) and glob.matches(text):
+                if (
+                    glob.run > best
+                    and (is_dir or not glob.folders_only)
+                    and glob.matches(text)
+                ):
                     best = glob.run
         return best
 
@@ -147,7 +181,12 @@ class RuleSet:
     """The rules of one ignore file; ``strip`` and ``prefix`` turn a path from the root into one from its folder."""
 
     def __init__(
-        self, rules: Iterable[Rule], dialect: RuleDialect = GIT_RULES, *, strip: int = 0, prefix: bytes = b""
+        self,
+        rules: Iterable[Rule],
+        dialect: RuleDialect = GIT_RULES,
+        *,
+        strip: int = 0,
+        prefix: bytes = b"",
     ) -> None:
         self.cut = ""
         """What part of the file is not used, if any."""
@@ -160,7 +199,12 @@ class RuleSet:
             table = self._paths if rule.by_path else self._names
             has_room = True
             try:
-                has_room = table.add(rule.glob, dialect, len(self.signs) - 1, folders_only=rule.folders_only)
+                has_room = table.add(
+                    rule.glob,
+                    dialect,
+                    len(self.signs) - 1,
+                    folders_only=rule.folders_only,
+                )
             except BadGlob:
                 pass  # it matches nothing, as in git and in ripgrep
             except TooDeep:
@@ -169,9 +213,14 @@ class RuleSet:
             self.used += has_room
             if not has_room and not rule.ignores:
                 self._clear()
-        self._checks_all = len(self.signs) > MANY_RUNS or len(self._names.globs) + len(self._paths.globs) > MANY_GLOBS
+        self._checks_all = (
+            len(self.signs) > MANY_RUNS
+            or len(self._names.globs) + len(self._paths.globs) > MANY_GLOBS
+        )
         if not self._checks_all:
-            self._plain_names = frozenset((*self._names.plain, *self._names.plain_folders))
+            self._plain_names = frozenset(
+                (*self._names.plain, *self._names.plain_folders)
+            )
             self._plain_paths: dict[bytes, set[bytes]] = {}
             """Names that rules mention, by folder."""
             for path in (*self._paths.plain, *self._paths.plain_folders):
@@ -179,8 +228,12 @@ class RuleSet:
                 self._plain_paths.setdefault(folder, set()).add(name)
             self._find_names = self._names.find_any(dialect)
             self._find_paths = self._paths.find_any(dialect)
-            # What matches an empty text would match between two names, and take the NUL before the next one.
-            self._checks_all = any(find is not None and find(b"\0\0") for find in (self._find_names, self._find_paths))
+            # What matches an empty text would match between two names, and take the NUL
+            # before the next one.
+            self._checks_all = any(
+                find is not None and find(b"\0\0")
+                for find in (self._find_names, self._find_paths)
+            )
 
     def _clear(self) -> None:
         self._names, self._paths = _Table(), _Table()
@@ -192,10 +245,14 @@ class RuleSet:
         """Return True for ignored, False for re-included by a negated pattern, None if no rule matches."""
         run = self._names.last_run(name, -1, is_dir=is_dir)
         if self._paths:
-            run = self._paths.last_run(self._prefix + path[self._strip :], run, is_dir=is_dir)
+            run = self._paths.last_run(
+                self._prefix + path[self._strip :], run, is_dir=is_dir
+            )
         return None if run < 0 else self.signs[run]
 
-    def find_mentions(self, folder: bytes, names: Collection[bytes], joined: bytes) -> Iterator[bytes]:
+    def find_mentions(
+        self, folder: bytes, names: Collection[bytes], joined: bytes
+    ) -> Iterator[bytes]:
         """Yield the names in ``folder`` that some rule may match; ``joined``: all names, each between two NULs.
 
         This is one pass over the folder's names, so most of them need no check of their own.
@@ -238,7 +295,13 @@ class Scope:
     def with_rules(self, **kinds: tuple[RuleSet, ...]) -> "Scope":
         """Return this scope with all rules of the given kinds replaced."""
         changed = replace(self, **kinds)  # type: ignore[arg-type]  # every keyword names a tuple of rule sets
-        order = (*changed.flashgrep, *changed.ripgrep, *changed.ignore, *changed.git, *changed.git_last)
+        order = (
+            *changed.flashgrep,
+            *changed.ripgrep,
+            *changed.ignore,
+            *changed.git,
+            *changed.git_last,
+        )
         return replace(changed, order=order)
 
     def within_git(self) -> "Scope":
@@ -250,21 +313,42 @@ class Scope:
         if name in NEVER_WALKED:
             return False
         ignored = self.ignores(path, name, is_dir=is_dir)
-        return not name.startswith(b".") or self.hidden if ignored is None else not ignored
+        return (
+            not name.startswith(b".") or self.hidden if ignored is None else not ignored
+        )
 
     def ignores(self, path: bytes, name: bytes, *, is_dir: bool) -> bool | None:
         """Return True if a rule excludes the entry, False if one re-includes it, None if none matches."""
-        return next((found for rules in self.order if (found := rules.verdict(path, name, is_dir)) is not None), None)
+        return next(
+            (
+                found
+                for rules in self.order
+                if (found := rules.verdict(path, name, is_dir)) is not None
+            ),
+            None,
+        )
 
-    def find_mentions(self, folder: bytes, names: Collection[bytes]) -> frozenset[bytes]:
+    def find_mentions(
+        self, folder: bytes, names: Collection[bytes]
+    ) -> frozenset[bytes]:
         """Return the names in ``folder`` that some rule may match; others are excluded only if they are hidden."""
         if not self.order or not names:
             return _NOTHING
         joined = b"\0" + b"\0\0".join(names) + b"\0"
-        return frozenset(name for rules in self.order for name in rules.find_mentions(folder, names, joined))
+        return frozenset(
+            name
+            for rules in self.order
+            for name in rules.find_mentions(folder, names, joined)
+        )
 
 
-def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: RuleDialect = GIT_RULES) -> RuleSet | None:
+def read_rules(
+    path: bytes,
+    *,
+    strip: int = 0,
+    prefix: bytes = b"",
+    dialect: RuleDialect = GIT_RULES,
+) -> RuleSet | None:
     """Return the rules of the file at ``path``, or None if it cannot be read or has none."""
     try:
         # O_NONBLOCK: a pipe in its place must not block us.
@@ -283,11 +367,15 @@ def read_rules(path: bytes, *, strip: int = 0, prefix: bytes = b"", dialect: Rul
         unused = RuleSet(())
         unused.cut = f"larger than {MAX_RULES_FILE >> 20} MiB, not used"
         return unused
-    rules = (_remember_rules if len(text) >= LONG else _make_rules)(text, strip, prefix, dialect)
+    rules = (_remember_rules if len(text) >= LONG else _make_rules)(
+        text, strip, prefix, dialect
+    )
     return rules if rules or rules.cut else None
 
 
-def _make_rules(text: bytes, strip: int, prefix: bytes, dialect: RuleDialect) -> RuleSet:
+def _make_rules(
+    text: bytes, strip: int, prefix: bytes, dialect: RuleDialect
+) -> RuleSet:
     total, used = 0, dict[Rule, None]()
     for rule in dialect.parse(text):
         total += rule not in used

@@ -20,7 +20,14 @@ from flashgrep.base.bounded_cache import BoundedCache
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import DeadlineExceeded
 from flashgrep.base.lazy import LazyAttribute
-from flashgrep.files.encoding import UTF_16, Encoding, LineEnding, decode, detect_encoding, detect_line_ending
+from flashgrep.files.encoding import (
+    UTF_16,
+    Encoding,
+    LineEnding,
+    decode,
+    detect_encoding,
+    detect_line_ending,
+)
 from flashgrep.files.system import BLOCK, digest
 
 _LF = 10
@@ -34,7 +41,9 @@ MOST_KEPT_BYTES = 4 << 20
 def find_line_ends(data: bytes | NDArray[np.uint8], encoding: Encoding) -> NDArray[Any]:
     """Return the offsets just past each LF; UTF-16 data must start at a code unit."""
     if encoding in UTF_16:
-        units = np.frombuffer(data, "<u2" if encoding == "utf-16-le" else ">u2", len(data) // 2)
+        units = np.frombuffer(
+            data, "<u2" if encoding == "utf-16-le" else ">u2", len(data) // 2
+        )
         return (np.flatnonzero(units == _LF) + 1) * 2
     return np.flatnonzero(np.frombuffer(data, np.uint8) == _LF) + 1
 
@@ -65,7 +74,8 @@ class SmallFile:
         """Return where a line (from 1) starts, or None past the last."""
         if line == 1:
             return len(self.bom)
-        # Line n begins after LF n - 1. If nothing follows the last LF, there is no line there.
+        # Line n begins after LF n - 1. If nothing follows the last LF, there is no line
+        # there.
         if line - 1 > len(self._ends):
             return None
         start = int(self._ends[line - 2])
@@ -95,7 +105,9 @@ class LineIndex:
     counts: "array[int]" = field(default_factory=lambda: array("q"))
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def extend(self, descriptor: int, lines: int | None, deadline: float | None) -> None:
+    def extend(
+        self, descriptor: int, lines: int | None, deadline: float | None
+    ) -> None:
         """Continue counting until this many LFs are known, or all; counts are kept even past the deadline."""
         buffer = bytearray(BLOCK)
         block = np.frombuffer(buffer, np.uint8)
@@ -104,11 +116,20 @@ class LineIndex:
                 checkpoint()
                 if deadline is not None and time.monotonic() > deadline:
                     at = len(self.counts) * BLOCK
-                    raise DeadlineExceeded("deadline passed while lines were counted", counted_bytes=at)
-                # preadv neither uses nor moves the descriptor's offset, which a thread that hashes the file may share.
-                part = block[: os.preadv(descriptor, [buffer], len(self.counts) * BLOCK)]
+                    raise DeadlineExceeded(
+                        "deadline passed while lines were counted", counted_bytes=at
+                    )
+                # preadv neither uses nor moves the descriptor's offset, which a thread
+                # that hashes the file may share.
+                part = block[
+                    : os.preadv(descriptor, [buffer], len(self.counts) * BLOCK)
+                ]
                 wide = self.encoding in UTF_16
-                lfs = len(find_line_ends(part, self.encoding)) if wide else int(np.count_nonzero(part == _LF))
+                lfs = (
+                    len(find_line_ends(part, self.encoding))
+                    if wide
+                    else int(np.count_nonzero(part == _LF))
+                )
                 self.counts.append(self.count() + lfs)
 
     def is_complete(self) -> bool:
@@ -123,7 +144,9 @@ class LineIndex:
 class LargeFile:
     """A file read block by block through its descriptor, in constant memory; offsets are from its first byte."""
 
-    def __init__(self, descriptor: int, index: LineIndex, deadline: float | None) -> None:
+    def __init__(
+        self, descriptor: int, index: LineIndex, deadline: float | None
+    ) -> None:
         self._descriptor = descriptor
         self._index = index
         self._deadline = deadline
@@ -139,7 +162,8 @@ class LargeFile:
         self._index.extend(self._descriptor, wanted, self._deadline)
         if self._index.count() < wanted:
             return None
-        # The LF before the line is in the first block up to whose end that many are counted.
+        # The LF before the line is in the first block up to whose end that many are
+        # counted.
         block = bisect_left(self._index.counts, wanted)
         before = self._index.counts[block - 1] if block else 0
         ends = find_line_ends(self.read(block * BLOCK, BLOCK), self.encoding)
@@ -150,7 +174,9 @@ class LargeFile:
 
     def read(self, offset: int, length: int) -> bytes:
         """Return bytes, fewer only at the end."""
-        return os.pread(self._descriptor, max(0, min(length, self.size - offset)), offset)
+        return os.pread(
+            self._descriptor, max(0, min(length, self.size - offset)), offset
+        )
 
     def total(self) -> int | None:
         """Return the number of lines if it is known without reading more."""
@@ -186,12 +212,22 @@ class VersionCache(Generic[VersionT]):
 
     def get(self, status: os.stat_result, make: Callable[[], VersionT]) -> VersionT:
         """Return the entry for exactly this version of a file; create it if it is not cached."""
-        key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        key = (
+            status.st_dev,
+            status.st_ino,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+        )
         if (known := self._kept.find(key)) is not None:
             return known
         # Reading may take long, and two threads reading the same file do no harm.
         made = make()
-        # A version that is too fresh cannot be told from the next one; one that grew meanwhile is not this one.
-        if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED_NS and made.size == status.st_size:
+        # A version that is too fresh cannot be told from the next one; one that grew
+        # meanwhile is not this one.
+        if (
+            time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED_NS
+            and made.size == status.st_size
+        ):
             self._kept.put(key, self._cost(made), made)
         return made

@@ -13,8 +13,11 @@ import threading
 from functools import cache
 from typing import Self
 
-# O_PATH needs no permission to list the folder and triggers no event for watchers; macOS lacks it.
-FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_PATH needs no permission to list the folder and triggers no event for watchers;
+# macOS lacks it.
+FOLDER = (
+    getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+)
 LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a pipe that has taken the file's name must not block us.
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -61,8 +64,12 @@ class RootFolder:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Self], tuple[bytes, Identity | None]]:
-        # The receiving process opens the path again, and refuses any folder but the one that is open here.
-        return type(self), (self.path, self._expected if self._descriptor < 0 else self.identity())
+        # The receiving process opens the path again, and refuses any folder but the one
+        # that is open here.
+        return type(self), (
+            self.path,
+            self._expected if self._descriptor < 0 else self.identity(),
+        )
 
     def __del__(self) -> None:
         if self._descriptor >= 0:
@@ -90,9 +97,16 @@ class RootFolder:
                 if self._descriptor < 0:
                     # The root's own path may lead through links: the user named it.
                     descriptor = os.open(self.path, FOLDER & ~os.O_NOFOLLOW)
-                    if self._expected is not None and _identity(descriptor) != self._expected:
+                    if (
+                        self._expected is not None
+                        and _identity(descriptor) != self._expected
+                    ):
                         os.close(descriptor)
-                        raise FileNotFoundError(errno.ENOENT, "replaced by another folder", os.fsdecode(self.path))
+                        raise FileNotFoundError(
+                            errno.ENOENT,
+                            "replaced by another folder",
+                            os.fsdecode(self.path),
+                        )
                     self._descriptor = descriptor
         return self._descriptor
 
@@ -108,10 +122,18 @@ class RootFolder:
         try:
             if not path:
                 return os.open(b".", flags, dir_fd=root)
-            return _openat2(root, path, flags) if _has_openat2() else _step_by_step(root, path, flags)
+            return (
+                _openat2(root, path, flags)
+                if _has_openat2()
+                else _step_by_step(root, path, flags)
+            )
         except OSError as error:
-            if error.errno in _NO_FOLDER and (flags & os.O_DIRECTORY or error.errno != errno.ELOOP):
-                raise FileNotFoundError(errno.ENOENT, "not a folder", os.fsdecode(path)) from error
+            if error.errno in _NO_FOLDER and (
+                flags & os.O_DIRECTORY or error.errno != errno.ELOOP
+            ):
+                raise FileNotFoundError(
+                    errno.ENOENT, "not a folder", os.fsdecode(path)
+                ) from error
             raise
 
 
@@ -186,14 +208,27 @@ class RootFiles:
 class _How(ctypes.Structure):
     """The kernel's struct open_how."""
 
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+    _fields_ = (
+        ("flags", ctypes.c_uint64),
+        ("mode", ctypes.c_uint64),
+        ("resolve", ctypes.c_uint64),
+    )
 
 
-_HOW = {flags: _How(flags, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS) for flags in (FOLDER, LISTING, FILE)}
+_HOW = {
+    flags: _How(flags, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+    for flags in (FOLDER, LISTING, FILE)
+}
 _HOW_SIZE = ctypes.sizeof(_How)
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.syscall.restype = ctypes.c_long
-_LIBC.syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(_How), ctypes.c_size_t)
+_LIBC.syscall.argtypes = (
+    ctypes.c_long,
+    ctypes.c_int,
+    ctypes.c_char_p,
+    ctypes.POINTER(_How),
+    ctypes.c_size_t,
+)
 
 
 @cache
@@ -203,7 +238,9 @@ def _has_openat2() -> bool:
     try:
         with Descriptor(os.open(b"/", FOLDER)) as root:
             os.close(_openat2(root, b".", FOLDER))
-    except OSError:  # ENOSYS before Linux 5.6; EPERM in a sandbox that forbids unknown calls
+    except (
+        OSError
+    ):  # ENOSYS before Linux 5.6; EPERM in a sandbox that forbids unknown calls
         return False
     return True
 

@@ -64,15 +64,25 @@ def find_mounts(root: bytes, mounts: Path = _MOUNTS) -> dict[bytes, Mount]:
         fields, _, rest = line.partition(b" - ")
         parts = fields.split(b" ")
         point = parts[4]
-        for code in (b" ", b"\t", b"\n", b"\\"):  # mountinfo writes these as octal escapes
+        for code in (
+            b" ",
+            b"\t",
+            b"\n",
+            b"\\",
+        ):  # mountinfo writes these as octal escapes
             point = point.replace(b"\\%03o" % code[0], code)
         name = rest.split(b" ")[0].decode("ascii", "replace")
-        mount = Mount(tuple(parts[:4]), name if name.partition(".")[0] in SILENT else "")
+        mount = Mount(
+            tuple(parts[:4]), name if name.partition(".")[0] in SILENT else ""
+        )
         point = point.rstrip(b"/")
-        # A path is on its innermost mount point. Of two mounts at one point, the later one hides the earlier.
+        # A path is on its innermost mount point. Of two mounts at one point, the later
+        # one hides the earlier.
         if point.startswith(path + b"/"):
             found[point[len(path) + 1 :]] = mount
-        elif (path == point or path.startswith(point + b"/")) and len(point) >= len(outer):
+        elif (path == point or path.startswith(point + b"/")) and len(point) >= len(
+            outer
+        ):
             outer, found[b""] = point, mount
     return found
 
@@ -106,7 +116,8 @@ class Mounts:
         """Return whether a file system was mounted or unmounted in the tree since the last call."""
         if self._table < 0 or not self._poll.poll(0):
             return False
-        # Mounts elsewhere, such as those of every container that starts, do not concern the tree.
+        # Mounts elsewhere, such as those of every container that starts, do not concern
+        # the tree.
         known, self._known = self._known, find_mounts(self._root)
         return known != self._known
 
@@ -121,9 +132,25 @@ class Mounts:
             self._table = -1
 
 
-_CREATE, _DELETE, _MOVED_FROM, _MOVED_TO, _DELETE_SELF, _MOVE_SELF = 0x100, 0x200, 0x40, 0x80, 0x400, 0x800
+_CREATE, _DELETE, _MOVED_FROM, _MOVED_TO, _DELETE_SELF, _MOVE_SELF = (
+    0x100,
+    0x200,
+    0x40,
+    0x80,
+    0x400,
+    0x800,
+)
 _MODIFY, _ATTRIB, _ONLYDIR, _MASK_ADD = 0x2, 0x4, 0x1000000, 0x20000000
-_OF_FOLDERS = _CREATE | _DELETE | _MOVED_FROM | _MOVED_TO | _DELETE_SELF | _MOVE_SELF | _ONLYDIR | _MASK_ADD
+_OF_FOLDERS = (
+    _CREATE
+    | _DELETE
+    | _MOVED_FROM
+    | _MOVED_TO
+    | _DELETE_SELF
+    | _MOVE_SELF
+    | _ONLYDIR
+    | _MASK_ADD
+)
 _OF_FILES = _MODIFY | _ATTRIB | _DELETE_SELF | _MOVE_SELF | _MASK_ADD
 _EVENT = struct.Struct("iIII")
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -199,7 +226,11 @@ class OutsideWatch:
             if self._queue < 0 and not self._open():
                 return list(files)
             folders: dict[bytes, Folder] = {}
-            return [path for path, only in files.items() if not self._watch_file(path, folders, by_presence=only)]
+            return [
+                path
+                for path, only in files.items()
+                if not self._watch_file(path, folders, by_presence=only)
+            ]
 
     def _open(self) -> bool:
         if sys.platform == "linux":
@@ -238,10 +269,13 @@ class OutsideWatch:
             while at < len(data) and not happened:
                 _, _, _, size = _EVENT.unpack_from(data, at)
                 at += _EVENT.size + size
-                # Events without a name: a file's own, a folder that is gone, an overflow of the queue.
+                # Events without a name: a file's own, a folder that is gone, an
+                # overflow of the queue.
                 happened = not size or data[at - size : at].rstrip(b"\0") in self._names
 
-    def _watch_file(self, path: bytes, folders: dict[bytes, Folder], *, by_presence: bool) -> bool:
+    def _watch_file(
+        self, path: bytes, folders: dict[bytes, Folder], *, by_presence: bool
+    ) -> bool:
         """Watch a file; return whether every change of what its path leads to makes an event."""
         above, _, name = path.rpartition(b"/")
         self._names.add(name)
@@ -275,11 +309,15 @@ class OutsideWatch:
         try:
             state = os.lstat(path[:-1] or b"/")
             # The target of a link may move with a folder that is not on this path.
-            silent = stat.S_ISLNK(state.st_mode) or (state.st_dev != outer.device and bool(find_silent_type(path)))
+            silent = stat.S_ISLNK(state.st_mode) or (
+                state.st_dev != outer.device and bool(find_silent_type(path))
+            )
             self._add_watch(path, _OF_FOLDERS)
         except OSError as error:
             is_missing = error.errno in _MISSING
-            return Folder(outer.device, not is_missing, is_watched, is_watched and is_missing)
+            return Folder(
+                outer.device, not is_missing, is_watched, is_watched and is_missing
+            )
         # Its own watch reports it if it is moved or replaced.
         return Folder(state.st_dev, True, outer.has_watched_path and not silent, True)
 
@@ -322,7 +360,8 @@ class OutsideRules:
     def note(self, before: States) -> None:
         """Record that the rules have been read; ``before``: the states at that time of the files known by then."""
         found = self._watch_and_look(self._watch.version())
-        # Nested repositories found meanwhile add files. If a file has changed, the next question notices.
+        # Nested repositories found meanwhile add files. If a file has changed, the next
+        # question notices.
         if before.items() <= found.items():
             self._states = found
         else:

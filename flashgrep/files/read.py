@@ -23,7 +23,9 @@ from flashgrep.files.lines import LargeFile, SmallFile, find_line_ends, make_ind
 from flashgrep.files.openat import Descriptor
 from flashgrep.files.system import digest_of, encode_path, format_path, read_all
 
-CHARACTERS_PER_TOKEN = 4  # the usual rule of thumb for code; no tokenizer is exact for every model
+CHARACTERS_PER_TOKEN = (
+    4  # the usual rule of thumb for code; no tokenizer is exact for every model
+)
 _LONGEST_CHARACTER = 4  # bytes, in UTF-8 and UTF-16 alike
 
 Source = SmallFile | LargeFile
@@ -142,9 +144,13 @@ def read_slice(editor: Editor, path: bytes, query: SliceQuery) -> SliceResult:
         source: Source
         size = status.st_size
         if size <= editor.limits.whole_bytes:
-            source = editor.small_files.get(status, lambda: SmallFile(read_all(descriptor, size)))
+            source = editor.small_files.get(
+                status, lambda: SmallFile(read_all(descriptor, size))
+            )
         else:
-            index = editor.line_indexes.get(status, lambda: make_index(descriptor, size))
+            index = editor.line_indexes.get(
+                status, lambda: make_index(descriptor, size)
+            )
             source = LargeFile(descriptor, index, query.deadline)
         result = _take_slice(editor, path, real, source, query)
         if query.with_hash is None and source.size > editor.limits.hash_bytes:
@@ -153,12 +159,16 @@ def read_slice(editor: Editor, path: bytes, query: SliceQuery) -> SliceResult:
             ]
         elif query.with_hash is not False:
             result["file_hash"] = (
-                source.hash if isinstance(source, SmallFile) else digest_of(descriptor, query.deadline)
+                source.hash
+                if isinstance(source, SmallFile)
+                else digest_of(descriptor, query.deadline)
             )
     return result
 
 
-def slice_content(editor: Editor, path: bytes, content: bytes, query: SliceQuery) -> SliceResult:
+def slice_content(
+    editor: Editor, path: bytes, content: bytes, query: SliceQuery
+) -> SliceResult:
     """Return lines of a file that is available, as one of another revision is; raises InvalidRange."""
     source = SmallFile(content)
     result = _take_slice(editor, path, path, source, query)
@@ -167,7 +177,9 @@ def slice_content(editor: Editor, path: bytes, content: bytes, query: SliceQuery
     return result
 
 
-def _take_slice(editor: Editor, asked: bytes, path: bytes, source: Source, query: SliceQuery) -> SliceResult:
+def _take_slice(
+    editor: Editor, asked: bytes, path: bytes, source: Source, query: SliceQuery
+) -> SliceResult:
     """Return the lines asked for; ``path``: the file's, links resolved, where ``asked`` was asked for."""
     most = editor.limits.read_bytes
     start, end = query.start_line, query.end_line
@@ -179,18 +191,30 @@ def _take_slice(editor: Editor, asked: bytes, path: bytes, source: Source, query
     offset = None if problem else source.start_of(start)
     if offset is None:
         count = source.total()
-        known = "" if count is None else f" (the file has {count} {'line' if count == 1 else 'lines'})"
+        known = (
+            ""
+            if count is None
+            else f" (the file has {count} {'line' if count == 1 else 'lines'})"
+        )
         problem = problem or f"start_line {start} is past the end{known}"
     elif query.start_byte is not None:
         if not offset <= query.start_byte < source.size:
-            problem = f"continuation_start_byte {query.start_byte} is not in line {start}"
+            problem = (
+                f"continuation_start_byte {query.start_byte} is not in line {start}"
+            )
         offset = query.start_byte
     if offset is None or problem:
         shown = format_path(asked)
-        raise InvalidRange(f"{problem}: {shown}", file_path=shown, total_lines=source.total())
+        raise InvalidRange(
+            f"{problem}: {shown}", file_path=shown, total_lines=source.total()
+        )
     # After the range: a line that does not exist is the more useful error of the two.
     if query.max_bytes is not None and query.max_bytes > most:
-        raise InvalidParams(f"max_bytes {query.max_bytes} is over {most}", field="max_bytes", limit_bytes=most)
+        raise InvalidParams(
+            f"max_bytes {query.max_bytes} is over {most}",
+            field="max_bytes",
+            limit_bytes=most,
+        )
     part = _take(source, _Part(start, end, offset), query, query.max_bytes or most)
     return _format_slice(editor, path, source, part, query)
 
@@ -198,7 +222,8 @@ def _take_slice(editor: Editor, asked: bytes, path: bytes, source: Source, query
 def _take(source: Source, part: _Part, query: SliceQuery, room: int) -> _Part:
     """Return whole lines within the budget, or, if the first exceeds it, as much of that as fits."""
     start, end, offset = part.start, part.end, part.offset
-    # One read is enough: no character is longer, so the budget of characters cannot reach beyond ``room`` bytes.
+    # One read is enough: no character is longer, so the budget of characters cannot
+    # reach beyond ``room`` bytes.
     most = None if query.max_tokens is None else query.max_tokens * CHARACTERS_PER_TOKEN
     if most is not None:
         room = min(room, most * _LONGEST_CHARACTER)
@@ -206,30 +231,51 @@ def _take(source: Source, part: _Part, query: SliceQuery, room: int) -> _Part:
     if not data:
         return part
     ends = find_line_ends(data, source.encoding)
-    # Only at the end of the file does data without an LF end a line; elsewhere the read ended inside one.
+    # Only at the end of the file does data without an LF end a line; elsewhere the read
+    # ended inside one.
     at_end = offset + len(data) >= source.size
     if at_end and (not len(ends) or ends[-1] < len(data)):
         ends = np.append(ends, len(data))  # the last line, which has no end
-    wanted = [bound for bound in (end and end - start + 1, query.max_lines) if bound is not None]
+    wanted = [
+        bound
+        for bound in (end and end - start + 1, query.max_lines)
+        if bound is not None
+    ]
     # As many line ends as fit in the budget of bytes.
-    lines = min(min(wanted, default=len(ends)), int(ends.searchsorted(room, side="right")))
+    lines = min(
+        min(wanted, default=len(ends)), int(ends.searchsorted(room, side="right"))
+    )
     if lines == 0:  # a line over the budget: whole characters, one at least
-        lossless = _decode_whole(source, data[:room]) or _decode_whole(source, data[:_LONGEST_CHARACTER])[:1]
+        lossless = (
+            _decode_whole(source, data[:room])
+            or _decode_whole(source, data[:_LONGEST_CHARACTER])[:1]
+        )
         if not lossless:  # the file ends inside a character
             lossless = decode_lossless(data, source.encoding)
         lossless = lossless[:most]
         # An odd byte of UTF-16 is shown as a character of two.
         length = min(len(encode_lossless(lossless, source.encoding)), len(data))
-        return _Part(start, end, offset, length, lossless, 1, is_cut=not lossless.endswith("\n"))
+        return _Part(
+            start, end, offset, length, lossless, 1, is_cut=not lossless.endswith("\n")
+        )
     length = int(ends[lines - 1])
     lossless = decode_lossless(data[:length], source.encoding)
     if most is None or len(lossless) <= most:
         return _Part(start, end, offset, length, lossless, lines)
-    # The characters are over the budget though the bytes were not: go back to the last line end within it.
+    # The characters are over the budget though the bytes were not: go back to the last
+    # line end within it.
     line_end = lossless.rfind("\n", 0, most) + 1
     lossless = lossless[: line_end or most]
     length = len(encode_lossless(lossless, source.encoding))
-    return _Part(start, end, offset, length, lossless, lossless.count("\n") or 1, is_cut=line_end == 0)
+    return _Part(
+        start,
+        end,
+        offset,
+        length,
+        lossless,
+        lossless.count("\n") or 1,
+        is_cut=line_end == 0,
+    )
 
 
 def _decode_whole(source: Source, data: bytes) -> str:
@@ -238,10 +284,15 @@ def _decode_whole(source: Source, data: bytes) -> str:
     return codecs.getincrementaldecoder(source.encoding)(errors).decode(data)
 
 
-def _format_slice(editor: Editor, path: bytes, source: Source, part: _Part, query: SliceQuery) -> SliceResult:
+def _format_slice(
+    editor: Editor, path: bytes, source: Source, part: _Part, query: SliceQuery
+) -> SliceResult:
     stop, last = part.offset + part.length, part.start + part.lines - 1
-    # Cut off by a budget, not by the range: what the caller did not ask for is not "more".
-    truncated = stop < source.size and (part.is_cut or part.end is None or last < part.end)
+    # Cut off by a budget, not by the range: what the caller did not ask for is not
+    # "more".
+    truncated = stop < source.size and (
+        part.is_cut or part.end is None or last < part.end
+    )
     # A cut line continues at the same line's next byte.
     onward = (last if part.is_cut else last + 1) if truncated else None
     shown, in_base64 = format_path(path), encode_path(path)
@@ -262,7 +313,11 @@ def _format_slice(editor: Editor, path: bytes, source: Source, part: _Part, quer
         content=text,
         truncated=truncated,
         continuation_start_line=onward,
-        continuation={"cursor": cursor, "chunk_index": query.chunk_index, "completed": cursor is None},
+        continuation={
+            "cursor": cursor,
+            "chunk_index": query.chunk_index,
+            "completed": cursor is None,
+        },
         applied_limits={
             "max_lines": query.max_lines,
             "max_bytes": query.max_bytes or editor.limits.read_bytes,
@@ -274,7 +329,9 @@ def _format_slice(editor: Editor, path: bytes, source: Source, part: _Part, quer
         },
         encoding=source.encoding,
         bom=bool(source.bom),
-        line_ending=source.line_ending if isinstance(source, SmallFile) else detect_line_ending(text),
+        line_ending=source.line_ending
+        if isinstance(source, SmallFile)
+        else detect_line_ending(text),
         file_hash=None,
         file_size=source.size,
     )
@@ -285,8 +342,13 @@ def _format_slice(editor: Editor, path: bytes, source: Source, part: _Part, quer
     if query.start_byte is not None or (part.is_cut and truncated):
         line_start = source.start_of(part.start) or 0
         result["cut"] = True
-        result["start_byte_column"], result["end_byte_column"] = part.offset - line_start + 1, stop - line_start
+        result["start_byte_column"], result["end_byte_column"] = (
+            part.offset - line_start + 1,
+            stop - line_start,
+        )
     if query.with_total:
         is_counted = source.size <= editor.limits.count_bytes
-        result["total_lines_available"] = source.count() if is_counted else source.total()
+        result["total_lines_available"] = (
+            source.count() if is_counted else source.total()
+        )
     return result

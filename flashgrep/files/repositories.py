@@ -9,7 +9,11 @@ def is_bare(folder: Path) -> bool:
     if ".git" in folder.parts:  # such a folder belongs to a work tree
         return False
     try:
-        head, *folders = ((folder / name).stat().st_mode for name in ("HEAD", "objects", "refs"))
+        head, *folders = (
+            (folder / name).stat().st_mode for name in ("HEAD", "objects", "refs")
+        )
     except OSError:
         return False
-    return S_ISREG(head) and all(map(S_ISDIR, folders)) and not (folder / ".git").exists()
+    return (
+        S_ISREG(head) and all(map(S_ISDIR, folders)) and not (folder / ".git").exists()
+    )

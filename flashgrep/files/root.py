@@ -20,13 +20,23 @@ from flashgrep.base.errors import Busy, Forbidden, InvalidParams
 from flashgrep.base.own_folders import NO_FOLDERS, PrivateFolders
 from flashgrep.base.paths import check_private, make_private
 from flashgrep.files.openat import FILE, FOLDER, LISTING, Descriptor
-from flashgrep.files.system import format_path, missing, not_a_file, protected_path, translate_error, translate_errors
+from flashgrep.files.system import (
+    format_path,
+    missing,
+    not_a_file,
+    protected_path,
+    translate_error,
+    translate_errors,
+)
 
 _GIT_NAMES = frozenset({".git", "git~1"})  # what an 8.3 file system may call it, too
 PROTECTED = _GIT_NAMES | {".flashgrep", "flashg~1"}
 """Names that are never written: git's own folder and ours."""
-# Code points HFS+ drops from a name, so that ".g<200c>it" opens ".git"; the list is git's (utf8.c, next_hfs_char).
-_IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
+# Code points HFS+ drops from a name, so that ".g<200c>it" opens ".git"; the list is
+# git's (utf8.c, next_hfs_char).
+_IGNORED = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+)
 _MOST_LINKS = 40  # as Linux
 _MOST_RETRIES = 8  # each needs a swap of the name within microseconds
 
@@ -53,7 +63,11 @@ class Place:
     def lstat(self, name: bytes | None = None) -> os.stat_result | None:
         """Return the present state of the name, or of another in the same folder; a link as itself, None if missing."""
         try:
-            return os.stat(self.name if name is None else name, dir_fd=self.folder, follow_symlinks=False)
+            return os.stat(
+                self.name if name is None else name,
+                dir_fd=self.folder,
+                follow_symlinks=False,
+            )
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -77,7 +91,9 @@ class Place:
 class Root:
     """A project's root folder, held open; a context manager."""
 
-    def __init__(self, path: bytes, state_dir: bytes, private: PrivateFolders = NO_FOLDERS) -> None:
+    def __init__(
+        self, path: bytes, state_dir: bytes, private: PrivateFolders = NO_FOLDERS
+    ) -> None:
         """``state_dir``: where unfinished writes are noted; it must not lie below ``path``, which others may fill.
 
         ``private`` folders are never entered, named or part of what is moved, should they lie below the root.
@@ -88,7 +104,9 @@ class Root:
         with translate_errors(self.path, "directory"):
             self.descriptor = os.open(self.path, LISTING & ~os.O_NOFOLLOW)
         self._former: list[int] = []
-        self._prefixes = tuple({each.rstrip(b"/") + b"/" for each in (self.path, os.path.realpath(path))})
+        self._prefixes = tuple(
+            {each.rstrip(b"/") + b"/" for each in (self.path, os.path.realpath(path))}
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -107,14 +125,25 @@ class Root:
         with translate_errors(self.path, "directory"):
             try:
                 same = os.path.samestat(os.stat(self.path), os.fstat(self.descriptor))
-            except PermissionError:  # a parent folder became inaccessible; ours is still open
+            except (
+                PermissionError
+            ):  # a parent folder became inaccessible; ours is still open
                 same = True
             if not same:
-                self._former.append(self.descriptor)  # another thread may be about to use it
+                self._former.append(
+                    self.descriptor
+                )  # another thread may be about to use it
                 self.descriptor = os.open(self.path, LISTING & ~os.O_NOFOLLOW)
             return os.dup(self.descriptor)
 
-    def place(self, path: bytes, *, follow: bool = True, write: bool = False, parents: bool = False) -> Place:
+    def place(
+        self,
+        path: bytes,
+        *,
+        follow: bool = True,
+        write: bool = False,
+        parents: bool = False,
+    ) -> Place:
         """Walk to a path and return where it ends; the last name need not exist.
 
         ``follow`` resolves a link at the end too; ``write`` refuses protected names anywhere on the way, as ``.git``
@@ -129,8 +158,12 @@ class Root:
         if not path or b"\0" in path:
             problem = "path contains a NUL byte" if path else "empty path"
             shown = format_path(path)
-            raise InvalidParams(f"{problem}: {shown!r}", field="file_path", target_path=shown)
-        with _Walk(self, path, self.split(path, path), write=write, parents=parents) as walk:
+            raise InvalidParams(
+                f"{problem}: {shown!r}", field="file_path", target_path=shown
+            )
+        with _Walk(
+            self, path, self.split(path, path), write=write, parents=parents
+        ) as walk:
             return walk.run(follow=follow)
 
     def open_file(self, path: bytes) -> tuple[int, os.stat_result, bytes]:
@@ -141,17 +174,21 @@ class Root:
                 if status is None:
                     raise missing(place.path)
                 # Opening a FIFO waits for a writer, and opening a device may act on it.
-                if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):  # never open a device
+                if not (
+                    stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)
+                ):  # never open a device
                     raise not_a_file(place.path)
                 try:
                     descriptor = os.open(place.name, FILE, dir_fd=place.folder)
                 except OSError as error:
-                    # If a link took the name after the walk, walk again. Some systems say EMLINK, some ENOTDIR.
+                    # If a link took the name after the walk, walk again. Some systems
+                    # say EMLINK, some ENOTDIR.
                     now = place.lstat()
                     if now is not None and stat.S_ISLNK(now.st_mode):
                         continue
                     raise translate_error(error, path) from error
-                # Check what was opened, not what was looked up: the name may have been swapped in between.
+                # Check what was opened, not what was looked up: the name may have been
+                # swapped in between.
                 status = os.fstat(descriptor)
                 if stat.S_ISREG(status.st_mode):
                     return descriptor, status, place.path
@@ -168,7 +205,11 @@ class Root:
                 raise missing(path, "directory")
             if not stat.S_ISDIR(status.st_mode):
                 shown = format_path(path)
-                raise InvalidParams(f"not a directory: {shown}", reason="not_a_directory", target_path=shown)
+                raise InvalidParams(
+                    f"not a directory: {shown}",
+                    reason="not_a_directory",
+                    target_path=shown,
+                )
             return os.open(place.name, LISTING, dir_fd=place.folder), place.path
 
     def open_state(self, name: bytes, *, make: bool = True) -> int:
@@ -183,7 +224,8 @@ class Root:
                 make_private(os.fsdecode(self._state_dir))
             else:
                 check_private(os.fsdecode(self._state_dir))
-            # LISTING does not follow a link, so a link put in the state folder's place after the check is refused.
+            # LISTING does not follow a link, so a link put in the state folder's place
+            # after the check is refused.
             with Descriptor(os.open(self._state_dir, LISTING)) as descriptor:
                 if make:
                     with contextlib.suppress(FileExistsError):
@@ -198,8 +240,16 @@ class Root:
 
         """
         if path.startswith(b"/"):
-            # Compared as text, and whole names at a time; the walk itself starts at the root's descriptor all the same.
-            prefix = next((each for each in self._prefixes if (path.rstrip(b"/") + b"/").startswith(each)), None)
+            # Compared as text, and whole names at a time; the walk itself starts at the
+            # root's descriptor all the same.
+            prefix = next(
+                (
+                    each
+                    for each in self._prefixes
+                    if (path.rstrip(b"/") + b"/").startswith(each)
+                ),
+                None,
+            )
             if prefix is None:
                 raise outside_root(asked)
             path = path[len(prefix) :]
@@ -209,7 +259,15 @@ class Root:
 class _Walk:
     """One walk: the folders entered so far, and the names still ahead (the next one last)."""
 
-    def __init__(self, root: Root, asked: bytes, names: Sequence[bytes], *, write: bool, parents: bool) -> None:
+    def __init__(
+        self,
+        root: Root,
+        asked: bytes,
+        names: Sequence[bytes],
+        *,
+        write: bool,
+        parents: bool,
+    ) -> None:
         self._root = root
         self._asked = asked
         self._ahead = list(reversed(names))
@@ -232,7 +290,8 @@ class _Walk:
             if name == b"..":
                 self._go_back()
                 continue
-            # Each name of the way, of links' targets too: a link "docs -> .git" must not lead a call there.
+            # Each name of the way, of links' targets too: a link "docs -> .git" must
+            # not lead a call there.
             if self._write and is_protected(name):
                 raise protected_path(self._asked)
             if is_git_name(name):
@@ -241,7 +300,8 @@ class _Walk:
                 self._enter(name)
                 continue
             name = self._find_spelling(name)
-            # O_NOFOLLOW refused a link, with an error that differs by system; readlink tells for certain.
+            # O_NOFOLLOW refused a link, with an error that differs by system; readlink
+            # tells for certain.
             target = self._read_link(name) if follow else None
             if target is None:
                 return self._end(name)
@@ -299,7 +359,8 @@ class _Walk:
         if target.startswith(b"/"):
             while self._names:
                 self._go_back()
-        # The target's names come before what was left of the path; "..", too, is taken on the open descriptors.
+        # The target's names come before what was left of the path; "..", too, is taken
+        # on the open descriptors.
         self._ahead.extend(reversed(names))
 
     def _find_spelling(self, name: bytes) -> bytes:
@@ -307,7 +368,10 @@ class _Walk:
         if "\ufffd".encode() not in name:
             return name
         here = self._folders[-1]
-        with translate_errors(self._asked), Descriptor(os.open(b".", LISTING, dir_fd=here)) as descriptor:
+        with (
+            translate_errors(self._asked),
+            Descriptor(os.open(b".", LISTING, dir_fd=here)) as descriptor,
+        ):
             names = [os.fsencode(each) for each in os.listdir(descriptor)]
         same = [each for each in names if format_path(each).encode() == name]
         return same[0] if len(same) == 1 else name
@@ -325,11 +389,19 @@ def is_git_name(name: bytes) -> bool:
 
 def _fold(name: bytes) -> str:
     """Return the plain form of what may be a protected name: case, ignored characters; empty for most others."""
-    # Most names have none of these first characters: the costly folding below is for the few others.
+    # Most names have none of these first characters: the costly folding below is for
+    # the few others.
     if not (name.startswith(b".") or b"~" in name or name[:1] >= b"\x80"):
         return ""
-    # NTFS: what follows ":" names a stream of the same file, and dots and spaces at the end are dropped.
-    return name.decode("utf-8", "replace").translate(_IGNORED).partition(":")[0].rstrip(" .").casefold()
+    # NTFS: what follows ":" names a stream of the same file, and dots and spaces at the
+    # end are dropped.
+    return (
+        name.decode("utf-8", "replace")
+        .translate(_IGNORED)
+        .partition(":")[0]
+        .rstrip(" .")
+        .casefold()
+    )
 
 
 def outside_root(path: bytes) -> Forbidden:
@@ -354,4 +426,8 @@ def make_folder(name: bytes, folder: int) -> None:
     os.mkdir(name, 0o700, dir_fd=folder)
     with Descriptor(os.open(name, LISTING, dir_fd=folder)) as descriptor:
         # Added to 0700, which mkdir made under the daemon's umask of 077.
-        os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | (os.fstat(folder).st_mode & 0o775))
+        os.fchmod(
+            descriptor,
+            stat.S_IMODE(os.fstat(descriptor).st_mode)
+            | (os.fstat(folder).st_mode & 0o775),
+        )

@@ -18,7 +18,11 @@ from typing import NamedTuple
 from flashgrep.files import globset, wildcard
 
 _BYTE_ORDER_MARK = "\ufeff"
-_BLANKS = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+_BLANKS = (
+    "\t\n\v\f\r \x85\xa0\u1680"
+    + "".join(map(chr, range(0x2000, 0x200B)))
+    + "\u2028\u2029\u202f\u205f\u3000"
+)
 """Unicode's White_Space; str.isspace() has four more."""
 
 
@@ -97,7 +101,9 @@ def _parse_ripgrep_rule(line: str) -> Rule:
     by_path = is_anchored or "/" in pattern
     glob = pattern.encode()
     if not by_path and not glob:
-        return Rule(ignores, folders_only, by_path, b"*")  # "!" and "\/": ripgrep puts "**/" before nothing
+        return Rule(
+            ignores, folders_only, by_path, b"*"
+        )  # "!" and "\/": ripgrep puts "**/" before nothing
     if not by_path and b"[" in glob and globset.has_separator_set(glob):
         return Rule(ignores, folders_only, by_path=True, glob=b"**/" + glob)
     if glob.endswith(b"/**"):

@@ -17,7 +17,9 @@ REPOSITORY = frozenset((b".git", b".jj"))
 _CONFIG_SECONDS = 5  # git reads a few small files; longer means a hung network home
 _MOST_POINTER = 4096  # bytes: the maximum of a path
 _MAX_CACHED = 200_000  # folders, about 30 MB; then the cache is cleared
-_MAX_WITH_RULES = 5_000  # folders with rules of their own, 10 KB each; then the cache is cleared, too
+_MAX_WITH_RULES = (
+    5_000  # folders with rules of their own, 10 KB each; then the cache is cleared, too
+)
 _MAX_CUT = 1_000  # files to report; nobody reads about more
 
 _Kind = Literal["flashgrep", "ripgrep", "ignore", "git"]
@@ -61,10 +63,16 @@ class Scopes:
         self._options = options
         self._git = options.ignore and options.vcs_ignore
         wanted = {"flashgrep": options.flashgrep_ignore, "git": self._git}
-        self._files = {name: kind for name, kind in _KINDS.items() if wanted.get(kind[0], options.ignore)}
+        self._files = {
+            name: kind
+            for name, kind in _KINDS.items()
+            if wanted.get(kind[0], options.ignore)
+        }
         self._configs = dict.fromkeys(list_config_files())
         self._excludes: tuple[States, bytes] | None = None
-        self._outside: dict[bytes, bool] = {}  # never cleared: the states of these files are compared over time
+        self._outside: dict[
+            bytes, bool
+        ] = {}  # never cleared: the states of these files are compared over time
         self._known: dict[bytes, Scope | None] = {}
         self.differs_from_ripgrep = False
         """Whether, since everything was last forgotten, a ``.flashgrepignore``, a rules file used only in part or
@@ -85,16 +93,23 @@ class Scopes:
             steps.append(folder)
             folder = folder.rpartition(b"/")[0]
         if folder not in known:
-            # Rules of all folders above the root apply, too; the nearest folder comes last.
+            # Rules of all folders above the root apply, too; the nearest folder comes
+            # last.
             outer = Scope(hidden=self._options.hidden)
             parts = self._root.split(b"/")
             for depth in range(1, len(parts) if self._root != b"/" else 1):
                 above = b"/".join(parts[:depth])
-                self._outside.update((above + b"/" + name, False) for name in self._files)
-                self._outside.update((above + b"/" + name, True) for name in REPOSITORY if self._git)
+                self._outside.update(
+                    (above + b"/" + name, False) for name in self._files
+                )
+                self._outside.update(
+                    (above + b"/" + name, True) for name in REPOSITORY if self._git
+                )
                 here = _list_rules_files(above)
                 if here:
-                    outer = self._read(above, outer, here, prefix=b"/".join(parts[depth:]) + b"/")
+                    outer = self._read(
+                        above, outer, here, prefix=b"/".join(parts[depth:]) + b"/"
+                    )
             known[b""] = self.enter(b"", outer, _list_rules_files(self._root))
         scope = known[folder]
         for step in reversed(steps):
@@ -117,7 +132,9 @@ class Scopes:
         below = folder + b"/"
         for file in [file for file in self.cut if file.startswith(self._base + below)]:
             self.cut.pop(file, None)
-        for known in [known for known in self._known if known == folder or known.startswith(below)]:
+        for known in [
+            known for known in self._known if known == folder or known.startswith(below)
+        ]:
             self._known.pop(known, None)
 
     def outside(self) -> Mapping[bytes, bool]:
@@ -131,7 +148,10 @@ class Scopes:
     @property
     def excludes(self) -> bytes:
         """Return the user's global excludes file; looked up at first need, since git may take seconds."""
-        known, states = self._excludes, stat_files(dict.fromkeys(self._configs, False), self._configs)
+        known, states = (
+            self._excludes,
+            stat_files(dict.fromkeys(self._configs, False), self._configs),
+        )
         if known is None or known[0] != states:
             known = self._excludes = states, find_global_excludes(self._root)
         return known[1]
@@ -143,7 +163,10 @@ class Scopes:
                 found = os.lstat(self._base + folder)
             except OSError:
                 return outer  # missing now: the rules above it apply, and nothing is cached
-            is_private = (found.st_dev, found.st_ino) in self._options.private.identities()
+            is_private = (
+                found.st_dev,
+                found.st_ino,
+            ) in self._options.private.identities()
             self.differs_from_ripgrep |= is_private
             if S_ISDIR(found.st_mode) and not is_private:
                 here = _list_rules_files(self._base + folder)
@@ -156,7 +179,13 @@ class Scopes:
         return scope
 
     def _read(
-        self, path: bytes, scope: Scope, names: Collection[bytes], *, strip: int = 0, prefix: bytes = b""
+        self,
+        path: bytes,
+        scope: Scope,
+        names: Collection[bytes],
+        *,
+        strip: int = 0,
+        prefix: bytes = b"",
     ) -> Scope:
         if self._git and not REPOSITORY.isdisjoint(names):
             own = find_exclude_file(path)
@@ -166,7 +195,9 @@ class Scopes:
             self._outside.update(dict.fromkeys((*last, *self._configs), False))
             rules = [self._rules(file, strip, prefix, GIT_RULES) for file in last]
             self.reincludes_hidden |= rules[-1] is not None and False in rules[-1].signs
-            scope = scope.with_rules(git=(), git_last=tuple(found for found in rules if found)).within_git()
+            scope = scope.with_rules(
+                git=(), git_last=tuple(found for found in rules if found)
+            ).within_git()
         for name, (kind, dialect) in self._files.items():
             if name in names and (kind != "git" or scope.in_git):
                 found = self._rules(path + b"/" + name, strip, prefix, dialect)
@@ -175,7 +206,9 @@ class Scopes:
                     scope = scope.with_rules(**{kind: (found, *getattr(scope, kind))})
         return scope
 
-    def _rules(self, file: bytes, strip: int, prefix: bytes, dialect: RuleDialect) -> RuleSet | None:
+    def _rules(
+        self, file: bytes, strip: int, prefix: bytes, dialect: RuleDialect
+    ) -> RuleSet | None:
         found = read_rules(file, strip=strip, prefix=prefix, dialect=dialect)
         if found is not None and found.cut:
             self.differs_from_ripgrep = True
@@ -210,21 +243,42 @@ def find_exclude_file(top: bytes) -> bytes:
 def list_config_files() -> list[bytes]:
     """Return the paths of the user's and the system's git config, present or not; files they include are left out."""
     user = os.environ.get("GIT_CONFIG_GLOBAL")
-    users = [user] if user else [os.path.expanduser("~/.gitconfig"), os.fsdecode(_user_folder() + b"/config")]
-    return [os.fsencode(path) for path in (*users, os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")]
+    users = (
+        [user]
+        if user
+        else [
+            os.path.expanduser("~/.gitconfig"),
+            os.fsdecode(_user_folder() + b"/config"),
+        ]
+    )
+    return [
+        os.fsencode(path)
+        for path in (*users, os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")
+    ]
 
 
 def _user_folder() -> bytes:
-    # Read from the environment, an exception below the daemon, because git does the same.
+    # Read from the environment, an exception below the daemon, because git does the
+    # same.
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     return os.fsencode(home) + b"/git"
 
 
 def find_global_excludes(folder: bytes) -> bytes:
     """Return the path of the user's global excludes file, as git run in ``folder`` finds it; it may not exist."""
-    command = [b"git", b"-C", folder, b"config", b"--type=path", b"--get", b"core.excludesFile"]
+    command = [
+        b"git",
+        b"-C",
+        folder,
+        b"config",
+        b"--type=path",
+        b"--get",
+        b"core.excludesFile",
+    ]
     try:
-        answer = subprocess.run(command, capture_output=True, timeout=_CONFIG_SECONDS, check=False)
+        answer = subprocess.run(
+            command, capture_output=True, timeout=_CONFIG_SECONDS, check=False
+        )
         path = answer.stdout.removesuffix(b"\n")
     except (OSError, subprocess.TimeoutExpired):
         path = b""
@@ -237,12 +291,15 @@ def _read_first_line(path: bytes) -> bytes:
     """Return the first line of one of git's files; empty if it cannot be the path of a file."""
     try:
         # O_NONBLOCK: a pipe must not block us.
-        with Descriptor(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)) as handle:
+        with Descriptor(
+            os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        ) as handle:
             text = os.read(handle, _MOST_POINTER + 1)
     except OSError:
         return b""
     line = text.partition(b"\n")[0]
-    # The system accepts no path with a NUL, nor one this long; cut, it would be another path.
+    # The system accepts no path with a NUL, nor one this long; cut, it would be another
+    # path.
     if b"\0" in line or len(line) > _MOST_POINTER:
         return b""
     return line.strip()

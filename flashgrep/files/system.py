@@ -42,19 +42,30 @@ def format_path(path: bytes) -> str:
 
 def encode_path(path: bytes) -> str | None:
     """Return a path in base64 if its text does not hold it, for the field alongside the text; else None."""
-    return None if not path or format_path(path).encode() == path else base64.b64encode(path).decode("ascii")
+    return (
+        None
+        if not path or format_path(path).encode() == path
+        else base64.b64encode(path).decode("ascii")
+    )
 
 
 def missing(path: bytes, kind: Kind = "file") -> NotFound:
     """Return the error for something missing."""
     shown = format_path(path)
-    return NotFound(f"{kind} not found: {shown}", reason=f"{kind}_not_found", target_path=shown, target_kind=kind)
+    return NotFound(
+        f"{kind} not found: {shown}",
+        reason=f"{kind}_not_found",
+        target_path=shown,
+        target_kind=kind,
+    )
 
 
 def not_a_file(path: bytes) -> InvalidParams:
     """Return the error for a folder, device, socket or pipe where a file is needed."""
     shown = format_path(path)
-    return InvalidParams(f"not a regular file: {shown}", reason="not_a_file", target_path=shown)
+    return InvalidParams(
+        f"not a regular file: {shown}", reason="not_a_file", target_path=shown
+    )
 
 
 def protected_path(path: bytes, problem: str = "never written") -> Forbidden:
@@ -92,7 +103,8 @@ def translate_error(error: OSError, path: bytes, kind: Kind = "file") -> Flashgr
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         return missing(path, kind)
     if error.errno == errno.ELOOP:
-        # The name became a link after it was looked at: somebody replaces it again and again.
+        # The name became a link after it was looked at: somebody replaces it again and
+        # again.
         return Busy(f"path keeps changing: {shown}", target_path=shown)
     if error.errno == errno.EISDIR:
         return not_a_file(path)
@@ -113,7 +125,8 @@ def translate_errors(path: bytes, kind: Kind = "file") -> Iterator[None]:
 def read_all(descriptor: int, size: int) -> bytes:
     """Return everything in an open file, even if it has grown beyond ``size``."""
     parts, offset = [], 0
-    # One byte more than expected, so that a file of this size takes two reads, the second one empty.
+    # One byte more than expected, so that a file of this size takes two reads, the
+    # second one empty.
     while part := os.pread(descriptor, max(size - offset, 0) + 1, offset):
         parts.append(part)
         offset += len(part)
@@ -137,7 +150,9 @@ def digest_of(descriptor: int, deadline: float | None = None) -> str:
     hasher, offset = hashlib.sha256(), 0
     while block := os.pread(descriptor, BLOCK, offset):
         if deadline is not None and time.monotonic() > deadline:
-            raise DeadlineExceeded("deadline passed while the file was hashed", hashed_bytes=offset)
+            raise DeadlineExceeded(
+                "deadline passed while the file was hashed", hashed_bytes=offset
+            )
         hasher.update(block)
         offset += len(block)
     return hasher.hexdigest()

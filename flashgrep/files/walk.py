@@ -31,7 +31,9 @@ class Entry(NamedTuple):
     inode: int
 
 
-_new_entry = tuple.__new__  # a third of the time of Entry(...), which matters in a large tree
+_new_entry = (
+    tuple.__new__
+)  # a third of the time of Entry(...), which matters in a large tree
 
 
 class _Walk(NamedTuple):
@@ -42,7 +44,9 @@ class _Walk(NamedTuple):
     excluded: dict[bytes, bool]
     on_linked: Callable[[bytes], None] | None
 
-    def stat_linked_file(self, path: bytes, folder: int, found: os.stat_result) -> os.stat_result:
+    def stat_linked_file(
+        self, path: bytes, folder: int, found: os.stat_result
+    ) -> os.stat_result:
         """Report a file with several hard links, and return its stat, taken afterwards."""
         if self.on_linked is None:
             return found
@@ -104,7 +108,9 @@ class Walker:
             folder, scope = pending.pop()
             if on_directory is not None:
                 on_directory(folder)
-            yield from self._visit(folder, scope, pending, walk, rules_read=folder == under)
+            yield from self._visit(
+                folder, scope, pending, walk, rules_read=folder == under
+            )
 
     def accepts(self, path: bytes, *, is_dir: bool = False) -> bool:
         """Return whether ``walk`` would visit ``path`` if it were a regular file (or a folder)."""
@@ -112,7 +118,11 @@ class Walker:
         if not name:
             return is_dir and not folder
         scope = self._scopes.of(folder)
-        return scope is not None and scope.admits(path, name, is_dir) and not self.is_out_of_reach(path)
+        return (
+            scope is not None
+            and scope.admits(path, name, is_dir)
+            and not self.is_out_of_reach(path)
+        )
 
     def is_out_of_reach(self, path: bytes) -> bool:
         """Return whether ``path`` lies in a folder that the last walk could not read."""
@@ -131,7 +141,11 @@ class Walker:
         for folder in folders:
             if not folder:
                 self.unreadable.clear()
-            for path in [path for path in self.unreadable if path == folder or path.startswith(folder + b"/")]:
+            for path in [
+                path
+                for path in self.unreadable
+                if path == folder or path.startswith(folder + b"/")
+            ]:
                 del self.unreadable[path]
 
     def is_ignored(self, path: bytes, *, is_dir: bool) -> bool:
@@ -147,12 +161,19 @@ class Walker:
         pattern in either may re-include a file. If we use only a part of a rules file, ripgrep may exclude more.
         """
         top = self._scopes.of(b"")
-        if top is None or self._scopes.cut or any(False in rules.signs for rules in top.flashgrep):
+        if (
+            top is None
+            or self._scopes.cut
+            or any(False in rules.signs for rules in top.flashgrep)
+        ):
             return True
         for path in (*rules_files, self._scopes.excludes):
-            is_known = path != self._scopes.excludes and not path.endswith(b".flashgrepignore")
+            is_known = path != self._scopes.excludes and not path.endswith(
+                b".flashgrepignore"
+            )
             rules = read_rules(os.path.join(self.root, path), dialect=dialect_of(path))
-            # For bytes that are not UTF-8, ripgrep prints only the replacement character.
+            # For bytes that are not UTF-8, ripgrep prints only the replacement
+            # character.
             reincludes = rules is not None and False in rules.signs and not is_known
             if _NOT_UTF8 in path or reincludes or (rules is not None and rules.cut):
                 return True
@@ -187,8 +208,15 @@ class Walker:
     def unused_rules(self) -> str:
         """Return which rules files are used only in part, and how much of them is; empty if there are none."""
         cut = list(self._scopes.cut.items())
-        more = f", and {len(cut) - _MOST_REPORTED} more files" if len(cut) > _MOST_REPORTED else ""
-        reported = (f"{os.fsdecode(os.path.relpath(file, self.root))}: {what}" for file, what in cut[:_MOST_REPORTED])
+        more = (
+            f", and {len(cut) - _MOST_REPORTED} more files"
+            if len(cut) > _MOST_REPORTED
+            else ""
+        )
+        reported = (
+            f"{os.fsdecode(os.path.relpath(file, self.root))}: {what}"
+            for file, what in cut[:_MOST_REPORTED]
+        )
         return ", ".join(reported) + more
 
     def _visit(
@@ -204,27 +232,49 @@ class Walker:
         try:
             names = list(entries)
             if not rules_read and not RULES_FILES.isdisjoint(names):
-                scope = self._scopes.enter(folder, scope, RULES_FILES.intersection(names))
+                scope = self._scopes.enter(
+                    folder, scope, RULES_FILES.intersection(names)
+                )
             lead = folder + b"/" if folder else b""
-            # All names are matched against the rules at once; most are mentioned by none and need no further check.
+            # All names are matched against the rules at once; most are mentioned by
+            # none and need no further check.
             doubtful = scope.find_mentions(folder, names)
             for name, entry in entries.items():
                 try:
                     is_dir = entry.is_dir(follow_symlinks=False)
-                    if (name in doubtful or name[0] == _DOT) and not scope.admits(lead + name, name, is_dir):
-                        if len(walk.excluded) <= MOST_EXCLUDED and (is_dir or entry.is_file(follow_symlinks=False)):
+                    if (name in doubtful or name[0] == _DOT) and not scope.admits(
+                        lead + name, name, is_dir
+                    ):
+                        if len(walk.excluded) <= MOST_EXCLUDED and (
+                            is_dir or entry.is_file(follow_symlinks=False)
+                        ):
                             walk.excluded[lead + name] = is_dir
                         continue
                     if is_dir:
-                        # Compare inodes first, which costs nothing; only a match needs the full check.
-                        if entry.inode() in walk.private and self._scopes.of(lead + name) is None:
+                        # Compare inodes first, which costs nothing; only a match needs
+                        # the full check.
+                        if (
+                            entry.inode() in walk.private
+                            and self._scopes.of(lead + name) is None
+                        ):
                             continue
                         pending.append((lead + name, scope))
                     elif entry.is_file(follow_symlinks=False):
                         found = entry.stat(follow_symlinks=False)
-                        found = found if found.st_nlink == 1 else walk.stat_linked_file(lead + name, opened, found)
+                        found = (
+                            found
+                            if found.st_nlink == 1
+                            else walk.stat_linked_file(lead + name, opened, found)
+                        )
                         yield _new_entry(
-                            Entry, (lead + name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+                            Entry,
+                            (
+                                lead + name,
+                                found.st_size,
+                                found.st_mtime_ns,
+                                found.st_ctime_ns,
+                                found.st_ino,
+                            ),
                         )
                 except PermissionError as error:
                     # The folder's names may be listed, but nothing in it may be used.

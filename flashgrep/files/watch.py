@@ -95,11 +95,30 @@ class Inotify:
 
     _MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
     _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
-    _DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW, _IGNORED = 0x400, 0x800, 0x2000, 0x4000, 0x8000
-    _ONLYDIR, _DONT_FOLLOW, _EXCL_UNLINK, _ISDIR = 0x1000000, 0x2000000, 0x4000000, 0x40000000
+    _DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW, _IGNORED = (
+        0x400,
+        0x800,
+        0x2000,
+        0x4000,
+        0x8000,
+    )
+    _ONLYDIR, _DONT_FOLLOW, _EXCL_UNLINK, _ISDIR = (
+        0x1000000,
+        0x2000000,
+        0x4000000,
+        0x40000000,
+    )
     # Opens and reads are left out, or our own searches would wake the watcher.
     _MASK = (
-        _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
+        _MODIFY
+        | _ATTRIB
+        | _CLOSE_WRITE
+        | _MOVED_FROM
+        | _MOVED_TO
+        | _CREATE
+        | _DELETE
+        | _DELETE_SELF
+        | _MOVE_SELF
     ) | (_ONLYDIR | _DONT_FOLLOW | _EXCL_UNLINK)
     _LINKED_MASK = _MODIFY | _ATTRIB | _CLOSE_WRITE | _DONT_FOLLOW
     _EVENT = struct.Struct("iIII")
@@ -142,8 +161,18 @@ class Inotify:
             self._numbers[folder] = number
             return
         problem = ctypes.get_errno()
-        if problem not in {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG}:
-            hint = " (raise fs.inotify.max_user_watches)" if problem == errno.ENOSPC else ""
+        if problem not in {
+            errno.ENOENT,
+            errno.ENOTDIR,
+            errno.EACCES,
+            errno.ELOOP,
+            errno.ENAMETOOLONG,
+        }:
+            hint = (
+                " (raise fs.inotify.max_user_watches)"
+                if problem == errno.ENOSPC
+                else ""
+            )
             self.failed = f"cannot watch: {os.strerror(problem)}{hint}"
 
     def add_file(self, path: bytes) -> None:
@@ -155,7 +184,9 @@ class Inotify:
             with contextlib.suppress(OSError, ValueError):
                 self._most_linked = min(MOST_LINKED, int(_WATCH_LIMIT.read_text()) // 4)
         if len(self._linked) < self._most_linked:
-            number = self._libc.inotify_add_watch(self._fd, self._root + b"/" + path, self._LINKED_MASK)
+            number = self._libc.inotify_add_watch(
+                self._fd, self._root + b"/" + path, self._LINKED_MASK
+            )
             if number >= 0:
                 names = self._linked.setdefault(number, {})
                 names.pop(path, None)
@@ -163,7 +194,9 @@ class Inotify:
                 if len(names) > MOST_NAMES:
                     del names[next(iter(names))]
                 return
-            if ctypes.get_errno() != errno.ENOSPC:  # the file is gone, or may not be read
+            if (
+                ctypes.get_errno() != errno.ENOSPC
+            ):  # the file is gone, or may not be read
                 return
         watched = len(self._linked)
         self.link_problem = f"too many files have several hard links: writes through other names are seen for {watched}"
@@ -189,11 +222,15 @@ class Inotify:
                     if mask & self._IGNORED:  # this watch has ended
                         del self._linked[number]
                 else:
-                    self._take_event(number, mask, data[at : at + size].rstrip(b"\0"), found)
+                    self._take_event(
+                        number, mask, data[at : at + size].rstrip(b"\0"), found
+                    )
                 at += size
         return found
 
-    def _take_event(self, number: int, mask: int, name: bytes, found: list[Change]) -> None:
+    def _take_event(
+        self, number: int, mask: int, name: bytes, found: list[Change]
+    ) -> None:
         if mask & self._OVERFLOW:
             found.append(Change("overflow"))
             return
@@ -223,7 +260,9 @@ class Inotify:
         """
         ended = [folder] if folder in self._numbers else []
         if moved:
-            ended += [below for below in self._numbers if below.startswith(folder + b"/")]
+            ended += [
+                below for below in self._numbers if below.startswith(folder + b"/")
+            ]
         for path in ended:
             number = self._numbers.pop(path)
             self._folders.pop(number, None)
@@ -281,8 +320,17 @@ class MarkerWatcher(FileSystemEventHandler):
             path = os.fsencode(PROJECT_FOLDER) + b"/" + name
             event = self._markers[path] = threading.Event()
         try:
-            with Descriptor(os.open(make_project_folder(os.fsdecode(self._root)), _FOLDER)) as folder:
-                os.close(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder))
+            with Descriptor(
+                os.open(make_project_folder(os.fsdecode(self._root)), _FOLDER)
+            ) as folder:
+                os.close(
+                    os.open(
+                        name,
+                        os.O_CREAT | os.O_WRONLY | os.O_EXCL | os.O_CLOEXEC,
+                        0o600,
+                        dir_fd=folder,
+                    )
+                )
                 try:
                     return event.wait(timeout)
                 finally:
@@ -307,7 +355,10 @@ class MarkerWatcher(FileSystemEventHandler):
                 continue
             kind: ChangeKind = "file"
             if event.is_directory:
-                left = place == event.src_path and event.event_type in {"moved", "deleted"}
+                left = place == event.src_path and event.event_type in {
+                    "moved",
+                    "deleted",
+                }
                 if not left and event.event_type == "modified":
                     continue
                 kind = "folder_gone" if left else "folder"

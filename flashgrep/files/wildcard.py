@@ -36,7 +36,9 @@ _MEMORY = 32 << 20
 _REMEMBERED = 4096
 MOST_ALTERNATIVES = 64
 """A glob with more alternatives is not expanded."""
-_CHOICE = re.compile(rb"\[([^][{},*?!^/\x80-\xff-][^][{},*?/\x80-\xff-]*)\]|(?<!\*)\{([^][{}*]*)\}(?!\*)")
+_CHOICE = re.compile(
+    rb"\[([^][{},*?!^/\x80-\xff-][^][{},*?/\x80-\xff-]*)\]|(?<!\*)\{([^][{}*]*)\}(?!\*)"
+)
 """A set that lists ASCII bytes, or braces; not next to a "*", since an empty alternative would join two wildcards."""
 _SPECIAL = re.compile(rb"[*?\[\]{},]")
 _FOLDER = 3
@@ -103,14 +105,26 @@ def expand_alternatives(glob: bytes) -> list[bytes]:
         return [glob]  # what looks like a set may be part of another one
     choices: list[list[bytes]] = [[pieces[0]]]
     count = 1
-    for members, listed, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
-        each = [members[at : at + 1] for at in range(len(members))] if members is not None else listed.split(b",")
+    for members, listed, text in zip(
+        pieces[1::3], pieces[2::3], pieces[3::3], strict=True
+    ):
+        each = (
+            [members[at : at + 1] for at in range(len(members))]
+            if members is not None
+            else listed.split(b",")
+        )
         choices.append([one + text for one in each])
         count *= len(each)
-    return [b"".join(one) for one in product(*choices)] if count <= MOST_ALTERNATIVES else [glob]
+    return (
+        [b"".join(one) for one in product(*choices)]
+        if count <= MOST_ALTERNATIVES
+        else [glob]
+    )
 
 
-def find_literals(glob: bytes, dialect: Dialect, *, any_depth: bool = False, below: bool = False) -> list[Literals]:
+def find_literals(
+    glob: bytes, dialect: Dialect, *, any_depth: bool = False, below: bool = False
+) -> list[Literals]:
     """Return sets of literal parts; a path that matches ``glob`` as a whole has all parts of at least one set.
 
     ``any_depth``: the glob is a name, matched against the path's last step. ``below``: paths below a match match, too.
@@ -124,14 +138,23 @@ def find_literals(glob: bytes, dialect: Dialect, *, any_depth: bool = False, bel
     ]
 
 
-def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) -> Iterator[Literals]:
+def _literals(
+    glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool
+) -> Iterator[Literals]:
     found = _COMMON.fullmatch(glob)
-    if found and find_plain_name(text := found[found.lastindex or 0], dialect) is not None:
+    if (
+        found
+        and find_plain_name(text := found[found.lastindex or 0], dialect) is not None
+    ):
         if found.lastindex == _FOLDER and not dialect.free_star:
             yield Literals(step=text + b"/", exact=True)
             return
         if any_depth and below:
-            yield Literals(step=text, exact=True) if found.lastindex == 1 else Literals(inside=text, exact=True)
+            yield (
+                Literals(step=text, exact=True)
+                if found.lastindex == 1
+                else Literals(inside=text, exact=True)
+            )
             return
     special = [found.start() for found in _SPECIAL.finditer(glob)]
     first, last = (special[0], special[-1] + 1) if special else (len(glob), 0)
@@ -139,7 +162,11 @@ def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) ->
     if wild.endswith(b"**"):
         end = end.removeprefix(b"/")  # "**/" may match nothing
     simple = not any(mark in wild for mark in (b"[", b"{", b","))
-    parts = [part.removeprefix(b"/") for part in re.split(rb"[*?]+", wild)] if simple else []
+    parts = (
+        [part.removeprefix(b"/") for part in re.split(rb"[*?]+", wild)]
+        if simple
+        else []
+    )
     inside = max(parts, key=len, default=b"")
     if any_depth:
         inside = max(inside, start, key=len)
@@ -147,10 +174,18 @@ def _literals(glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool) ->
         start = b""
     else:
         bounded = not start or start.endswith(b"/")
-        anything = {b"*", b"**"} if dialect.free_star else {b"**"} if bounded and not end else set[bytes]()
+        anything = (
+            {b"*", b"**"}
+            if dialect.free_star
+            else {b"**"}
+            if bounded and not end
+            else set[bytes]()
+        )
         if bounded and (dialect.free_star or b"/" not in end):
             anything.add(b"**/*")
-        exact = wild in anything and not (wild.endswith(b"**") and glob[last : last + 1] == b"/")
+        exact = wild in anything and not (
+            wild.endswith(b"**") and glob[last : last + 1] == b"/"
+        )
     if below:
         if exact:
             yield Literals(start, b"", end, exact=True)
@@ -196,8 +231,12 @@ def _compile(sources: Iterable[bytes]) -> list[Any]:
         batches[-1].append(b"(?:" + source + b")")
         room -= len(source)
     joined = [b"|".join(batch) for batch in batches]
-    # The library caches the last 128 expressions whatever their size, so long ones bypass its cache.
-    return [(re2.compile if len(one) <= _REMEMBERED else re2._Regexp)(one, options) for one in joined]  # noqa: SLF001
+    # The library caches the last 128 expressions whatever their size, so long ones
+    # bypass its cache.
+    return [
+        (re2.compile if len(one) <= _REMEMBERED else re2._Regexp)(one, options)  # noqa: SLF001
+        for one in joined
+    ]
 
 
 class _Translation:
@@ -210,7 +249,13 @@ class _Translation:
         self.depth = 0
 
     def pieces(self) -> Iterator[bytes]:
-        one = _CHARACTER if self.dialect.characters else ANY if self.dialect.free_star else ONE
+        one = (
+            _CHARACTER
+            if self.dialect.characters
+            else ANY
+            if self.dialect.free_star
+            else ONE
+        )
         while self.at < len(self.glob):
             byte = self.glob[self.at : self.at + 1]
             self.at += 1
@@ -248,18 +293,30 @@ class _Translation:
         start = self.at - 1
         while self.glob[self.at : self.at + 1] == b"*":
             self.at += 1
-        before, after = self.glob[start - 1 : start] if start else b"", self.glob[self.at : self.at + 1]
+        before, after = (
+            self.glob[start - 1 : start] if start else b"",
+            self.glob[self.at : self.at + 1],
+        )
         in_brace = self.depth > 0 and not self.dialect.free_star
-        # Two stars match "/" if they are a whole step of the path; an alternative in braces may be one.
-        is_step = self.at - start > 1 and before in ((b"", b"/", b"{", b",") if in_brace else (b"", b"/"))
+        # Two stars match "/" if they are a whole step of the path; an alternative in
+        # braces may be one.
+        is_step = self.at - start > 1 and before in (
+            (b"", b"/", b"{", b",") if in_brace else (b"", b"/")
+        )
         if is_step and after == b"/":
             self.at += 1
-            while not self.dialect.free_star and self.glob.startswith(b"**/", self.at):  # means the same as one
+            while not self.dialect.free_star and self.glob.startswith(
+                b"**/", self.at
+            ):  # means the same as one
                 self.at += 3
             return b"(?:" + ANY + b"*/)?"
         if self.dialect.free_star:
             return ANY + b"*"
-        return ANY + b"+" if is_step and after in ((b"", b"}", b",") if in_brace else (b"",)) else ONE + b"*"
+        return (
+            ANY + b"+"
+            if is_step and after in ((b"", b"}", b",") if in_brace else (b"",))
+            else ONE + b"*"
+        )
 
     def _translate_set(self) -> bytes:
         negated = self.glob[self.at : self.at + 1] in (b"!", b"^")
@@ -268,11 +325,23 @@ class _Translation:
         members = {*listed, *listed.swapcase()} if self.dialect.fold else {*listed}
         if not self.dialect.characters:
             return make_byte_set(SET - members if negated else SET & members)
-        wide = bytes(value for value in listed if value >= _ASCII).decode("utf-8", "ignore")
+        wide = bytes(value for value in listed if value >= _ASCII).decode(
+            "utf-8", "ignore"
+        )
         if negated and wide:
-            raise BadGlob("a negated set takes ASCII characters only")  # RE2 cannot exclude a sequence of bytes
-        narrow = {value for value in SET if value < _ASCII and (value in members) is not negated}
-        others = [_WIDE] if negated else [re2.escape(character.encode()) for character in wide]
+            raise BadGlob(
+                "a negated set takes ASCII characters only"
+            )  # RE2 cannot exclude a sequence of bytes
+        narrow = {
+            value
+            for value in SET
+            if value < _ASCII and (value in members) is not negated
+        }
+        others = (
+            [_WIDE]
+            if negated
+            else [re2.escape(character.encode()) for character in wide]
+        )
         return b"(?:" + b"|".join([make_byte_set(narrow), *others]) + b")"
 
     def _read_members(self) -> Iterator[int]:
@@ -280,7 +349,10 @@ class _Translation:
         first = True
         while first or self.glob[self.at : self.at + 1] != b"]":
             first = False  # a "]" in first place is a member
-            if self.glob.startswith(b"[:", self.at) and (named := self._read_named_set()) is not None:
+            if (
+                self.glob.startswith(b"[:", self.at)
+                and (named := self._read_named_set()) is not None
+            ):
                 yield from named
                 previous = None
             elif (

@@ -45,7 +45,8 @@ class GramLists(Protocol):
 
 def evaluate(expression: GramExpr, row: SegmentRow, lists: GramLists) -> TextIds | None:
     """Return the numbers of a segment's texts that satisfy the expression, ascending; None if it excludes none."""
-    # Documents are counted from the segment's first one here, so that a table of them is small.
+    # Documents are counted from the segment's first one here, so that a table of them
+    # is small.
     found = _Segment(lists, row.last - row.first + 1).evaluate(expression)
     return None if found is None else found.astype(np.int64) + row.first
 
@@ -81,24 +82,34 @@ class _Segment:
             first = number(expression.value)
             if len(expression.value) == GRAM:
                 return decode(self.lists.find(first))
-            # Grams are big-endian numbers, so grams with a common prefix are consecutive.
+            # Grams are big-endian numbers, so grams with a common prefix are
+            # consecutive.
             last = first + (1 << 8 * (GRAM - len(expression.value))) - 1
             return self._union(map(decode, self.lists.between(first, last)))
         return None if expression == ANYTHING else np.empty(0, np.uint32)
 
     def _intersect(self, parts: tuple[GramExpr, ...]) -> npt.NDArray[np.uint32] | None:
         """Intersect, shortest list first, until reading the remaining candidates is cheaper than another list."""
-        grams = [part for part in parts if isinstance(part, Gram) and len(part.value) == GRAM]
+        grams = [
+            part for part in parts if isinstance(part, Gram) and len(part.value) == GRAM
+        ]
         # Spread evenly from the first gram of the literal to the last.
         first = (
-            {at * (len(grams) - 1) // (SPREAD - 1) for at in range(SPREAD)} if len(grams) > SPREAD else range(SPREAD)
+            {at * (len(grams) - 1) // (SPREAD - 1) for at in range(SPREAD)}
+            if len(grams) > SPREAD
+            else range(SPREAD)
         )
         found: npt.NDArray[np.uint32] | None = None
         for is_first in (True, False):
             if found is not None and len(found) <= ENOUGH:
                 break
-            spans = [self.lists.find(number(one.value)) for at, one in enumerate(grams) if (at in first) == is_first]
-            # If no document has one of the grams, nothing matches and no list need be decoded.
+            spans = [
+                self.lists.find(number(one.value))
+                for at, one in enumerate(grams)
+                if (at in first) == is_first
+            ]
+            # If no document has one of the grams, nothing matches and no list need be
+            # decoded.
             if not all(map(len, spans)):
                 return np.empty(0, np.uint32)
             for span in sorted(spans, key=len):
@@ -133,5 +144,7 @@ class _Segment:
         """Return a table of all documents in which those of any list are marked."""
         marked = np.zeros(self.documents, bool)
         for documents in lists:
-            marked[documents.astype(np.intp)] = True  # numpy's own conversion takes twice as long
+            marked[documents.astype(np.intp)] = (
+                True  # numpy's own conversion takes twice as long
+            )
         return marked

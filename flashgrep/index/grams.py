@@ -26,7 +26,11 @@ _FOLDING = ("\u017f".encode(), "\u212a".encode())
 _FOLD = bytes.maketrans(bytes(range(0x41, 0x5B)), bytes(range(0x61, 0x7B)))
 _BLANKS = b"\t\r "
 _BLANK_GRAMS = np.array(
-    sorted(int.from_bytes(bytes(gram), "big") for gram in product(*(_BLANKS,) * 3, _BLANKS + b"\n")), np.uint32
+    sorted(
+        int.from_bytes(bytes(gram), "big")
+        for gram in product(*(_BLANKS,) * 3, _BLANKS + b"\n")
+    ),
+    np.uint32,
 )
 """Windows of blanks within one line, ascending."""
 _LINE_ENDS = np.uint32(0x0A0A0A00)
@@ -38,16 +42,19 @@ def grams_of(text: bytes) -> Grams:
     """Return the distinct grams of ``text``, ascending."""
     parts: list[Grams] = []
     for at in range(0, max(1, len(text)), SLICE):
-        # Slices overlap by GRAM - 1 bytes, so that every window is in one. If the text lacks its last line end, the
-        # slices that reach its end get one; because of the overlap there may be two of them.
+        # Slices overlap by GRAM - 1 bytes, so that every window is in one. If the text
+        # lacks its last line end, the slices that reach its end get one; because of the
+        # overlap there may be two of them.
         folded = text[at : at + SLICE + GRAM - 1].translate(_FOLD)
         if at + len(folded) == len(text) and not folded.endswith(b"\n"):
             folded += b"\n"
-        windows = np.ndarray(max(0, len(folded) - GRAM + 1), ">u4", folded, strides=(1,))
+        windows = np.ndarray(
+            max(0, len(folded) - GRAM + 1), ">u4", folded, strides=(1,)
+        )
         parts.append(_distinct(windows.astype(np.uint32)))
     found: Grams = parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts))
-    # Without those that consist of blanks or span lines.
-    # Finds zero bytes: subtracting one sets the highest bit, which was not set before (Mycroft, 1987).
+    # Without those that consist of blanks or span lines. Finds zero bytes: subtracting
+    # one sets the highest bit, which was not set before (Mycroft, 1987).
     others = found ^ _LINE_ENDS | _LAST
     kept = (others - _ONES) & ~others & _HIGHS == 0
     if len(found):
@@ -68,7 +75,8 @@ def number(gram: bytes) -> int:
 def _distinct(found: Grams) -> Grams:
     """Return the distinct numbers, ascending; sorts its argument in place."""
     found.sort()
-    # By index: selecting by a mask takes three times as long, since its branches are mispredicted.
+    # By index: selecting by a mask takes three times as long, since its branches are
+    # mispredicted.
     again = (found[1:] != found[:-1]).nonzero()[0]
     again += 1
     return np.concatenate((found[:1], found.take(again)))

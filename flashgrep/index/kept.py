@@ -34,8 +34,12 @@ def read_known(connection: sqlite3.Connection) -> IndexedTexts:
         Damaged: a row is not as written; a wrong text would hide a file.
 
     """
-    rows = connection.execute("SELECT blob, name_class, id FROM text WHERE blob IS NOT NULL")
-    known = IndexedTexts({(blob, named): text_id for blob, named, text_id in rows}, {}, set())
+    rows = connection.execute(
+        "SELECT blob, name_class, id FROM text WHERE blob IS NOT NULL"
+    )
+    known = IndexedTexts(
+        {(blob, named): text_id for blob, named, text_id in rows}, {}, set()
+    )
     for blob, named, text_id, skip, checksum in connection.execute(
         "SELECT blob, name_class, text_id, skip, checksum FROM kept"
     ):
@@ -45,25 +49,34 @@ def read_known(connection: sqlite3.Connection) -> IndexedTexts:
             known.skips[blob, named] = skip
         else:
             known.text_ids[blob, named] = text_id
-    rows = connection.execute("SELECT id FROM text WHERE id NOT IN (SELECT text_id FROM symbol)")
+    rows = connection.execute(
+        "SELECT id FROM text WHERE id NOT IN (SELECT text_id FROM symbol)"
+    )
     known.unparsed.update(row[0] for row in rows)
     return known
 
 
-def put(connection: sqlite3.Connection, rows: Iterable[tuple[Name, int, str]], until: int) -> None:
+def put(
+    connection: sqlite3.Connection, rows: Iterable[tuple[Name, int, str]], until: int
+) -> None:
     """Keep texts, or why there is none, until ``until``, in seconds since 1970; call it inside a transaction."""
     for name, text_id, skip in rows:
         row = [*name, text_id, skip, until, _checksum(name, text_id, skip)]
         connection.execute("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
-def renew(connection: sqlite3.Connection, names: Sequence[Name], until: int) -> list[Name]:
+def renew(
+    connection: sqlite3.Connection, names: Sequence[Name], until: int
+) -> list[Name]:
     """Keep known contents until ``until`` and return the unknown ones; call it inside a transaction."""
     known = read_known(connection).text_ids
     unknown = []
-    # An existing row is renewed; a content that a file has needs no row; one that only its text knows gets a row.
+    # An existing row is renewed; a content that a file has needs no row; one that only
+    # its text knows gets a row.
     for name in names:
-        update = "UPDATE kept SET until = max(until, ?) WHERE blob = ? AND name_class = ?"
+        update = (
+            "UPDATE kept SET until = max(until, ?) WHERE blob = ? AND name_class = ?"
+        )
         if connection.execute(update, [until, *name]).rowcount:
             continue
         if name not in known:
@@ -75,7 +88,11 @@ def renew(connection: sqlite3.Connection, names: Sequence[Name], until: int) -> 
 
 def has_expired(connection: sqlite3.Connection, now: int) -> bool:
     """Return whether any kept text has expired."""
-    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM kept WHERE until < ?)", [now]).fetchone()[0])
+    return bool(
+        connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM kept WHERE until < ?)", [now]
+        ).fetchone()[0]
+    )
 
 
 def drop(connection: sqlite3.Connection, now: int, most: int) -> None:

@@ -68,15 +68,20 @@ def pairs_of(documents: list[Grams]) -> Pairs:
     return pairs
 
 
-def encode(pairs: Pairs, segment: int, covered: tuple[int, int] = (0, LAST_KEY)) -> Iterator[Block]:
+def encode(
+    pairs: Pairs, segment: int, covered: tuple[int, int] = (0, LAST_KEY)
+) -> Iterator[Block]:
     """Yield the blocks for pairs, covering every gram from ``covered[0]`` to ``covered[1]``."""
     start, low = 0, covered[0]
     while len(pairs) - start > SLICE_PAIRS:
         gram = int(pairs[start + SLICE_PAIRS] >> np.uint64(32))
-        # Cut where a gram begins: no list spans two slices, so the blocks of the slices can simply be concatenated.
+        # Cut where a gram begins: no list spans two slices, so the blocks of the slices
+        # can simply be concatenated.
         stop = int(np.searchsorted(pairs, np.uint64(gram << 32)))
         if stop <= start:  # one gram fills the slice: its list stays whole
-            stop = int(np.searchsorted(pairs, np.uint64(gram << 32 | LAST_KEY), "right"))
+            stop = int(
+                np.searchsorted(pairs, np.uint64(gram << 32 | LAST_KEY), "right")
+            )
             gram += 1
         if stop == len(pairs):
             break
@@ -88,19 +93,30 @@ def encode(pairs: Pairs, segment: int, covered: tuple[int, int] = (0, LAST_KEY))
 def _encode(pairs: Pairs, segment: int, covered: tuple[int, int]) -> Iterator[Block]:
     grams = (pairs >> np.uint64(32)).astype(np.uint32)
     documents = pairs.astype(np.uint32)
-    starts = np.flatnonzero(np.concatenate(([True], grams[1:] != grams[:-1]))) if len(grams) else np.empty(0, np.int64)
+    starts = (
+        np.flatnonzero(np.concatenate(([True], grams[1:] != grams[:-1])))
+        if len(grams)
+        else np.empty(0, np.int64)
+    )
     # Store the differences between documents; each list begins with the number itself.
     gaps: Numbers = documents.copy()
     gaps[1:] -= documents[:-1]
     gaps[starts] = documents[starts]
     payload, ends = _encode_leb128(gaps)
-    list_ends = ends[np.append(starts[1:], len(grams)) - 1] if len(starts) else np.empty(0, np.int64)
+    list_ends = (
+        ends[np.append(starts[1:], len(grams)) - 1]
+        if len(starts)
+        else np.empty(0, np.int64)
+    )
     yield from _cut_blocks(grams[starts], list_ends, payload, segment, covered)
 
 
-def _encode_leb128(values: Numbers) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def _encode_leb128(
+    values: Numbers,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Return the values as LEB128, and the end of each one."""
-    # Nine of ten take one byte, so only the others are processed by index: all their second bytes, then all third.
+    # Nine of ten take one byte, so only the others are processed by index: all their
+    # second bytes, then all third.
     wide = np.flatnonzero(values >= MORE)
     rest = values.take(wide)
     left = np.ones(len(wide), np.int64)
@@ -130,15 +146,21 @@ def _cut_blocks(
     covered: tuple[int, int],
 ) -> Iterator[Block]:
     """Cut the lists into blocks of about BLOCK bytes, never inside a list."""
-    # The size of a block up to each list: its payload, and two table entries of four bytes per list.
+    # The size of a block up to each list: its payload, and two table entries of four
+    # bytes per list.
     weights = ends + 8 * np.arange(1, len(ends) + 1)
     written, lists = memoryview(grams.astype("<u4").tobytes()), payload.data
     first, at = covered[0], 0
     while True:
         base = int(ends[at - 1]) if at else 0
         used = int(weights[at - 1]) if at else 0
-        stop = max(at + 1, int(weights.searchsorted(used + BLOCK, "right"))) if at < len(grams) else at
-        # The block covers everything up to the next listed gram, so it proves that no document has the grams between.
+        stop = (
+            max(at + 1, int(weights.searchsorted(used + BLOCK, "right")))
+            if at < len(grams)
+            else at
+        )
+        # The block covers everything up to the next listed gram, so it proves that no
+        # document has the grams between.
         last = int(grams[stop]) - 1 if stop < len(grams) else covered[1]
         body = b"".join(
             (
@@ -155,7 +177,8 @@ def _cut_blocks(
 
 
 def _checksum(body: bytes | memoryview, segment: int) -> int:
-    # Includes the segment's number, so that a sound block of another segment is not accepted.
+    # Includes the segment's number, so that a sound block of another segment is not
+    # accepted.
     return zlib.crc32(body, segment & 0xFFFFFFFF)
 
 
@@ -185,11 +208,19 @@ def open_block(data: bytes, segment: int) -> OpenBlock:
 
     """
     view = memoryview(data)
-    if len(data) < _HEADER or _checksum(view[4:], segment) != int.from_bytes(view[:4], "little"):
+    if len(data) < _HEADER or _checksum(view[4:], segment) != int.from_bytes(
+        view[:4], "little"
+    ):
         raise Damaged("postings: checksum")
     count, first, last = view[4:_HEADER].cast("I")
     middle, end = _HEADER + 4 * count, _HEADER + 8 * count
-    return OpenBlock(first, last, view[_HEADER:middle].cast("I"), view[middle:end].cast("I"), view[end:])
+    return OpenBlock(
+        first,
+        last,
+        view[_HEADER:middle].cast("I"),
+        view[middle:end].cast("I"),
+        view[end:],
+    )
 
 
 def count(data: memoryview | bytes) -> int:
@@ -223,12 +254,19 @@ def _decode_leb128(raw: npt.NDArray[np.uint8]) -> Numbers:
     return found
 
 
-def decode_lists(data: memoryview | bytes, ends: Counts) -> tuple[npt.NDArray[np.uint64], Counts]:
+def decode_lists(
+    data: memoryview | bytes, ends: Counts
+) -> tuple[npt.NDArray[np.uint64], Counts]:
     """Return the numbers of concatenated lists, and how many each list has; ``ends``: the end of each, in bytes."""
     raw = np.frombuffer(data, np.uint8)
     values = _decode_leb128(raw)
-    # Convert the ends from bytes to numbers by counting the last bytes of numbers up to each end.
-    stops = ends if len(values) == len(raw) else np.cumsum(raw < MORE, dtype=np.int64)[ends - 1]
+    # Convert the ends from bytes to numbers by counting the last bytes of numbers up to
+    # each end.
+    stops = (
+        ends
+        if len(values) == len(raw)
+        else np.cumsum(raw < MORE, dtype=np.int64)[ends - 1]
+    )
     starts = np.concatenate((np.zeros(1, np.int64), stops[:-1]))
     counts: Counts = stops - starts
     sums = np.cumsum(values, dtype=np.uint64)
@@ -241,7 +279,9 @@ def decode_pairs(block: OpenBlock) -> Pairs:
     """Return every (gram, document) pair of a block, ascending."""
     if not len(block.grams):
         return np.empty(0, np.uint64)
-    documents, counts = decode_lists(block.payload, np.frombuffer(block.ends, "<u4").astype(np.int64))
+    documents, counts = decode_lists(
+        block.payload, np.frombuffer(block.ends, "<u4").astype(np.int64)
+    )
     grams = np.repeat(np.frombuffer(block.grams, "<u4").astype(np.uint64), counts)
     pairs: Pairs = (grams << np.uint64(32)) | documents
     return pairs
@@ -261,10 +301,17 @@ def join(
     if numbers is None:
         yield from splice(blocks, offsets, segment, covered)
         return
-    # Dropping a document changes the difference after it, so the lists are decoded and encoded again.
-    decoded = [decode_pairs(block) + np.uint64(offset) for block, offset in zip(blocks, offsets, strict=True)]
+    # Dropping a document changes the difference after it, so the lists are decoded and
+    # encoded again.
+    decoded = [
+        decode_pairs(block) + np.uint64(offset)
+        for block, offset in zip(blocks, offsets, strict=True)
+    ]
     pairs = np.concatenate([np.empty(0, np.uint64), *decoded])
-    keys, documents = pairs >> np.uint64(32), numbers[(pairs & np.uint64(LAST_KEY)).astype(np.int64)]
+    keys, documents = (
+        pairs >> np.uint64(32),
+        numbers[(pairs & np.uint64(LAST_KEY)).astype(np.int64)],
+    )
     wanted = (keys >= covered[0]) & (keys <= covered[1]) & (documents >= 0)
     pairs = keys[wanted] << np.uint64(32) | documents[wanted].astype(np.uint64)
     pairs.sort()
@@ -272,7 +319,10 @@ def join(
 
 
 def splice(
-    blocks: Sequence[OpenBlock], offsets: Sequence[int], segment: int, covered: tuple[int, int]
+    blocks: Sequence[OpenBlock],
+    offsets: Sequence[int],
+    segment: int,
+    covered: tuple[int, int],
 ) -> Iterator[Block]:
     """Yield the blocks of a segment merged from others, concatenating the lists of each key without decoding them.
 
@@ -281,26 +331,43 @@ def splice(
     of decoding, sorting and encoding.
     """
     grams = np.concatenate([np.frombuffer(block.grams, "<u4") for block in blocks])
-    payload = np.concatenate([np.frombuffer(block.payload, np.uint8) for block in blocks])
+    payload = np.concatenate(
+        [np.frombuffer(block.payload, np.uint8) for block in blocks]
+    )
     bases = np.cumsum([0, *(len(block.payload) for block in blocks)])
     counts = [len(block.grams) for block in blocks]
-    ends = np.concatenate([np.frombuffer(block.ends, "<u4") for block in blocks]) + np.repeat(bases[:-1], counts)
+    ends = np.concatenate(
+        [np.frombuffer(block.ends, "<u4") for block in blocks]
+    ) + np.repeat(bases[:-1], counts)
     # Lists fill the payload, so each one begins where the previous one ends.
     starts = np.concatenate((bases[:1], ends))[: len(ends)]
-    values, at = (payload & (MORE - 1)).astype(np.uint32), np.flatnonzero(payload >= MORE) + 1
+    values, at = (
+        (payload & (MORE - 1)).astype(np.uint32),
+        np.flatnonzero(payload >= MORE) + 1,
+    )
     firsts, widths = values[starts].astype(np.int64), np.ones(len(starts), np.int64)
-    while len(at):  # once per further byte of the longest number, so a third byte is shifted twice
+    while len(
+        at
+    ):  # once per further byte of the longest number, so a third byte is shifted twice
         values[at] <<= np.uint32(7)
         longer = np.flatnonzero(payload[starts + widths - 1] >= MORE)
         firsts[longer] += values[starts[longer] + widths[longer]]
         widths[longer] += 1
         at = at[payload[at] >= MORE] + 1
     added = np.repeat(np.array(offsets, np.int64), counts)
-    # The differences of a list add up to its last document, from which the next list's first one is counted.
-    lasts = np.add.reduceat(values, starts).astype(np.int64) + added if len(starts) else firsts
+    # The differences of a list add up to its last document, from which the next list's
+    # first one is counted.
+    lasts = (
+        np.add.reduceat(values, starts).astype(np.int64) + added
+        if len(starts)
+        else firsts
+    )
 
-    # Sort by gram, then by index, which is the order of documents, as one sort of plain numbers.
-    order = grams.astype(np.uint64) << np.uint64(32) | np.arange(len(grams), dtype=np.uint64)
+    # Sort by gram, then by index, which is the order of documents, as one sort of plain
+    # numbers.
+    order = grams.astype(np.uint64) << np.uint64(32) | np.arange(
+        len(grams), dtype=np.uint64
+    )
     order = order[(grams >= covered[0]) & (grams <= covered[1])]
     order.sort()
     lists = order.astype(np.uint32)
@@ -311,7 +378,8 @@ def splice(
     # Only these numbers are encoded again; their widths may have changed.
     first_bytes, first_ends = _encode_leb128(gaps.astype(np.uint32))
 
-    # Each list now consists of two pieces: its new first number, and its other bytes, unchanged.
+    # Each list now consists of two pieces: its new first number, and its other bytes,
+    # unchanged.
     pieces = np.empty((len(lists), 2, 2), np.int64)
     pieces[:, 0, 1] = np.diff(first_ends, prepend=0)
     pieces[:, 0, 0] = len(payload) + first_ends - pieces[:, 0, 1]
@@ -322,7 +390,13 @@ def splice(
     places = np.repeat(begins - (stops - lengths), lengths)
     places += np.arange(len(places))
     # A gram's list ends where the last of its concatenated lists ends.
-    tails = np.append(np.flatnonzero(heads)[1:], len(lists)) - 1 if len(lists) else lists
+    tails = (
+        np.append(np.flatnonzero(heads)[1:], len(lists)) - 1 if len(lists) else lists
+    )
     yield from _cut_blocks(
-        grams[heads], stops[1::2][tails], np.concatenate((payload, first_bytes))[places], segment, covered
+        grams[heads],
+        stops[1::2][tails],
+        np.concatenate((payload, first_bytes))[places],
+        segment,
+        covered,
     )

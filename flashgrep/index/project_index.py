@@ -30,7 +30,13 @@ class Loaded(NamedTuple):
 class ProjectIndex:
     """One project's part of a store, which need not exist; ``reader`` is None until it is open."""
 
-    def __init__(self, file: Path, root: bytes, versions: Mapping[str, str], stages: Sequence[Stage]) -> None:
+    def __init__(
+        self,
+        file: Path,
+        root: bytes,
+        versions: Mapping[str, str],
+        stages: Sequence[Stage],
+    ) -> None:
         """``file``: the store's database; ``versions``: of the code that makes each late stage's rows."""
         self._stages = stages
         self.file = file
@@ -48,13 +54,17 @@ class ProjectIndex:
 
         """
         check_store(self.file.parent)
-        # Rows made by another version of the code must never be used, not even until they are rebuilt.
+        # Rows made by another version of the code must never be used, not even until
+        # they are rebuilt.
         try:
-            # Check with a reader first: rows are nearly always current, and a writer might have to wait for a lock.
+            # Check with a reader first: rows are nearly always current, and a writer
+            # might have to wait for a lock.
             with contextlib.closing(schema.connect(self.file)) as connection:
                 current = are_current(connection, self._versions)
             if not current:
-                with contextlib.closing(schema.connect(self.file, writer=True)) as connection:
+                with contextlib.closing(
+                    schema.connect(self.file, writer=True)
+                ) as connection:
                     drop_old_rows(connection, self._versions)
         except sqlite3.Error as error:
             if schema.is_damage(error):
@@ -127,7 +137,8 @@ def forget_projects(file: Path, roots: Collection[bytes]) -> bool:
         with contextlib.closing(Writer(file)) as writer:
             known = {*writer.list_roots()}
             others = known.difference(roots)
-            # If no other project is left, the caller deletes the whole store, so nothing need be dropped from it.
+            # If no other project is left, the caller deletes the whole store, so
+            # nothing need be dropped from it.
             if others:
                 writer.drop_projects(known.intersection(roots))
             # Projects whose folders no longer exist do not keep a store alive.

@@ -91,17 +91,26 @@ NOTHING_STORED = IndexSize(*[0] * len(IndexSize._fields))
 class Reader:
     """A pool of read-only connections to a store, for one of its projects; every lookup is safe from any thread."""
 
-    def __init__(self, file: Path, root: bytes, stages: Sequence[Stage] = (), *, seconds: float = MOST_SECONDS) -> None:
+    def __init__(
+        self,
+        file: Path,
+        root: bytes,
+        stages: Sequence[Stage] = (),
+        *,
+        seconds: float = MOST_SECONDS,
+    ) -> None:
         """``root``: of the project. ``seconds``: processor time a lookup may take; a sound index never needs it."""
         self.file = file
         self.stages = stages
         """The late stages that parts make, in their order."""
         self.root = root
         self._seconds = seconds
-        # Both ends of a deque are thread-safe, so lookups borrow connections without a lock.
+        # Both ends of a deque are thread-safe, so lookups borrow connections without a
+        # lock.
         self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
-        # Candidates by expression, with their generation; those of an older generation are never used.
+        # Candidates by expression, with their generation; those of an older generation
+        # are never used.
         self._known: dict[GramExpr, tuple[int, TextIds | None]] = {}
         self._cut: tuple[int, list[bytes]] = -1, []
         self._is_sound = False
@@ -123,8 +132,12 @@ class Reader:
 
     def shrink(self) -> None:
         """Close all idle connections but one. The pool grows to the most lookups ever run at once, at 4 MB each."""
-        while len(self._idle) > 1:  # one stays open, so that SQLite keeps the log that ``identity`` names
-            with contextlib.suppress(IndexError):  # lookups in other threads may take them meanwhile
+        while (
+            len(self._idle) > 1
+        ):  # one stays open, so that SQLite keeps the log that ``identity`` names
+            with contextlib.suppress(
+                IndexError
+            ):  # lookups in other threads may take them meanwhile
                 self._idle.popleft().close()
         with contextlib.suppress(IndexError):
             last = self._idle.pop()
@@ -149,13 +162,17 @@ class Reader:
         try:
             connection = self._idle.pop()
         except IndexError:
-            # A new connection would open the new database, in which the numbers mean something else.
+            # A new connection would open the new database, in which the numbers mean
+            # something else.
             if self.is_replaced():
                 raise Damaged("the database was deleted or replaced") from None
             connection = schema.connect(self.file)
-        # Processor time, not elapsed time: a loaded machine must not make a sound index look damaged.
+        # Processor time, not elapsed time: a loaded machine must not make a sound index
+        # look damaged.
         until = time.thread_time() + self._seconds
-        connection.set_progress_handler(lambda: time.thread_time() > until, LOOK_INSTRUCTIONS)
+        connection.set_progress_handler(
+            lambda: time.thread_time() > until, LOOK_INSTRUCTIONS
+        )
         try:
             with schema.transaction(connection, "DEFERRED"):
                 yield connection
@@ -169,7 +186,11 @@ class Reader:
     def generation(self) -> int:
         """Return how many batches have been stored."""
         with self.transaction() as connection:
-            return int(connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0])
+            return int(
+                connection.execute(
+                    "SELECT value FROM meta WHERE key = 'generation'"
+                ).fetchone()[0]
+            )
 
     def files(self) -> Iterator[FileRow]:
         """Yield the project's files, by path.
@@ -185,7 +206,10 @@ class Reader:
                 "WHERE project = ? ORDER BY path",
                 [project],
             ):
-                if schema.row_checksum(project, row[0], row[1], row[3], row[4], row[5]) != row[7]:
+                if (
+                    schema.row_checksum(project, row[0], row[1], row[3], row[4], row[5])
+                    != row[7]
+                ):
                     raise Damaged("row of a path: checksum")
                 if not row[2]:
                     text_ids.append(row[1])
@@ -199,15 +223,22 @@ class Reader:
         if expression == NOTHING:
             return np.empty(0, np.int64)
         with self.transaction() as connection:
-            # Read in the same transaction as the postings, since the indexer may commit between two transactions.
-            generation = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
+            # Read in the same transaction as the postings, since the indexer may commit
+            # between two transactions.
+            generation = connection.execute(
+                "SELECT value FROM meta WHERE key = 'generation'"
+            ).fetchone()[0]
             known = self._known.get(expression)
             if known is not None and known[0] == generation:
                 return known[1]
-            # Segments cover distinct texts, so each is evaluated separately and the results are concatenated.
+            # Segments cover distinct texts, so each is evaluated separately and the
+            # results are concatenated.
             rows = segments(connection, Kind.GRAMS)
-            found = join_segments([evaluate(expression, row, _Lists(connection, row.id)) for row in rows])
-        # Cached until the index changes: agents ask for further pages, and repeat queries.
+            found = join_segments(
+                [evaluate(expression, row, _Lists(connection, row.id)) for row in rows]
+            )
+        # Cached until the index changes: agents ask for further pages, and repeat
+        # queries.
         if found is None or len(found) <= MOST_REMEMBERED:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
@@ -231,11 +262,14 @@ class Reader:
         Those are files whose size differs from their text's, and decoded ones (UTF-16), where sizes say nothing.
         """
         with self.transaction() as connection:
-            generation = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0]
+            generation = connection.execute(
+                "SELECT value FROM meta WHERE key = 'generation'"
+            ).fetchone()[0]
             if self._cut[0] != generation:
                 rows = connection.execute(
                     "SELECT path FROM path JOIN text ON text.id = text_id "
-                    # A text has git's object id (``blob``) only if it has the file's bytes; decoded UTF-16 does not.
+                    # A text has git's object id (``blob``) only if it has the file's
+                    # bytes; decoded UTF-16 does not.
                     "WHERE project = ? AND (path.size != text.size OR blob IS NULL)",
                     [schema.find_project(connection, self.root)],
                 )
@@ -245,8 +279,11 @@ class Reader:
     def seal(self) -> tuple[int, ...]:
         """Return a value that changes whenever texts are added, kept or dropped."""
         with self.transaction() as connection:
-            # A merge may drop texts without changing the generation, but it changes the checksum of the segment list.
-            rows = connection.execute("SELECT value FROM meta WHERE key IN ('generation', 'segments') ORDER BY key")
+            # A merge may drop texts without changing the generation, but it changes the
+            # checksum of the segment list.
+            rows = connection.execute(
+                "SELECT value FROM meta WHERE key IN ('generation', 'segments') ORDER BY key"
+            )
             return tuple(int(row[0]) for row in rows)
 
     def known_texts(self) -> IndexedTexts:
@@ -262,7 +299,8 @@ class Reader:
         with self.transaction() as connection:
             project = schema.find_project(connection, self.root)
             for stage in self.stages:
-                # Each stage is built on the previous one, so a complete stage after an incomplete one does not count.
+                # Each stage is built on the previous one, so a complete stage after an
+                # incomplete one does not count.
                 if stage.count_left(connection, project, embedding):
                     break
                 reached.add(stage.name)
@@ -274,7 +312,8 @@ class Reader:
             one = connection.execute
             project = schema.find_project(connection, self.root)
             files, texts = one(
-                "SELECT count(*), count(DISTINCT text_id) FROM path WHERE project = ? AND skip = ''", [project]
+                "SELECT count(*), count(DISTINCT text_id) FROM path WHERE project = ? AND skip = ''",
+                [project],
             ).fetchone()
             lines, shared_texts, shared_bytes = one(
                 "SELECT total(lines), total(shared), total(shared * size) FROM (SELECT lines, size, "
@@ -286,7 +325,10 @@ class Reader:
             for stage in self.stages:
                 figures.update(stage.measure(connection, project))
             rows = segments(connection, Kind.GRAMS)
-            pages, page_size = one("PRAGMA page_count").fetchone()[0], one("PRAGMA page_size").fetchone()[0]
+            pages, page_size = (
+                one("PRAGMA page_count").fetchone()[0],
+                one("PRAGMA page_size").fetchone()[0],
+            )
             size = IndexSize(
                 files,
                 texts,
@@ -307,7 +349,9 @@ class Reader:
 
 def identity_of(file: Path) -> Identity:
     """Return the identity of the database and its log; SQLite keeps the log while a connection is open."""
-    return _device_and_inode(file, least=1), _device_and_inode(file.with_name(f"{file.name}-wal"), least=0)
+    return _device_and_inode(file, least=1), _device_and_inode(
+        file.with_name(f"{file.name}-wal"), least=0
+    )
 
 
 def _device_and_inode(file: Path, least: int) -> tuple[int, int] | None:
@@ -343,4 +387,6 @@ class _Lists:
         return block.payload[start:end]
 
     def between(self, first: int, last: int) -> Iterator[memoryview]:
-        return (span for _, span in lists_of(self.connection, self.segment, first, last))
+        return (
+            span for _, span in lists_of(self.connection, self.segment, first, last)
+        )

@@ -16,7 +16,9 @@ from flashgrep.base.damage import Damaged
 FORMAT = 9
 """Raised when the same tables get another meaning; a change of the tables themselves is detected without it."""
 
-APPLICATION_ID = 0x666C6772  # "flgr": tells our database from a foreign one with the same file name
+APPLICATION_ID = (
+    0x666C6772  # "flgr": tells our database from a foreign one with the same file name
+)
 
 PAGE_SIZE = 8192
 """Two blocks of postings fit a page."""
@@ -80,12 +82,14 @@ CREATE TABLE segment (
 );
 CREATE TABLE posting_block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 """
-# text: one row per distinct text and name class of its files, which determines the language; hash covers both; blob:
-# git's object id (SHA-1) of a file with this text, if known.
-# project: a root; the settings of the embedder that last made all its vectors, and their set ("" and 0: none).
-# path: one row per file of a project; text_id 0 and a reason in skip: declined.
-# kept: one row per content of a searched revision, see ``kept``; text_id 0 and a reason in skip: declined.
-# segment: see ``segments.SegmentRow``; posting_block: (segment << 32) | first key covered, see ``postings``.
+# text: one row per distinct text and name class of its files, which determines the
+# language; hash covers both; blob: git's object id (SHA-1) of a file with this text, if
+# known. project: a root; the settings of the embedder that last made all its vectors,
+# and their set ("" and 0: none). path: one row per file of a project; text_id 0 and a
+# reason in skip: declined. kept: one row per content of a searched revision, see
+# ``kept``; text_id 0 and a reason in skip: declined. segment: see
+# ``segments.SegmentRow``; posting_block: (segment << 32) | first key covered, see
+# ``postings``.
 
 SYMBOL_TABLES = """
 CREATE TABLE symbol (text_id INTEGER PRIMARY KEY, packed BLOB NOT NULL);
@@ -94,7 +98,8 @@ CREATE VIRTUAL TABLE symbol_name USING fts5(
 );
 CREATE VIRTUAL TABLE symbol_term USING fts5vocab('symbol_name', 'instance');
 """
-# symbol_name: rowid = text_id. SQLite 3.40 cannot delete rows of dropped texts here; lookups skip them.
+# symbol_name: rowid = text_id. SQLite 3.40 cannot delete rows of dropped texts here;
+# lookups skip them.
 
 _CHUNK_TABLES = """
 CREATE TABLE chunked (
@@ -110,9 +115,11 @@ CREATE TABLE embedded (
     vector_set INTEGER NOT NULL, text_id INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (vector_set, text_id)
 ) WITHOUT ROWID;
 """
-# chunked: a text has the chunks first..first+count-1; their words are postings (``words``); seal, words: see ``sieve``;
-# path: the file whose name they contain. A negative text_id marks chunks of a text that has been chunked again since.
-# vector_set: one embedder's vectors; embedded: a text's vectors are the rows row..row+count-1 of the set's file.
+# chunked: a text has the chunks first..first+count-1; their words are postings
+# (``words``); seal, words: see ``sieve``; path: the file whose name they contain. A
+# negative text_id marks chunks of a text that has been chunked again since. vector_set:
+# one embedder's vectors; embedded: a text's vectors are the rows row..row+count-1 of
+# the set's file.
 
 _COUNTERS = {
     "next_project": 1,
@@ -134,7 +141,11 @@ VECTOR_FILE: Final = re.compile(r"vectors-[0-9a-f]{16}\.bin")
 
 def list_vector_files(folder: Path) -> list[Path]:
     """Return all vector files in a store's folder."""
-    return [file for file in folder.glob("vectors-*.bin") if VECTOR_FILE.fullmatch(file.name)]
+    return [
+        file
+        for file in folder.glob("vectors-*.bin")
+        if VECTOR_FILE.fullmatch(file.name)
+    ]
 
 
 class StageBacklog(NamedTuple):
@@ -148,14 +159,20 @@ MISREAD = (ValueError, TypeError, IndexError, OverflowError)
 """What damaged rows, or undecodable messages of SQLite, raise when they are processed."""
 
 
-def row_checksum(project: int, path: bytes, text_id: int, size: int, mtime_ns: int, ctime_ns: int) -> int:
+def row_checksum(
+    project: int, path: bytes, text_id: int, size: int, mtime_ns: int, ctime_ns: int
+) -> int:
     """Return the checksum stored in a path's row, so that a flipped bit cannot hide a file."""
-    return zlib.crc32(b"%d %d %d %d %d " % (project, text_id, size, mtime_ns, ctime_ns) + path)
+    return zlib.crc32(
+        b"%d %d %d %d %d " % (project, text_id, size, mtime_ns, ctime_ns) + path
+    )
 
 
 def find_project(connection: sqlite3.Connection, root: bytes) -> int:
     """Return a project's number; 0, which no row has, if nothing is stored for it."""
-    found = connection.execute("SELECT id FROM project WHERE root = ?", [root]).fetchone()
+    found = connection.execute(
+        "SELECT id FROM project WHERE root = ?", [root]
+    ).fetchone()
     return 0 if found is None else int(found[0])
 
 
@@ -168,7 +185,9 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
 
     """
     for name in (file, *_companions(file)):
-        if name.is_symlink():  # it may come from a repository, and SQLite would write to its target
+        if (
+            name.is_symlink()
+        ):  # it may come from a repository, and SQLite would write to its target
             raise Damaged(f"{name.name} is a symbolic link")
     mode = "rwc" if writer else "rw"
     connection = sqlite3.connect(
@@ -210,8 +229,13 @@ def _create(connection: sqlite3.Connection) -> None:
     with transaction(connection):
         for tables in (_TABLES, SYMBOL_TABLES, _CHUNK_TABLES):
             create_tables(connection, tables)
-        empty = {"format": FORMAT, "segments": zlib.crc32(b"")}  # the checksum of no segments, see ``segments``
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", [*empty.items(), *_COUNTERS.items()])
+        empty = {
+            "format": FORMAT,
+            "segments": zlib.crc32(b""),
+        }  # the checksum of no segments, see ``segments``
+        connection.executemany(
+            "INSERT INTO meta VALUES (?, ?)", [*empty.items(), *_COUNTERS.items()]
+        )
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
 
 
@@ -223,7 +247,9 @@ def create_tables(connection: sqlite3.Connection, tables: str) -> None:
 
 def take_numbers(connection: sqlite3.Connection, name: str, count: int = 1) -> int:
     """Take ``count`` numbers from a counter and return the first; call it inside a transaction."""
-    first = int(connection.execute("SELECT value FROM meta WHERE key = ?", [name]).fetchone()[0])
+    first = int(
+        connection.execute("SELECT value FROM meta WHERE key = ?", [name]).fetchone()[0]
+    )
     connection.execute("UPDATE meta SET value = ? WHERE key = ?", [first + count, name])
     return first
 
@@ -231,7 +257,8 @@ def take_numbers(connection: sqlite3.Connection, name: str, count: int = 1) -> i
 def _check(connection: sqlite3.Connection) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise Damaged("not a flashgrep index")
-    # Reading a view in place of a table might never end, and a trigger could do anything.
+    # Reading a view in place of a table might never end, and a trigger could do
+    # anything.
     if _read_schema(connection) != _make_schema():
         raise Damaged("unexpected tables")
     found = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
@@ -240,14 +267,18 @@ def _check(connection: sqlite3.Connection) -> None:
 
 
 def _read_schema(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
-    rows = connection.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema").fetchall()
+    rows = connection.execute(
+        "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
+    ).fetchall()
     return sorted(rows)
 
 
 @cache
 def _make_schema() -> list[tuple[str, ...]]:
     """Return the schema of a new database; takes 1 ms, once per process."""
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+    with contextlib.closing(
+        sqlite3.connect(":memory:", isolation_level=None)
+    ) as connection:
         _create(connection)
         return _read_schema(connection)
 
@@ -263,9 +294,14 @@ class Unreadable(sqlite3.OperationalError):
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Return whether SQLite reports a broken file, as opposed to a lock, a full disk or a wrong statement."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the upper bits of an extended code give details
+    code = (
+        getattr(error, "sqlite_errorcode", 0) & 0xFF
+    )  # the upper bits of an extended code give details
     # Text that is not UTF-8 is reported by Python, without a code.
-    return code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or "not decode" in str(error)
+    return code in {
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+    } or "not decode" in str(error)
 
 
 _DOUBTFUL = frozenset({
@@ -278,13 +314,18 @@ _DOUBTFUL = frozenset({
 """Errors that a broken file may cause, but our own mistakes too."""
 
 
-def judge(connection: sqlite3.Connection, error: Exception, *, sound: bool = False) -> Exception:
+def judge(
+    connection: sqlite3.Connection, error: Exception, *, sound: bool = False
+) -> Exception:
     """Return what to raise for an error inside a transaction: ``Damaged`` only if damage is proven.
 
     An index deleted for our own mistake would be rebuilt, meet the mistake and be deleted again. Looking for damage
     takes about 1 s for 500 MB; ``sound`` says that it was done before. Call this after the transaction has ended.
     """
-    if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DOUBTFUL:
+    if (
+        isinstance(error, sqlite3.Error)
+        and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DOUBTFUL
+    ):
         return Damaged(str(error)) if is_damage(error) else error
     if not sound:
         try:
@@ -293,7 +334,9 @@ def judge(connection: sqlite3.Connection, error: Exception, *, sound: bool = Fal
             return Damaged(str(other)) if is_damage(other) else other
         if problem:
             return Damaged(f"{problem} ({error})")
-        logging.getLogger(__name__).error("a sound index could not be read", exc_info=error)
+        logging.getLogger(__name__).error(
+            "a sound index could not be read", exc_info=error
+        )
     return Unreadable(f"{type(error).__name__}: {error}")
 
 
@@ -307,18 +350,28 @@ def _find_damage(connection: sqlite3.Connection) -> str:
     verdict = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     if verdict != "ok":
         return verdict
-    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '% VIRTUAL %'")
+    tables = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '% VIRTUAL %'"
+    )
     for (table,) in tables.fetchall():
-        if not table.startswith("symbol_"):  # FTS5's own tables; quick_check covers them
-            columns = connection.execute("SELECT name, lower(type) FROM pragma_table_info(?)", [table]).fetchall()
+        if not table.startswith(
+            "symbol_"
+        ):  # FTS5's own tables; quick_check covers them
+            columns = connection.execute(
+                "SELECT name, lower(type) FROM pragma_table_info(?)", [table]
+            ).fetchall()
             odd = " OR ".join(
                 f"typeof({name}) NOT IN ('{kind}', 'null') OR length({name}) > {LONGEST_VALUE}"
                 for name, kind in columns
                 if kind
             )
-            if connection.execute(f"SELECT 1 FROM {table} WHERE {odd} LIMIT 1").fetchone():  # noqa: S608 - our own names
+            if connection.execute(
+                f"SELECT 1 FROM {table} WHERE {odd} LIMIT 1"  # noqa: S608 - our own names
+            ).fetchone():
                 return f"a row of {table}"
-    numbers = dict.fromkeys(_COUNTERS) | dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    numbers = dict.fromkeys(_COUNTERS) | dict(
+        connection.execute("SELECT key, value FROM meta").fetchall()
+    )
     given = connection.execute(
         "SELECT (SELECT max(id) FROM project), (SELECT max(id) FROM text), (SELECT max(id) FROM segment), "
         "(SELECT max(first + count - 1) FROM chunked), -1, -1"
@@ -331,7 +384,9 @@ def _find_damage(connection: sqlite3.Connection) -> str:
 
 
 @contextlib.contextmanager
-def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+def transaction(
+    connection: sqlite3.Connection, kind: str = "IMMEDIATE"
+) -> Iterator[None]:
     """Run a block in one transaction: either all of it is stored or nothing."""
     connection.execute(f"BEGIN {kind}")
     try:
@@ -363,7 +418,9 @@ def drop_aside(file: Path) -> None:
 
 def _companions(file: Path) -> list[Path]:
     """Return the files SQLite keeps alongside a database."""
-    return [file.with_name(file.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
+    return [
+        file.with_name(file.name + suffix) for suffix in ("-wal", "-shm", "-journal")
+    ]
 
 
 def _aside(file: Path) -> Path:

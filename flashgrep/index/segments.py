@@ -56,14 +56,18 @@ def segments(connection: sqlite3.Connection, kind: Kind) -> list[SegmentRow]:
 
     """
     rows = _all(connection)
-    kept = connection.execute("SELECT value FROM meta WHERE key = 'segments'").fetchone()
+    kept = connection.execute(
+        "SELECT value FROM meta WHERE key = 'segments'"
+    ).fetchone()
     if kept is None or kept[0] != _checksum(rows):
         raise Damaged("list of segments: checksum")
     return [row for row in rows if row.kind == kind]
 
 
 def _all(connection: sqlite3.Connection) -> list[SegmentRow]:
-    rows = connection.execute("SELECT id, kind, first, last, bytes FROM segment ORDER BY kind, first")
+    rows = connection.execute(
+        "SELECT id, kind, first, last, bytes FROM segment ORDER BY kind, first"
+    )
     return [SegmentRow(*row) for row in rows]
 
 
@@ -74,17 +78,24 @@ def _checksum(rows: list[SegmentRow]) -> int:
 def _seal(connection: sqlite3.Connection) -> None:
     """Store the checksum of the list of segments, after a change to it."""
     # One checksum for the whole list, since a lost row would lose its own checksum too.
-    connection.execute("INSERT OR REPLACE INTO meta VALUES ('segments', ?)", [_checksum(_all(connection))])
+    connection.execute(
+        "INSERT OR REPLACE INTO meta VALUES ('segments', ?)",
+        [_checksum(_all(connection))],
+    )
 
 
-def put(connection: sqlite3.Connection, row: SegmentRow, blocks: Iterable[Block]) -> None:
+def put(
+    connection: sqlite3.Connection, row: SegmentRow, blocks: Iterable[Block]
+) -> None:
     """Store a segment and count its ``bytes``; call it inside a transaction."""
     row = row._replace(bytes=_put_blocks(connection, row.id, blocks))
     connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", row)
     _seal(connection)
 
 
-def _put_blocks(connection: sqlite3.Connection, segment: int, blocks: Iterable[Block]) -> int:
+def _put_blocks(
+    connection: sqlite3.Connection, segment: int, blocks: Iterable[Block]
+) -> int:
     """Store blocks of a segment and return their size in bytes."""
     rows = [(segment << 32 | block.first, block.data) for block in blocks]
     connection.executemany("INSERT INTO posting_block VALUES (?, ?)", rows)
@@ -95,7 +106,10 @@ def drop(connection: sqlite3.Connection, rows: Iterable[SegmentRow]) -> None:
     """Delete segments; call it inside a transaction."""
     for row in rows:
         base = row.id << 32
-        connection.execute("DELETE FROM posting_block WHERE id BETWEEN ? AND ?", [base, base | LAST_KEY])
+        connection.execute(
+            "DELETE FROM posting_block WHERE id BETWEEN ? AND ?",
+            [base, base | LAST_KEY],
+        )
         connection.execute("DELETE FROM segment WHERE id = ?", [row.id])
     _seal(connection)
 
@@ -121,12 +135,16 @@ def block_of(connection: sqlite3.Connection, segment: int, key: int) -> OpenBloc
     return block
 
 
-def lists_of(connection: sqlite3.Connection, segment: int, first: int, last: int) -> Iterator[tuple[int, memoryview]]:
+def lists_of(
+    connection: sqlite3.Connection, segment: int, first: int, last: int
+) -> Iterator[tuple[int, memoryview]]:
     """Yield a segment's keys from ``first`` to ``last``, each with its encoded list; raises as ``block_of``."""
     at = first
     while at <= last:
         block = block_of(connection, segment, at)
-        for place in range(bisect_left(block.grams, first), bisect_left(block.grams, last + 1)):
+        for place in range(
+            bisect_left(block.grams, first), bisect_left(block.grams, last + 1)
+        ):
             start = block.ends[place - 1] if place else 0
             yield block.grams[place], block.payload[start : block.ends[place]]
         at = block.last + 1
@@ -146,7 +164,9 @@ def worth_merging(rows: Sequence[SegmentRow]) -> Sequence[SegmentRow]:
 
 
 def merge(
-    connection: sqlite3.Connection, rows: Sequence[SegmentRow], alive: npt.NDArray[np.bool_] | None
+    connection: sqlite3.Connection,
+    rows: Sequence[SegmentRow],
+    alive: npt.NDArray[np.bool_] | None,
 ) -> Iterator[float]:
     """Merge adjacent segments, inside a transaction, yielding the share of the work done, 0 to 1.
 
@@ -156,13 +176,15 @@ def merge(
     # Dropped documents leave gaps: texts and chunks keep their numbers.
     numbers = None if alive is None else np.where(alive, np.arange(len(alive)), -1)
 
-    # Work slice by slice over the keys, so that memory is bounded whatever the size of the segments. A block that spans
-    # two slices is read for both; each takes only its own keys.
+    # Work slice by slice over the keys, so that memory is bounded whatever the size of
+    # the segments. A block that spans two slices is read for both; each takes only its
+    # own keys.
     sizes: list[tuple[int, int]] = []
     for row in rows:
         base = row.id << 32
         sizes += connection.execute(
-            "SELECT id & 0xFFFFFFFF, length(data) FROM posting_block WHERE id BETWEEN ? AND ?", [base, base | LAST_KEY]
+            "SELECT id & 0xFFFFFFFF, length(data) FROM posting_block WHERE id BETWEEN ? AND ?",
+            [base, base | LAST_KEY],
         )
     size = 0
     for low, high in cut_keys(sizes):
@@ -178,7 +200,9 @@ def merge(
             )
             blocks += (open_block(data, row.id) for (data,) in found)
             offsets += [row.first - rows[0].first] * (len(blocks) - len(offsets))
-        size += _put_blocks(connection, target, join(blocks, offsets, target, (low, high), numbers))
+        size += _put_blocks(
+            connection, target, join(blocks, offsets, target, (low, high), numbers)
+        )
         yield high / LAST_KEY
     merged = SegmentRow(target, rows[0].kind, rows[0].first, rows[-1].last, size)
     connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", merged)
@@ -192,9 +216,13 @@ def cut_keys(sizes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """
     cuts, weight = [0], 0
     for first, size in sorted(sizes):
-        # Blocks of different segments may begin at the same key; do not cut between those.
+        # Blocks of different segments may begin at the same key; do not cut between
+        # those.
         if weight > SLICE_BYTES and first > cuts[-1]:
             cuts.append(first)
             weight = 0
         weight += size
-    return [(low, high - 1) for low, high in zip(cuts, [*cuts[1:], LAST_KEY + 1], strict=True)]
+    return [
+        (low, high - 1)
+        for low, high in zip(cuts, [*cuts[1:], LAST_KEY + 1], strict=True)
+    ]

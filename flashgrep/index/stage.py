@@ -28,12 +28,16 @@ class RowsKey(Generic[RowsT]):
     """Makes what reads them in a store on disk."""
 
 
-def keep_all(_connection: sqlite3.Connection, text_ids: TextIds, _text: bytes) -> TextIds:
+def keep_all(
+    _connection: sqlite3.Connection, text_ids: TextIds, _text: bytes
+) -> TextIds:
     """Return the texts unchanged."""
     return text_ids
 
 
-def measure_nothing(_connection: sqlite3.Connection, _project: int) -> Mapping[str, int]:
+def measure_nothing(
+    _connection: sqlite3.Connection, _project: int
+) -> Mapping[str, int]:
     """Return no figures."""
     return {}
 

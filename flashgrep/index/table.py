@@ -27,12 +27,24 @@ TIERS = 4
 SOURCE, TEST, GENERATED, VENDORED = range(TIERS)
 
 _FOLDERS = (
-    (VENDORED, rb"vendor|third[_-]?party|node_modules|bower_components|site-packages|external"),
+    (
+        VENDORED,
+        rb"vendor|third[_-]?party|node_modules|bower_components|site-packages|external",
+    ),
     (GENERATED, rb"dist|build|gen|generated|__generated__"),
-    (TEST, rb"tests?|testing|testdata|specs?|__tests__|selftests?|fixtures?|mocks?|e2e|examples?|benchmarks?"),
-    (TEST, rb"[^/]*(?:[._-]tests?|(?-i:[a-zA-Z]Tests?))"),  # Acme.Json.Tests (.NET), AcmeUITests (Xcode), unit-tests
+    (
+        TEST,
+        rb"tests?|testing|testdata|specs?|__tests__|selftests?|fixtures?|mocks?|e2e|examples?|benchmarks?",
+    ),
+    (
+        TEST,
+        rb"[^/]*(?:[._-]tests?|(?-i:[a-zA-Z]Tests?))",
+    ),  # Acme.Json.Tests (.NET), AcmeUITests (Xcode), unit-tests
 )
-_FOLDER_TIERS = [(tier, re.compile(rb"(?:^|/)(?:%s)(?:/|\Z)" % names, re.IGNORECASE)) for tier, names in _FOLDERS]
+_FOLDER_TIERS = [
+    (tier, re.compile(rb"(?:^|/)(?:%s)(?:/|\Z)" % names, re.IGNORECASE))
+    for tier, names in _FOLDERS
+]
 _GENERATED = re.compile(
     rb"[._-](?:min|bundle|generated|gen|pb)\.[a-z]+$|_pb2(?:_grpc)?\.pyi?$|\.(?:lock|map|svg|snap)$"
     rb"|^(?:package-lock\.json|yarn\.lock|go\.sum)$",
@@ -108,8 +120,13 @@ class FileTable:
         """Return the files below a folder; ``b""`` is the root."""
         if not folder:
             return self.paths
-        # "0" is the byte after "/", so the paths between the two are those below the folder.
-        return self.paths[bisect_left(self.paths, folder + b"/") : bisect_left(self.paths, folder + b"0")]
+        # "0" is the byte after "/", so the paths between the two are those below the
+        # folder.
+        return self.paths[
+            bisect_left(self.paths, folder + b"/") : bisect_left(
+                self.paths, folder + b"0"
+            )
+        ]
 
     def text(self) -> PathText:
         """Return the paths as one text, made on first use (5 ms for 80,000 files)."""
@@ -126,9 +143,13 @@ class FileTable:
 
     def same_inode(self, inode: int) -> list[bytes]:
         """Return the files with this inode."""
-        return [self.paths[at] for at in np.flatnonzero(self.columns[:, _INODE] == inode)]
+        return [
+            self.paths[at] for at in np.flatnonzero(self.columns[:, _INODE] == inode)
+        ]
 
-    def compare(self, files: Iterable[tuple[bytes, int, int, int, int]]) -> tuple[dict[bytes, int], list[bytes]]:
+    def compare(
+        self, files: Iterable[tuple[bytes, int, int, int, int]]
+    ) -> tuple[dict[bytes, int], list[bytes]]:
         """Compare with the files on disk, each (path, size, mtime_ns, ctime_ns, inode).
 
         Returns the sizes of new and changed files by path, and the paths in the table that are no longer on disk.
@@ -141,13 +162,20 @@ class FileTable:
             try:
                 now = np.array([file[1:] for file in batch], np.int64)
             except OverflowError:
-                now = np.array([[clamp(number) for number in file[1:]] for file in batch], np.int64)
+                now = np.array(
+                    [[clamp(number) for number in file[1:]] for file in batch], np.int64
+                )
             known = np.flatnonzero(at >= 0)
             same = np.zeros(len(batch), bool)
             same[known] = (self.columns[at[known], _STAT] == now[known]).all(axis=1)
             missing[at[known]] = False
-            changed.update((batch[place][0], batch[place][1]) for place in np.flatnonzero(~same).tolist())
-        return changed, [self.paths[place] for place in np.flatnonzero(missing).tolist()]
+            changed.update(
+                (batch[place][0], batch[place][1])
+                for place in np.flatnonzero(~same).tolist()
+            )
+        return changed, [
+            self.paths[place] for place in np.flatnonzero(missing).tolist()
+        ]
 
     def texts(self, places: Mask | slice = slice(None)) -> Columns:
         """Return the numbers of these files' texts, ascending (``numpy.unique`` takes a hundred times as long)."""
@@ -158,9 +186,12 @@ class FileTable:
 
     def places(self, text_ids: TextIds) -> Columns:
         """Return the positions of all files with one of these texts, ascending."""
-        # Many texts are found by one pass over the table, few by binary search in its order by text.
+        # Many texts are found by one pass over the table, few by binary search in its
+        # order by text.
         if len(text_ids) > MANY_TEXTS:
-            marked = np.zeros(int(max(text_ids[-1], self.columns[:, 0].max(initial=0))) + 1, bool)
+            marked = np.zeros(
+                int(max(text_ids[-1], self.columns[:, 0].max(initial=0))) + 1, bool
+            )
             marked[text_ids] = True
             return np.flatnonzero(marked[self.columns[:, 0]])
         by_text_id = self._by_text_id
@@ -174,10 +205,14 @@ class FileTable:
         if not total:
             return np.empty(0, np.int64)
         ends = np.cumsum(counts)
-        at = np.arange(total) - np.repeat(ends - counts, counts) + np.repeat(low, counts)
+        at = (
+            np.arange(total) - np.repeat(ends - counts, counts) + np.repeat(low, counts)
+        )
         return np.sort(order[at])
 
-    def with_changes(self, rows: Iterable[FileRow], gone: Iterable[bytes]) -> "FileTable":
+    def with_changes(
+        self, rows: Iterable[FileRow], gone: Iterable[bytes]
+    ) -> "FileTable":
         """Return a new table with these rows added or replaced and the paths in ``gone`` removed."""
         fresh = {row.path: row for row in rows}
         left = [at for at in map(self.find, gone) if at is not None]
@@ -199,17 +234,33 @@ class FileTable:
             keep = np.ones(len(paths), bool)
             keep[left] = False
             columns = columns[keep]
-            paths = [path for path, kept in zip(paths, keep.tolist(), strict=True) if kept]
+            paths = [
+                path for path, kept in zip(paths, keep.tolist(), strict=True) if kept
+            ]
         if added:
             added.sort()
             places = [bisect_left(paths, row.path) for row in added]
-            columns = np.insert(columns, places, np.array([_column(row) for row in added], np.int64), axis=0)
+            columns = np.insert(
+                columns,
+                places,
+                np.array([_column(row) for row in added], np.int64),
+                axis=0,
+            )
             paths = sorted([*paths, *(row.path for row in added)])
-        return FileTable(paths, columns, skipped, self.by_paths if paths is self.paths else {})
+        return FileTable(
+            paths, columns, skipped, self.by_paths if paths is self.paths else {}
+        )
 
 
 def _column(row: FileRow) -> tuple[int, ...]:
-    return (row.text_id, row.size, row.mtime_ns, row.ctime_ns, row.inode, tier_of(row.path))
+    return (
+        row.text_id,
+        row.size,
+        row.mtime_ns,
+        row.ctime_ns,
+        row.inode,
+        tier_of(row.path),
+    )
 
 
 def tier_of(path: bytes) -> int:

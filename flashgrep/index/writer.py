@@ -91,7 +91,9 @@ class Writer:
             return known
         with self.transaction() as connection:
             number = take_numbers(connection, "next_project")
-            connection.execute("INSERT INTO project VALUES (?, ?, '', 0)", [number, root])
+            connection.execute(
+                "INSERT INTO project VALUES (?, ?, '', 0)", [number, root]
+            )
         return number
 
     def list_roots(self) -> list[bytes]:
@@ -109,9 +111,12 @@ class Writer:
         with self.transaction() as connection:
             kept.drop(connection, now, 1 << 62)
             for number in [schema.find_project(connection, root) for root in roots]:
-                # Texts stay until a merge finds many dead ones: the project may return, or another may have them.
+                # Texts stay until a merge finds many dead ones: the project may return,
+                # or another may have them.
                 query = "DELETE FROM path WHERE project = ? RETURNING text_id"
-                texts = {row[0] for row in connection.execute(query, [number]).fetchall()}
+                texts = {
+                    row[0] for row in connection.execute(query, [number]).fetchall()
+                }
                 chunks.forget_old_names(connection, texts)
                 connection.execute("DELETE FROM project WHERE id = ?", [number])
             # Readers cache candidates by generation, so a new one invalidates them.
@@ -124,8 +129,11 @@ class Writer:
         """Reserve numbers for a batch of at most this many documents; numbers are never reused."""
         with self.transaction() as connection:
             segment = take_numbers(connection, "next_segment")
-            # If the batch is never stored, its numbers stay unused, which costs nothing.
-            return Reserved(segment, take_numbers(connection, "next_text_id", documents))
+            # If the batch is never stored, its numbers stay unused, which costs
+            # nothing.
+            return Reserved(
+                segment, take_numbers(connection, "next_text_id", documents)
+            )
 
     def put(
         self,
@@ -142,21 +150,33 @@ class Writer:
         """
         rows: list[FileRow] = []
         with self.transaction() as connection:
-            # Texts first, since files refer to them. One transaction, so that no reader sees a file without postings.
+            # Texts first, since files refer to them. One transaction, so that no reader
+            # sees a file without postings.
             _put_texts(connection, reserved, texts, blocks)
             before = "SELECT text_id FROM path WHERE project = ? AND path = ?"
             paths = [*gone, *(file.path for file, _ in files)]
-            touched = {row[0] for path in paths for row in connection.execute(before, [project, path])}
+            touched = {
+                row[0]
+                for path in paths
+                for row in connection.execute(before, [project, path])
+            }
             for file, text_hash in files:
                 text_id = _find_text(connection, text_hash)
                 stored = file._replace(text_id=text_id)
-                checksum = schema.row_checksum(project, file.path, text_id, file.size, file.mtime_ns, file.ctime_ns)
-                # The checksum includes the project, so a row that ends up under another project is detected too.
+                checksum = schema.row_checksum(
+                    project, file.path, text_id, file.size, file.mtime_ns, file.ctime_ns
+                )
+                # The checksum includes the project, so a row that ends up under another
+                # project is detected too.
                 row_of_path = [project, *stored, checksum]
-                connection.execute("INSERT OR REPLACE INTO path VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row_of_path)
+                connection.execute(
+                    "INSERT OR REPLACE INTO path VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    row_of_path,
+                )
                 rows.append(stored)
             connection.executemany(
-                "DELETE FROM path WHERE project = ? AND path = ?", [[project, path] for path in gone]
+                "DELETE FROM path WHERE project = ? AND path = ?",
+                [[project, path] for path in gone],
             )
             chunks.forget_old_names(connection, touched | {row.text_id for row in rows})
             generation = take_numbers(connection, "generation") + 1
@@ -176,7 +196,10 @@ class Writer:
         """
         with self.transaction() as connection:
             _put_texts(connection, reserved, texts, blocks)
-            rows = [(name, _find_text(connection, text_hash), skip) for name, text_hash, skip in contents]
+            rows = [
+                (name, _find_text(connection, text_hash), skip)
+                for name, text_hash, skip in contents
+            ]
             kept.put(connection, rows, until)
             take_numbers(connection, "generation")  # invalidates cached candidates
 
@@ -190,18 +213,32 @@ class Writer:
         anew = False
         with self.transaction() as connection:
             dropped = False
-            if tidy or len(segments.segments(connection, segments.Kind.GRAMS)) > segments.MOST_SEGMENTS:
+            if (
+                tidy
+                or len(segments.segments(connection, segments.Kind.GRAMS))
+                > segments.MOST_SEGMENTS
+            ):
                 dead = "FROM text WHERE id NOT IN (SELECT text_id FROM path UNION SELECT text_id FROM kept)"
                 count = connection.execute(f"SELECT count(*) {dead}").fetchone()[0]
-                # Only if they are many, since dropping documents means decoding and encoding all postings again.
-                dropped = count > connection.execute("SELECT count(*) FROM text").fetchone()[0] * DEAD_SHARE
+                # Only if they are many, since dropping documents means decoding and
+                # encoding all postings again.
+                dropped = (
+                    count
+                    > connection.execute("SELECT count(*) FROM text").fetchone()[0]
+                    * DEAD_SHARE
+                )
                 if dropped:
                     connection.execute(f"DELETE {dead}")
                     symbols.drop_dead(connection)
             # Chunks may be dead although no text is: those of files that moved.
-            if dropped or chunks.count_orphans(connection) > chunks.total(connection) * DEAD_SHARE:
+            if (
+                dropped
+                or chunks.count_orphans(connection)
+                > chunks.total(connection) * DEAD_SHARE
+            ):
                 dropped, anew = True, chunks.drop_dead(connection)
-            # If texts are dropped, merge all segments: one left as it is would continue to propose them.
+            # If texts are dropped, merge all segments: one left as it is would continue
+            # to propose them.
             chosen = [segments.segments(connection, kind) for kind in segments.Kind]
             if not dropped:
                 chosen = [list(segments.worth_merging(rows)) for rows in chosen]
@@ -210,8 +247,11 @@ class Writer:
                 alive = self._find_alive(rows) if dropped else None
                 size = sum(row.bytes for row in rows)
                 for share in segments.merge(connection, rows, alive):
-                    # Inside the transaction, so that closing the generator here rolls everything back.
-                    yield Merging(min(ALMOST, (done + share * size) / max(1, total)), anew)
+                    # Inside the transaction, so that closing the generator here rolls
+                    # everything back.
+                    yield Merging(
+                        min(ALMOST, (done + share * size) / max(1, total)), anew
+                    )
                 done += size
         yield Merging(1.0, anew)
 
@@ -231,11 +271,14 @@ class Writer:
         first, last = rows[0].first, rows[-1].last
         alive = np.zeros(last - first + 1, bool)
         if rows[0].kind == segments.Kind.GRAMS:
-            known = self.connection.execute("SELECT id FROM text WHERE id BETWEEN ? AND ?", [first, last])
+            known = self.connection.execute(
+                "SELECT id FROM text WHERE id BETWEEN ? AND ?", [first, last]
+            )
             alive[[row[0] - first for row in known]] = True
         else:
             spans = self.connection.execute(
-                "SELECT first, count FROM chunked WHERE first + count > ? AND first <= ?", [first, last]
+                "SELECT first, count FROM chunked WHERE first + count > ? AND first <= ?",
+                [first, last],
             )
             for start, count in spans:
                 alive[max(0, start - first) : start - first + count] = True
@@ -243,14 +286,23 @@ class Writer:
 
 
 def _put_texts(
-    connection: sqlite3.Connection, reserved: Reserved, texts: Sequence[Text], blocks: Sequence[Block]
+    connection: sqlite3.Connection,
+    reserved: Reserved,
+    texts: Sequence[Text],
+    blocks: Sequence[Block],
 ) -> None:
     insert = "INSERT OR IGNORE INTO text (id, hash, size, lines, blob, name_class) VALUES (?, ?, ?, ?, ?, ?)"
-    # Another batch may have stored some of these texts since this one looked up which were known.
-    fresh = [text.text_id for text in texts if connection.execute(insert, text).rowcount]
-    # If none is new, the numbers stay unused: an empty segment would slow every lookup down.
+    # Another batch may have stored some of these texts since this one looked up which
+    # were known.
+    fresh = [
+        text.text_id for text in texts if connection.execute(insert, text).rowcount
+    ]
+    # If none is new, the numbers stay unused: an empty segment would slow every lookup
+    # down.
     if fresh:
-        row = SegmentRow(reserved.segment, segments.Kind.GRAMS, reserved.first, max(fresh), 0)
+        row = SegmentRow(
+            reserved.segment, segments.Kind.GRAMS, reserved.first, max(fresh), 0
+        )
         segments.put(connection, row, blocks)
 
 
@@ -258,20 +310,29 @@ def _find_text(connection: sqlite3.Connection, text_hash: bytes) -> int:
     """Return the number of a text by its hash; 0 for an empty one."""
     if not text_hash:
         return 0
-    found = connection.execute("SELECT id FROM text WHERE hash = ?", [text_hash]).fetchone()
+    found = connection.execute(
+        "SELECT id FROM text WHERE hash = ?", [text_hash]
+    ).fetchone()
     if found is None:
         raise Damaged("a stored text is missing, or its number was reused")
     return int(found[0])
 
 
-# The grams and words of a text depend only on the database's format. Symbols depend on grammars and queries, chunks on
-# symbols and rules, vectors on chunks and a model. Rows made by another version of the code are dropped and rebuilt.
+# The grams and words of a text depend only on the database's format. Symbols depend on
+# grammars and queries, chunks on symbols and rules, vectors on chunks and a model. Rows
+# made by another version of the code are dropped and rebuilt.
 
 
 def are_current(connection: sqlite3.Connection, versions: Mapping[str, str]) -> bool:
     """Return whether the rows of each stage were made by these versions of the code."""
-    stored = dict(connection.execute("SELECT key, value FROM meta WHERE key LIKE 'stage %'").fetchall())
-    return all(stored.get(f"stage {stage}") == version for stage, version in versions.items())
+    stored = dict(
+        connection.execute(
+            "SELECT key, value FROM meta WHERE key LIKE 'stage %'"
+        ).fetchall()
+    )
+    return all(
+        stored.get(f"stage {stage}") == version for stage, version in versions.items()
+    )
 
 
 def drop_old_rows(connection: sqlite3.Connection, versions: Mapping[str, str]) -> None:
@@ -282,14 +343,23 @@ def drop_old_rows(connection: sqlite3.Connection, versions: Mapping[str, str]) -
     if are_current(connection, versions):
         return
     with schema.transaction(connection):
-        outdated = [stage for stage in versions if not are_current(connection, {stage: versions[stage]})]
+        outdated = [
+            stage
+            for stage in versions
+            if not are_current(connection, {stage: versions[stage]})
+        ]
         dropped = {each for stage in outdated for each in _BUILT_ON[stage]}
         if "symbols" in dropped:
             symbols.drop_all(connection)
-            # If a file's name now means another language, its text differs too: drop the row, so it is stored again.
-            rows = connection.execute("SELECT project, path, name_class FROM path JOIN text ON text.id = text_id")
+            # If a file's name now means another language, its text differs too: drop
+            # the row, so it is stored again.
+            rows = connection.execute(
+                "SELECT project, path, name_class FROM path JOIN text ON text.id = text_id"
+            )
             other = [row[:2] for row in rows.fetchall() if name_class(row[1]) != row[2]]
-            connection.executemany("DELETE FROM path WHERE project = ? AND path = ?", other)
+            connection.executemany(
+                "DELETE FROM path WHERE project = ? AND path = ?", other
+            )
         if "chunks" in dropped:
             chunks.drop_all(connection)
         elif "vectors" in dropped:

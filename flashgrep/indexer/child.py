@@ -80,7 +80,11 @@ class IndexerChild:
 
         """
         await anyio.to_thread.run_sync(make_store, job.index.parent, job.owner)
-        return cls(await anyio.open_process(job.command(), stdin=PIPE, stdout=PIPE, stderr=None, cwd="/"))
+        return cls(
+            await anyio.open_process(
+                job.command(), stdin=PIPE, stdout=PIPE, stderr=None, cwd="/"
+            )
+        )
 
     @property
     def pid(self) -> int:
@@ -99,31 +103,54 @@ class IndexerChild:
         with anyio.CancelScope(shield=True):
             await self._process.aclose()
 
-    async def update(self, project: ProjectJob, batch: int, marks: Mapping[bytes, Mark]) -> AsyncIterator[StoredPart]:
+    async def update(
+        self, project: ProjectJob, batch: int, marks: Mapping[bytes, Mark]
+    ) -> AsyncIterator[StoredPart]:
         """Make the indexer read these paths of a project again; yields as parts are stored."""
-        files = [[path.decode("latin-1"), mark.size] for path, mark in marks.items() if mark.ours]
-        forget = [path.decode("latin-1") for path, mark in marks.items() if not mark.ours]
-        await self._send({"op": "update", "batch": batch, "files": files, "forget": forget}, project)
+        files = [
+            [path.decode("latin-1"), mark.size]
+            for path, mark in marks.items()
+            if mark.ours
+        ]
+        forget = [
+            path.decode("latin-1") for path, mark in marks.items() if not mark.ours
+        ]
+        await self._send(
+            {"op": "update", "batch": batch, "files": files, "forget": forget}, project
+        )
         last = False
         while not last:
             event = await self._receive()
-            rows = [FileRow(path.encode("latin-1"), *rest) for path, *rest in event["rows"]]
+            rows = [
+                FileRow(path.encode("latin-1"), *rest) for path, *rest in event["rows"]
+            ]
             gone = [path.encode("latin-1") for path in event["gone"]]
             last = event["last"]
             yield StoredPart(event["generation"], rows, gone, event["bytes"], last)
 
-    async def finish(self, project: ProjectJob, stage: LateStage, embedding: str) -> AsyncIterator[StageReport]:
+    async def finish(
+        self, project: ProjectJob, stage: LateStage, embedding: str
+    ) -> AsyncIterator[StageReport]:
         """Run a stage over a project's texts (vectors by the embedder of these settings); yields its progress."""
         await self._send({"op": stage, "embedding": embedding}, project)
         last = False
         while not last:
             event = await self._receive()
             last = event["last"]
-            yield StageReport(StageBacklog(event["texts"], event["bytes"]), event["problem"], event["remade"])
+            yield StageReport(
+                StageBacklog(event["texts"], event["bytes"]),
+                event["problem"],
+                event["remade"],
+            )
 
-    async def keep(self, project: ProjectJob, wanted: Mapping[Content, bool]) -> AsyncIterator[int]:
+    async def keep(
+        self, project: ProjectJob, wanted: Mapping[Content, bool]
+    ) -> AsyncIterator[int]:
         """Store texts of revisions, and parse them if requested; yields how many are left."""
-        contents = [[blob.decode("ascii"), path.decode("latin-1"), parse] for (blob, path), parse in wanted.items()]
+        contents = [
+            [blob.decode("ascii"), path.decode("latin-1"), parse]
+            for (blob, path), parse in wanted.items()
+        ]
         await self._send({"op": "keep", "contents": contents}, project)
         last = False
         while not last:
@@ -150,14 +177,20 @@ class IndexerChild:
         Returns whether chunks must be rebuilt for every project.
         """
         names = {"roots": roots, "kept": kept}
-        lists = {name: [root.decode("latin-1") for root in group] for name, group in names.items()}
+        lists = {
+            name: [root.decode("latin-1") for root in group]
+            for name, group in names.items()
+        }
         await self._send({"op": "forget", **lists})
         return bool((await self._receive())["remade"])
 
-    async def _send(self, command: dict[str, Any], project: ProjectJob | None = None) -> None:
+    async def _send(
+        self, command: dict[str, Any], project: ProjectJob | None = None
+    ) -> None:
         if project is not None:
             try:
-                # With device and inode, so that the child opens the same folder or reports that it is another one.
+                # With device and inode, so that the child opens the same folder or
+                # reports that it is another one.
                 command["project"] = project.to_json()
             except OSError as error:
                 raise RootLost(str(error)) from error
@@ -171,8 +204,15 @@ class IndexerChild:
     async def _receive(self) -> dict[str, Any]:
         try:
             line = await self._events.receive_until(b"\n", EVENT_BYTES)
-        except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            raise IndexerFailed("died", "the indexer ended without giving a reason") from None
+        except (
+            anyio.IncompleteRead,
+            anyio.EndOfStream,
+            anyio.BrokenResourceError,
+            anyio.ClosedResourceError,
+        ):
+            raise IndexerFailed(
+                "died", "the indexer ended without giving a reason"
+            ) from None
         event: dict[str, Any] = orjson.loads(line)
         if event["event"] == "failed":
             raise IndexerFailed(event["reason"], event["detail"])

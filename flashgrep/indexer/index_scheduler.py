@@ -6,7 +6,14 @@ fewest; then one stage after the other, each project by project.
 
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
@@ -22,7 +29,13 @@ from flashgrep.index import schema
 from flashgrep.index.project_index import ProjectIndex
 from flashgrep.index.schema import LateStage
 from flashgrep.index.table import FileRow, FileTable, Mark
-from flashgrep.indexer.child import Content, IndexerChild, IndexerFailed, RootLost, StoredPart
+from flashgrep.indexer.child import (
+    Content,
+    IndexerChild,
+    IndexerFailed,
+    RootLost,
+    StoredPart,
+)
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.progress import Progress
 
@@ -51,7 +64,9 @@ _HOUR = 3600.0
 
 def wait_before_retry(first: float, most: float, failures: int) -> float:
     """Return the seconds until the next attempt: ``first``, then doubled each time, up to ``most``."""
-    return min(most, first * 2.0 ** min(failures, 100))  # a float overflows after 1,023 doublings
+    return min(
+        most, first * 2.0 ** min(failures, 100)
+    )  # a float overflows after 1,023 doublings
 
 
 class PendingFiles(Protocol):
@@ -66,7 +81,11 @@ class PendingFiles(Protocol):
         """The files as indexed."""
 
     def take_update(
-        self, sent: Mapping[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes], generation: int
+        self,
+        sent: Mapping[bytes, Mark],
+        rows: Sequence[FileRow],
+        gone: Sequence[bytes],
+        generation: int,
     ) -> None:
         """Apply what the indexer stored; paths marked again since they were sent stay pending."""
 
@@ -158,7 +177,8 @@ class ProjectIndexing:
 
     def take(self, sent: Mapping[bytes, Mark], part: StoredPart) -> None:
         """Apply what was stored."""
-        # A text that was stored for another project has a low number, and perhaps no symbols yet.
+        # A text that was stored for another project has a low number, and perhaps no
+        # symbols yet.
         known = [row.text_id for row in part.rows if 0 < row.text_id <= self.parsed_to]
         fresh = np.setdiff1d(np.array(known, np.int64), self.files.table.columns[:, 0])
         if len(fresh):
@@ -220,8 +240,8 @@ class IndexScheduler:
 
     def add(self, project: ProjectIndexing, tasks: TaskGroup) -> None:
         """Keep a project up to date, in these tasks if it is the first."""
-        # One task serves all projects of a store. It belongs to the task group of whichever came first, and ends with
-        # the last.
+        # One task serves all projects of a store. It belongs to the task group of
+        # whichever came first, and ends with the last.
         self._projects.append(project)
         if self._running is None:
             self._running = anyio.CancelScope(), anyio.Event()
@@ -280,11 +300,24 @@ class IndexScheduler:
                     except IndexerFailed as failure:
                         await self._recover(failure, working)
                     except Damaged as damage:
-                        await self._recover(IndexerFailed("damaged", str(damage)), working)
-                    except (OSError, sqlite3.Error, Busy) as error:  # out of resources, or a locked database
+                        await self._recover(
+                            IndexerFailed("damaged", str(damage)), working
+                        )
+                    except (
+                        OSError,
+                        sqlite3.Error,
+                        Busy,
+                    ) as error:  # out of resources, or a locked database
                         await self._recover(IndexerFailed("error", str(error)), working)
-                    # After an upgrade the indexer may be newer than we are. Raised, this would end the daemon.
-                    except (ArithmeticError, LookupError, TypeError, ValueError, anyio.DelimiterNotFound) as error:
+                    # After an upgrade the indexer may be newer than we are. Raised,
+                    # this would end the daemon.
+                    except (
+                        ArithmeticError,
+                        LookupError,
+                        TypeError,
+                        ValueError,
+                        anyio.DelimiterNotFound,
+                    ) as error:
                         why = f"the indexer is not understood: {error!r}"
                         await self._recover(IndexerFailed("error", why), working)
         finally:
@@ -292,18 +325,23 @@ class IndexScheduler:
 
     async def _work_off(self, working: dict[ProjectIndexing, None]) -> None:
         """Do all pending work; ``working`` receives the projects that are worked on."""
-        # Changed files first, including those that change meanwhile; then what improves answers.
+        # Changed files first, including those that change meanwhile; then what improves
+        # answers.
         finished = False
         while not finished:
-            # Before anything is stored: rows sent to a deleted file would be lost without an error.
+            # Before anything is stored: rows sent to a deleted file would be lost
+            # without an error.
             if any(project.index.is_replaced() for project in self._projects):
                 await self._host.start_anew("the database was deleted or replaced")
             for project in self._projects:
-                if (project.wanted or project.has_files_to_store) and project not in working:
+                if (
+                    project.wanted or project.has_files_to_store
+                ) and project not in working:
                     project.progress.start()
                     working[project] = None
                 project.wanted = False
-            # A save in a small project must not wait for the initial indexing of a large one.
+            # A save in a small project must not wait for the initial indexing of a
+            # large one.
             turn = sorted(working, key=lambda project: len(project.files.pending))
             await self._forget()
             await self._store_changes(turn)
@@ -314,7 +352,9 @@ class IndexScheduler:
             finished = not self._is_urgent()
         for project in working:
             if project.progress.stage != "failed":
-                project.progress.enter("ready", "" if project.index.is_open else project.progress.detail)
+                project.progress.enter(
+                    "ready", "" if project.index.is_open else project.progress.detail
+                )
         schema.drop_aside(self._job.index)
         release_memory()
         self._failures = 0
@@ -328,9 +368,13 @@ class IndexScheduler:
         for project in requesting:
             await self._serve(project, self._keep(project))
         if projects or requesting:
-            # Exact search has all it needs: merging only speeds up its lookups, as do the later stages.
+            # Exact search has all it needs: merging only speeds up its lookups, as do
+            # the later stages.
             for project in projects:
-                if not project.has_files_to_store and project.progress.stage != "failed":
+                if (
+                    not project.has_files_to_store
+                    and project.progress.stage != "failed"
+                ):
                     project.progress.begin_merging()
             self._tell_idle()
             async for merging in (await self._open_child()).merge():
@@ -343,10 +387,13 @@ class IndexScheduler:
     def _is_urgent(self) -> bool:
         """Return whether something more urgent than late stages is waiting."""
         return bool(self._forgotten) or any(
-            project.has_files_to_store or project.requested for project in self._projects
+            project.has_files_to_store or project.requested
+            for project in self._projects
         )
 
-    async def _serve(self, project: ProjectIndexing, work: Coroutine[None, None, None]) -> None:
+    async def _serve(
+        self, project: ProjectIndexing, work: Coroutine[None, None, None]
+    ) -> None:
         """Work for a project, unless it is closed; one whose root is gone fails alone."""
         if project not in self._projects:
             work.close()
@@ -368,17 +415,25 @@ class IndexScheduler:
         if patience.cancelled_caught:
             await self.close()
             refused = [project for project in self._projects if project.refusals]
-            again = [wait_before_retry(EMBEDDER_RETRY_SECONDS, _HOUR, one.refusals - 1) for one in refused]
+            again = [
+                wait_before_retry(EMBEDDER_RETRY_SECONDS, _HOUR, one.refusals - 1)
+                for one in refused
+            ]
             with anyio.move_on_after(min(again, default=float("inf"))) as waiting:
                 await self._work.wait()
             for project in refused if waiting.cancelled_caught else ():
                 project.wanted = True
-        # A new event before checking: whatever comes from now on sets it and is not missed.
+        # A new event before checking: whatever comes from now on sets it and is not
+        # missed.
         self._work = anyio.Event()
         until = time.monotonic() + BURST_SECONDS
         seen = -1
         while time.monotonic() < until:
-            wanted = [project for project in self._projects if project.wanted or project.has_files_to_store]
+            wanted = [
+                project
+                for project in self._projects
+                if project.wanted or project.has_files_to_store
+            ]
             pending = sum(len(project.files.pending) for project in wanted)
             if pending == seen or not all(project.settled for project in wanted):
                 break
@@ -389,7 +444,9 @@ class IndexScheduler:
         self._idle.set()
         self._idle = anyio.Event()
 
-    async def _recover(self, failure: IndexerFailed, working: Iterable[ProjectIndexing]) -> None:
+    async def _recover(
+        self, failure: IndexerFailed, working: Iterable[ProjectIndexing]
+    ) -> None:
         """Restart the work: at once if we ended the indexer, else after a while."""
         await self.close()
         for project in working:
@@ -397,19 +454,26 @@ class IndexScheduler:
         if self._ended_by_us:
             self._work.set()
             return
-        is_unreadable = failure.reason == "unreadable" and self._failures == schema.MOST_UNREADABLE - 1
+        is_unreadable = (
+            failure.reason == "unreadable"
+            and self._failures == schema.MOST_UNREADABLE - 1
+        )
         if failure.reason == "damaged" or is_unreadable:
             with suppress(Busy):  # out of descriptors: the damage will be met again
                 await self._host.start_anew(failure.detail)
                 self._host.set_aside(failure.detail)
-        elif self._failures:  # a first failure is not reported: the next attempt may succeed
+        elif (
+            self._failures
+        ):  # a first failure is not reported: the next attempt may succeed
             self._forgotten.clear()
             for project in self._projects:
                 project.requested.clear()  # answers come from git; the next question after a while asks again
             for project in working:
                 project.progress.enter("failed", f"{failure.reason}: {failure.detail}")
             self._tell_idle()
-        await anyio.sleep(wait_before_retry(FIRST_RETRY_SECONDS, RETRY_SECONDS, self._failures))
+        await anyio.sleep(
+            wait_before_retry(FIRST_RETRY_SECONDS, RETRY_SECONDS, self._failures)
+        )
         self._failures += 1
         self._work.set()
 
@@ -417,7 +481,9 @@ class IndexScheduler:
         async with self._starting:
             if self._child is not None:
                 return self._child
-            with anyio.CancelScope(shield=True):  # if this were cancelled, nothing could end the process
+            with anyio.CancelScope(
+                shield=True
+            ):  # if this were cancelled, nothing could end the process
                 self._child = child = await IndexerChild.start(self._job)
             self._tidy = True
             return child
@@ -456,22 +522,38 @@ class IndexScheduler:
             project.progress.begin(len(sent), sum(mark.size for mark in sent.values()))
             async for part in child.update(project.job, self._batch, sent):
                 await self._open_index(project)
-                if self._child is not child:  # its numbers belong to an index discarded meanwhile
+                if (
+                    self._child is not child
+                ):  # its numbers belong to an index discarded meanwhile
                     raise IndexerFailed("died", "the index was replaced")
                 project.take(sent, part)
 
     async def _keep(self, project: ProjectIndexing) -> None:
         """Store texts of revisions until none is requested, or something more urgent waits."""
-        while project.requested and not any(each.has_files_to_store for each in self._projects):
-            child, wanted, stopped, left = await self._open_child(), dict(project.requested), False, 0
+        while project.requested and not any(
+            each.has_files_to_store for each in self._projects
+        ):
+            child, wanted, stopped, left = (
+                await self._open_child(),
+                dict(project.requested),
+                False,
+                0,
+            )
             async for report in child.keep(project.job, wanted):
                 left = report
-                if not stopped and any(each.has_files_to_store for each in self._projects):
+                if not stopped and any(
+                    each.has_files_to_store for each in self._projects
+                ):
                     stopped = True
-                    # Batches in progress are finished and stored; a second "stop" could end the next command.
+                    # Batches in progress are finished and stored; a second "stop" could
+                    # end the next command.
                     await child.stop()
             if not left:
-                project.requested = {one: parse for one, parse in project.requested.items() if wanted.get(one) != parse}
+                project.requested = {
+                    one: parse
+                    for one, parse in project.requested.items()
+                    if wanted.get(one) != parse
+                }
             project.progress.advance(0, 0)
             await self._open_index(project)
 
@@ -484,7 +566,13 @@ class IndexScheduler:
         progress = project.progress
         progress.enter(stage)
         self._tell_idle()
-        child, embedding, stopped, left, problem = await self._open_child(), project.embedding, False, -1, ""
+        child, embedding, stopped, left, problem = (
+            await self._open_child(),
+            project.embedding,
+            False,
+            -1,
+            "",
+        )
         async for report in child.finish(project.job, stage, embedding):
             left, problem = report.left.texts, report.problem
             progress.reach(stage, report.left)
@@ -492,7 +580,9 @@ class IndexScheduler:
             if not stopped and (self._is_urgent() or embedding != project.embedding):
                 stopped = True
                 await child.stop()
-        if embedding != project.embedding:  # these vectors are of an embedder no longer wanted
+        if (
+            embedding != project.embedding
+        ):  # these vectors are of an embedder no longer wanted
             return
         if stage == "vectors":
             progress.problem = problem

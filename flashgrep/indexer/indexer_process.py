@@ -67,7 +67,12 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 class Indexer:
     """Carries out commands on one store."""
 
-    def __init__(self, job: IndexJob, out: BinaryIO, is_interrupted: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        job: IndexJob,
+        out: BinaryIO,
+        is_interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
         """``is_interrupted``: whether another command waits."""
         self._job = job
         self._out = out
@@ -89,9 +94,16 @@ class Indexer:
                 for share, remade in self._writer.merge():
                     self._report("merged", share=share, remade=remade)
             case "forget":
-                roots, kept = ({root.encode("latin-1") for root in command[name]} for name in ("roots", "kept"))
+                roots, kept = (
+                    {root.encode("latin-1") for root in command[name]}
+                    for name in ("roots", "kept")
+                )
                 known, owner = self._writer.list_roots(), self._job.owner
-                gone = [root for root in known if root in roots or not (root in kept or belongs_to(root, owner))]
+                gone = [
+                    root
+                    for root in known
+                    if root in roots or not (root in kept or belongs_to(root, owner))
+                ]
                 self._report("forgotten", remade=self._writer.drop_projects(gone))
             case "stop":
                 pass
@@ -108,7 +120,9 @@ class Indexer:
                 if stage != "update":
                     self._finish(project, stage, command["embedding"])
                     return
-                files = [(path.encode("latin-1"), size) for path, size in command["files"]]
+                files = [
+                    (path.encode("latin-1"), size) for path, size in command["files"]
+                ]
                 forget = [path.encode("latin-1") for path in command["forget"]]
                 self._update(project, command["batch"], files, forget)
 
@@ -116,10 +130,17 @@ class Indexer:
         self._out.write(orjson.dumps({"event": event, **facts}) + b"\n")
         self._out.flush()
 
-    def _update(self, project: ProjectJob, batch: int, files: Sequence[tuple[bytes, int]], forget: list[bytes]) -> None:
+    def _update(
+        self,
+        project: ProjectJob,
+        batch: int,
+        files: Sequence[tuple[bytes, int]],
+        forget: list[bytes],
+    ) -> None:
         """Store the files as they are now, and their grams."""
-        # Parts are bounded in bytes and number. There is at least one, perhaps empty, since the last part's event ends
-        # the command. The first are small, so that progress shows soon and no process waits long for its first part.
+        # Parts are bounded in bytes and number. There is at least one, perhaps empty,
+        # since the last part's event ends the command. The first are small, so that
+        # progress shows soon and no process waits long for its first part.
         parts: list[list[bytes]] = [[]]
         weight, most = 0, FIRST_BYTES
         for path, size in files:
@@ -130,11 +151,22 @@ class Indexer:
             weight += size
 
         writer, number = self._writer, self._writer.add_project(project.root.path)
-        calls = ((project.root, part, writer.reserve(len(part)), self._job.index, project.max_size) for part in parts)
+        calls = (
+            (
+                project.root,
+                part,
+                writer.reserve(len(part)),
+                self._job.index,
+                project.max_size,
+            )
+            for part in parts
+        )
         spread = sum(size for _, size in files) > SMALL_BYTES
         for at, done in enumerate(self._pool.map(prepare, calls, spread=spread), 1):
             gone = done.gone + forget if at == 1 else done.gone
-            generation, rows = writer.put(number, done.reserved, done.texts, done.blocks, done.files, gone)
+            generation, rows = writer.put(
+                number, done.reserved, done.texts, done.blocks, done.files, gone
+            )
             self._report(
                 "stored",
                 batch=batch,
@@ -151,7 +183,8 @@ class Indexer:
         left = 0
         for left in self._find_function("keep")(work, contents):
             self._report("kept", left=left, last=False)
-        # What is left for another reason cannot be stored: git fails, or there is no space.
+        # What is left for another reason cannot be stored: git fails, or there is no
+        # space.
         self._report("kept", left=left if self._is_interrupted() else 0, last=True)
 
     def _finish(self, project: ProjectJob, stage: str, embedding: str) -> None:
@@ -160,13 +193,29 @@ class Indexer:
         work = self._begin(project)
         try:
             for left in self._find_function(stage)(work, embedding):
-                self._report("left", texts=left.texts, bytes=left.bytes, problem="", remade=False, last=False)
+                self._report(
+                    "left",
+                    texts=left.texts,
+                    bytes=left.bytes,
+                    problem="",
+                    remade=False,
+                    last=False,
+                )
         except ProviderUnavailable as error:
             left, problem = StageBacklog(-1, 0), str(error)
-        self._report("left", texts=left.texts, bytes=left.bytes, problem=problem, remade=work.remade, last=True)
+        self._report(
+            "left",
+            texts=left.texts,
+            bytes=left.bytes,
+            problem=problem,
+            remade=work.remade,
+            last=True,
+        )
 
     def _begin(self, project: ProjectJob) -> ProjectWork:
-        return ProjectWork(self._job, project, self._writer, self._pool, self._is_interrupted)
+        return ProjectWork(
+            self._job, project, self._writer, self._pool, self._is_interrupted
+        )
 
     def _find_function(self, command: str) -> Callable[..., Iterator[Any]]:
         """Return what carries out a command of a part.
@@ -187,7 +236,11 @@ def main() -> None:
     os.nice(_NICE)
     out = sys.stdout.buffer
     try:
-        indexer = Indexer(IndexJob.parse(sys.argv[1:]), out, lambda: bool(select.select([sys.stdin], [], [], 0)[0]))
+        indexer = Indexer(
+            IndexJob.parse(sys.argv[1:]),
+            out,
+            lambda: bool(select.select([sys.stdin], [], [], 0)[0]),
+        )
         try:
             for line in sys.stdin.buffer:
                 indexer.run(orjson.loads(line))
@@ -195,12 +248,17 @@ def main() -> None:
             indexer.close()
     except (Damaged, sqlite3.Error, OSError, Busy) as error:
         reason = "error"
-        if isinstance(error, Damaged) or (isinstance(error, sqlite3.Error) and schema.is_damage(error)):
+        if isinstance(error, Damaged) or (
+            isinstance(error, sqlite3.Error) and schema.is_damage(error)
+        ):
             reason = "damaged"
         elif isinstance(error, schema.Unreadable):
             reason = "unreadable"
         elif "full" in str(error) or getattr(error, "errno", 0) in _NO_ROOM:
             reason = "full"
-        out.write(orjson.dumps({"event": "failed", "reason": reason, "detail": str(error)}) + b"\n")
+        out.write(
+            orjson.dumps({"event": "failed", "reason": reason, "detail": str(error)})
+            + b"\n"
+        )
         out.flush()
         sys.exit(1)

@@ -41,7 +41,9 @@ class IndexJob:
     def command(self) -> list[str | bytes]:
         """Return the command line of an indexer with this job."""
         module = [sys.executable, "-m", "flashgrep.indexer"]
-        code = orjson.dumps({"versions": dict(self.versions), "functions": dict(self.functions)})
+        code = orjson.dumps(
+            {"versions": dict(self.versions), "functions": dict(self.functions)}
+        )
         return [*module, str(self.index), self.owner, str(self.workers), code]
 
     @classmethod
@@ -69,7 +71,13 @@ class ProjectJob:
             OSError: the root cannot be opened.
 
         """
-        return [self.root.path.decode("latin-1"), *self.root.identity(), self.max_size, self.kept_bytes, self.kept_days]
+        return [
+            self.root.path.decode("latin-1"),
+            *self.root.identity(),
+            self.max_size,
+            self.kept_bytes,
+            self.kept_days,
+        ]
 
     @classmethod
     def from_json(cls, facts: list[Any]) -> Self:
@@ -87,7 +95,11 @@ def stage_versions() -> Mapping[str, str]:
     parse = _PACKAGE / "parts" / "symbols" / "parse"
     meaning = _PACKAGE / "parts" / "meaning"
     made_by = {
-        "symbols": [_PACKAGE / "base" / "languages.py", *parse.glob("*.py"), *parse.glob("*/*.scm")],
+        "symbols": [
+            _PACKAGE / "base" / "languages.py",
+            *parse.glob("*.py"),
+            *parse.glob("*/*.scm"),
+        ],
         "chunks": [
             *meaning.glob("chunk*.py"),
             meaning / "index" / "word_impacts.py",
@@ -97,13 +109,27 @@ def stage_versions() -> Mapping[str, str]:
     }
     # The installed grammars, by name and version as their folders spell them.
     library = importlib.util.find_spec("tree_sitter")
-    packages = Path(library.origin).parent.parent if library is not None and library.origin is not None else None
-    grammars = [folder.name for name in GRAMMARS for folder in packages.glob(f"{name}*.dist-info")] if packages else []
+    packages = (
+        Path(library.origin).parent.parent
+        if library is not None and library.origin is not None
+        else None
+    )
+    grammars = (
+        [
+            folder.name
+            for name in GRAMMARS
+            for folder in packages.glob(f"{name}*.dist-info")
+        ]
+        if packages
+        else []
+    )
     versions: dict[str, str] = {}
     before = " ".join(sorted(grammars))
     for stage, files in made_by.items():  # each is built on the previous one
         content = hashlib.blake2b(before.encode(), digest_size=16)
         for file in sorted(files):
-            content.update(hashlib.blake2b(file.read_bytes()).digest() + file.name.encode())
+            content.update(
+                hashlib.blake2b(file.read_bytes()).digest() + file.name.encode()
+            )
         versions[stage] = before = content.hexdigest()
     return versions

@@ -9,12 +9,20 @@ import anyio
 
 from flashgrep.index.schema import LATE_STAGES, LateStage, StageBacklog
 
-Stage = Literal["listing", "indexing", "symbols", "chunks", "vectors", "ready", "failed"]
+Stage = Literal[
+    "listing", "indexing", "symbols", "chunks", "vectors", "ready", "failed"
+]
 WITH_ALL_GRAMS: frozenset[Stage] = frozenset({*LATE_STAGES, "ready"})
 """Stages in which every text has its grams."""
 
 Part = Literal["grams", "merging", "symbols", "chunks", "vectors"]
-COSTS: Final[Mapping[Part, float]] = {"grams": 0.09, "merging": 0.03, "symbols": 0.60, "chunks": 0.27, "vectors": 0.01}
+COSTS: Final[Mapping[Part, float]] = {
+    "grams": 0.09,
+    "merging": 0.03,
+    "symbols": 0.60,
+    "chunks": 0.27,
+    "vectors": 0.01,
+}
 """Shares of the total time (measured on Linux, two cores); vectors of the embedded model are made with chunks."""
 EARLY: Final = 0.1
 """Until this much of a part is done, its own pace, slowed by processes that start, says little about its end."""
@@ -88,11 +96,16 @@ class Progress:
         self.files_done += files
         self.bytes_done += size
         self.updated = time.time()
-        self._note("grams", min(1.0, self.bytes_done / self.bytes_total) if self.bytes_total else 1.0)
+        self._note(
+            "grams",
+            min(1.0, self.bytes_done / self.bytes_total) if self.bytes_total else 1.0,
+        )
 
     def begin_merging(self) -> None:
         """Note that every text has its grams; texts without symbols are counted once segments are merged."""
-        self._note("grams", 1.0)  # because of files that shrank, the bytes may never be complete
+        self._note(
+            "grams", 1.0
+        )  # because of files that shrank, the bytes may never be complete
         self._note("merging", 0.0)
         self.left["symbols"] = -1
         self.enter("symbols")
@@ -103,7 +116,8 @@ class Progress:
 
     def reach(self, stage: LateStage, left: StageBacklog) -> None:
         """Note how much a late stage has left."""
-        # What is left may grow while files change; a share never counts from less than it began with.
+        # What is left may grow while files change; a share never counts from less than
+        # it began with.
         total = self._totals[stage] = max(left.bytes, self._totals.get(stage, 0))
         self._note(stage, 1 - left.bytes / total if total else 1.0)
         self.left[stage] = left.texts
@@ -119,13 +133,19 @@ class Progress:
         """Return how much of the run's work is done, 0 to 1, all stages together."""
         if self.stage == "ready":
             return 1.0
-        return sum(cost * (1 - left) for cost, left in zip(COSTS.values(), self._find_rest(), strict=True))
+        return sum(
+            cost * (1 - left)
+            for cost, left in zip(COSTS.values(), self._find_rest(), strict=True)
+        )
 
     def _find_rest(self) -> list[float]:
         """Return how much of each part is left."""
         # A run that has only late stages left never notes the first two.
         unnoted = 1.0 if self.stage in LATE_STAGES else 0.0
-        return [1 - self._shares.get(part, 0.0 if part in LATE_STAGES else unnoted) for part in COSTS]
+        return [
+            1 - self._shares.get(part, 0.0 if part in LATE_STAGES else unnoted)
+            for part in COSTS
+        ]
 
     def eta_seconds(self) -> float | None:
         """Return the estimated seconds left, if known.
@@ -142,5 +162,7 @@ class Progress:
             since, done = self._paced.get(part, (0.0, 1.0))
             paced = 1 - left - done
             # Its own pace once enough of it is done, else its usual share of all.
-            seconds += left * ((self._noted - since) / paced if paced >= EARLY else cost * usual)
+            seconds += left * (
+                (self._noted - since) / paced if paced >= EARLY else cost * usual
+            )
         return seconds if seconds > 0 else None

@@ -35,7 +35,9 @@ class ProjectWork:
         """Return the project's number in the store, adding it if it is new."""
         return self.writer.add_project(self.project.root.path)
 
-    def choose_batches(self, choose: Callable[[int], list[TextT]]) -> Iterator[list[TextT]]:
+    def choose_batches(
+        self, choose: Callable[[int], list[TextT]]
+    ) -> Iterator[list[TextT]]:
         """Yield batches of texts, each chosen by the last number of the one before, until another command waits."""
         after = 0
         while not self.is_interrupted() and (texts := choose(after)):

@@ -62,7 +62,13 @@ class WorkerPool:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
-    def map(self, work: Callable[..., ResultT], calls: Iterable[tuple[Any, ...]], *, spread: bool) -> Iterator[ResultT]:
+    def map(
+        self,
+        work: Callable[..., ResultT],
+        calls: Iterable[tuple[Any, ...]],
+        *,
+        spread: bool,
+    ) -> Iterator[ResultT]:
         """Yield what each call gives, in order; at most one call waits beyond those being worked on.
 
         ``spread``: in the processes; else here, which saves starting them (0.3 s).
@@ -72,16 +78,22 @@ class WorkerPool:
             try:
                 result = work(*call) if future is None else future.result()
             except BrokenProcessPool:
-                # One dead process breaks the whole pool. The next spread call starts a new one.
+                # One dead process breaks the whole pool. The next spread call starts a
+                # new one.
                 self.stop()
                 result = work(*call)
             yield result
 
-    def _submit(self, work: Callable[..., ResultT], call: tuple[Any, ...]) -> Future[ResultT] | None:
+    def _submit(
+        self, work: Callable[..., ResultT], call: tuple[Any, ...]
+    ) -> Future[ResultT] | None:
         if self._pool is None:
-            # Not fork: this process has threads, and a child could inherit a lock that one of them holds.
+            # Not fork: this process has threads, and a child could inherit a lock that
+            # one of them holds.
             spawn = get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._count, mp_context=spawn, initializer=_prepare_worker)
+            self._pool = ProcessPoolExecutor(
+                self._count, mp_context=spawn, initializer=_prepare_worker
+            )
         try:
             return self._pool.submit(work, *call)
         except BrokenProcessPool:
@@ -101,7 +113,8 @@ def hold_back(items: Iterable[ItemT], count: int) -> Iterator[ItemT]:
 
 def _prepare_worker() -> None:
     """Make this worker end when the indexer is killed, instead of waiting for ever; and collect garbage rarely."""
-    # A batch makes many objects but no cycles: garbage collection took a twelfth of the time.
+    # A batch makes many objects but no cycles: garbage collection took a twelfth of the
+    # time.
     gc.freeze()
     gc.set_threshold(1_000_000)
     parent = parent_process()
@@ -110,7 +123,8 @@ def _prepare_worker() -> None:
 
     def watch() -> None:
         wait([parent.sentinel])
-        # At once: a normal exit would wait for the work, whose results have no receiver any more.
+        # At once: a normal exit would wait for the work, whose results have no receiver
+        # any more.
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -138,7 +152,11 @@ class _Content(NamedTuple):
 
 
 def prepare(
-    root: RootFolder, paths: Sequence[bytes], reserved: Reserved, known: Path | None, max_size: int
+    root: RootFolder,
+    paths: Sequence[bytes],
+    reserved: Reserved,
+    known: Path | None,
+    max_size: int,
 ) -> PreparedBatch:
     """Read files and make their postings; ``known`` is the index whose texts need none."""
     release_memory()  # of the batch before
@@ -152,7 +170,12 @@ def prepare(
     def is_known(text_hash: bytes) -> bool:
         if connection is None:
             return False
-        return connection.execute("SELECT 1 FROM text WHERE hash = ?", [text_hash]).fetchone() is not None
+        return (
+            connection.execute(
+                "SELECT 1 FROM text WHERE hash = ?", [text_hash]
+            ).fetchone()
+            is not None
+        )
 
     gone: list[bytes] = []
     files: list[tuple[FileRow, bytes]] = []
@@ -165,9 +188,12 @@ def prepare(
             gone.append(path)
             continue
         files.append((found.row, found.hash))
-        # A text that is stored already, under any path, needs no postings; that holds for most of a second work tree.
+        # A text that is stored already, under any path, needs no postings; that holds
+        # for most of a second work tree.
         if found.hash and found.hash not in texts and not is_known(found.hash):
-            texts[found.hash] = describe_text(reserved.first + len(grams), path, found.hash, found.document)
+            texts[found.hash] = describe_text(
+                reserved.first + len(grams), path, found.hash, found.document
+            )
             grams.append(grams_of(found.document.data))
     if connection is not None:
         connection.close()
@@ -186,7 +212,15 @@ def _read_content(files: RootFiles, path: bytes, max_size: int) -> _Content | No
         return None
     racy = max(stat.mtime_ns, stat.ctime_ns) > started - RACY_NS
     skip = document.reason if isinstance(document, Skipped) else ""
-    row = FileRow(path, 0, skip, stat.size, stat.mtime_ns, 0 if racy else stat.ctime_ns, stat.inode)
+    row = FileRow(
+        path,
+        0,
+        skip,
+        stat.size,
+        stat.mtime_ns,
+        0 if racy else stat.ctime_ns,
+        stat.inode,
+    )
     if isinstance(document, Skipped):
         return _Content(row, b"", Document(b""))
     return _Content(row, hash_text(path, document.data), document)
@@ -199,17 +233,26 @@ def hash_text(path: bytes, data: bytes) -> bytes:
     return found.digest()
 
 
-def describe_text(number: int, path: bytes, text_hash: bytes, document: Document) -> Text:
+def describe_text(
+    number: int, path: bytes, text_hash: bytes, document: Document
+) -> Text:
     """Return the row of a text with this number."""
     data = document.data
-    # numpy counts in a quarter of the time, but for a large text it needs as much memory again.
+    # numpy counts in a quarter of the time, but for a large text it needs as much
+    # memory again.
     is_small = len(data) <= AT_ONCE
-    ends = np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")) if is_small else data.count(b"\n")
+    ends = (
+        np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+        if is_small
+        else data.count(b"\n")
+    )
     lines = int(ends) + (not data.endswith(b"\n"))
     return Text(number, text_hash, len(data), lines, document.blob(), name_class(path))
 
 
-def read_text(files: RootFiles, path: bytes, text_hash: bytes, max_size: int) -> bytes | None:
+def read_text(
+    files: RootFiles, path: bytes, text_hash: bytes, max_size: int
+) -> bytes | None:
     """Return a file's text if it still has this content hash."""
     found = _read_content(files, path, max_size)
     return None if found is None or found.hash != text_hash else found.document.data

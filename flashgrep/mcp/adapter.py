@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from flashgrep.base.errors import FlashgrepError, InvalidParams, MethodNotFound, UnsupportedVersion
+from flashgrep.base.errors import (
+    FlashgrepError,
+    InvalidParams,
+    MethodNotFound,
+    UnsupportedVersion,
+)
 from flashgrep.mcp.binding import LEGACY, Binder, Client, client_of
 from flashgrep.mcp.service import CAPABILITIES, INSTRUCTIONS, METHODS, Service
 from flashgrep.rpc.context import Extension, RequestContext
@@ -22,12 +27,26 @@ VERSION_KEY: Final = PREFIX + "protocolVersion"
 CAPABILITIES_KEY: Final = PREFIX + "clientCapabilities"
 LOG_LEVEL_KEY: Final = PREFIX + "logLevel"
 SERVER_KEY: Final = PREFIX + "serverInfo"
-LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+LEVELS: Final = (
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+)
 LEGACY_METHODS: Final = ("initialize", "ping", "logging/setLevel")
 MODERN_METHODS: Final = ("server/discover",)
-ABOUT_A_PROJECT: Final = frozenset({"tools/list", "tools/call", "resources/list", "resources/read"})
+ABOUT_A_PROJECT: Final = frozenset(
+    {"tools/list", "tools/call", "resources/list", "resources/read"}
+)
 KEEP_MS: Final = {
-    **dict.fromkeys(("server/discover", "tools/list", "prompts/list", "resources/templates/list"), 300_000),
+    **dict.fromkeys(
+        ("server/discover", "tools/list", "prompts/list", "resources/templates/list"),
+        300_000,
+    ),
     **dict.fromkeys(("resources/list", "resources/read"), 0),
 }
 """How long a client may cache a result: lists change only with the connection's settings."""
@@ -56,14 +75,18 @@ class Adapter:
             """Do nothing: the handshake needs no further reaction."""
 
         names = (*LEGACY_METHODS, *MODERN_METHODS, *METHODS)
-        answers: dict[str, Extension] = {name: partial(self._answer, name) for name in names}
+        answers: dict[str, Extension] = {
+            name: partial(self._answer, name) for name in names
+        }
         return answers | {
             "notifications/initialized": ignore,
             "notifications/roots/list_changed": self._binder.choose_again,
             "$/bind": self._binder.bind,
         }
 
-    async def _answer(self, name: str, context: RequestContext, params: Params) -> dict[str, Any]:
+    async def _answer(
+        self, name: str, context: RequestContext, params: Params
+    ) -> dict[str, Any]:
         if not isinstance(params, dict):
             raise InvalidParams(f"{name}: parameters by name are required")
         envelope = read_envelope(params)
@@ -74,33 +97,56 @@ class Adapter:
                 raise InvalidParams(f"{name}: {needed}")
             if name in LEGACY_METHODS:
                 return self._answer_legacy(name, client, params)
-            return await self._answer_common(name, context, params, client.log_level, may_ask=True)
+            return await self._answer_common(
+                name, context, params, client.log_level, may_ask=True
+            )
         if name in LEGACY_METHODS:
-            raise MethodNotFound(f"method not found: {name} (not in {envelope.version})", method=name)
+            raise MethodNotFound(
+                f"method not found: {name} (not in {envelope.version})", method=name
+            )
         # Sent with each request; the last one counts.
         client.capabilities = envelope.capabilities
         result: dict[str, Any]
         if name == "server/discover":
-            result = {"supportedVersions": list(MODERN), "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
+            result = {
+                "supportedVersions": list(MODERN),
+                "capabilities": CAPABILITIES,
+                "instructions": INSTRUCTIONS,
+            }
         else:  # this revision does not allow a server to ask for roots
-            result = await self._answer_common(name, context, params, envelope.log_level, may_ask=False)
+            result = await self._answer_common(
+                name, context, params, envelope.log_level, may_ask=False
+            )
         meta = {**result.get("_meta", {}), SERVER_KEY: dict(self.service.server)}
         result |= {"resultType": "complete", "_meta": meta}
-        # Lists depend on the client's toolsets and projects, so a shared cache must not store them.
-        return result | ({"ttlMs": KEEP_MS[name], "cacheScope": "private"} if name in KEEP_MS else {})
+        # Lists depend on the client's toolsets and projects, so a shared cache must not
+        # store them.
+        return result | (
+            {"ttlMs": KEEP_MS[name], "cacheScope": "private"} if name in KEEP_MS else {}
+        )
 
-    def _answer_legacy(self, name: str, client: Client, params: dict[str, Any]) -> dict[str, Any]:
+    def _answer_legacy(
+        self, name: str, client: Client, params: dict[str, Any]
+    ) -> dict[str, Any]:
         if name == "logging/setLevel":
             level = params.get("level")
             if level not in LEVELS:
-                raise InvalidParams(f"logging/setLevel: no such level: {level}", field="level", allowed=list(LEVELS))
+                raise InvalidParams(
+                    f"logging/setLevel: no such level: {level}",
+                    field="level",
+                    allowed=list(LEVELS),
+                )
             client.log_level = level
         if name != "initialize":
             return {}
         wanted, capabilities = params.get("protocolVersion"), params.get("capabilities")
         if not isinstance(wanted, str):
-            raise InvalidParams("initialize: protocolVersion: a string is required", field="protocolVersion")
-        # The specification: answer with the newest version we speak, and let the client decide whether to continue.
+            raise InvalidParams(
+                "initialize: protocolVersion: a string is required",
+                field="protocolVersion",
+            )
+        # The specification: answer with the newest version we speak, and let the client
+        # decide whether to continue.
         client.version = wanted if wanted in LEGACY else LEGACY[-1]
         client.capabilities = capabilities if isinstance(capabilities, dict) else {}
         return {
@@ -111,14 +157,22 @@ class Adapter:
         }
 
     async def _answer_common(
-        self, name: str, context: RequestContext, params: dict[str, Any], log_level: str | None, *, may_ask: bool
+        self,
+        name: str,
+        context: RequestContext,
+        params: dict[str, Any],
+        log_level: str | None,
+        *,
+        may_ask: bool,
     ) -> dict[str, Any]:
         """Answer a method of both eras; the caller of a tool gets log messages from ``log_level`` up."""
         if name in ABOUT_A_PROJECT:
             await self._binder.settle(context, may_ask=may_ask)
         started = time.perf_counter()
         failed: list[FlashgrepError] = []
-        result = await self.service.answer(name, context.session, params, context.call.progress, failed.append)
+        result = await self.service.answer(
+            name, context.session, params, context.call.progress, failed.append
+        )
         if name == "tools/call" and log_level in LEVELS:
             level = "warning" if failed else "debug"
             data: dict[str, Any] = {
@@ -128,7 +182,10 @@ class Adapter:
             for error in failed:
                 data |= {"code": error.code, "message": error.message}
             if LEVELS.index(level) >= LEVELS.index(log_level):
-                context.notify("notifications/message", {"level": level, "logger": "flashgrep", "data": data})
+                context.notify(
+                    "notifications/message",
+                    {"level": level, "logger": "flashgrep", "data": data},
+                )
         return result
 
 
@@ -149,8 +206,14 @@ def read_envelope(params: Mapping[str, Any]) -> Envelope | None:
         raise InvalidParams(f"_meta: {VERSION_KEY} must be a string", field=VERSION_KEY)
     capabilities = meta.get(CAPABILITIES_KEY)
     if not isinstance(capabilities, dict):
-        raise InvalidParams(f"_meta: {CAPABILITIES_KEY}: an object is required", field=CAPABILITIES_KEY)
+        raise InvalidParams(
+            f"_meta: {CAPABILITIES_KEY}: an object is required", field=CAPABILITIES_KEY
+        )
     if version not in MODERN:
-        raise UnsupportedVersion(f"unsupported protocol version: {version}", supported=list(MODERN), requested=version)
+        raise UnsupportedVersion(
+            f"unsupported protocol version: {version}",
+            supported=list(MODERN),
+            requested=version,
+        )
     level = meta.get(LOG_LEVEL_KEY)
     return Envelope(version, capabilities, level if isinstance(level, str) else None)

@@ -14,7 +14,13 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 import anyio
 
-from flashgrep.base.errors import DeadlineExceeded, Forbidden, InvalidParams, NotFound, Unavailable
+from flashgrep.base.errors import (
+    DeadlineExceeded,
+    Forbidden,
+    InvalidParams,
+    NotFound,
+    Unavailable,
+)
 from flashgrep.base.path_map import DRIVE, PathMap, parse_path_map
 from flashgrep.base.registry import Session, Toolset
 from flashgrep.project.catalogue import Catalogue
@@ -82,10 +88,18 @@ def parse_toolsets(names: Iterable[str]) -> tuple[Toolset, ...]:
     given = [name.strip() for name in names if name.strip()]
     unknown = [name for name in given if name not in {*TOOLSETS, "all"}]
     if unknown:
-        raise InvalidParams(f"toolsets: unknown: {', '.join(unknown)}", field="toolsets", allowed=["all", *TOOLSETS])
+        raise InvalidParams(
+            f"toolsets: unknown: {', '.join(unknown)}",
+            field="toolsets",
+            allowed=["all", *TOOLSETS],
+        )
     if not given:
         return DEFAULT_TOOLSETS
-    return tuple(one for one in TOOLSETS if one in given or ("all" in given and one not in NOT_FOR_AGENTS))
+    return tuple(
+        one
+        for one in TOOLSETS
+        if one in given or ("all" in given and one not in NOT_FOR_AGENTS)
+    )
 
 
 class Binder:
@@ -111,24 +125,42 @@ class Binder:
         if given.get("path_map"):
             session.path_map = read_path_map(given["path_map"])
         client.structured = bool(given.get("structured"))
-        # Bound by its socket, or by an earlier $/bind: an agent must not move from one project to another.
-        if session.projects and any(given.get(name) for name in ("project", "collections", "folder")):
-            raise Forbidden("the connection is already bound", reason="already_bound", projects=list(session.projects))
+        # Bound by its socket, or by an earlier $/bind: an agent must not move from one
+        # project to another.
+        if session.projects and any(
+            given.get(name) for name in ("project", "collections", "folder")
+        ):
+            raise Forbidden(
+                "the connection is already bound",
+                reason="already_bound",
+                projects=list(session.projects),
+            )
         if given.get("collections"):
-            session.collections = tuple([await self._open(name) for name in given["collections"]])
+            session.collections = tuple(
+                [await self._open(name) for name in given["collections"]]
+            )
             session.projects = session.collections
         elif given.get("project"):
             project = read_path(session, given["project"])
             session.projects = session.collections = (await self._open(project),)
-        elif given.get("folder") and (root := self._find_root(Path(read_path(session, given["folder"])))):
+        elif given.get("folder") and (
+            root := self._find_root(Path(read_path(session, given["folder"])))
+        ):
             session.projects = (await self._open(str(root)),)
         elif not session.projects:
-            client.fallback = read_path(session, given["fallback"]) if given.get("fallback") is not None else None
+            client.fallback = (
+                read_path(session, given["fallback"])
+                if given.get("fallback") is not None
+                else None
+            )
             client.to_choose += 1
         names = self._catalogue.list_bound(session)
         collections = names if session.collections else []
         paths = session.path_map
-        roots = [as_latin1(root if paths is None else paths.to_theirs(root)) for root in session.projects]
+        roots = [
+            as_latin1(root if paths is None else paths.to_theirs(root))
+            for root in session.projects
+        ]
         return {"projects": names, "roots": roots, "collections": collections}
 
     async def choose_again(self, context: RequestContext, _params: Any) -> None:
@@ -147,16 +179,25 @@ class Binder:
         if client.chosen == client.to_choose:
             return
         async with client.choosing:
-            # Under the lock: concurrent calls wait for the choice, and if this one is cancelled, the next one makes it.
+            # Under the lock: concurrent calls wait for the choice, and if this one is
+            # cancelled, the next one makes it.
             while client.chosen != client.to_choose:
                 choice = client.to_choose
-                roots = await self._ask_for_roots(context) if may_ask and "roots" in client.capabilities else []
+                roots = (
+                    await self._ask_for_roots(context)
+                    if may_ask and "roots" in client.capabilities
+                    else []
+                )
                 if not roots and client.fallback is not None:
                     with suppress(NotFound):
-                        roots = [self._catalogue.find_enclosing_root(Path(client.fallback))]
+                        roots = [
+                            self._catalogue.find_enclosing_root(Path(client.fallback))
+                        ]
                 opened = []
                 for root in roots:
-                    with suppress(NotFound, Forbidden):  # folders that cannot be projects are left out
+                    with suppress(
+                        NotFound, Forbidden
+                    ):  # folders that cannot be projects are left out
                         opened.append(await self._open(str(root)))
                 context.session.projects = tuple(opened)
                 client.chosen = choice
@@ -179,10 +220,16 @@ class Binder:
         for item in answer.get("roots", []) if isinstance(answer, dict) else []:
             uri = item.get("uri") if isinstance(item, dict) else None
             parts = urlsplit(uri) if isinstance(uri, str) else None
-            if parts is not None and parts.scheme == "file" and parts.netloc in {"", "localhost"}:
+            if (
+                parts is not None
+                and parts.scheme == "file"
+                and parts.netloc in {"", "localhost"}
+            ):
                 path = os.fsdecode(unquote_to_bytes(parts.path))
                 if context.session.path_map is not None:  # of Windows: /c:/folder
-                    path = context.session.path_map.to_ours(path[1:] if DRIVE.match(path, 1) else path)
+                    path = context.session.path_map.to_ours(
+                        path[1:] if DRIVE.match(path, 1) else path
+                    )
                 root = self._find_root(Path(path))
                 found |= {} if root is None else {root: None}
         return list(found)
@@ -194,8 +241,13 @@ class Binder:
         except NotFound:
             if not os.path.isdir(folder):  # noqa: PTH112 - False for over-long names, where Path.is_dir raises
                 return None
-            # The home folder and its parents: a host started there is not about everything below.
-            return None if Path.home().resolve().is_relative_to(folder.resolve()) else folder
+            # The home folder and its parents: a host started there is not about
+            # everything below.
+            return (
+                None
+                if Path.home().resolve().is_relative_to(folder.resolve())
+                else folder
+            )
 
 
 def read_path_map(texts: Iterable[str]) -> PathMap | None:
@@ -228,12 +280,19 @@ def check_binding(params: Any) -> Mapping[str, Any]:
         raise InvalidParams("$/bind: parameters by name are required")
     unknown = params.keys() - BIND_FIELDS
     if unknown:
-        raise InvalidParams(f"$/bind: unknown: {', '.join(sorted(unknown))}", allowed=sorted(BIND_FIELDS))
+        raise InvalidParams(
+            f"$/bind: unknown: {', '.join(sorted(unknown))}",
+            allowed=sorted(BIND_FIELDS),
+        )
     for name in ("project", "folder", "fallback"):
         if not isinstance(params.get(name), str | None):
             raise InvalidParams(f"$/bind: {name}: a string is required", field=name)
     for name in ("collections", "toolsets", "path_map"):
         items = params.get(name)
-        if items is not None and not (isinstance(items, list) and all(isinstance(each, str) for each in items)):
-            raise InvalidParams(f"$/bind: {name}: an array of strings is required", field=name)
+        if items is not None and not (
+            isinstance(items, list) and all(isinstance(each, str) for each in items)
+        ):
+            raise InvalidParams(
+                f"$/bind: {name}: an array of strings is required", field=name
+            )
     return params

@@ -13,7 +13,15 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 
 from anyio.to_thread import run_sync
 
-from flashgrep.base.errors import Cancelled, FlashgrepError, Forbidden, InvalidParams, MissingCapability, NotFound, clip
+from flashgrep.base.errors import (
+    Cancelled,
+    FlashgrepError,
+    Forbidden,
+    InvalidParams,
+    MissingCapability,
+    NotFound,
+    clip,
+)
 from flashgrep.base.model import Encoded
 from flashgrep.base.registry import MOST_NAME, Handler, Progress, Session
 from flashgrep.mcp.binding import client_of
@@ -87,8 +95,16 @@ class Prompt:
 
     def describe(self) -> dict[str, Any]:
         """Return the prompt as prompts/list has it."""
-        arguments = [{"name": name, "description": text, "required": True} for name, text in self.arguments.items()]
-        return {"name": self.name, "title": self.title, "description": self.description, "arguments": arguments}
+        arguments = [
+            {"name": name, "description": text, "required": True}
+            for name, text in self.arguments.items()
+        ]
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "arguments": arguments,
+        }
 
 
 PROMPTS = {
@@ -140,9 +156,14 @@ def get_prompt(name: Any, arguments: Any) -> dict[str, Any]:
     given = {each: values.get(each) for each in prompt.arguments}
     for each, value in given.items():
         if not isinstance(value, str) or not value.strip():
-            raise InvalidParams(f"{prompt.name}: {each}: a text is required", field=each)
+            raise InvalidParams(
+                f"{prompt.name}: {each}: a text is required", field=each
+            )
     content = {"type": "text", "text": prompt.text.format(**given)}
-    return {"description": prompt.description, "messages": [{"role": "user", "content": content}]}
+    return {
+        "description": prompt.description,
+        "messages": [{"role": "user", "content": content}],
+    }
 
 
 @dataclass(slots=True)
@@ -157,7 +178,9 @@ class Service:
     page: int = PAGE
     dispatcher: Dispatcher = field(init=False)
     """Set after construction, since the dispatcher needs the adapter of this service."""
-    _descriptors: dict[tuple[str, bool, bool], dict[str, Any]] = field(default_factory=dict)
+    _descriptors: dict[tuple[str, bool, bool], dict[str, Any]] = field(
+        default_factory=dict
+    )
 
     async def answer(
         self,
@@ -174,7 +197,13 @@ class Service:
 
         """
         if name == "tools/call":
-            return await self.call_tool(session, params.get("name"), params.get("arguments"), progress, note_failure)
+            return await self.call_tool(
+                session,
+                params.get("name"),
+                params.get("arguments"),
+                progress,
+                note_failure,
+            )
         if name == "resources/read":
             return await self.read_resource(session, params.get("uri"))
         if name == "prompts/get":
@@ -188,13 +217,21 @@ class Service:
         return page
 
     @property
-    def _lists(self) -> dict[str, tuple[str, Callable[[Session], list[dict[str, Any]]]]]:
+    def _lists(
+        self,
+    ) -> dict[str, tuple[str, Callable[[Session], list[dict[str, Any]]]]]:
         """Return, by method, the field of a list's result and the function that finds its items."""
         return {
             "tools/list": ("tools", self.list_tools),
             "resources/list": ("resources", self.list_resources),
-            "resources/templates/list": ("resourceTemplates", lambda _session: TEMPLATES),
-            "prompts/list": ("prompts", lambda _session: [prompt.describe() for prompt in PROMPTS.values()]),
+            "resources/templates/list": (
+                "resourceTemplates",
+                lambda _session: TEMPLATES,
+            ),
+            "prompts/list": (
+                "prompts",
+                lambda _session: [prompt.describe() for prompt in PROMPTS.values()],
+            ),
         }
 
     def list_tools(self, session: Session) -> list[dict[str, Any]]:
@@ -206,10 +243,13 @@ class Service:
             or self._describe(handler, is_bound=is_bound, structured=structured)
             for handler in self.dispatcher.registry
             # Do not show tools that would be refused: models try what they see.
-            if handler.toolset in client.toolsets and (session.may_write or not handler.writes)
+            if handler.toolset in client.toolsets
+            and (session.may_write or not handler.writes)
         ]
 
-    def _describe(self, handler: Handler, *, is_bound: bool, structured: bool) -> dict[str, Any]:
+    def _describe(
+        self, handler: Handler, *, is_bound: bool, structured: bool
+    ) -> dict[str, Any]:
         """Return a method's entry in tools/list; ``is_bound``: the connection cannot name another project."""
         meta: dict[str, Any] = {}
         if not handler.writes and SIZED_BY & handler.params.model_fields.keys():
@@ -250,25 +290,41 @@ class Service:
         """
         # The message lists the tools, so that a model can correct itself.
         if not isinstance(name, str) or name not in self.dispatcher.registry:
-            name, known = clip(str(name), MOST_NAME), [tool["name"] for tool in self.list_tools(session)]
-            raise InvalidParams(f"unknown tool: {name}; known are {', '.join(known)}", reason="unknown_tool", tool=name)
+            name, known = (
+                clip(str(name), MOST_NAME),
+                [tool["name"] for tool in self.list_tools(session)],
+            )
+            raise InvalidParams(
+                f"unknown tool: {name}; known are {', '.join(known)}",
+                reason="unknown_tool",
+                tool=name,
+            )
         given = {} if arguments is None else arguments
         if not isinstance(given, dict):
             raise InvalidParams("arguments: an object is required", field="arguments")
-        handler, client, is_error = self.dispatcher.registry.get(name), client_of(session), False
+        handler, client, is_error = (
+            self.dispatcher.registry.get(name),
+            client_of(session),
+            False,
+        )
         structured = self.structured or client.structured
         render, text = None if structured else handler.render, ""
         try:
-            if handler.writes and handler.toolset not in client.toolsets:  # the user has not enabled it for the model
+            if (
+                handler.writes and handler.toolset not in client.toolsets
+            ):  # the user has not enabled it for the model
                 raise Forbidden(
                     f"{handler.name} writes, and its toolset was not requested: {handler.toolset}",
                     reason="toolset_required",
                     suggestion=f"start the server with --toolsets {','.join([*client.toolsets, handler.toolset])}",
                 )
             as_text = render is not None
-            result = await self.dispatcher.call(session, name, given, progress=progress, as_text=as_text)
+            result = await self.dispatcher.call(
+                session, name, given, progress=progress, as_text=as_text
+            )
             if render is not None:
-                # In a thread: rendering a long answer would block the loop for milliseconds.
+                # In a thread: rendering a long answer would block the loop for
+                # milliseconds.
                 text = await run_sync(render_text, result, render)
         except (Cancelled, MissingCapability):
             raise
@@ -281,18 +337,36 @@ class Service:
             return {"content": [{"type": "text", "text": text}], "isError": is_error}
         encoded = Encoded(encode(result))
         content = [{"type": "text", "text": encoded.json.decode()}]
-        return {"content": content, **({"structuredContent": encoded} if structured else {}), "isError": is_error}
+        return {
+            "content": content,
+            **({"structuredContent": encoded} if structured else {}),
+            "isError": is_error,
+        }
 
     def list_resources(self, session: Session) -> list[dict[str, Any]]:
         """Return what can be attached to a conversation: each project's skill and statistics."""
         resources = []
         for project in self.catalogue.list_bound(session):
             for kind, title, description, mime_type in (
-                ("skill", "flashgrep skill", "How to use flashgrep's methods, with worked calls.", MARKDOWN),
-                ("stats", f"{project}: index", "Files, index size, stage and progress.", JSON),
+                (
+                    "skill",
+                    "flashgrep skill",
+                    "How to use flashgrep's methods, with worked calls.",
+                    MARKDOWN,
+                ),
+                (
+                    "stats",
+                    f"{project}: index",
+                    "Files, index size, stage and progress.",
+                    JSON,
+                ),
             ):
                 uri = f"{SCHEME}{quote(project, safe='')}/{kind}"
-                described = {"title": title, "description": description, "mimeType": mime_type}
+                described = {
+                    "title": title,
+                    "description": description,
+                    "mimeType": mime_type,
+                }
                 resources.append({"uri": uri, "name": f"{project}/{kind}", **described})
         return resources
 
@@ -307,13 +381,17 @@ class Service:
         uri = str(uri)
         address = parse_uri(uri)
         # One error for both: a URI must not reveal which projects exist.
-        if address is None or address.project not in self.catalogue.list_reachable(session):
+        if address is None or address.project not in self.catalogue.list_reachable(
+            session
+        ):
             raise _no_resource(uri)
         meta: dict[str, Any] = {}
         if address.kind == "skill":
             mime_type, text = MARKDOWN, await run_sync(packaged_skill)
         elif address.kind == "stats":
-            stats = await self.dispatcher.call(session, "stats", {"project": address.project})
+            stats = await self.dispatcher.call(
+                session, "stats", {"project": address.project}
+            )
             mime_type, text = JSON, encode(stats).decode()
         else:
             path = base64.b64encode(address.path).decode()
@@ -323,9 +401,17 @@ class Service:
             except NotFound:
                 raise _no_resource(uri) from None
             suffix = PurePosixPath(address.path.decode("utf-8", "replace")).suffix
-            mime_type, text = {".md": MARKDOWN, ".json": JSON}.get(suffix, TEXT), found["content"]
-            # A resource has no parameters, so the rest of a long file is read with the tool.
-            meta = {"_meta": {"continuation": found["continuation"]}} if found["truncated"] else {}
+            mime_type, text = (
+                {".md": MARKDOWN, ".json": JSON}.get(suffix, TEXT),
+                found["content"],
+            )
+            # A resource has no parameters, so the rest of a long file is read with the
+            # tool.
+            meta = (
+                {"_meta": {"continuation": found["continuation"]}}
+                if found["truncated"]
+                else {}
+            )
         return {"contents": [{"uri": uri, "mimeType": mime_type, "text": text, **meta}]}
 
 
@@ -334,7 +420,11 @@ def annotations_of(handler: Handler) -> dict[str, bool]:
     if handler.safety == "reads":
         return {"readOnlyHint": True, "openWorldHint": False}
     hints = {"destructiveHint": False} if handler.safety != "destructive" else {}
-    return {**hints, **({"idempotentHint": True} if handler.idempotent else {}), "openWorldHint": False}
+    return {
+        **hints,
+        **({"idempotentHint": True} if handler.idempotent else {}),
+        "openWorldHint": False,
+    }
 
 
 def read_cursor(cursor: Any) -> int:
@@ -378,4 +468,6 @@ def parse_uri(uri: str) -> Address | None:
 
 def _no_resource(uri: str) -> InvalidParams:
     uri = clip(uri, MOST_URI)
-    return InvalidParams(f"resource not found: {uri}", reason="resource_not_found", uri=uri)
+    return InvalidParams(
+        f"resource not found: {uri}", reason="resource_not_found", uri=uri
+    )

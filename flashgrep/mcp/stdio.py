@@ -10,7 +10,12 @@ from contextlib import suppress
 from socket import socket
 
 from flashgrep.base.paths import PATH_MAP_VARIABLE, Paths, state_folder
-from flashgrep.rpc.connect import NO_SUCH_METHOD, as_latin1, connect_or_alone, send_request
+from flashgrep.rpc.connect import (
+    NO_SUCH_METHOD,
+    as_latin1,
+    connect_or_alone,
+    send_request,
+)
 from flashgrep.rpc.relay import Relay
 
 USAGE = """usage: fgrep mcp [OPTIONS]
@@ -52,7 +57,10 @@ def main(arguments: list[str]) -> int:
     if "--help" in arguments or "-h" in arguments:
         os.write(1, USAGE.encode())
         return 0
-    paths, binding = Paths(state_folder(os.environ)), parse_arguments(arguments, os.environ, os.getcwd())
+    paths, binding = (
+        Paths(state_folder(os.environ)),
+        parse_arguments(arguments, os.environ, os.getcwd()),
+    )
     if PATH_MAP_VARIABLE in os.environ:
         binding.setdefault("path_map", [os.environ[PATH_MAP_VARIABLE]])
 
@@ -65,20 +73,27 @@ def main(arguments: list[str]) -> int:
             raise
         if error is not None:
             connection.close()
-            raise ValueError(SWITCHED_OFF if str(error["code"]) == NO_SUCH_METHOD else f"mcp: {error['message']}")
+            raise ValueError(
+                SWITCHED_OFF
+                if str(error["code"]) == NO_SUCH_METHOD
+                else f"mcp: {error['message']}"
+            )
         return connection
 
     parent = None
     if sys.platform == "linux" and hasattr(os, "pidfd_open"):
-        # Becomes readable when the parent process ends. If it is not available (the parent is already gone, or the
-        # kernel or a sandbox does not allow it), the end of input has to do.
+        # Becomes readable when the parent process ends. If it is not available (the
+        # parent is already gone, or the kernel or a sandbox does not allow it), the end
+        # of input has to do.
         with suppress(OSError):
             parent = os.pidfd_open(os.getppid())
     Relay(connect_bound, watched=parent, linger=LINGER_SECONDS).run(connect_bound())
     return 0
 
 
-def parse_arguments(arguments: list[str], environ: Mapping[str, str], folder: str) -> dict[str, object]:
+def parse_arguments(
+    arguments: list[str], environ: Mapping[str, str], folder: str
+) -> dict[str, object]:
     """Return the parameters of ``$/bind`` for these arguments.
 
     Raises:
@@ -96,14 +111,22 @@ def parse_arguments(arguments: list[str], environ: Mapping[str, str], folder: st
         if option in FLAGS:
             binding[FLAGS[option]] = True
         elif not field or not rest:
-            why = "a value is missing" if field else "no such option; see fgrep mcp --help"
+            why = (
+                "a value is missing"
+                if field
+                else "no such option; see fgrep mcp --help"
+            )
             raise ValueError(f"mcp: {option}: {why}")
         elif field in binding:
             raise ValueError(f"mcp: {option}: given twice, takes one value")
         else:
             text = rest.pop(0)
             if option != "--project":
-                binding[field] = [text] if option == "--collection" else [name for name in text.split(",") if name]
+                binding[field] = (
+                    [text]
+                    if option == "--collection"
+                    else [name for name in text.split(",") if name]
+                )
             elif "/" in text or text in {".", ".."}:
                 binding[field] = as_latin1(os.path.realpath(os.path.join(folder, text)))
             else:

@@ -46,7 +46,9 @@ ERROR = frozenset({"code", "message", "data"})
 Schema = dict[str, Any]
 
 
-def input_schema(handler: Handler, *, bound: bool = False, complete: bool = False) -> Schema:
+def input_schema(
+    handler: Handler, *, bound: bool = False, complete: bool = False
+) -> Schema:
     """Return the schema of a tool's arguments; an omitted optional field is null.
 
     ``bound``: the connection is bound to one project, so ``project`` is left out. ``complete``: for a program, with
@@ -58,19 +60,29 @@ def input_schema(handler: Handler, *, bound: bool = False, complete: bool = Fals
     needed = {name for name, mark in marks.items() if mark.needed}
 
     def shorten_object(node: Mapping[str, Any]) -> Schema:
-        fields = {name: shorten(field) for name, field in node.get("properties", {}).items() if name not in rare}
+        fields = {
+            name: shorten(field)
+            for name, field in node.get("properties", {}).items()
+            if name not in rare
+        }
         is_short = not complete and handler.name not in SPECIFIED
         for name in fields.keys() & (SHORT.keys() if is_short else ()):
             fields[name].pop("description", None)
             fields[name] |= {"description": SHORT[name]} if SHORT[name] else {}
-        required = [name for name in fields if name in node.get("required", ()) or name in needed]
+        required = [
+            name
+            for name in fields
+            if name in node.get("required", ()) or name in needed
+        ]
         return {"properties": fields} | ({"required": required} if required else {})
 
     schema = shorten_object(whole) | {"type": "object"}
     if bound:
         for name in ("project", "projects"):
             schema["properties"].pop(name, None)
-    used = {name: shorten_object(inner) for name, inner in whole.get("$defs", {}).items()}
+    used = {
+        name: shorten_object(inner) for name, inner in whole.get("$defs", {}).items()
+    }
     if any(LIKE in inner for inner in whole.get("$defs", {}).values()):
         for inner in used.values():
             for field in inner["properties"].values():
@@ -99,10 +111,16 @@ def shorten(node: Any) -> Any:
     kept: Schema = {}
     for key, value in node.items():
         too_many = key == "enum" and len(value) > MOST_CHOICES
-        if key not in LEFT_OUT and not too_many and not (key == "default" and not value):
+        if (
+            key not in LEFT_OUT
+            and not too_many
+            and not (key == "default" and not value)
+        ):
             kept[key] = shorten(value)
     # Optional fields may be null anyway.
-    forms: list[Schema] = [form for form in kept.pop("anyOf", ()) if form != {"type": "null"}]
+    forms: list[Schema] = [
+        form for form in kept.pop("anyOf", ()) if form != {"type": "null"}
+    ]
     if len(forms) == 1:
         return {**forms[0], **kept}
     return {**kept, "anyOf": forms} if forms else kept
@@ -122,14 +140,22 @@ def output_schema(handler: Handler) -> Schema:
 
     def type_of(node: Schema) -> Schema:
         node = resolve(node)
-        if "anyOf" in node:  # kept as ``anyOf``: some hosts do not support arrays of types
+        if (
+            "anyOf" in node
+        ):  # kept as ``anyOf``: some hosts do not support arrays of types
             forms = [type_of(form) for form in node["anyOf"]]
             return {"anyOf": forms} if all(forms) else {}
         return {"type": node["type"]} if "type" in node else {}
 
     result = resolve(whole)
-    always = [name for name in result["properties"] if name in result.get("required", ()) and name not in ERROR]
+    always = [
+        name
+        for name in result["properties"]
+        if name in result.get("required", ()) and name not in ERROR
+    ]
     return {
         "type": "object",
-        "properties": {name: type_of(result["properties"][name]) for name in always[:MOST_FIELDS]},
+        "properties": {
+            name: type_of(result["properties"][name]) for name in always[:MOST_FIELDS]
+        },
     }

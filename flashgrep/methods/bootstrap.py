@@ -11,7 +11,15 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.base.errors import FlashgrepError, InvalidTrigger, NotFound, Unavailable
-from flashgrep.base.registry import RARE, Call, Handler, NameText, Params, PathText, handler
+from flashgrep.base.registry import (
+    RARE,
+    Call,
+    Handler,
+    NameText,
+    Params,
+    PathText,
+    handler,
+)
 from flashgrep.files.editor import Project, Projects
 from flashgrep.files.openat import Descriptor
 from flashgrep.files.system import read_all
@@ -57,10 +65,15 @@ class BootstrapParams(Params):
     """How much of the skill to send, and its source."""
 
     trigger: Annotated[NameText | None, RARE] = Field(
-        None, description=f"The name the call goes by, one of {', '.join((NAME, *ALIASES))}; all equivalent."
+        None,
+        description=f"The name the call goes by, one of {', '.join((NAME, *ALIASES))}; all equivalent.",
     )
-    compact: Annotated[bool, RARE] = Field(False, description="Leave out the skill's text and overview.")
-    force: Annotated[bool, RARE] = Field(False, description="Send the skill even if this connection already has it.")
+    compact: Annotated[bool, RARE] = Field(
+        False, description="Leave out the skill's text and overview."
+    )
+    force: Annotated[bool, RARE] = Field(
+        False, description="Send the skill even if this connection already has it."
+    )
     allow_repo_override: Annotated[bool, RARE] = Field(
         False, description="Use the project's own skill instead of the packaged one."
     )
@@ -112,17 +125,27 @@ class BootstrapResult(TypedDict):
 def render_skill(result: BootstrapResult, style: Style) -> Iterator[str]:
     """Yield what was injected, and the skill without its front matter."""
     if not style.is_person:
-        facts = (result["status"], f"skill {result['skill_version']}", result["payload_source"])
+        facts = (
+            result["status"],
+            f"skill {result['skill_version']}",
+            result["payload_source"],
+        )
         yield f"{result['canonical_trigger']}: {', '.join(facts)}"
     yield result.get("skill_markdown", "").partition("\n---\n")[2].lstrip("\n")
 
 
 @handler(NAME, *ALIASES, title="Learn to use flashgrep", render=render_skill)
-async def bootstrap_skill(call: Call[Projects], params: BootstrapParams) -> BootstrapResult:
+async def bootstrap_skill(
+    call: Call[Projects], params: BootstrapParams
+) -> BootstrapResult:
     """Return the skill that teaches a coding agent flashgrep's methods with worked calls, once per connection."""
     if params.trigger not in {None, NAME, *ALIASES}:
         allowed = [NAME, *ALIASES]
-        raise InvalidTrigger(f"invalid trigger: {params.trigger}", requested_trigger=params.trigger, allowed=allowed)
+        raise InvalidTrigger(
+            f"invalid trigger: {params.trigger}",
+            requested_trigger=params.trigger,
+            allowed=allowed,
+        )
     if params.allow_repo_override:
         project = await call.host.workspace(call, params.project)
         text = await run_sync(_read_override, project, params.repo_override_path)
@@ -138,14 +161,20 @@ async def bootstrap_skill(call: Call[Projects], params: BootstrapParams) -> Boot
         for line in text[4:].partition("\n---")[0].splitlines():
             name, _, value = line.partition(":")
             heading[name.strip()] = value.strip()
-    status: Literal["injected", "already_injected"] = "injected" if is_fresh else "already_injected"
-    source: Literal["embedded", "repo_override"] = "repo_override" if params.allow_repo_override else "embedded"
+    status: Literal["injected", "already_injected"] = (
+        "injected" if is_fresh else "already_injected"
+    )
+    source: Literal["embedded", "repo_override"] = (
+        "repo_override" if params.allow_repo_override else "embedded"
+    )
     result: BootstrapResult = {
         "ok": True,
         "status": status,
         "canonical_trigger": CANONICAL,
         "payload_source": source,
-        "source_path": params.repo_override_path if params.allow_repo_override else None,
+        "source_path": params.repo_override_path
+        if params.allow_repo_override
+        else None,
         "override_requested": params.allow_repo_override,
         "policy": POLICY,
         "policy_metadata": {
@@ -198,7 +227,9 @@ def overview(text: str) -> str:
 
 def policy_hash() -> str:
     """Return a hash of the advice."""
-    return hashlib.sha256("\n".join([POLICY_VERSION, *POLICY, str(PREFERRED)]).encode()).hexdigest()
+    return hashlib.sha256(
+        "\n".join([POLICY_VERSION, *POLICY, str(PREFERRED)]).encode()
+    ).hexdigest()
 
 
 def _read_override(project: Project, path: str) -> str:
@@ -208,26 +239,38 @@ def _read_override(project: Project, path: str) -> str:
     except NotFound:
         raise _missing(path, REMEDIATION) from None
     except FlashgrepError as error:
-        # Not reported as a broken skill: paths out of the project are refused as everywhere else.
+        # Not reported as a broken skill: paths out of the project are refused as
+        # everywhere else.
         if error.reason == "outside_root":
             raise
         raise _unreadable(path, error.message, REMEDIATION) from None
     try:
         with Descriptor(descriptor):
             if status.st_size > MOST_BYTES:
-                raise _unreadable(path, f"{status.st_size} bytes, at most {MOST_BYTES} are read", REMEDIATION)
+                raise _unreadable(
+                    path,
+                    f"{status.st_size} bytes, at most {MOST_BYTES} are read",
+                    REMEDIATION,
+                )
             return read_all(descriptor, status.st_size).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(path, str(error), REMEDIATION) from None
 
 
 def _missing(path: str, remediation: tuple[str, ...]) -> NotFound:
-    return NotFound(f"no skill at {path}", reason="skill_not_found", path=path, remediation=list(remediation))
+    return NotFound(
+        f"no skill at {path}",
+        reason="skill_not_found",
+        path=path,
+        remediation=list(remediation),
+    )
 
 
 def _unreadable(path: str, why: str, remediation: tuple[str, ...]) -> Unavailable:
     message = f"skill unreadable: {path}: {why}"
-    return Unavailable(message, reason="skill_unreadable", path=path, remediation=list(remediation))
+    return Unavailable(
+        message, reason="skill_unreadable", path=path, remediation=list(remediation)
+    )
 
 
 HANDLERS: tuple[Handler, ...] = (bootstrap_skill,)

@@ -6,7 +6,16 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Annotated, Any, Final, Literal, NotRequired, Protocol, TypeAlias, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+)
 from urllib.parse import quote, unquote
 
 import orjson
@@ -38,8 +47,12 @@ from flashgrep.search.path_search import search_near
 CHARS_PER_TOKEN: Final = 4
 _PATTERN: Final = re.compile(r"[*?]|\{.*,.*\}")
 """Characters that make a path a pattern; web frameworks name folders ``[id]``."""
-PATH: Final = "Path relative to the project's root; an absolute path inside it is accepted."
-PATH_BYTES: Final = "The path's bytes in base64, for a name that is not UTF-8; instead of the text."
+PATH: Final = (
+    "Path relative to the project's root; an absolute path inside it is accepted."
+)
+PATH_BYTES: Final = (
+    "The path's bytes in base64, for a name that is not UTF-8; instead of the text."
+)
 
 
 ItemT = TypeVar("ItemT")
@@ -48,45 +61,69 @@ StateT = TypeVar("StateT")
 # Parameters that several methods take. Each method says their defaults.
 
 ProjectName: TypeAlias = Annotated[
-    PathText | None, Field(description="Project, by name or root; default: the connection's own.")
+    PathText | None,
+    Field(description="Project, by name or root; default: the connection's own."),
 ]
 ProjectNames: TypeAlias = Annotated[
-    Annotated[list[PathText], Field(max_length=MOST_PROJECTS, min_length=1)] | Literal["*"] | None,
-    Field(description="Several projects at once, by name or root, or `*` for all known ones; instead of `project`."),
+    Annotated[list[PathText], Field(max_length=MOST_PROJECTS, min_length=1)]
+    | Literal["*"]
+    | None,
+    Field(
+        description="Several projects at once, by name or root, or `*` for all known ones; instead of `project`."
+    ),
 ]
 Include: TypeAlias = Annotated[
-    Globs, Usage(short="-g"), Field(description="Only files that match one of these globs, e.g. src/**/*.py.")
+    Globs,
+    Usage(short="-g"),
+    Field(description="Only files that match one of these globs, e.g. src/**/*.py."),
 ]
-Exclude: TypeAlias = Annotated[Globs, Field(description="Exclude files that match one of these globs.")]
-Below: TypeAlias = Annotated[PathText | None, Field(description="Only this file or folder; globs may start there.")]
+Exclude: TypeAlias = Annotated[
+    Globs, Field(description="Exclude files that match one of these globs.")
+]
+Below: TypeAlias = Annotated[
+    PathText | None,
+    Field(description="Only this file or folder; globs may start there."),
+]
 InLanguages: TypeAlias = Annotated[
-    Languages, Usage(short="-t", rare=True), Field(description="Only files of these languages, e.g. py or rust.")
+    Languages,
+    Usage(short="-t", rare=True),
+    Field(description="Only files of these languages, e.g. py or rust."),
 ]
 Cursor: TypeAlias = Annotated[
     CursorText | None,
     Usage(short="-c"),
     Field(description="`next` of the previous answer, to continue after it."),
 ]
-_TOKENS: Final = Field(ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters.")
+_TOKENS: Final = Field(
+    ge=50, le=1_000_000, description="Size of the answer, in tokens of 4 characters."
+)
 MaxTokens: TypeAlias = Annotated[int, RARE, _TOKENS]
 MaxTokensIfSet: TypeAlias = Annotated[int | None, RARE, _TOKENS]
 """The settings' budget unless it is given."""
 Deadline: TypeAlias = Annotated[
     int,
     RARE,
-    Field(ge=1, le=600_000, description="After this time, what was found so far is sent."),
+    Field(
+        ge=1, le=600_000, description="After this time, what was found so far is sent."
+    ),
 ]
-Fresh: TypeAlias = Annotated[bool, RARE, Field(description="Include everything saved before this call.")]
+Fresh: TypeAlias = Annotated[
+    bool, RARE, Field(description="Include everything saved before this call.")
+]
 
 
 Rev: TypeAlias = Annotated[
     RevisionText | None,
-    Field(description="Revision, e.g. main, HEAD~3 or :index; a..b: what differs in b."),
+    Field(
+        description="Revision, e.g. main, HEAD~3 or :index; a..b: what differs in b."
+    ),
 ]
 Encoding: TypeAlias = Annotated[
     PositionEncoding,
     RARE,
-    Field(description="What a column counts: bytes (utf-8), UTF-16 units, or characters (utf-32)."),
+    Field(
+        description="What a column counts: bytes (utf-8), UTF-16 units, or characters (utf-32)."
+    ),
 ]
 
 
@@ -123,7 +160,9 @@ async def open_view(call: Call[Catalogue], params: FileQuestion) -> View:
         NotFound, Forbidden, InvalidParams, Unavailable: as ``Catalogue.workspace`` and ``Revisions.at``.
 
     """
-    return await view_of(call, await call.host.workspace(call, params.project), params.rev)
+    return await view_of(
+        call, await call.host.workspace(call, params.project), params.rev
+    )
 
 
 async def view_of(call: Call[Catalogue], workspace: Workspace, rev: str | None) -> View:
@@ -137,8 +176,8 @@ async def view_of(call: Call[Catalogue], workspace: Workspace, rev: str | None) 
 async def current_view(call: Call[Catalogue], workspace: Workspace) -> View:
     """Return a project as it is now, with the client's unsaved text for files open in its editor."""
     buffers = buffers_of(call)
-    # Nearly always there is no editor, and no lock is taken; locked means that an earlier call is just opening a file
-    # now.
+    # Nearly always there is no editor, and no lock is taken; locked means that an
+    # earlier call is just opening a file now.
     if not buffers and not buffers.lock.locked():
         return workspace
     async with buffers.lock:  # what was asked before this call has been done
@@ -146,13 +185,17 @@ async def current_view(call: Call[Catalogue], workspace: Workspace) -> View:
     if not found:
         return workspace
     behind = tuple(path for path, buffer in found.items() if buffer.is_behind)
-    return UnsavedView(workspace, {path: buffer.text() for path, buffer in found.items()}, behind)
+    return UnsavedView(
+        workspace, {path: buffer.text() for path, buffer in found.items()}, behind
+    )
 
 
 def buffers_of(call: Call[Catalogue]) -> Buffers:
     """Return the files that a connection's client has open."""
     buffers: Buffers | None = call.session.notes.get("buffers")
-    if buffers is None:  # not setdefault: every question comes here, and creating Buffers creates a lock
+    if (
+        buffers is None
+    ):  # not setdefault: every question comes here, and creating Buffers creates a lock
         buffers = call.session.notes["buffers"] = Buffers(call.host.buffers)
     return buffers
 
@@ -184,13 +227,19 @@ async def make_path_filter(
         else:
             under = b""
     except NotFound:
-        # Together with globs, or without pattern characters, the path was meant as a path.
+        # Together with globs, or without pattern characters, the path was meant as a
+        # path.
         if include or below is None or _PATTERN.search(below) is None:
             raise
-        under, include = b"", make_relative(workspace, [below])  # a pattern in place of a folder
+        under, include = (
+            b"",
+            make_relative(workspace, [below]),
+        )  # a pattern in place of a folder
     if not (under or include or exclude or languages or without):
         return None
-    make = partial(PathFilter, include, exclude, languages=languages, without=without, under=under)
+    make = partial(
+        PathFilter, include, exclude, languages=languages, without=without, under=under
+    )
     return await workspace.in_turn(make)
 
 
@@ -241,7 +290,8 @@ LONGEST_NUMBER: Final = 20
 DIGEST_BYTES: Final = 6
 """Enough to guard against mistakes; eight characters."""
 
-# A cursor carries its whole state: which question it belongs to, and where its answer continues.
+# A cursor carries its whole state: which question it belongs to, and where its answer
+# continues.
 
 PAGE_FIELDS: Final = {
     "cursor", "offset", "limit", "max_tokens", "max_bytes", "deadline_ms", "fresh", "explain", "use_index"
@@ -293,16 +343,26 @@ def decode_cursor(params: Params, cursor: str, read: Callable[..., StateT]) -> S
         state = read(*map(decode_value, values))
     except (ValueError, TypeError):
         raise InvalidParams("cursor: not one of ours", field="cursor") from None
-    # Not a secret: it catches a cursor that is passed with another question, which would skip or repeat hits.
+    # Not a secret: it catches a cursor that is passed with another question, which
+    # would skip or repeat hits.
     if digest != _digest(params):
-        raise InvalidParams("cursor: it belongs to another question; pass the same parameters", field="cursor")
+        raise InvalidParams(
+            "cursor: it belongs to another question; pass the same parameters",
+            field="cursor",
+        )
     return state
 
 
 def _digest(params: Params) -> str:
-    # Not model_dump_json: it fails for names that are not UTF-8, which a command line carries as lone surrogates.
-    asked = json.dumps({name: value for name, value in params if name not in PAGE_FIELDS}, default=BaseModel.model_dump)
-    return base64.urlsafe_b64encode(hashlib.blake2b(asked.encode(), digest_size=DIGEST_BYTES).digest()).decode()
+    # Not model_dump_json: it fails for names that are not UTF-8, which a command line
+    # carries as lone surrogates.
+    asked = json.dumps(
+        {name: value for name, value in params if name not in PAGE_FIELDS},
+        default=BaseModel.model_dump,
+    )
+    return base64.urlsafe_b64encode(
+        hashlib.blake2b(asked.encode(), digest_size=DIGEST_BYTES).digest()
+    ).decode()
 
 
 class Budget:
@@ -311,7 +371,9 @@ class Budget:
     def __init__(self, tokens: int) -> None:
         self.chars = tokens * CHARS_PER_TOKEN
 
-    def fit(self, items: Iterable[ItemT], size: Callable[[ItemT], int], *, least: int = 1) -> list[ItemT]:
+    def fit(
+        self, items: Iterable[ItemT], size: Callable[[ItemT], int], *, least: int = 1
+    ) -> list[ItemT]:
         """Return the first items that fit, at least ``least``: an empty page would never end."""
         kept: list[ItemT] = []
         for item in items:

@@ -14,7 +14,15 @@ from flashgrep import __version__
 from flashgrep.base.config import Embedding, EmbeddingProvider
 from flashgrep.base.errors import InvalidParams, NotFound, Unavailable
 from flashgrep.base.model import path_to_json, path_to_text
-from flashgrep.base.registry import RARE, Call, Handler, Params, PathText, Usage, handler
+from flashgrep.base.registry import (
+    RARE,
+    Call,
+    Handler,
+    Params,
+    PathText,
+    Usage,
+    handler,
+)
 from flashgrep.index.reader import NOTHING_STORED
 from flashgrep.index.table import TEST, FileTable, tier_of
 from flashgrep.methods.common import FilePlace, ProjectParams
@@ -22,7 +30,9 @@ from flashgrep.methods.text import Style, format_time, render_fields
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import HOW_TO_GET_A_PROJECT, Catalogue
 
-PATH: Final = "Folder of the codebase: an absolute path, or one relative to the project."
+PATH: Final = (
+    "Folder of the codebase: an absolute path, or one relative to the project."
+)
 LOOK_SECONDS: Final = 0.1
 """Seconds between looks at the progress."""
 ANSWER_SECONDS: Final = 1.0
@@ -44,7 +54,10 @@ class IndexCodebaseParams(Params):
     )
     rebuild: bool = Field(default=False, description="Delete the index and rebuild it.")
     deadline_ms: Annotated[int, RARE] = Field(
-        100_000, ge=1, le=600_000, description="After this time the answer reports the progress; indexing continues."
+        100_000,
+        ge=1,
+        le=600_000,
+        description="After this time the answer reports the progress; indexing continues.",
     )
 
 
@@ -81,19 +94,34 @@ def render_index(result: IndexCodebaseResult, style: Style) -> Iterator[str]:
     """Yield what the index holds, and whether it is complete."""
     files = result["files"] + result["test_files"]
     changes = result["incremental"]
-    changed = ", ".join(f"{changes[name]} {name}" for name in ("added", "changed", "removed") if changes[name])
+    changed = ", ".join(
+        f"{changes[name]} {name}"
+        for name in ("added", "changed", "removed")
+        if changes[name]
+    )
     yield (
         f"{result['project']} ({result['path']}): {files:,} files, {result['chunks']:,} chunks, "
-        f"{result['stage']}, in {result['duration_seconds']:.1f} s" + (f"; {changed}" if changed else "")
+        f"{result['stage']}, in {result['duration_seconds']:.1f} s"
+        + (f"; {changed}" if changed else "")
     )
     if not result["complete"]:
-        yield style.note("not done yet; indexing continues, and answers are right meanwhile")
+        yield style.note(
+            "not done yet; indexing continues, and answers are right meanwhile"
+        )
     if "detail" in result:
         yield style.note(result["detail"])
 
 
-@handler(NAME, title="Index a codebase", toolset="research", safety="changes_index", render=render_index)
-async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> IndexCodebaseResult:
+@handler(
+    NAME,
+    title="Index a codebase",
+    toolset="research",
+    safety="changes_index",
+    render=render_index,
+)
+async def index_codebase(
+    call: Call[Catalogue], params: IndexCodebaseParams
+) -> IndexCodebaseResult:
     """Index a folder and wait until it is done; called again, it reads only what changed.
 
     Not needed before searching or after changes. On a connection without a project, later calls use this one.
@@ -103,7 +131,9 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
     embedding = await _choose_embedding(call, params.provider)
     workspace = await call.host.workspace(call, root)
     # From now on, calls on this connection that name no project use this one.
-    call.session.indexed = tuple(dict.fromkeys([*call.session.indexed, str(workspace.path)]))
+    call.session.indexed = tuple(
+        dict.fromkeys([*call.session.indexed, str(workspace.path)])
+    )
     if embedding is not None:
         workspace.embed_by(embedding.model_dump_json())
     # What this connection last saw indexed: the answer counts changes since then.
@@ -115,7 +145,8 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
 
     seconds = params.deadline_ms / 1000
     if call.deadline is not None:
-        # The call's own deadline would end it with an error, though indexing continues and there is progress to report.
+        # The call's own deadline would end it with an error, though indexing continues
+        # and there is progress to report.
         seconds = min(seconds, call.deadline - time.monotonic() - ANSWER_SECONDS)
     # A timeout ends the waiting, not the indexing.
     with anyio.move_on_after(seconds) as patience:
@@ -124,7 +155,8 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
             await workspace.wait_embedded()
             tasks.cancel_scope.cancel()
     progress = workspace.progress
-    # An error, not an answer with zeros: an agent would continue as if there were an index.
+    # An error, not an answer with zeros: an agent would continue as if there were an
+    # index.
     if progress.stage == "failed":
         raise Unavailable(
             f"indexing failed: {progress.detail}",
@@ -151,7 +183,9 @@ async def index_codebase(call: Call[Catalogue], params: IndexCodebaseParams) -> 
         "duration_seconds": round(time.perf_counter() - started, 3),
         "rebuilt": params.rebuild,
         "provider": Embedding.model_validate_json(workspace.embedding).provider,
-        "incremental": await anyio.to_thread.run_sync(difference, before, workspace.tree.table),
+        "incremental": await anyio.to_thread.run_sync(
+            difference, before, workspace.tree.table
+        ),
     }
     detail = "; ".join(part for part in (progress.detail, progress.problem) if part)
     if detail:
@@ -207,7 +241,9 @@ def render_watch(result: WatchCodebaseResult, style: Style) -> Iterator[str]:
     idempotent=True,
     render=render_watch,
 )
-async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> WatchCodebaseResult:
+async def watch_codebase(
+    call: Call[Catalogue], params: WatchCodebaseParams
+) -> WatchCodebaseResult:
     """Start or stop watching a folder for changes, or report whether it is watched and which files.
 
     Answers are right either way.
@@ -238,7 +274,13 @@ async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> 
 
     def describe() -> WatchCodebaseResult:
         problem = str(workspace.facts()["watch_problem"])
-        state: Any = "stopped" if workspace.freshness.is_switched_off else "failed" if problem else "watching"
+        state: Any = (
+            "stopped"
+            if workspace.freshness.is_switched_off
+            else "failed"
+            if problem
+            else "watching"
+        )
         if state == "watching":
             paths = workspace.paths()
         else:
@@ -252,7 +294,9 @@ async def watch_codebase(call: Call[Catalogue], params: WatchCodebaseParams) -> 
             "path": path_to_text(workspace.root),
             "state": state,
             "changed": changed,
-            "message": f"watching {len(paths)} files, {when}" if state == "watching" else sweeping,
+            "message": f"watching {len(paths)} files, {when}"
+            if state == "watching"
+            else sweeping,
             "problem": problem if state == "failed" else "",
             "files_watched": len(paths),
             "files_pending": len(workspace.tree.pending),
@@ -308,18 +352,36 @@ class StatsResult(TypedDict):
 def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
     """Yield the figures of the index, and its problems."""
     if "message" in result:
-        yield "no project here; make the folder one with: fgrep index" if style.is_person else result["message"]
-        yield f"projects: {', '.join(result['projects'])}" if result["projects"] else "no projects yet"
+        yield (
+            "no project here; make the folder one with: fgrep index"
+            if style.is_person
+            else result["message"]
+        )
+        yield (
+            f"projects: {', '.join(result['projects'])}"
+            if result["projects"]
+            else "no projects yet"
+        )
         return
-    skipped = ", ".join(f"{count} {reason}" for reason, count in result.get("files_skipped", {}).items() if count)
+    skipped = ", ".join(
+        f"{count} {reason}"
+        for reason, count in result.get("files_skipped", {}).items()
+        if count
+    )
     pending = result.get("files_pending", 0)
     size = result.get("index_size_bytes", 0)
     files = result.get("total_files", 0)
     stage = str(result.get("stage"))
     held = f"{result.get('total_lines', 0):,} lines, {result.get('total_chunks', 0):,} chunks"
     share = result.get("indexing", {}).get("share", 1)
-    waiting = f"{pending} files left; answers are right, only slower and ranked by words"
-    problems = (result.get("problem"), result.get("watch_problem"), *result.get("settings_warnings", ()))
+    waiting = (
+        f"{pending} files left; answers are right, only slower and ranked by words"
+    )
+    problems = (
+        result.get("problem"),
+        result.get("watch_problem"),
+        *result.get("settings_warnings", ()),
+    )
     if style.is_person:
         yield from render_fields(
             [
@@ -328,8 +390,18 @@ def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
                 ("indexed", held),
                 ("skipped", skipped),
                 ("index", f"{size:,} bytes, {stage}"),
-                ("updated", format_time(updated) if (updated := result.get("last_update")) else ""),
-                ("watching", "yes" if result.get("watching") else "no: each question scans the whole tree"),
+                (
+                    "updated",
+                    format_time(updated)
+                    if (updated := result.get("last_update"))
+                    else "",
+                ),
+                (
+                    "watching",
+                    "yes"
+                    if result.get("watching")
+                    else "no: each question scans the whole tree",
+                ),
                 ("indexing", f"{share:.0%}, {waiting}" if share < 1 else ""),
                 *(("problem", str(problem)) for problem in problems if problem),
                 ("version", result["version"]),
@@ -338,7 +410,9 @@ def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
         )
         return
     yield f"{result['project']} ({result.get('root')}), flashgrep {result['version']}"
-    yield f"{files:,} files, {held}, index {size:,} bytes, {stage}" + (f", skipped: {skipped}" if skipped else "")
+    yield f"{files:,} files, {held}, index {size:,} bytes, {stage}" + (
+        f", skipped: {skipped}" if skipped else ""
+    )
     if share < 1:
         yield f"[indexing: {share:.0%}, {waiting}]"
     yield from (f"[{problem}]" for problem in problems if problem)
@@ -351,7 +425,13 @@ async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
     known = call.host.list_reachable(session)
     if params.project is None and not (session.projects or session.indexed):
         message = f"this connection is bound to no project: {HOW_TO_GET_A_PROJECT}"
-        return {"project": None, "version": __version__, "projects": known, "message": message, "pid": os.getpid()}
+        return {
+            "project": None,
+            "version": __version__,
+            "projects": known,
+            "message": message,
+            "pid": os.getpid(),
+        }
     workspace = await call.host.workspace(call, params.project)
     size = await workspace.size() or NOTHING_STORED
     progress = workspace.progress
@@ -403,12 +483,21 @@ def difference(before: FileTable, after: FileTable) -> Incremental:
     texts = dict(zip(before.paths, before.columns[:, 0].tolist(), strict=True))
     # What is left in ``texts`` afterwards was removed.
     was = [texts.pop(path, None) for path in after.paths]
-    same = sum(old == new for old, new in zip(was, after.columns[:, 0].tolist(), strict=True))
+    same = sum(
+        old == new for old, new in zip(was, after.columns[:, 0].tolist(), strict=True)
+    )
     added = was.count(None)
-    return {"added": added, "changed": len(was) - added - same, "removed": len(texts), "unchanged": same}
+    return {
+        "added": added,
+        "changed": len(was) - added - same,
+        "removed": len(texts),
+        "unchanged": same,
+    }
 
 
-async def _choose_embedding(call: Call[Catalogue], provider: EmbeddingProvider | None) -> Embedding | None:
+async def _choose_embedding(
+    call: Call[Catalogue], provider: EmbeddingProvider | None
+) -> Embedding | None:
     """Return the settings for a provider; None: keep the current ones; raises ProviderUnavailable."""
     if provider is None:
         return None
@@ -423,11 +512,15 @@ async def _report(call: Call[Catalogue], workspace: Workspace) -> None:
     while True:
         progress = workspace.progress
         total = workspace.tree.count()
-        # Counted in files over all stages, so that the number grows from one stage to the next.
+        # Counted in files over all stages, so that the number grows from one stage to
+        # the next.
         done = round(progress.share() * total, 1)
         if done > last:
             last = done
-            left = progress.left.get(progress.stage, sum(mark.ours for mark in workspace.tree.pending.values()))
+            left = progress.left.get(
+                progress.stage,
+                sum(mark.ours for mark in workspace.tree.pending.values()),
+            )
             if left >= 0:
                 reached = total - min(total, left)
             else:
@@ -448,13 +541,34 @@ def resolve_folder(call: Call[Catalogue], path: str) -> Path:
     if not given.is_absolute():
         own = call.session.projects or call.session.indexed
         if len(own) != 1:
-            raise InvalidParams(f"path: an absolute path is needed: {path}", field="path")
-        given = next((info.root for info in call.host.list_projects() if info.name == own[0]), Path(own[0])) / given
+            raise InvalidParams(
+                f"path: an absolute path is needed: {path}", field="path"
+            )
+        given = (
+            next(
+                (
+                    info.root
+                    for info in call.host.list_projects()
+                    if info.name == own[0]
+                ),
+                Path(own[0]),
+            )
+            / given
+        )
     try:
         folder = given.resolve(strict=True)
-    except (OSError, ValueError, RuntimeError):  # missing, an impossible name, a cycle of links
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ):  # missing, an impossible name, a cycle of links
         suggestion = "give the absolute path of a folder that exists"
-        raise NotFound(f"no such path: {path}", reason="path_not_found", path=path, suggestion=suggestion) from None
+        raise NotFound(
+            f"no such path: {path}",
+            reason="path_not_found",
+            path=path,
+            suggestion=suggestion,
+        ) from None
     if not folder.is_dir():
         raise NotFound(f"not a folder: {path}", reason="directory_not_found", path=path)
     return folder

@@ -50,7 +50,12 @@ from flashgrep.methods.common import (
     make_relative,
     view_of,
 )
-from flashgrep.methods.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
+from flashgrep.methods.projects import (
+    Page,
+    ProjectAnswer,
+    ProjectSelection,
+    ask_projects,
+)
 from flashgrep.methods.text import Style, format_time
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
@@ -81,7 +86,9 @@ class ListFilesParams(Params):
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
-    limit: Annotated[int, Usage(short="-l")] = Field(200, ge=1, le=10_000, description="Most files to return.")
+    limit: Annotated[int, Usage(short="-l")] = Field(
+        200, ge=1, le=10_000, description="Most files to return."
+    )
     cursor: Cursor = None
     max_tokens: MaxTokensIfSet = None
     fresh: Fresh = True
@@ -116,7 +123,10 @@ async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFile
 
 
 async def _list(
-    call: Call[Catalogue], params: ListFilesParams, project: Workspace, among: ProjectSelection
+    call: Call[Catalogue],
+    params: ListFilesParams,
+    project: Workspace,
+    among: ProjectSelection,
 ) -> Page[ListFilesResult]:
     """Answer for one project."""
     started = time.perf_counter()
@@ -131,7 +141,14 @@ async def _list(
         include = [*params.include, params.query]
     else:
         include = params.include
-    keep = await make_path_filter(workspace, include, params.exclude, params.language, among.nested, below=params.path)
+    keep = await make_path_filter(
+        workspace,
+        include,
+        params.exclude,
+        params.language,
+        among.nested,
+        below=params.path,
+    )
     if is_glob:
         text = ""
     else:
@@ -145,24 +162,33 @@ async def _list(
         return *search_paths(text, partial(workspace.paths, keep), recent), recent
 
     paths, is_fuzzy, recent = await workspace.in_turn(find)
-    # Files come and go between pages. By path a page begins after the last file of the one before; the best files
-    # first: at a place in the list as it is now.
+    # Files come and go between pages. By path a page begins after the last file of the
+    # one before; the best files first: at a place in the list as it is now.
     start = 0
     if params.cursor is not None and text:
         start = decode_cursor(params, params.cursor, int)
     elif params.cursor is not None:
-        start = bisect_right(paths, decode_cursor(params, params.cursor, lambda path: str(path).encode("latin-1")))
+        start = bisect_right(
+            paths,
+            decode_cursor(
+                params, params.cursor, lambda path: str(path).encode("latin-1")
+            ),
+        )
     budget = Budget(params.max_tokens or call.host.settings.query.max_tokens)
     # JSON has each path twice, in ``results`` and in ``files``.
     times, around = (1, TEXT_OVERHEAD) if call.as_text else (2, FILE_OVERHEAD)
-    page = budget.fit(paths[start : start + params.limit], lambda path: times * len(path) + around)
+    page = budget.fit(
+        paths[start : start + params.limit], lambda path: times * len(path) + around
+    )
     end = start + len(page)
     results: list[Any] = [path_to_json(path) for path in page]
     result: ListFilesResult = {
         "results": results,
         "files": [item["file_path"] for item in results],
         "total": len(paths),
-        "next": encode_cursor(params, end if text else page[-1].decode("latin-1")) if end < len(paths) else None,
+        "next": encode_cursor(params, end if text else page[-1].decode("latin-1"))
+        if end < len(paths)
+        else None,
         "fuzzy": is_fuzzy,
         "coverage": workspace.coverage(SearchStats(), fresh=fresh, started=started),
     }
@@ -177,12 +203,18 @@ async def _list(
 
 def list_recent(view: View) -> frozenset[bytes]:
     """Return the files the caller likely has in mind: changed recently, or open in the client's editor."""
-    return view.list_recent(time.time_ns() - RECENT_SECONDS * 1_000_000_000, MOST_RECENT)
+    return view.list_recent(
+        time.time_ns() - RECENT_SECONDS * 1_000_000_000, MOST_RECENT
+    )
 
 
-def _join_list(result: ListFilesResult, _answers: Sequence[ProjectAnswer[ListFilesResult]]) -> None:
+def _join_list(
+    result: ListFilesResult, _answers: Sequence[ProjectAnswer[ListFilesResult]]
+) -> None:
     """List the bare paths, each preceded by its project's name."""
-    result["files"] = [f"{item['project']}/{item['file_path']}" for item in result["results"]]
+    result["files"] = [
+        f"{item['project']}/{item['file_path']}" for item in result["results"]
+    ]
 
 
 class GlobParams(Params):
@@ -194,19 +226,33 @@ class GlobParams(Params):
         description="*.py matches a name at any depth, src/**/*.py a path below `path`; `[!a]`, `{a,b}`. Used only if "
         "`include` is empty.",
     )
-    path: PathText | None = Field(None, description="Folder to search, within the project; default: its root.")
-    include: Annotated[Globs, Usage(short="-g")] = Field(default=[], description="Patterns, one of which must match.")
+    path: PathText | None = Field(
+        None, description="Folder to search, within the project; default: its root."
+    )
+    include: Annotated[Globs, Usage(short="-g")] = Field(
+        default=[], description="Patterns, one of which must match."
+    )
     exclude: Globs = Field(
         default=[],
         description="Patterns, none of which may match; a matching folder is not entered.",
     )
     extensions: Annotated[list[NameText], RARE] = Field(
-        default=[], max_length=1000, description="Only files with this ending, e.g. rs or .rs, in either case."
+        default=[],
+        max_length=1000,
+        description="Only files with this ending, e.g. rs or .rs, in either case.",
     )
-    max_depth: Count | None = Field(None, description="Folders to descend; 0: only the files directly in `path`.")
-    recursive: Annotated[bool, RARE] = Field(default=True, description="False: same as max_depth 0.")
-    include_hidden: bool = Field(default=False, description="Include hidden files, and files in hidden folders.")
-    follow_symlinks: Annotated[bool, RARE] = Field(default=False, description="Follow links that stay in the project.")
+    max_depth: Count | None = Field(
+        None, description="Folders to descend; 0: only the files directly in `path`."
+    )
+    recursive: Annotated[bool, RARE] = Field(
+        default=True, description="False: same as max_depth 0."
+    )
+    include_hidden: bool = Field(
+        default=False, description="Include hidden files, and files in hidden folders."
+    )
+    follow_symlinks: Annotated[bool, RARE] = Field(
+        default=False, description="Follow links that stay in the project."
+    )
     case_sensitive: Annotated[bool, RARE] = Field(
         default=True, description="False: patterns ignore the case of ASCII letters."
     )
@@ -214,7 +260,9 @@ class GlobParams(Params):
         default=None,
         description="False: include what .gitignore excludes; the default with follow_symlinks.",
     )
-    sort_by: Literal["path", "name", "modified", "size"] = Field("path", description="Sort key, then the path.")
+    sort_by: Literal["path", "name", "modified", "size"] = Field(
+        "path", description="Sort key, then the path."
+    )
     sort_order: Annotated[Literal["asc", "desc"], RARE] = Field(
         "asc", description="Ascending or descending; ties by path, ascending."
     )
@@ -270,7 +318,9 @@ def render_glob(result: GlobResult, style: Style) -> Iterator[str]:
         yield style.path(file) + said
 
 
-@handler("glob", command="glob query", title="Find files by pattern", render=render_glob)
+@handler(
+    "glob", command="glob query", title="Find files by pattern", render=render_glob
+)
 async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     """Find files by wildcards on their paths, with filters and sorting, as they are on disk now.
 
@@ -284,7 +334,12 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
             "recursive",
             "not recursive, so max_depth can only be 0",
         ),
-        (params.cursor is not None and params.offset, "offset", "cursor", "a cursor already says where to continue"),
+        (
+            params.cursor is not None and params.offset,
+            "offset",
+            "cursor",
+            "a cursor already says where to continue",
+        ),
         (
             params.projects is not None and params.offset,
             "offset",
@@ -301,12 +356,17 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
     for is_given, field, other, problem in clashes:
         if is_given:
             message = f"glob: {field}: {problem}"
-            raise InvalidParams(message, field=field, incompatible=[field, other], problem=problem)
+            raise InvalidParams(
+                message, field=field, incompatible=[field, other], problem=problem
+            )
     return await ask_projects(call, params, _find, _join_files)
 
 
 async def _find(
-    call: Call[Catalogue], params: GlobParams, workspace: Workspace, among: ProjectSelection
+    call: Call[Catalogue],
+    params: GlobParams,
+    workspace: Workspace,
+    among: ProjectSelection,
 ) -> Page[GlobResult]:
     """Answer for one project."""
     started = time.perf_counter()
@@ -318,7 +378,9 @@ async def _find(
     after = None
     if params.cursor is not None:
         after = decode_cursor(params, params.cursor, _read_key)
-    window = Window(offset=params.offset, after=after, limit=min(params.limit or MOST, MOST))
+    window = Window(
+        offset=params.offset, after=after, limit=min(params.limit or MOST, MOST)
+    )
     page = await view.find_files(options, window, call.deadline)
 
     files = [_format_file(file) for file in page.files]
@@ -327,8 +389,11 @@ async def _find(
     if tokens is None and params.limit is None:
         tokens = call.host.settings.query.max_tokens
     if tokens is not None:
-        files = Budget(tokens).fit(files, _measure_as_text if call.as_text else _measure_as_json)
-    # Positions count all files found, so that files gone meanwhile do not shift the next page.
+        files = Budget(tokens).fit(
+            files, _measure_as_text if call.as_text else _measure_as_json
+        )
+    # Positions count all files found, so that files gone meanwhile do not shift the
+    # next page.
     end = page.end
     if len(files) < len(page.files):
         end = page.files[len(files)].at
@@ -358,7 +423,9 @@ async def _find(
         "completed": page.complete and not has_more,
         "options": {
             **params.model_dump(exclude={"cursor", "project", "projects"}),
-            "root": path_to_text(workspace.root + b"/" + under if under else workspace.root),
+            "root": path_to_text(
+                workspace.root + b"/" + under if under else workspace.root
+            ),
             "project": workspace.name,
             "includes": params.include or [params.query],
             "excludes": params.exclude,
@@ -369,7 +436,9 @@ async def _find(
     return Page(result, partial(_rank, params, files))
 
 
-def _make_options(view: View, params: GlobParams, under: bytes, among: ProjectSelection) -> GlobOptions:
+def _make_options(
+    view: View, params: GlobParams, under: bytes, among: ProjectSelection
+) -> GlobOptions:
     """Return what to find, with patterns relative to ``under``, the folder that is searched."""
     exclude = make_relative(view, params.exclude, under)
     # Other projects below the folder have their own answers.
@@ -422,7 +491,10 @@ def _rank(params: GlobParams, files: Sequence[GlobFile], at: int) -> Any:
     descending = params.sort_order == "desc"
     match params.sort_by:
         case "name" if descending:
-            return [*(-ord(character) for character in file["name"]), 1]  # a longer name before its prefix
+            return [
+                *(-ord(character) for character in file["name"]),
+                1,
+            ]  # a longer name before its prefix
         case "name":
             return file["name"]
         case "modified" | "size":
@@ -431,12 +503,18 @@ def _rank(params: GlobParams, files: Sequence[GlobFile], at: int) -> Any:
     return ()
 
 
-def _join_files(result: GlobResult, answers: Sequence[ProjectAnswer[GlobResult]]) -> None:
+def _join_files(
+    result: GlobResult, answers: Sequence[ProjectAnswer[GlobResult]]
+) -> None:
     """Return a line that says whether these were all, and of which projects."""
     result["returned"] = len(result["results"])
     result["next_offset"] = None
     result["completed"] = result["coverage"]["complete"] and result["next"] is None
-    options = {name: value for name, value in result["options"].items() if name not in {"root", "project"}}
+    options = {
+        name: value
+        for name, value in result["options"].items()
+        if name not in {"root", "project"}
+    }
     result["options"] = {**options, "projects": [one.name for one in answers]}
 
 
@@ -444,4 +522,7 @@ HANDLERS: tuple[Handler, ...] = (list_files, glob)
 
 
 def _read_key(value: int | str, path: str) -> Key:
-    return Key(value if isinstance(value, int) else value.encode("latin-1"), path.encode("latin-1"))
+    return Key(
+        value if isinstance(value, int) else value.encode("latin-1"),
+        path.encode("latin-1"),
+    )

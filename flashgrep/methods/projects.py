@@ -22,7 +22,13 @@ import anyio
 import orjson
 
 from flashgrep.api.coverage import Coverage, milliseconds_since
-from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, NotFound
+from flashgrep.base.errors import (
+    DeadlineExceeded,
+    FlashgrepError,
+    Forbidden,
+    InvalidParams,
+    NotFound,
+)
 from flashgrep.base.registry import MOST_PROJECTS, Call, Params
 from flashgrep.base.shared_turn import SHARED_TURN, SharedTurn
 from flashgrep.methods.common import CHARS_PER_TOKEN, decode_cursor, encode_cursor
@@ -35,7 +41,15 @@ GRACE_SECONDS: Final = 1.0
 """At the deadline a project answers with what it has; one that has still not answered after this time is left out."""
 MOST_ITEMS: Final = 10_000
 """Of one page."""
-STAGES: Final = ("failed", "listing", "indexing", "symbols", "chunks", "vectors", "ready")
+STAGES: Final = (
+    "failed",
+    "listing",
+    "indexing",
+    "symbols",
+    "chunks",
+    "vectors",
+    "ready",
+)
 """Stages in order: several projects report the earliest one."""
 FAILED: Final = -1
 """In a cursor, instead of a number of items: the project did not answer and is not asked again."""
@@ -70,7 +84,9 @@ class ProjectSelection:
     """How many are asked: they share what a question may use beyond its page."""
 
 
-AskProject: TypeAlias = Callable[[Call[Catalogue], ParamsT, Workspace, ProjectSelection], Awaitable[Page[ResultT]]]
+AskProject: TypeAlias = Callable[
+    [Call[Catalogue], ParamsT, Workspace, ProjectSelection], Awaitable[Page[ResultT]]
+]
 """Asks one project."""
 
 
@@ -151,7 +167,9 @@ async def ask_projects(
         return (await ask(call, params, workspace, ProjectSelection())).result
     if given.project is not None:
         message = "give either `project` or `projects`"
-        raise InvalidParams(message, field="project", incompatible=["project", "projects"])
+        raise InvalidParams(
+            message, field="project", incompatible=["project", "projects"]
+        )
     call.is_forwarded = False  # results of several are merged
     question = _Question(call, params, ask, given.limit or limit)
     total, parts = _find_parts(call, params)
@@ -161,26 +179,39 @@ async def ask_projects(
             if part.error is None:
                 tasks.start_soon(question.ask_part, part, shared)
     errors = [part.error for part in parts if part.error is not None]
-    refused = next((error for error in errors if isinstance(error, InvalidParams | Forbidden)), None)
+    refused = next(
+        (error for error in errors if isinstance(error, InvalidParams | Forbidden)),
+        None,
+    )
     answered = [part for part in parts if part.pages]
-    if refused is not None:  # the question is, or the connection may not ask it: it is so for all of them
+    if (
+        refused is not None
+    ):  # the question is, or the connection may not ask it: it is so for all of them
         raise refused
     if not answered:
         error = errors[0]
         # One project named by `projects` fails as it would by `project`.
         if len(parts) == 1:
             raise error
-        reasons = "; ".join(f"{part.name}: {part.error.message}" for part in parts if part.error is not None)
+        reasons = "; ".join(
+            f"{part.name}: {part.error.message}"
+            for part in parts
+            if part.error is not None
+        )
         message = f"none of {len(parts)} projects answered: {reasons}"
         raise type(error)(message, reason=error.reason, **error.data)
 
     first = [(part.pages[0][1].reading, any(part.items())) for part in answered]
-    # One project found the text itself, another only its words: those hits do not count just because their project has
-    # nothing better.
-    reading = min((reading for reading, has_items in first if has_items), default=first[0][0])
+    # One project found the text itself, another only its words: those hits do not count
+    # just because their project has nothing better.
+    reading = min(
+        (reading for reading, has_items in first if has_items), default=first[0][0]
+    )
     counted = [part for part in answered if part.pages[0][1].reading == reading]
     items, taken = _merge(counted, question)
-    answers = [ProjectAnswer(part.name, part.root, part.pages[0][1].result) for part in counted]
+    answers = [
+        ProjectAnswer(part.name, part.root, part.pages[0][1].result) for part in counted
+    ]
     merged: Any = {**counted[0].pages[0][1].fields, "results": items}
     if "total" in merged:
         if given.cursor is None:  # later pages repeat what the first one said
@@ -190,12 +221,23 @@ async def ask_projects(
             else:
                 total = sum(totals)
         nexts = [
-            (part.name, *place) for part, count in zip(counted, taken, strict=True) if (place := part.find_next(count))
+            (part.name, *place)
+            for part, count in zip(counted, taken, strict=True)
+            if (place := part.find_next(count))
         ]
         # Kept in the cursor, so that later pages also say that a project is missing.
-        nexts += [(part.name, None, FAILED) for part in parts if part.error is not None and not part.pages]
+        nexts += [
+            (part.name, None, FAILED)
+            for part in parts
+            if part.error is not None and not part.pages
+        ]
         more = any(skip != FAILED for _, _, skip in nexts)
-        merged |= {"total": total, "next": encode_cursor(params, total, *chain.from_iterable(nexts)) if more else None}
+        merged |= {
+            "total": total,
+            "next": encode_cursor(params, total, *chain.from_iterable(nexts))
+            if more
+            else None,
+        }
     merged["coverage"] = _cover(parts, question.started)
     join(merged, answers)
     result: ResultT = merged
@@ -205,26 +247,40 @@ async def ask_projects(
 class _Question(Generic[ParamsT, ResultT]):
     """A call in the form in which each project is asked."""
 
-    def __init__(self, call: Call[Catalogue], params: ParamsT, ask: AskProject[ParamsT, ResultT], limit: int) -> None:
+    def __init__(
+        self,
+        call: Call[Catalogue],
+        params: ParamsT,
+        ask: AskProject[ParamsT, ResultT],
+        limit: int,
+    ) -> None:
         self.started = time.perf_counter()
         self.limit = limit
         self._call = call
         self._params = params
         self._ask = ask
         self._given: Any = params
-        tokens = getattr(params, "max_tokens", None) or call.host.settings.query.max_tokens
-        self.chars = min(tokens * CHARS_PER_TOKEN, getattr(params, "max_bytes", None) or tokens * CHARS_PER_TOKEN)
+        tokens = (
+            getattr(params, "max_tokens", None) or call.host.settings.query.max_tokens
+        )
+        self.chars = min(
+            tokens * CHARS_PER_TOKEN,
+            getattr(params, "max_bytes", None) or tokens * CHARS_PER_TOKEN,
+        )
         self._turns = anyio.CapacityLimiter(AT_ONCE)
 
     async def ask_part(self, part: Part[ResultT], shared: SharedTurn) -> None:
         """Ask one project; an error is noted in its part and does not end the others."""
         left = self._measure_rest()
-        # A project keeps the deadline by itself; this is for one that hangs before it can.
-        with anyio.move_on_after(None if left is None else left + GRACE_SECONDS) as scope:
+        # A project keeps the deadline by itself; this is for one that hangs before it
+        # can.
+        with anyio.move_on_after(
+            None if left is None else left + GRACE_SECONDS
+        ) as scope:
             try:
                 async with contextlib.AsyncExitStack() as stack:
-                    # Its files are known, so its lookup is short. The others have to be opened or listed first, a few
-                    # at a time.
+                    # Its files are known, so its lookup is short. The others have to be
+                    # opened or listed first, a few at a time.
                     if self._call.host.is_listed(part.root):
                         SHARED_TURN.set(shared)
                     else:
@@ -235,7 +291,9 @@ class _Question(Generic[ParamsT, ResultT]):
             except FlashgrepError as error:
                 part.error = error
             except OSError as error:
-                part.error = NotFound(f"{part.root}: {error.strerror}", reason="directory_not_found")
+                part.error = NotFound(
+                    f"{part.root}: {error.strerror}", reason="directory_not_found"
+                )
         if scope.cancelled_caught:
             part.error = DeadlineExceeded("it did not answer before the deadline")
 
@@ -249,7 +307,8 @@ class _Question(Generic[ParamsT, ResultT]):
             if "cursor" in self._params.field_names():
                 changed["cursor"] = cursor
                 if self._given.limit is not None:
-                    # The page begins at the project's own cursor: items already shown are returned again and skipped.
+                    # The page begins at the project's own cursor: items already shown
+                    # are returned again and skipped.
                     changed["limit"] = min(part.skip + self.limit, MOST_ITEMS)
             if (left := self._measure_rest()) is not None:
                 changed["deadline_ms"] = max(1, int(left * 1000))
@@ -257,7 +316,9 @@ class _Question(Generic[ParamsT, ResultT]):
             page = await self._ask(self._call, params, workspace, part.among)
             results = page.fields["results"]
             following = page.fields.get("next")
-            if following is not None and part.skip >= len(results):  # all of it has been shown
+            if following is not None and part.skip >= len(
+                results
+            ):  # all of it has been shown
                 part.skip = part.skip - len(results)
                 part.cursor = following
             else:
@@ -277,7 +338,11 @@ class _Question(Generic[ParamsT, ResultT]):
         if not self._call.as_text:
             return len(orjson.dumps(item)) + 1
         # About the length of its rendered lines.
-        texts = [text for value in item.values() for text in (value if isinstance(value, list) else [value])]
+        texts = [
+            text
+            for value in item.values()
+            for text in (value if isinstance(value, list) else [value])
+        ]
         return sum(len(text) + 1 for text in texts if isinstance(text, str))
 
     def _measure_rest(self) -> float | None:
@@ -288,12 +353,18 @@ class _Question(Generic[ParamsT, ResultT]):
         return max(0.0, self.started + deadline_ms / 1000 - time.perf_counter())
 
 
-def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list[Part[Any]]]:
+def _find_parts(
+    call: Call[Catalogue], params: Params
+) -> tuple[int | None, list[Part[Any]]]:
     """Return the total from the first page, and the projects that contribute to this one."""
     given: Any = params
     roots = call.host.find_roots(call.session, given.projects)
     if not roots:
-        raise NotFound("no project is known", reason="project_not_found", suggestion="name one by its path")
+        raise NotFound(
+            "no project is known",
+            reason="project_not_found",
+            suggestion="name one by its path",
+        )
     if len(roots) > MOST_PROJECTS:
         message = f"projects: {len(roots)} are known, at most {MOST_PROJECTS} can be asked at once: name those you mean"
         raise InvalidParams(message, field="projects", maximum=MOST_PROJECTS)
@@ -301,14 +372,23 @@ def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list
     parts = [Part[Any](root, names.get(root, root)) for root in roots]
     for part in parts:
         above = part.root.rstrip("/") + "/"
-        nested = [other[len(above) :].encode("utf-8", "surrogateescape") for other in roots if other.startswith(above)]
+        nested = [
+            other[len(above) :].encode("utf-8", "surrogateescape")
+            for other in roots
+            if other.startswith(above)
+        ]
         part.among = ProjectSelection(nested, len(roots))
     if getattr(params, "cursor", None) is None:
         return None, parts
 
-    def read(total: int | None, *nexts: Any) -> tuple[int | None, dict[str, tuple[str | None, int]]]:
+    def read(
+        total: int | None, *nexts: Any
+    ) -> tuple[int | None, dict[str, tuple[str | None, int]]]:
         each = zip(nexts[::3], nexts[1::3], nexts[2::3], strict=True)
-        places = {str(name): (None if cursor is None else str(cursor), int(skip)) for name, cursor, skip in each}
+        places = {
+            str(name): (None if cursor is None else str(cursor), int(skip))
+            for name, cursor, skip in each
+        }
         if any(skip < FAILED for _, skip in places.values()):
             raise ValueError(places)
         return None if total is None else int(total), places
@@ -317,21 +397,30 @@ def _find_parts(call: Call[Catalogue], params: Params) -> tuple[int | None, list
     known = {part.name: part for part in parts}
     going_on = []
     for name, (cursor, skip) in places.items():
-        part = known.get(name) or Part[Any](name, name)  # one removed since then says so
+        part = known.get(name) or Part[Any](
+            name, name
+        )  # one removed since then says so
         part.cursor = cursor
         part.skip = skip
         if skip == FAILED:
-            part.error = NotFound("it did not answer on an earlier page", reason="project_not_found")
+            part.error = NotFound(
+                "it did not answer on an earlier page", reason="project_not_found"
+            )
         going_on.append(part)
     return total, going_on
 
 
-def _merge(parts: Sequence[Part[Any]], question: _Question[Any, Any]) -> tuple[list[dict[str, Any]], list[int]]:
+def _merge(
+    parts: Sequence[Part[Any]], question: _Question[Any, Any]
+) -> tuple[list[dict[str, Any]], list[int]]:
     """Return the first items of all projects, each with its project, and how many are from each."""
     items: list[dict[str, Any]] = []
     taken = [0] * len(parts)
     chars = question.chars
-    streams = [[(rank, number, item) for rank, item in part.items()] for number, part in enumerate(parts)]
+    streams = [
+        [(rank, number, item) for rank, item in part.items()]
+        for number, part in enumerate(parts)
+    ]
     # Lazily: items that do not fit are not produced.
     for _, number, item in heapq.merge(*streams, key=itemgetter(0, 1)):
         shown = {"project": parts[number].name, **item}
@@ -349,14 +438,18 @@ def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
     skipped: Counter[str] = Counter()
     answered: list[Coverage] = []
     complete = True
-    details: dict[tuple[bool, str], list[str]] = {}  # who tells something; what makes an answer incomplete comes first
+    details: dict[
+        tuple[bool, str], list[str]
+    ] = {}  # who tells something; what makes an answer incomplete comes first
     for part in parts:
         coverages = [page.fields["coverage"] for _, page in part.pages]
         answered += coverages[:1]
         why = [coverage["detail"] for coverage in coverages if "detail" in coverage]
         if part.error is not None:
             why.append(part.error.message)
-        is_complete = part.error is None and all(coverage["complete"] for coverage in coverages)
+        is_complete = part.error is None and all(
+            coverage["complete"] for coverage in coverages
+        )
         complete &= is_complete
         if why or not is_complete:
             reason = "; ".join(dict.fromkeys(why)) or "the deadline was reached"
@@ -377,6 +470,7 @@ def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
         covered["unsaved"] = sum(coverage.get("unsaved", 0) for coverage in answered)
     if details:
         covered["detail"] = " | ".join(
-            f"{', '.join(names)}: {reason}" for (_, reason), names in sorted(details.items())
+            f"{', '.join(names)}: {reason}"
+            for (_, reason), names in sorted(details.items())
         )
     return covered

@@ -15,7 +15,16 @@ from flashgrep.api.coverage import Coverage
 from flashgrep.api.view import View
 from flashgrep.base.errors import BadPattern
 from flashgrep.base.model import path_to_text
-from flashgrep.base.registry import RARE, ByteCount, Call, Handler, Params, PatternText, Usage, handler
+from flashgrep.base.registry import (
+    RARE,
+    ByteCount,
+    Call,
+    Handler,
+    Params,
+    PatternText,
+    Usage,
+    handler,
+)
 from flashgrep.files.columns import Range
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
@@ -36,7 +45,12 @@ from flashgrep.methods.common import (
     make_path_filter,
     view_of,
 )
-from flashgrep.methods.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
+from flashgrep.methods.projects import (
+    Page,
+    ProjectAnswer,
+    ProjectSelection,
+    ask_projects,
+)
 from flashgrep.methods.text import Style, render_hits
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
@@ -57,24 +71,42 @@ Fallback = Literal["regex", "words"]
 class QueryParams(Params):
     """What to look for, where, and how much to return."""
 
-    query: PatternText = Field(min_length=1, description="Words, a literal text or a regular expression, see `mode`.")
+    query: PatternText = Field(
+        min_length=1,
+        description="Words, a literal text or a regular expression, see `mode`.",
+    )
     any_of: list[PatternText] = Field(
-        default=[], max_length=100, description="Further texts; a line with any of them matches."
+        default=[],
+        max_length=100,
+        description="Further texts; a line with any of them matches.",
     )
     mode: Annotated[
-        Literal["smart", "literal", "regex"], Usage(short="-m", shortcuts={"-F": "literal", "-e": "regex"})
+        Literal["smart", "literal", "regex"],
+        Usage(short="-m", shortcuts={"-F": "literal", "-e": "regex"}),
     ] = Field(
         "smart",
         description="regex: ripgrep's syntax. smart: the text itself, best hits first; if nothing has it, as a "
         "regex if it looks like one, else texts with most of its words (see `fallback`).",
     )
     case: Annotated[
-        Literal["sensitive", "insensitive", "smart"], Usage(shortcuts={"-i": "insensitive", "-s": "sensitive"})
-    ] = Field("smart", description="smart: case-insensitive unless the text has a capital letter.")
-    word: Annotated[bool, Usage(short="-w")] = Field(default=False, description="Match whole words only.")
-    line: Annotated[bool, RARE] = Field(default=False, description="Match whole lines only.")
-    multiline: Annotated[bool, Usage(short="-U")] = Field(default=False, description="Let matches span lines.")
-    dotall: Annotated[bool, RARE] = Field(default=False, description="With multiline: let . match line ends.")
+        Literal["sensitive", "insensitive", "smart"],
+        Usage(shortcuts={"-i": "insensitive", "-s": "sensitive"}),
+    ] = Field(
+        "smart",
+        description="smart: case-insensitive unless the text has a capital letter.",
+    )
+    word: Annotated[bool, Usage(short="-w")] = Field(
+        default=False, description="Match whole words only."
+    )
+    line: Annotated[bool, RARE] = Field(
+        default=False, description="Match whole lines only."
+    )
+    multiline: Annotated[bool, Usage(short="-U")] = Field(
+        default=False, description="Let matches span lines."
+    )
+    dotall: Annotated[bool, RARE] = Field(
+        default=False, description="With multiline: let . match line ends."
+    )
     engine: Annotated[Literal["linear", "backtracking"], RARE] = Field(
         "linear",
         description="backtracking: look-around and back-references, by Python's re; reads every file.",
@@ -84,38 +116,60 @@ class QueryParams(Params):
     exclude: Exclude = []
     language: InLanguages = []
     output: Literal["lines", "files", "count"] = Field(
-        "lines", description="lines: each matching line. files: names only. count: matching lines per file."
+        "lines",
+        description="lines: each matching line. files: names only. count: matching lines per file.",
     )
     order: Annotated[Literal["relevance", "path"] | None, RARE] = Field(
-        None, description="relevance: definitions and sources first (smart mode's default). path: by path and line."
+        None,
+        description="relevance: definitions and sources first (smart mode's default). path: by path and line.",
     )
     context: Annotated[int, Usage(short="-C")] = Field(
-        0, ge=0, le=MOST_CONTEXT, description="Lines of context before and after each hit."
+        0,
+        ge=0,
+        le=MOST_CONTEXT,
+        description="Lines of context before and after each hit.",
     )
     before: Annotated[int | None, Usage(short="-B", rare=True)] = Field(
-        None, ge=0, le=MOST_CONTEXT, description="Lines of context before; overrides `context`."
+        None,
+        ge=0,
+        le=MOST_CONTEXT,
+        description="Lines of context before; overrides `context`.",
     )
     after: Annotated[int | None, Usage(short="-A", rare=True)] = Field(
-        None, ge=0, le=MOST_CONTEXT, description="Lines of context after; overrides `context`."
+        None,
+        ge=0,
+        le=MOST_CONTEXT,
+        description="Lines of context after; overrides `context`.",
     )
     spans: Annotated[bool, RARE] = Field(
-        default=False, description="Return all matches of each hit, up to 1,000 (not in words mode)."
+        default=False,
+        description="Return all matches of each hit, up to 1,000 (not in words mode).",
     )
     position_encoding: Encoding = "utf-32"
     limit: Annotated[int | None, Usage(short="-l")] = Field(
-        None, ge=1, le=10_000, description="Most hits to return (10 unless set otherwise)."
+        None,
+        ge=1,
+        le=10_000,
+        description="Most hits to return (10 unless set otherwise).",
     )
     cursor: Cursor = None
     max_tokens: MaxTokensIfSet = None
-    max_bytes: Annotated[ByteCount | None, RARE] = Field(None, ge=200, description="Size of the answer, in bytes.")
+    max_bytes: Annotated[ByteCount | None, RARE] = Field(
+        None, ge=200, description="Size of the answer, in bytes."
+    )
     deadline_ms: Deadline = 30_000
     max_file_size: Annotated[ByteCount | None, RARE] = Field(
-        None, ge=1, description="Largest file searched, in bytes; overrides the setting."
+        None,
+        ge=1,
+        description="Largest file searched, in bytes; overrides the setting.",
     )
     fresh: Fresh = True
-    use_index: Annotated[bool, RARE] = Field(default=True, description="False: bypass the index and read every file.")
+    use_index: Annotated[bool, RARE] = Field(
+        default=True, description="False: bypass the index and read every file."
+    )
     explain: Annotated[bool, RARE] = Field(
-        default=False, description="Explain how the question was understood and planned."
+        default=False,
+        description="Explain how the question was understood and planned.",
     )
     rev: Rev = None
     project: ProjectName = None
@@ -179,7 +233,10 @@ def render_query(result: QueryResult, style: Style) -> Iterator[str]:
     if hits and "text" in hits[0]:
         yield from render_hits(hits, style)
     else:
-        yield from (style.path(hit) + (f":{hit['count']}" if "count" in hit else "") for hit in hits)
+        yield from (
+            style.path(hit) + (f":{hit['count']}" if "count" in hit else "")
+            for hit in hits
+        )
     if "explained" in result:
         yield f"explained: {json.dumps(result['explained'])}"
 
@@ -191,21 +248,31 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     Use it when you know some of the text; get_symbol for a name's definition or uses, search_code when you only know
     what the code does. Files that are ignored, hidden or binary are left out.
     """
-    return await ask_projects(call, params, _ask, _join, limit=call.host.settings.query.default_limit)
+    return await ask_projects(
+        call, params, _ask, _join, limit=call.host.settings.query.default_limit
+    )
 
 
 HANDLERS: tuple[Handler, ...] = (query,)
 
 
 async def _ask(
-    call: Call[Catalogue], params: QueryParams, project: Workspace, among: ProjectSelection
+    call: Call[Catalogue],
+    params: QueryParams,
+    project: Workspace,
+    among: ProjectSelection,
 ) -> Page[QueryResult]:
     """Answer for one project."""
     started = time.perf_counter()
     workspace = await view_of(call, project, params.rev)
     fresh = False
     keep = await make_path_filter(
-        workspace, params.include, params.exclude, params.language, among.nested, below=params.path
+        workspace,
+        params.include,
+        params.exclude,
+        params.language,
+        among.nested,
+        below=params.path,
     )
     words = call.host.searchers.words
     position: Position | None = None
@@ -223,7 +290,8 @@ async def _ask(
     answer = Answer()
     pattern = None
     mode = modes[0]
-    # The first interpretation with hits is the answer; so is one that ran out of time, since it may have had some.
+    # The first interpretation with hits is the answer; so is one that ran out of time,
+    # since it may have had some.
     for mode in modes:
         if mode == "words":
             if words is None:  # a cursor from a daemon that had the part
@@ -269,16 +337,25 @@ async def _ask(
         "mode": mode,
         "coverage": workspace.coverage(answer, fresh=fresh, started=started, keep=keep),
     }
-    if params.mode == "smart" and params.engine == "linear" and mode != "literal" and answer.has_hits:
+    if (
+        params.mode == "smart"
+        and params.engine == "linear"
+        and mode != "literal"
+        and answer.has_hits
+    ):
         result["fallback"] = mode
     # Only words or parts of names may be meant as a file's name; a regex is not.
     if answer.next is not None:
         tier, path, *reached = answer.next
-        result["next"] = encode_cursor(params, mode, tier, path.decode("latin-1"), *reached)
+        result["next"] = encode_cursor(
+            params, mode, tier, path.decode("latin-1"), *reached
+        )
     if not answer.has_hits and params.mode == "smart" and position is None:
         if params.fresh:  # ripgrep may have answered before the files were listed
             await workspace.refresh()
-        near = await workspace.in_turn(lambda: near_paths(params.query, workspace.paths(), SUGGESTIONS))
+        near = await workspace.in_turn(
+            lambda: near_paths(params.query, workspace.paths(), SUGGESTIONS)
+        )
         result["suggestions"] = [path_to_text(path) for path in near]
     if params.explain and pattern is not None and params.engine == "linear":
         result["explained"] = {
@@ -289,16 +366,27 @@ async def _ask(
             "scanned": answer.scanned,
         }
     # By score, by relevance, or not at all, where the order is that of paths.
-    rank = answer.ranks.__getitem__ if answer.ranks else lambda at: -answer.results[at].get("score", 0)
+    rank = (
+        answer.ranks.__getitem__
+        if answer.ranks
+        else lambda at: -answer.results[at].get("score", 0)
+    )
     return Page(result, rank, get_args(SmartMode).index(mode))
 
 
 def _join(result: QueryResult, answers: Sequence[ProjectAnswer[QueryResult]]) -> None:
     """Merge the suggestions of projects, and how each was searched."""
     if not result["results"] and "suggestions" in result:
-        each = [[f"{one.root}/{path}" for path in one.result.get("suggestions", ())] for one in answers]
-        result["suggestions"] = [path for paths in zip_longest(*each) for path in paths if path][:SUGGESTIONS]
-    explained = [one.result["explained"] for one in answers if "explained" in one.result]
+        each = [
+            [f"{one.root}/{path}" for path in one.result.get("suggestions", ())]
+            for one in answers
+        ]
+        result["suggestions"] = [
+            path for paths in zip_longest(*each) for path in paths if path
+        ][:SUGGESTIONS]
+    explained = [
+        one.result["explained"] for one in answers if "explained" in one.result
+    ]
     if explained:
         result["explained"] = {
             **explained[0],
@@ -308,7 +396,9 @@ def _join(result: QueryResult, answers: Sequence[ProjectAnswer[QueryResult]]) ->
         }
 
 
-async def _choose_modes(workspace: View, params: QueryParams, *, has_words: bool) -> list[SmartMode]:
+async def _choose_modes(
+    workspace: View, params: QueryParams, *, has_words: bool
+) -> list[SmartMode]:
     """Return how a text may be meant, in the order in which it is tried; ``has_words``: a part finds single words."""
     if params.engine == "backtracking":
         return ["literal" if params.mode == "literal" else "regex"]
@@ -320,9 +410,21 @@ async def _choose_modes(workspace: View, params: QueryParams, *, has_words: bool
     # Compiling shows whether it is one, and takes up to a second.
     if looks_like_regex and await workspace.in_turn(partial(selects_text, texts)):
         modes.append("regex")
-    # Lines with some of the words have no single match that could be a whole word, a whole line or of a given case.
-    is_restricted = not has_words or params.word or params.line or params.multiline or params.case == "sensitive"
-    if len(params.query.split()) > 1 and not params.any_of and not is_restricted and params.output == "lines":
+    # Lines with some of the words have no single match that could be a whole word, a
+    # whole line or of a given case.
+    is_restricted = (
+        not has_words
+        or params.word
+        or params.line
+        or params.multiline
+        or params.case == "sensitive"
+    )
+    if (
+        len(params.query.split()) > 1
+        and not params.any_of
+        and not is_restricted
+        and params.output == "lines"
+    ):
         modes.append("words")
     return modes
 
@@ -338,14 +440,20 @@ def selects_text(texts: tuple[str, ...]) -> bool:
         return False
 
 
-async def _search(workspace: View, question: Question, params: QueryParams) -> tuple[Answer, bool]:
+async def _search(
+    workspace: View, question: Question, params: QueryParams
+) -> tuple[Answer, bool]:
     """Return the answer, and whether it reflects the disk after the call came in."""
     if params.fresh:
-        return await workspace.search_fresh(question, max_file_size=params.max_file_size)
+        return await workspace.search_fresh(
+            question, max_file_size=params.max_file_size
+        )
     return await workspace.search(question, max_file_size=params.max_file_size), False
 
 
-def _read_state(mode: SmartMode, tier: int, path: str, *state: Any) -> tuple[SmartMode, Position]:
+def _read_state(
+    mode: SmartMode, tier: int, path: str, *state: Any
+) -> tuple[SmartMode, Position]:
     taken, total, led = state
     # A cursor comes from outside, even if its digest is right.
     if mode not in get_args(SmartMode):
@@ -354,4 +462,6 @@ def _read_state(mode: SmartMode, tier: int, path: str, *state: Any) -> tuple[Sma
         total = None
     else:
         total = int(total)
-    return mode, Position(int(tier), str(path).encode("latin-1"), int(taken), total, led=bool(led))
+    return mode, Position(
+        int(tier), str(path).encode("latin-1"), int(taken), total, led=bool(led)
+    )

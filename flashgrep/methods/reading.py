@@ -43,7 +43,9 @@ from flashgrep.project.catalogue import Catalogue
 MOST_TARGETS, LEAST_TOKENS = 50, 50
 """Most targets of one call, and the tokens each may have even if the others have used up the budget."""
 NO_LINE_END = "[no line end at the end of the file]"
-SYMBOL_OF_FILE: Final = re.compile(r"(?P<path>[^:#]*[./][^:#]*)(?:::?|#)(?P<symbol>[^\d:].*)")
+SYMBOL_OF_FILE: Final = re.compile(
+    r"(?P<path>[^:#]*[./][^:#]*)(?:::?|#)(?P<symbol>[^\d:].*)"
+)
 """A symbol of a file, as ``src/a.py:Wheel.turn``."""
 
 
@@ -65,14 +67,19 @@ class RangeParams(ProjectParams):
     """Parameters of both reading methods."""
 
     continuation_start_line: LineNumber | None = Field(
-        None, description="Line to continue at, from the last answer's cursor; replaces start_line."
+        None,
+        description="Line to continue at, from the last answer's cursor; replaces start_line.",
     )
     continuation_start_byte: Annotated[ByteCount | None, RARE] = Field(
-        None, description="Byte to continue at inside that line, from the last answer's cursor."
+        None,
+        description="Byte to continue at inside that line, from the last answer's cursor.",
     )
-    chunk_index: Annotated[Count, RARE] = Field(0, description="Counted by the caller; returned unchanged.")
+    chunk_index: Annotated[Count, RARE] = Field(
+        0, description="Counted by the caller; returned unchanged."
+    )
     include_hash: Annotated[bool | None, RARE] = Field(
-        None, description="Whether to hash the file for a later precondition; default: if it is at most 1 MiB."
+        None,
+        description="Whether to hash the file for a later precondition; default: if it is at most 1 MiB.",
     )
     rev: Rev = None
 
@@ -84,35 +91,51 @@ class GetSliceParams(TargetParams, RangeParams):
     end_line: Annotated[LineNumber | None, NEEDED] = Field(
         None, description="Last line, inclusive; past the end means the end."
     )
-    max_lines: Annotated[Count | None, RARE] = Field(None, ge=1, description="Number of lines, instead of a last one.")
+    max_lines: Annotated[Count | None, RARE] = Field(
+        None, ge=1, description="Number of lines, instead of a last one."
+    )
 
 
 class ReadCodeParams(RangeParams):
     """Parameters of read_code."""
 
-    path: PathText | None = Field(None, description=PATH + " With symbol_name: the file that defines it.")
+    path: PathText | None = Field(
+        None, description=PATH + " With symbol_name: the file that defines it."
+    )
     path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
-    symbol_name: SymbolName | None = Field(None, description="Symbol whose definition to read.")
+    symbol_name: SymbolName | None = Field(
+        None, description="Symbol whose definition to read."
+    )
     targets: list[NameText] = Field(
         default=[],
         max_length=MOST_TARGETS,
         description="Several at once, each a path, path:10-60 or a symbol's name.",
     )
     start_line: LineNumber = Field(1, description="First line, from 1.")
-    end_line: LineNumber | None = Field(None, description="Last line, inclusive; default: the end of the file.")
-    tail: Count | None = Field(None, ge=1, description="Read this many lines from the end instead of a range.")
+    end_line: LineNumber | None = Field(
+        None, description="Last line, inclusive; default: the end of the file."
+    )
+    tail: Count | None = Field(
+        None, ge=1, description="Read this many lines from the end instead of a range."
+    )
     symbol_context_lines: Annotated[Count, RARE] = Field(
-        20, description="Lines shown on either side of the symbol; default: none if the answer is text."
+        20,
+        description="Lines shown on either side of the symbol; default: none if the answer is text.",
     )
     max_tokens: Count | None = Field(
-        None, ge=1, description="Most tokens (characters / 4); default 8,000 without max_bytes."
+        None,
+        ge=1,
+        description="Most tokens (characters / 4); default 8,000 without max_bytes.",
     )
     max_bytes: Annotated[ByteCount | None, RARE] = Field(
         None, ge=1, description="Most bytes; default and maximum: 196608."
     )
-    max_lines: Annotated[Count | None, RARE] = Field(None, ge=1, description="Most lines.")
+    max_lines: Annotated[Count | None, RARE] = Field(
+        None, ge=1, description="Most lines."
+    )
     metadata_level: Annotated[Literal["minimal", "standard"], RARE] = Field(
-        "standard", description="standard adds mode, total_lines_available and symbol_name."
+        "standard",
+        description="standard adds mode, total_lines_available and symbol_name.",
     )
 
 
@@ -122,8 +145,12 @@ def describe_text(result: Mapping[str, Any]) -> str:
         f"#{result['file_hash'][:HASH_SHOWN]}" if result["file_hash"] else "",
         "" if result["encoding"] == "utf-8" else result["encoding"],
         "byte order mark" if result["bom"] else "",
-        {"crlf": "CRLF", "mixed": "mixed line ends", "cr": "CR"}.get(result["line_ending"], ""),
-        f"{result['invalid_bytes']} bytes are not text" if result.get("invalid_bytes") else "",
+        {"crlf": "CRLF", "mixed": "mixed line ends", "cr": "CR"}.get(
+            result["line_ending"], ""
+        ),
+        f"{result['invalid_bytes']} bytes are not text"
+        if result.get("invalid_bytes")
+        else "",
     )
     return " ".join(filter(None, facts))
 
@@ -143,7 +170,17 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
         start = f"from byte {column} of the line"
     else:
         start = ""
-    yield " ".join(filter(None, [f"{style.path(result)}:{span(result)}", count, describe_text(result), start]))
+    yield " ".join(
+        filter(
+            None,
+            [
+                f"{style.path(result)}:{span(result)}",
+                count,
+                describe_text(result),
+                start,
+            ],
+        )
+    )
     yield text
     if text and not text.endswith("\n") and not result["truncated"]:
         yield NO_LINE_END
@@ -155,7 +192,12 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
             yield f"[continues at line {one['continuation_start_line']}]"
 
 
-@handler("get_slice", title="Read lines", command="slice path start_line end_line", render=render_slice)
+@handler(
+    "get_slice",
+    title="Read lines",
+    command="slice path start_line end_line",
+    render=render_slice,
+)
 async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResult:
     """Read the lines of a file from start_line to end_line, exactly as they are, up to 192 KiB.
 
@@ -185,7 +227,9 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
     """
     view = await open_view(call, params)
     if params.targets and (params.path or params.path_bytes or params.symbol_name):
-        raise InvalidParams("give either targets, or one path or symbol_name", field="targets")
+        raise InvalidParams(
+            "give either targets, or one path or symbol_name", field="targets"
+        )
     if not params.targets:
         return await _read_place(call, view, params)
     await view.refresh()
@@ -196,7 +240,8 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
         asked: dict[str, Any] = {"targets": [], "max_tokens": max(left, LEAST_TOKENS)}
         if next(find_places(target), None) is None:
             try:
-                # A symbol first: if there is none, treat it as a path, whose error names similar paths.
+                # A symbol first: if there is none, treat it as a path, whose error
+                # names similar paths.
                 await call.host.searchers.definition(view, target, b"")
                 asked |= {"symbol_name": target, "symbol_context_lines": 0}
             except NotFound:
@@ -209,7 +254,9 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
     return found[0]
 
 
-async def _read_place(call: Call[Catalogue], view: View, params: ReadCodeParams) -> SliceResult:
+async def _read_place(
+    call: Call[Catalogue], view: View, params: ReadCodeParams
+) -> SliceResult:
     """Read a target; if nothing has that name, try it as a file with lines or with a symbol."""
     try:
         return await _read_one(call, view, params)
@@ -219,37 +266,52 @@ async def _read_place(call: Call[Catalogue], view: View, params: ReadCodeParams)
             raise
         readings: list[dict[str, Any]] = []
         for place in find_places(named):
-            readings.append({"path": place.path, "start_line": place.first, "end_line": place.last})
+            readings.append(
+                {"path": place.path, "start_line": place.first, "end_line": place.last}
+            )
         if not readings and (found := SYMBOL_OF_FILE.fullmatch(named)):
             readings.append({"path": found["path"], "symbol_name": found["symbol"]})
         for reading in readings:
             try:
-                return await _read_one(call, view, params.model_copy(update={"symbol_name": None, **reading}))
+                return await _read_one(
+                    call,
+                    view,
+                    params.model_copy(update={"symbol_name": None, **reading}),
+                )
             except NotFound:
                 continue
-        # The first error: it is about the name the caller gave, not our interpretation of it.
+        # The first error: it is about the name the caller gave, not our interpretation
+        # of it.
         raise error from None
 
 
-async def _read_one(call: Call[Catalogue], view: View, params: ReadCodeParams) -> SliceResult:
+async def _read_one(
+    call: Call[Catalogue], view: View, params: ReadCodeParams
+) -> SliceResult:
     """Read what one path or symbol stands for."""
     is_named = params.path is not None or params.path_bytes is not None
     if not is_named and params.symbol_name is None:
         raise InvalidParams("path: needed, or symbol_name", field="path")
-    if params.tail is not None and (params.end_line is not None or params.start_line != 1):
+    if params.tail is not None and (
+        params.end_line is not None or params.start_line != 1
+    ):
         raise InvalidParams("give either tail or a range of lines", field="tail")
     path = path_from_json(params.path, params.path_bytes)
     others = list[str]()
     start = params.start_line
     end = params.end_line
     # A continuation names the file, so the symbol need not be found again.
-    if params.symbol_name is not None and not (is_named and params.continuation_start_line):
+    if params.symbol_name is not None and not (
+        is_named and params.continuation_start_line
+    ):
         await view.refresh()
         if params.path:
             below = await resolve_path(view, params.path)
         else:
             below = path
-        path, first, last, others = await call.host.searchers.definition(view, params.symbol_name, below)
+        path, first, last, others = await call.host.searchers.definition(
+            view, params.symbol_name, below
+        )
         # A model pays for what it reads, and asked only for the symbol.
         usual = call.as_text and "symbol_context_lines" not in params.model_fields_set
         around = 0 if usual else params.symbol_context_lines

@@ -71,7 +71,8 @@ class Style:
         shown = str(item["file_path"])
         project = item.get("project", "")
         if not self.is_person:
-            # An odd name is written so that it can be passed back: with JSON's escapes, or in base64.
+            # An odd name is written so that it can be passed back: with JSON's escapes,
+            # or in base64.
             if CONTROL.search(shown) or "\n" in shown:
                 shown = json.dumps(shown)
             if project:
@@ -88,9 +89,15 @@ class Style:
             inside = os.path.join(os.fsencode(self.roots[project]), inside)  # noqa: PTH118 - bytes
             inside = inside.removeprefix(os.fsencode(self.cwd) + b"/")
         elif self.root and not project:
-            inside = os.path.relpath(os.path.join(os.fsencode(self.root), inside), os.fsencode(self.cwd))  # noqa: PTH118 - bytes
+            inside = os.path.relpath(
+                os.path.join(os.fsencode(self.root), inside),  # noqa: PTH118 - bytes
+                os.fsencode(self.cwd),
+            )
         shown = inside.decode("utf-8", "surrogateescape")
-        return self.paint(PATH_COLOR, self.text(shown).replace("\n", "\\x0a") if self.headings else shown)
+        return self.paint(
+            PATH_COLOR,
+            self.text(shown).replace("\n", "\\x0a") if self.headings else shown,
+        )
 
     def text(self, text: str) -> str:
         """Return text of a file, with control characters escaped on a terminal."""
@@ -152,17 +159,26 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
             low = 0
             high = len(hit["text"])
             if len(matched) == 1:
-                # The hit's text may itself be a part of the line (`text_column`), so the match is found relative to
-                # that.
+                # The hit's text may itself be a part of the line (`text_column`), so
+                # the match is found relative to that.
                 low = max(0, hit["column"] - first - LINE_LEAD)
                 high = min(high, low + LINE_SHOWN)
             matched = hit["text"][low:high].split("\n")
             matched[0] = "…" * (first + low > 1) + matched[0]
             matched[-1] += "…" * (hit.get("cut", False) or high < len(hit["text"]))
         lines = [
-            *((number, "-", text) for number, text in enumerate(before, hit["start_line"] - len(before))),
-            *((number, ":", text) for number, text in enumerate(matched, hit["start_line"])),
-            *((number, "-", text) for number, text in enumerate(after, hit["end_line"] + 1)),
+            *(
+                (number, "-", text)
+                for number, text in enumerate(before, hit["start_line"] - len(before))
+            ),
+            *(
+                (number, ":", text)
+                for number, text in enumerate(matched, hit["start_line"])
+            ),
+            *(
+                (number, "-", text)
+                for number, text in enumerate(after, hit["end_line"] + 1)
+            ),
         ]
         for number, separator, text in lines:
             if style.headings:
@@ -192,13 +208,18 @@ def trim_context(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return trimmed
 
 
-def render_places(places: Iterable[tuple[str, str, str]], style: Style) -> Iterator[str]:
+def render_places(
+    places: Iterable[tuple[str, str, str]], style: Style
+) -> Iterator[str]:
     """Yield places, each (path, lines, text); consecutive places of one file share a heading."""
     for path, grouped in groupby(places, key=lambda place: place[0]):
         group = list(grouped)
         if style.is_person or len(group) == 1:
             separator = ":" if style.is_person else " "
-            yield from (f"{path}:{style.line(lines)}{separator}{style.text(said)}" for _, lines, said in group)
+            yield from (
+                f"{path}:{style.line(lines)}{separator}{style.text(said)}"
+                for _, lines, said in group
+            )
         else:
             yield path
             yield from (f"{lines} {said}" for _, lines, said in group)
@@ -207,13 +228,18 @@ def render_places(places: Iterable[tuple[str, str, str]], style: Style) -> Itera
 def shorten_entries(lines: Sequence[str]) -> list[str]:
     """Return the lines of a file's outline for a model, without what is usual or evident from other lines."""
     entries = [found.groups("") for line in lines if (found := ENTRY.fullmatch(line))]
-    nexts: list[tuple[int, int]] = []  # for the next entry on each level: its indentation and first line
+    nexts: list[
+        tuple[int, int]
+    ] = []  # for the next entry on each level: its indentation and first line
     places: list[str] = []
-    # From the last line backwards, since the end of an entry is evident from what follows it.
+    # From the last line backwards, since the end of an entry is evident from what
+    # follows it.
     for indent, first, last, _ in reversed(entries):
         while nexts and nexts[-1][0] > len(indent):
             nexts.pop()
-        is_evident = not last or (bool(nexts) and nexts[-1][1] - int(last) <= EVIDENT_GAP)
+        is_evident = not last or (
+            bool(nexts) and nexts[-1][1] - int(last) <= EVIDENT_GAP
+        )
         nexts.append((len(indent), int(first)))
         places.append(indent + (first if is_evident else f"{first}-{last}"))
     shown = list[str]()
@@ -221,7 +247,12 @@ def shorten_entries(lines: Sequence[str]) -> list[str]:
     for place, (*_, said) in zip(reversed(places), entries, strict=True):
         text = USUAL.sub("", said)
         found = OWNER.match(text)
-        shown.append(clip(f"{place} {text.removeprefix(owner) if found and found[0] == owner else text}", ENTRY_SHOWN))
+        shown.append(
+            clip(
+                f"{place} {text.removeprefix(owner) if found and found[0] == owner else text}",
+                ENTRY_SHOWN,
+            )
+        )
         if found:
             owner = found[0]
         else:
@@ -238,11 +269,17 @@ def span(item: Mapping[str, Any]) -> str:
     return f"{first}-{last}"
 
 
-def render_text(result: Mapping[str, Any], render: Any, style: Style = FOR_MODEL) -> str:
+def render_text(
+    result: Mapping[str, Any], render: Any, style: Style = FOR_MODEL
+) -> str:
     """Return an answer as a model reads it: its lines, then notes in brackets."""
     lines = "\n".join(render(result, style))
     notes = "".join(f"[{note}]\n" for note in find_notes(result, style))
-    return lines + ("\n" if lines and notes and not lines.endswith("\n") else "") + notes.removesuffix("\n")
+    return (
+        lines
+        + ("\n" if lines and notes and not lines.endswith("\n") else "")
+        + notes.removesuffix("\n")
+    )
 
 
 def render_fields(fields: Iterable[tuple[str, str]], style: Style) -> Iterator[str]:
@@ -262,7 +299,9 @@ def format_time(seconds: float) -> str:
 
 def format_json(result: Any) -> str:
     """Return a result as JSON for people."""
-    return orjson.dumps(result, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    return orjson.dumps(
+        result, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    ).decode()
 
 
 def render_error(error: ErrorObject) -> str:
@@ -296,7 +335,11 @@ def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         yield result.get("detail") or result["reason"].replace("_", " ")
     elif result.get("results") == [] and "message" not in result:
         files = coverage.get("files_searched", 0)
-        skipped = ", ".join(f"{count} {reason}" for reason, count in coverage.get("files_skipped", {}).items() if count)
+        skipped = ", ".join(
+            f"{count} {reason}"
+            for reason, count in coverage.get("files_skipped", {}).items()
+            if count
+        )
         if skipped:
             skipped = f" (skipped: {skipped})"
         else:
@@ -311,7 +354,9 @@ def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:
             where = ""
         yield f"nothing found{where}"
         # A model has the summary above.
-        yield from [result["summary"]] if style.is_person and "summary" in result else []
+        yield from (
+            [result["summary"]] if style.is_person and "summary" in result else []
+        )
         if coverage.get("complete") and "detail" in coverage:
             yield coverage["detail"]
 
@@ -331,11 +376,21 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         yield "no path has all of it; these come nearest"
     elif result.get("ranked_by") == "words":
         yield "still indexing: ranked by words only"
-    if style.is_person and isinstance(offset := result.get("next_offset"), int) and "next" not in result:
+    if (
+        style.is_person
+        and isinstance(offset := result.get("next_offset"), int)
+        and "next" not in result
+    ):
         yield f"{result['returned']} of {result['total']:,} shown; continue with --offset {offset}"
     if result.get("truncated"):
-        cursor = {name: value for name, value in result["continuation"]["cursor"].items() if name in GOING_ON}
-        flags = (f"--{name.replace('_', '-')} {value}" for name, value in cursor.items())
+        cursor = {
+            name: value
+            for name, value in result["continuation"]["cursor"].items()
+            if name in GOING_ON
+        }
+        flags = (
+            f"--{name.replace('_', '-')} {value}" for name, value in cursor.items()
+        )
         members = (f"{name}={value}" for name, value in cursor.items())
         yield f"cut at line {result['end_line']}; continue with {' '.join(flags if style.is_person else members)}"
     # An answer cut at its budget is not incomplete: the cursor leads to the rest.
@@ -355,4 +410,8 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
             way = f"more: cursor={result['next']}"
         yield f"{of_all}; {way}"
     if near:
-        yield from (f"did you mean {one}?" for one in near) if style.is_person else [f"near: {', '.join(near)}"]
+        yield from (
+            (f"did you mean {one}?" for one in near)
+            if style.is_person
+            else [f"near: {', '.join(near)}"]
+        )

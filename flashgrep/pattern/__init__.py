@@ -23,7 +23,13 @@ from flashgrep.pattern.gram_plan import (
 )
 from flashgrep.pattern.lexer import Flags
 from flashgrep.pattern.matcher import LineMatch, Matcher
-from flashgrep.pattern.parser import as_line, as_word, literal_texts, parse_texts, within_lines
+from flashgrep.pattern.parser import (
+    as_line,
+    as_word,
+    literal_texts,
+    parse_texts,
+    within_lines,
+)
 from flashgrep.pattern.regex_tree import Node, edge
 
 __all__ = [
@@ -40,7 +46,9 @@ __all__ = [
     "Pattern",
 ]
 
-MAX_TEXT = 64 * 1024  # Characters of all texts; a longer pattern is a mistake, and parsing it would block the loop.
+MAX_TEXT = (
+    64 * 1024
+)  # Characters of all texts; a longer pattern is a mistake, and parsing it would block the loop.
 SHORT = 2000  # Characters; handwritten patterns are far shorter.
 CACHED_LONG = 2
 CACHED = 64  # Compiled patterns; RE2 takes at most 8 MB for an ordinary one.
@@ -67,8 +75,14 @@ class Pattern:
     crlf: bool = False
 
     def __str__(self) -> str:
-        marks = [name for name in ("word", "line", "multiline", "dotall", "crlf") if getattr(self, name)]
-        return " ".join([self.mode, self.case, *marks, " | ".join(map(repr, self.texts))])
+        marks = [
+            name
+            for name in ("word", "line", "multiline", "dotall", "crlf")
+            if getattr(self, name)
+        ]
+        return " ".join(
+            [self.mode, self.case, *marks, " | ".join(map(repr, self.texts))]
+        )
 
     @property
     def whole_words(self) -> str:
@@ -82,7 +96,8 @@ class Pattern:
             if self.word and _PLAIN.fullmatch(self.texts[0]):
                 return self.texts[0]
             return ""
-        # The long s and the Kelvin sign match ASCII letters, but here they would split an identifier.
+        # The long s and the Kelvin sign match ASCII letters, but here they would split
+        # an identifier.
         if self.word and not _FOLDING.search(self.texts[0]):
             return self.texts[0]
         return ""
@@ -122,21 +137,28 @@ class _Cache(Generic[Made]):
         self.long = lru_cache(maxsize=CACHED_LONG)(make)
 
     def __call__(self, pattern: Pattern) -> Made:
-        return (self.short if sum(map(len, pattern.texts)) <= SHORT else self.long)(pattern)
+        return (self.short if sum(map(len, pattern.texts)) <= SHORT else self.long)(
+            pattern
+        )
 
 
 @_Cache
 def _tree(pattern: Pattern) -> Node:
     if sum(map(len, pattern.texts)) > MAX_TEXT or not pattern.texts:
-        raise BadPattern(f"a pattern must have 1 to {MAX_TEXT} characters", at=0, construct="")
+        raise BadPattern(
+            f"a pattern must have 1 to {MAX_TEXT} characters", at=0, construct=""
+        )
     insensitive = pattern.case == "insensitive"
     smart = pattern.case == "smart"
     if pattern.mode == "literal":
         node = literal_texts(pattern.texts, insensitive=insensitive, smart=smart)
     else:
-        flags = Flags(insensitive=insensitive, dot_newline=pattern.dotall, crlf=pattern.crlf)
+        flags = Flags(
+            insensitive=insensitive, dot_newline=pattern.dotall, crlf=pattern.crlf
+        )
         node = parse_texts(pattern.texts, flags, smart=smart)
-    # The order matters: line ends are removed from classes before -x or -w adds conditions on them.
+    # The order matters: line ends are removed from classes before -x or -w adds
+    # conditions on them.
     if not pattern.multiline:
         node = within_lines(node, crlf=pattern.crlf)
     # -x implies the condition of -w and takes precedence over it, as in ripgrep.
@@ -159,10 +181,14 @@ def _grams(pattern: Pattern) -> GramExpr:
     else:
         text = ""
     is_bare = pattern.mode == "literal" and not (pattern.word or pattern.line)
-    if is_bare and len(text) <= MAX_PARTS and _ONE_LINE.fullmatch(text):  # most queries; takes a tenth of the time
+    if (
+        is_bare and len(text) <= MAX_PARTS and _ONE_LINE.fullmatch(text)
+    ):  # most queries; takes a tenth of the time
         folded = text.lower()
         need = grams_in(folded.encode())
-        is_insensitive = pattern.case == "insensitive" or (pattern.case == "smart" and folded == text)
+        is_insensitive = pattern.case == "insensitive" or (
+            pattern.case == "smart" and folded == text
+        )
         if is_insensitive and ("s" in folded or "k" in folded):
             return any_of((need, Gram(FOLDS)))
         return need

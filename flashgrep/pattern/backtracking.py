@@ -40,9 +40,17 @@ class Backtracker:
     def __init__(self, pattern: Pattern, *, seconds: float) -> None:
         self._ends = time.monotonic() + seconds
         self._seconds = seconds
-        # The alarm is a second or two later than our own limit: it matters only if we are not there to kill the worker.
-        command = [sys.executable, "-m", "flashgrep.pattern.backtracking", str(int(seconds) + 2)]
-        self._worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # The alarm is a second or two later than our own limit: it matters only if we
+        # are not there to kill the worker.
+        command = [
+            sys.executable,
+            "-m",
+            "flashgrep.pattern.backtracking",
+            str(int(seconds) + 2),
+        ]
+        self._worker = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         self._pipes = ChildPipes(self._worker)
         try:
             refusal = json.loads(self._ask(json.dumps(asdict(pattern)).encode()))
@@ -51,7 +59,11 @@ class Backtracker:
             raise
         if refusal:
             self.close()
-            raise BadPattern(f"{refusal['message']} (backtracking engine)", at=refusal["at"], construct="")
+            raise BadPattern(
+                f"{refusal['message']} (backtracking engine)",
+                at=refusal["at"],
+                construct="",
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -63,12 +75,16 @@ class Backtracker:
         """Return whether any line matches."""
         return bool(self.lines(data, limit=1))
 
-    def lines(self, data: bytes, *, all_spans: bool = False, limit: int | None = None) -> list[LineMatch]:
+    def lines(
+        self, data: bytes, *, all_spans: bool = False, limit: int | None = None
+    ) -> list[LineMatch]:
         """Return the matching lines, as `Matcher.lines` yields them."""
         options = json.dumps({"all_spans": all_spans, "limit": limit}).encode()
         answer: list[Any] = json.loads(self._ask(options + b"\n" + data))
         return [
-            LineMatch(number, last, start, end, tuple((first, stop) for first, stop in spans))
+            LineMatch(
+                number, last, start, end, tuple((first, stop) for first, stop in spans)
+            )
             for number, last, start, end, spans in answer
         ]
 
@@ -83,17 +99,23 @@ class Backtracker:
     def _ask(self, message: bytes) -> bytes:
         try:
             self._pipes.write(len(message).to_bytes(8, "big") + message, self._ends)
-            return self._pipes.read(int.from_bytes(self._pipes.read(8, self._ends), "big"), self._ends)
+            return self._pipes.read(
+                int.from_bytes(self._pipes.read(8, self._ends), "big"), self._ends
+            )
         except ChildEnded:  # ended by its alarm, or the time limit has passed
             self.close()
-            problem = f"the backtracking engine did not finish within {self._seconds:g} s"
+            problem = (
+                f"the backtracking engine did not finish within {self._seconds:g} s"
+            )
             raise DeadlineExceeded(problem) from None
 
 
 def main() -> None:
     """Serve until standard input ends; `argv[1]` is the number of seconds until an alarm ends the process."""
     if hasattr(signal, "alarm"):
-        signal.alarm(int(sys.argv[1]))  # the parent may be gone, and `re` cannot be interrupted
+        signal.alarm(
+            int(sys.argv[1])
+        )  # the parent may be gone, and `re` cannot be interrupted
     os.nice(_NICE)
     source = sys.stdin.buffer
     sink = sys.stdout.buffer
@@ -106,11 +128,15 @@ def main() -> None:
     else:
         body = "|".join(f"(?:{text})" for text in texts)
     flags = re.MULTILINE | (re.DOTALL if options["dotall"] else 0)
-    smart = options["case"] == "smart" and not any(map(str.isupper, _ESCAPE.sub("", body)))
+    smart = options["case"] == "smart" and not any(
+        map(str.isupper, _ESCAPE.sub("", body))
+    )
     if smart or options["case"] == "insensitive":
         flags |= re.IGNORECASE
     try:
-        pattern = re.compile(body, flags)  # first without the additions of -x and -w, for the position of an error
+        pattern = re.compile(
+            body, flags
+        )  # first without the additions of -x and -w, for the position of an error
         if options["line"]:
             pattern = re.compile(rf"^(?:{body})$", flags)
         elif options["word"]:
@@ -127,13 +153,22 @@ def main() -> None:
         else:
             blocks = _find_lines(pattern, data)
         found = islice(blocks, request["limit"])
-        _write_message(sink, [line if request["all_spans"] else line._replace(spans=line.spans[:1]) for line in found])
+        _write_message(
+            sink,
+            [
+                line if request["all_spans"] else line._replace(spans=line.spans[:1])
+                for line in found
+            ],
+        )
 
 
 def _find_lines(pattern: re.Pattern[str], data: bytes) -> Iterator[LineMatch]:
-    # Split at "\n" only, as ripgrep does: str.splitlines would also split at form feeds and U+2028.
+    # Split at "\n" only, as ripgrep does: str.splitlines would also split at form feeds
+    # and U+2028.
     start = 0
-    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], 1):
+    for number, line in enumerate(
+        data.removesuffix(b"\n").split(b"\n") if data else [], 1
+    ):
         found = spans_between(_Text(pattern, line), line, 0, len(line))
         spans = tuple((start + first, start + last) for first, last in found)
         if spans:
@@ -147,9 +182,14 @@ class _Text:
     def __init__(self, pattern: re.Pattern[str], data: bytes) -> None:
         self._search = pattern.search
         self._text = data.decode(errors="surrogateescape")
-        # `re` counts characters, hits count bytes. For ASCII the two are equal, and no table is needed.
+        # `re` counts characters, hits count bytes. For ASCII the two are equal, and no
+        # table is needed.
         sizes = (len(char.encode(errors="surrogateescape")) for char in self._text)
-        self._offsets = range(len(data) + 1) if data.isascii() else list(accumulate(sizes, initial=0))
+        self._offsets = (
+            range(len(data) + 1)
+            if data.isascii()
+            else list(accumulate(sizes, initial=0))
+        )
 
     def find(self, _data: bytes, pos: int, end: int) -> Span:
         """Return the span of the first match between two offsets of the data given to the constructor."""

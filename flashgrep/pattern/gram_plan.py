@@ -33,16 +33,23 @@ from flashgrep.pattern.regex_tree import (
 
 GRAM = 4
 FOLDS = b"\n\n\n\n"  # Cannot be a window; it means "has U+017F (folds to s) or U+212A (folds to k)".
-MAX_PARTS = 64  # More parts do not narrow the candidates further, and each one costs a lookup.
+MAX_PARTS = (
+    64  # More parts do not narrow the candidates further, and each one costs a lookup.
+)
 MAX_TERMS = 512  # Grams in one expression.
-MAX_STRINGS = 16  # Strings in one set; a larger class or product ends the run of exact strings.
+MAX_STRINGS = (
+    16  # Strings in one set; a larger class or product ends the run of exact strings.
+)
 MAX_CLASS = 64  # Code points of a class, before folding.
 MAX_LENGTH = 4096  # Bytes in one exact set; of a larger set only the grams, prefixes and suffixes are kept.
 MAX_COPIES = 64  # Unrolled copies of a counted repetition.
 MAX_JOINED = 200  # Planned parts of a sequence; more of them hardly narrow the candidates, and take 1 ms each.
 _BLANKS = b" \t\r\n"
 _EDGE = GRAM - 1
-_FOLDING = ((CharSet.chars("\u017f"), CharSet.chars("sS")), (CharSet.chars("\u212a"), CharSet.chars("kK")))
+_FOLDING = (
+    (CharSet.chars("\u017f"), CharSet.chars("sS")),
+    (CharSet.chars("\u212a"), CharSet.chars("kK")),
+)
 _FOLD = bytes.maketrans(bytes(range(0x41, 0x5B)), bytes(range(0x61, 0x7B)))
 
 
@@ -101,15 +108,25 @@ def all_of(parts: Iterable[GramExpr]) -> GramExpr:
     for part in flat:
         if isinstance(part, Gram) and len(part.value) < GRAM:
             # A prefix of three bytes is implied by a full gram with that prefix.
-            implied = any(gram.startswith(part.value) and gram != part.value for gram in grams)
+            implied = any(
+                gram.startswith(part.value) and gram != part.value for gram in grams
+            )
         else:
             # (a OR c) is implied by a.
-            implied = isinstance(part, AnyOf) and any(_terms(branch) <= flat.keys() for branch in part.parts)
+            implied = isinstance(part, AnyOf) and any(
+                _terms(branch) <= flat.keys() for branch in part.parts
+            )
         if not implied:
             kept.append(part)
-    kept.sort(key=_size)  # If parts must be dropped, keep grams first, then short disjunctions.
+    kept.sort(
+        key=_size
+    )  # If parts must be dropped, keep grams first, then short disjunctions.
     sizes = accumulate(map(_size, kept))
-    kept = [part for part, size in zip(kept[:MAX_PARTS], sizes, strict=False) if size <= MAX_TERMS]
+    kept = [
+        part
+        for part, size in zip(kept[:MAX_PARTS], sizes, strict=False)
+        if size <= MAX_TERMS
+    ]
     if len(kept) == 1:
         return kept[0]
     return AllOf(tuple(kept))
@@ -128,12 +145,18 @@ def any_of(parts: Iterable[GramExpr]) -> GramExpr:
         return ANYTHING
     terms = {part: _terms(part) for part in flat}
     # (a AND b) implies a, so next to a it adds nothing.
-    kept = [part for part in flat if not any(terms[other] < terms[part] for other in flat)]
-    # Dropping an alternative would lose matches; only the whole disjunction may be dropped.
+    kept = [
+        part for part in flat if not any(terms[other] < terms[part] for other in flat)
+    ]
+    # Dropping an alternative would lose matches; only the whole disjunction may be
+    # dropped.
     if len(kept) > MAX_PARTS:
         return ANYTHING
     most = max(2, MAX_TERMS // max(1, len(kept)))
-    kept = [AllOf(_spread(part.parts, most)) if isinstance(part, AllOf) else part for part in kept]
+    kept = [
+        AllOf(_spread(part.parts, most)) if isinstance(part, AllOf) else part
+        for part in kept
+    ]
     if len(kept) == 1:
         return kept[0]
     return AnyOf(tuple(kept))
@@ -145,7 +168,8 @@ def _alternatives(part: GramExpr) -> tuple[GramExpr, ...]:
     if isinstance(part, Gram) or not part.parts:
         return (part,)
     grams = tuple(inner for inner in part.parts if isinstance(inner, Gram))
-    # If there are only disjunctions, take the first; it is the shortest, since all_of sorts by size.
+    # If there are only disjunctions, take the first; it is the shortest, since all_of
+    # sorts by size.
     if not grams:
         return _alternatives(part.parts[0])
     return (grams[0] if len(grams) == 1 else AllOf(grams),)
@@ -176,11 +200,17 @@ def grams_in(text: bytes, most: int = MAX_PARTS) -> GramExpr:
     windows: list[bytes] = []
     for line in [*(line + b"\n" for line in lines), rest]:
         if len(line) == _EDGE and not line.endswith(b"\n"):
-            windows.append(line)  # Three bytes that do not end a line are a prefix of some gram.
+            windows.append(
+                line
+            )  # Three bytes that do not end a line are a prefix of some gram.
         else:
             windows += [line[at : at + GRAM] for at in range(len(line) - GRAM + 1)]
     # Windows of blanks are not indexed, so they must not be required.
-    return all_of(_spread(tuple(Gram(window) for window in windows if window.strip(_BLANKS)), most))
+    return all_of(
+        _spread(
+            tuple(Gram(window) for window in windows if window.strip(_BLANKS)), most
+        )
+    )
 
 
 Strings = frozenset[bytes]
@@ -217,7 +247,9 @@ def plan_grams(node: Node, *, multiline: bool) -> GramExpr:
     The two non-ASCII letters that fold to s and k are rare, so they are planned separately: either the text has one of
     them, or it matches the pattern without them. Otherwise each s or k would double the alternatives.
     """
-    if (text := plain_bytes(node)) is not None:  # most queries; takes an eighth of the time
+    if (
+        text := plain_bytes(node)
+    ) is not None:  # most queries; takes an eighth of the time
         return grams_in(text.translate(_FOLD))
     if not multiline:
         node = _with_line_end(node)
@@ -263,7 +295,10 @@ def _facts(node: Node) -> _Facts:
             if len(found) > MAX_CLASS:
                 return _NOTHING_KNOWN
             # Folding makes one string of two members such as k and K.
-            texts = (chr(value).encode() if isinstance(node, Chars) else bytes((value,)) for value in found)
+            texts = (
+                chr(value).encode() if isinstance(node, Chars) else bytes((value,))
+                for value in found
+            )
             strings = frozenset(text.translate(_FOLD) for text in texts)
             if len(strings) <= MAX_STRINGS:
                 facts = _Facts(strings)
@@ -284,7 +319,8 @@ def _facts(node: Node) -> _Facts:
                 facts = _NOTHING_KNOWN
         case Repeat(inner, low, high):
             copies = reduce(_join, [_facts(inner)] * min(low, MAX_COPIES), _EMPTY)
-            # Without an upper bound only the required copies are known, and the match may continue after them.
+            # Without an upper bound only the required copies are known, and the match
+            # may continue after them.
             if low == high and low <= MAX_COPIES:
                 facts = copies
             else:
@@ -300,9 +336,14 @@ def _join_all(parts: tuple[Node, ...]) -> _Facts:
     run = _EMPTY
     for part in map(_facts, parts[:MAX_JOINED]):
         joined = _join(run, part)
-        # The run ends here. Join it as a whole: joined part by part, its inner grams would be lost.
+        # The run ends here. Join it as a whole: joined part by part, its inner grams
+        # would be lost.
         if joined.exact is None:
-            facts = _join(_join(facts, run), part) if part.exact is None else _join(facts, run)
+            facts = (
+                _join(_join(facts, run), part)
+                if part.exact is None
+                else _join(facts, run)
+            )
             joined = part
         run = _EMPTY if part.exact is None else joined
     facts = _join(facts, run)
@@ -341,7 +382,9 @@ def _join(left: _Facts, right: _Facts) -> _Facts:
 
 def _either(branches: list[_Facts]) -> _Facts:
     exact: Strings = frozenset().union(*(branch.exact or () for branch in branches))
-    if len(exact) <= MAX_STRINGS and all(branch.exact is not None for branch in branches):
+    if len(exact) <= MAX_STRINGS and all(
+        branch.exact is not None for branch in branches
+    ):
         return _Facts(exact, need=any_of(branch.need for branch in branches))
     closed = [_close(branch) for branch in branches]
     prefix: Strings = frozenset().union(*(branch.prefix for branch in closed))
@@ -370,7 +413,10 @@ def _shorten(texts: Iterable[bytes], *, first: bool) -> Strings:
     for length in range(_EDGE - 1, -1, -1):
         if len(found) <= MAX_STRINGS:
             break
-        found = frozenset(text[:length] if first else text[len(text) - min(length, len(text)) :] for text in found)
+        found = frozenset(
+            text[:length] if first else text[len(text) - min(length, len(text)) :]
+            for text in found
+        )
     return _UNKNOWN if b"" in found else found
 
 

@@ -18,7 +18,9 @@ from flashgrep.pattern.regex_tree import (
 
 HINT = '(engine "backtracking" supports look-around and back-references)'
 
-_BLANK = " \t\n\v\f\r\x85\u200e\u200f\u2028\u2029"  # Pattern_White_Space: what `(?x)` skips
+_BLANK = (
+    " \t\n\v\f\r\x85\u200e\u200f\u2028\u2029"  # Pattern_White_Space: what `(?x)` skips
+)
 _CONTROL = {"a": 7, "f": 12, "t": 9, "n": 10, "r": 13, "v": 11}
 _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 _LOOKS: dict[str, LookKind] = {
@@ -117,7 +119,9 @@ class Lexer:
     def fail(self, message: str, at: int, end: int | None = None) -> NoReturn:
         """Reject the pattern because of its part from `at` to `end` (default: the current position)."""
         construct = self.text[at : self.pos if end is None else end]
-        raise BadPattern(f"{message}: {construct!r} at {at}", at=at, construct=construct)
+        raise BadPattern(
+            f"{message}: {construct!r} at {at}", at=at, construct=construct
+        )
 
 
 def read_escape(lexer: Lexer) -> Literal | CharSet | Assertion:
@@ -137,9 +141,13 @@ def read_escape(lexer: Lexer) -> Literal | CharSet | Assertion:
         return _read_hex(lexer, char, start)
     if char in "dDsSwW":
         if lexer.flags.unicode:
-            members = {"d": unicode.digit, "s": unicode.space, "w": unicode.word}[char.lower()]()
+            members = {"d": unicode.digit, "s": unicode.space, "w": unicode.word}[
+                char.lower()
+            ]()
         else:
-            members = {"d": ASCII_DIGIT, "s": ASCII_SPACE, "w": ASCII_WORD}[char.lower()]
+            members = {"d": ASCII_DIGIT, "s": ASCII_SPACE, "w": ASCII_WORD}[
+                char.lower()
+            ]
         if char.islower():
             return members
         return complement(members, unicode_on=lexer.flags.unicode)
@@ -148,7 +156,9 @@ def read_escape(lexer: Lexer) -> Literal | CharSet | Assertion:
     # Like Rust, reject escapes without a meaning.
     if not char.isascii() or (char.isalnum() and char not in _CONTROL):
         if char == "K" or char.isdecimal():
-            what = "resetting the match start is" if char == "K" else "back-references are"
+            what = (
+                "resetting the match start is" if char == "K" else "back-references are"
+            )
             lexer.fail(f"{what} not supported {HINT}", start)
         lexer.fail("unrecognized escape sequence", start)
     return Literal(_CONTROL.get(char, ord(char)))
@@ -169,9 +179,15 @@ def _read_boundary(lexer: Lexer) -> LookKind:
     if lexer.peek() != "{" or not name:
         return "word"
     if lexer.text[end : end + 1] != "}":
-        lexer.fail("special word boundary is unclosed or contains an invalid character", start, end)
+        lexer.fail(
+            "special word boundary is unclosed or contains an invalid character",
+            start,
+            end,
+        )
     if name not in _BOUNDARIES:
-        lexer.fail("unknown word boundary (start, end, start-half or end-half)", start + 1, end)
+        lexer.fail(
+            "unknown word boundary (start, end, start-half or end-half)", start + 1, end
+        )
     lexer.pos = end + 1
     return _BOUNDARIES[name]
 

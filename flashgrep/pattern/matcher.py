@@ -33,7 +33,8 @@ from flashgrep.pattern.unicode import word_after, word_before
 Span = tuple[int, int]
 
 NONE: Span = (-1, -1)
-# RE2's limit for a compiled program and its automaton, in bytes; at the limit, searching gets slower, but never wrong.
+# RE2's limit for a compiled program and its automaton, in bytes; at the limit,
+# searching gets slower, but never wrong.
 MAX_MEM = 8 << 20
 # The limit for patterns whose program alone exceeds MAX_MEM (`\w{50}` in Unicode).
 LARGE_MEM = 96 << 20
@@ -48,7 +49,9 @@ _UNANCHORED = re2._Anchor.UNANCHORED  # noqa: SLF001 # the wrapper's methods cos
 MANY_BYTES: Final = 4096
 LEAST_REQUIRED: Final = 3
 """Bytes; shorter strings occur in too many lines."""
-_new_match = tuple.__new__  # half of the time of LineMatch(...), which matters for ten thousand hits
+_new_match = (
+    tuple.__new__
+)  # half of the time of LineMatch(...), which matters for ten thousand hits
 
 
 class Finder(Protocol):
@@ -98,9 +101,11 @@ class WordFinder(LiteralFinder):
                 if before not in _WORD and after not in _WORD:
                     return start, stop
             elif word_before(data, start) is False and word_after(data, stop) is False:
-                # Decode only next to bytes above 127. Invalid UTF-8 (None) is not a boundary, as in Rust's regex.
+                # Decode only next to bytes above 127. Invalid UTF-8 (None) is not a
+                # boundary, as in Rust's regex.
                 return start, stop
-            # Advance by one byte: occurrences may overlap, and the next one may be a whole word.
+            # Advance by one byte: occurrences may overlap, and the next one may be a
+            # whole word.
             start = data.find(self._needle, start + 1, end)
         return NONE
 
@@ -120,7 +125,11 @@ class Re2Finder:
         if not program.ok() and b"too large" in program.error():
             program = _re2.RE2(pattern, _options(LARGE_MEM))
         if not program.ok():
-            raise BadPattern(f"pattern cannot be compiled: {program.error().decode('latin-1')}", at=0, construct="")
+            raise BadPattern(
+                f"pattern cannot be compiled: {program.error().decode('latin-1')}",
+                at=0,
+                construct="",
+            )
         self._program = program
         self._match = program.Match
         if by_lines:
@@ -168,7 +177,8 @@ class RequiredFinder:
             if found[0] >= 0 or stop < 0:
                 return found
             pos = stop + 1
-        # Nearly every line here has the bytes, so looking for them costs more than it saves.
+        # Nearly every line here has the bytes, so looking for them costs more than it
+        # saves.
         return self._finder.find(data, pos, end)
 
 
@@ -185,21 +195,33 @@ class LineMatch(NamedTuple):
 class Matcher:
     """A compiled pattern; thread-safe."""
 
-    def __init__(self, node: Node, *, multiline: bool = False, crlf: bool = False) -> None:
+    def __init__(
+        self, node: Node, *, multiline: bool = False, crlf: bool = False
+    ) -> None:
         looks = {part.kind for part in walk(node) if isinstance(part, Assertion)}
         self._node = node
         self._crlf = crlf
         self._sees_carriage = any(kind.endswith("crlf") for kind in looks)
-        # Only these patterns match differently in multiline mode; all others are searched by lines, which is faster.
+        # Only these patterns match differently in multiline mode; all others are
+        # searched by lines, which is faster.
         self.crosses_lines = multiline and (
             any(kind.startswith(("line", "text")) for kind in looks)
-            or any(isinstance(part, Chars | ByteSet) and ord("\n") in part.set for part in walk(node))
+            or any(
+                isinstance(part, Chars | ByteSet) and ord("\n") in part.set
+                for part in walk(node)
+            )
         )
         self._kinds: dict[Kind, tuple[Finder, bool]] = {}
         self._literal: Finder | None = None
         match node:
-            case Concat((Concat((Assertion("half_start", False), inner)), Assertion("half_end", False))):
-                # -w with a literal: bytes.find and a check of both neighbours are far faster than RE2.
+            case Concat(
+                (
+                    Concat((Assertion("half_start", False), inner)),
+                    Assertion("half_end", False),
+                )
+            ):
+                # -w with a literal: bytes.find and a check of both neighbours are far
+                # faster than RE2.
                 if needle := plain_bytes(inner):
                     self._literal = WordFinder(needle)
             case _:
@@ -208,8 +230,12 @@ class Matcher:
         self._required = b""
         if self._literal is None:
             check_weight(node)
-            # If every match begins with fixed bytes, RE2 itself finds those just as fast.
-            begins_plain = isinstance(node, Concat) and plain_bytes(Concat(node.parts[:LEAST_REQUIRED])) is not None
+            # If every match begins with fixed bytes, RE2 itself finds those just as
+            # fast.
+            begins_plain = (
+                isinstance(node, Concat)
+                and plain_bytes(Concat(node.parts[:LEAST_REQUIRED])) is not None
+            )
             if not self.crosses_lines and not begins_plain:
                 required = find_required_bytes(node)
                 self._required = required if len(required) >= LEAST_REQUIRED else b""
@@ -219,15 +245,20 @@ class Matcher:
         if not self.crosses_lines:
             finder, exact = self._finder(data)
             start = finder.find(data, 0, len(data))[0]
-            # An inexact finder may match too much but never too little, so "no match" is certain. An empty match at the
-            # very end may be after the last line end, on no line.
+            # An inexact finder may match too much but never too little, so "no match"
+            # is certain. An empty match at the very end may be after the last line end,
+            # on no line.
             if start < 0 or (exact and start < len(data)):
                 return start >= 0
         return next(self.lines(data, limit=1), None) is not None
 
-    def lines(self, data: bytes, *, all_spans: bool = False, limit: int | None = None) -> Iterator[LineMatch]:
+    def lines(
+        self, data: bytes, *, all_spans: bool = False, limit: int | None = None
+    ) -> Iterator[LineMatch]:
         """Yield at most `limit` matching lines in order, each with its first span or with all its spans."""
-        found = (self._line_blocks if self.crosses_lines else self._single_lines)(data, all_spans=all_spans)
+        found = (self._line_blocks if self.crosses_lines else self._single_lines)(
+            data, all_spans=all_spans
+        )
         if limit is None:
             return found
         return (line for _, line in zip(range(limit), found, strict=False))
@@ -235,7 +266,10 @@ class Matcher:
     def count_lines(self, data: bytes) -> int:
         """Return how many lines match; if matches may cross lines, how many lines they cover."""
         if self.crosses_lines:
-            return sum(line.end_number - line.number + 1 for line in self._line_blocks(data, all_spans=False))
+            return sum(
+                line.end_number - line.number + 1
+                for line in self._line_blocks(data, all_spans=False)
+            )
         finder, exact = self._finder(data)
         if not exact:
             return sum(1 for _ in self._single_lines(data, all_spans=False))
@@ -248,7 +282,8 @@ class Matcher:
             start, stop = find(data, pos, end)
             if start < 0:
                 break
-            # Continue at the next line: a line counts once, however many matches it has.
+            # Continue at the next line: a line counts once, however many matches it
+            # has.
             pos = data.find(b"\n", stop) + 1 or end
             lines += start < end or data[end - 1] != ord("\n")
         return lines
@@ -261,12 +296,17 @@ class Matcher:
         """Return the finder for this kind of text, and whether its matches are exact."""
         if self._literal is not None:
             return self._literal, True
-        kind = Kind(ascii=data.isascii(), carriage=self._sees_carriage and b"\r" in data)
-        # At most four kinds. If two threads compile one at the same time, the second replaces an equal one.
+        kind = Kind(
+            ascii=data.isascii(), carriage=self._sees_carriage and b"\r" in data
+        )
+        # At most four kinds. If two threads compile one at the same time, the second
+        # replaces an equal one.
         found = self._kinds.get(kind)
         if found is None:
             translation = translate(self._node, kind)
-            finder: Finder = Re2Finder(translation.pattern, by_lines=not self.crosses_lines)
+            finder: Finder = Re2Finder(
+                translation.pattern, by_lines=not self.crosses_lines
+            )
             if self._required:
                 finder = RequiredFinder(finder, self._required)
             found = self._kinds[kind] = finder, translation.exact
@@ -292,7 +332,8 @@ class Matcher:
             pos = line_end + 1
             confirming = finder
             if not exact:
-                # An exact finder for this line: RE2 if the line is simpler than the file, otherwise the Pike VM.
+                # An exact finder for this line: RE2 if the line is simpler than the
+                # file, otherwise the Pike VM.
                 line_finder, line_exact = self._finder(data[line_start:line_end])
                 confirming = line_finder if line_exact else self._pike_vm
                 start, stop = confirming.find(data, line_start, line_end)
@@ -300,11 +341,17 @@ class Matcher:
                     continue
             spans: tuple[Span, ...] = ((start, stop),)
             if all_spans:
-                # Like ripgrep, report no span within a CRLF, and no empty one after the last byte of the file.
-                before_crlf = self._crlf and data[line_end - 1 : line_end + 1] == b"\r\n"
-                shown = spans_between(confirming, data, line_start, line_end - before_crlf)
+                # Like ripgrep, report no span within a CRLF, and no empty one after the
+                # last byte of the file.
+                before_crlf = (
+                    self._crlf and data[line_end - 1 : line_end + 1] == b"\r\n"
+                )
+                shown = spans_between(
+                    confirming, data, line_start, line_end - before_crlf
+                )
                 spans = tuple(span for span in shown if span[0] < end)
-            # Count line feeds from the previous hit on, so that the data is scanned only once.
+            # Count line feeds from the previous hit on, so that the data is scanned
+            # only once.
             number += count_line_ends(data, counted, line_start)
             counted = line_start
             yield _new_match(LineMatch, (number, number, line_start, line_end, spans))
@@ -326,7 +373,9 @@ def count_line_ends(data: bytes, start: int, end: int) -> int:
     """Count line feeds between two offsets; numpy is three times as fast, but a call costs too much for short data."""
     if end - start < MANY_BYTES:
         return data.count(b"\n", start, end)
-    return int(np.count_nonzero(np.frombuffer(data, np.uint8, end - start, start) == ord("\n")))
+    return int(
+        np.count_nonzero(np.frombuffer(data, np.uint8, end - start, start) == ord("\n"))
+    )
 
 
 def spans_between(finder: Finder, data: bytes, pos: int, end: int) -> Iterator[Span]:
@@ -369,7 +418,13 @@ def find_blocks(finder: Finder, data: bytes) -> Iterator[LineMatch]:
             stop = end - 1
         else:
             stop = end
-        return LineMatch(number, number + data.count(b"\n", start, stop), start, stop, tuple(_drop_touching(spans)))
+        return LineMatch(
+            number,
+            number + data.count(b"\n", start, stop),
+            start,
+            stop,
+            tuple(_drop_touching(spans)),
+        )
 
     for span in _find_all(finder, data, 0, len(data)):
         line_start = data.rfind(b"\n", 0, span[0]) + 1
@@ -396,7 +451,8 @@ def find_blocks(finder: Finder, data: bytes) -> Iterator[LineMatch]:
 def _options(max_mem: int) -> re2.Options:
     options = re2.Options()
     options.max_mem = max_mem
-    # One byte is one character, so offsets count bytes, and files with invalid UTF-8 can be searched.
+    # One byte is one character, so offsets count bytes, and files with invalid UTF-8
+    # can be searched.
     options.encoding = re2.Options.Encoding.LATIN1
     # RE2 would write errors to stderr, which is the daemon's log.
     options.log_errors = False

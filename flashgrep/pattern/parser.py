@@ -35,7 +35,9 @@ from flashgrep.pattern.regex_tree import (
     map_children,
 )
 
-MAX_DEPTH = 200  # Deeper nesting is a mistake or an attack; the limit bounds the recursion.
+MAX_DEPTH = (
+    200  # Deeper nesting is a mistake or an attack; the limit bounds the recursion.
+)
 MAX_COUNT = 2**32 - 1
 _FLAG_NAMES = {
     "i": "insensitive",
@@ -47,13 +49,24 @@ _FLAG_NAMES = {
     "R": "crlf",
 }
 _LOOK_AROUND = ("(?=", "(?!", "(?<=", "(?<!")
-_COUNTS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_COUNTS: dict[str, tuple[int, int | None]] = {
+    "*": (0, None),
+    "+": (1, None),
+    "?": (0, 1),
+}
 _ANCHORS: dict[str, tuple[LookKind, LookKind, LookKind]] = {
     "^": ("text_start", "line_start", "line_start_crlf"),
     "$": ("text_end", "line_end", "line_end_crlf"),
 }
-_LINE_ANCHORS: dict[LookKind, LookKind] = {"text_start": "line_start", "text_end": "line_end"}
-_OPERATORS: dict[str, Callable[[CharSet, CharSet], CharSet]] = {"&&": and_, "--": sub, "~~": xor}
+_LINE_ANCHORS: dict[LookKind, LookKind] = {
+    "text_start": "line_start",
+    "text_end": "line_end",
+}
+_OPERATORS: dict[str, Callable[[CharSet, CharSet], CharSet]] = {
+    "&&": and_,
+    "--": sub,
+    "~~": xor,
+}
 _LOWER = CharSet.of((0x61, 0x7A))
 _UPPER = CharSet.of((0x41, 0x5A))
 _POSIX = {
@@ -104,7 +117,9 @@ def _alternatives(lexer: Lexer, depth: int) -> Node:
                 break
         elif char in {"*", "+", "?", "{"}:
             if not repeatable:
-                lexer.fail("repetition operator missing expression", lexer.pos, lexer.pos + 1)
+                lexer.fail(
+                    "repetition operator missing expression", lexer.pos, lexer.pos + 1
+                )
             parts[-1] = _repetition(lexer, parts[-1])
         else:
             node = _atom(lexer, depth)
@@ -141,14 +156,17 @@ def _atom(lexer: Lexer, depth: int) -> Node | None:
                 left_out = "\n"
             found = complement(CharSet.chars(left_out), unicode_on=flags.unicode)
         elif char in _ANCHORS:
-            found = Assertion(_ANCHORS[char][flags.multi_line + (flags.multi_line and flags.crlf)])
+            found = Assertion(
+                _ANCHORS[char][flags.multi_line + (flags.multi_line and flags.crlf)]
+            )
         else:
             found = Literal(ord(char))
     if isinstance(found, Literal):
         return _literal(lexer, found, at)
     if isinstance(found, Assertion):
         return found
-    # With (?-u) a class with bytes above 127 matches single bytes, which need not be UTF-8.
+    # With (?-u) a class with bytes above 127 matches single bytes, which need not be
+    # UTF-8.
     if flags.unicode or found.is_ascii():
         return Chars(found, at)
     return ByteSet(found, at)
@@ -160,7 +178,9 @@ def _literal(lexer: Lexer, literal: Literal, at: int) -> Node:
     if lexer.flags.unicode:
         return Chars(unicode.fold(found) if lexer.flags.insensitive else found, at)
     if found.is_ascii():
-        return Chars(unicode.fold_ascii(found) if lexer.flags.insensitive else found, at)
+        return Chars(
+            unicode.fold_ascii(found) if lexer.flags.insensitive else found, at
+        )
     if literal.byte:
         return ByteSet(found, at)
     if lexer.flags.insensitive:  # bytes have no case rules beyond ASCII
@@ -182,7 +202,9 @@ def _repetition(lexer: Lexer, node: Node) -> Repeat:
         else:
             high = low
         if high is not None and high < low:
-            lexer.fail("invalid repetition count range, the start must be <= the end", at)
+            lexer.fail(
+                "invalid repetition count range, the start must be <= the end", at
+            )
     else:
         low, high = _COUNTS[operator]
     lazy = lexer.take("?")
@@ -216,7 +238,10 @@ def _group(lexer: Lexer, depth: int) -> Node | None:
             lexer.fail("empty capture group name", named - 1)
         # Rust's rule: a letter or "_", then letters, digits, "_", ".", "[" and "]".
         plain = name.translate(str.maketrans(".[]", "___"))
-        if not (plain[0].isalpha() or (plain[0] == "_" and name[0] == "_")) or not plain.replace("_", "a").isalnum():
+        if (
+            not (plain[0].isalpha() or (plain[0] == "_" and name[0] == "_"))
+            or not plain.replace("_", "a").isalnum()
+        ):
             lexer.fail("invalid capture group character", named, end)
         if name in lexer.names:
             lexer.fail("duplicate capture group name", named, end)
@@ -252,7 +277,9 @@ def _inline_flags(lexer: Lexer, start: int) -> bool:
             value = False
         elif char in _FLAG_NAMES:
             lexer.flags = replace(lexer.flags, **{_FLAG_NAMES[char]: value})
-        elif at == start + 2 and char in ">P&R(|#":  # Perl's and Python's kinds of groups
+        elif (
+            at == start + 2 and char in ">P&R(|#"
+        ):  # Perl's and Python's kinds of groups
             kind = "atomic groups are" if char == ">" else "this kind of group is"
             lexer.fail(f"{kind} not supported {HINT}", start)
         else:
@@ -297,7 +324,9 @@ def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
         found = combine(found, _fold(lexer, items))
         if operator is None:
             lexer.pos += 1
-            return complement(found, unicode_on=lexer.flags.unicode) if negated else found
+            return (
+                complement(found, unicode_on=lexer.flags.unicode) if negated else found
+            )
         lexer.pos += 2
         combine = operator
         items = CharSet()
@@ -322,14 +351,21 @@ def _item(lexer: Lexer, depth: int) -> CharSet:
     dash = lexer.pos
     is_range = lexer.take("-")
     lexer.skip_blank()
-    if not is_range or lexer.peek() in {"]", "-", ""}:  # a `-` before these is not a range operator
+    if not is_range or lexer.peek() in {
+        "]",
+        "-",
+        "",
+    }:  # a `-` before these is not a range operator
         lexer.pos = dash
         if isinstance(first, CharSet):
             return first
         return CharSet.of((first, first))
     last = _member(lexer)
     if isinstance(first, CharSet) or isinstance(last, CharSet):
-        lexer.fail("invalid range boundary, must be a literal", at - 1 if isinstance(first, CharSet) else at + 1)
+        lexer.fail(
+            "invalid range boundary, must be a literal",
+            at - 1 if isinstance(first, CharSet) else at + 1,
+        )
     if first > last:
         lexer.fail("invalid range, the start must be <= the end", at - 1)
     return CharSet.of((first, last))
@@ -372,7 +408,8 @@ def parse_texts(texts: tuple[str, ...], flags: Flags, *, smart: bool) -> Node:
     """Parse regular expressions into one tree; smart case considers the literals of all of them."""
     lexer = Lexer(flags)
     nodes = [parse(lexer, text) for text in texts]
-    # Only the parser can tell a literal from the letter of an escape, so smart case may need a second pass.
+    # Only the parser can tell a literal from the letter of an escape, so smart case may
+    # need a second pass.
     if smart and lexer.any_literal and not lexer.any_uppercase:
         return parse_texts(texts, replace(flags, insensitive=True), smart=False)
     if len(nodes) == 1:
@@ -385,11 +422,15 @@ def literal_texts(texts: tuple[str, ...], *, insensitive: bool, smart: bool) -> 
     cased = any(char.isupper() for text in texts for char in text)
     folds = insensitive or (smart and not cased)
     sets: dict[str, CharSet] = {}
-    # Each distinct character once: folding takes microseconds, and a text of 64 KiB has few different characters.
+    # Each distinct character once: folding takes microseconds, and a text of 64 KiB has
+    # few different characters.
     for char in set().union(*texts):
         checkpoint()
         sets[char] = unicode.fold(CharSet.chars(char)) if folds else CharSet.chars(char)
-    nodes = [Concat(tuple(Chars(sets[char], at) for at, char in enumerate(text))) for text in texts]
+    nodes = [
+        Concat(tuple(Chars(sets[char], at) for at, char in enumerate(text)))
+        for text in texts
+    ]
     if len(nodes) == 1:
         return nodes[0]
     return Alternation(tuple(nodes))
@@ -409,15 +450,28 @@ def within_lines(node: Node, *, crlf: bool) -> Node:
                 return node
             left = found - banned
             if not left.ranges:
-                construct = "".join(map(chr, found)).replace("\n", "\\n").replace("\r", "\\r")
-                raise BadPattern(f"the literal line end at {at} requires multiline", at=at, construct=construct)
+                construct = (
+                    "".join(map(chr, found)).replace("\n", "\\n").replace("\r", "\\r")
+                )
+                raise BadPattern(
+                    f"the literal line end at {at} requires multiline",
+                    at=at,
+                    construct=construct,
+                )
             return replace(node, set=left)
         case Assertion(kind, ascii):
-            # RE2 and the Pike VM search whole files, where \A would mean the start of the file.
+            # RE2 and the Pike VM search whole files, where \A would mean the start of
+            # the file.
             return Assertion(_LINE_ANCHORS.get(kind, kind), ascii)
         case Alternation(parts) if all(isinstance(part, Chars) for part in parts):
-            # `a|b|\n` is treated like a class: its line end is removed, not rejected as in a literal.
-            ranges = (item for part in parts if isinstance(part, Chars) for item in part.set.ranges)
+            # `a|b|\n` is treated like a class: its line end is removed, not rejected as
+            # in a literal.
+            ranges = (
+                item
+                for part in parts
+                if isinstance(part, Chars)
+                for item in part.set.ranges
+            )
             return within_lines(Chars(CharSet.of(*ranges)), crlf=crlf)
         case _:
             return map_children(node, partial(within_lines, crlf=crlf))
@@ -425,7 +479,11 @@ def within_lines(node: Node, *, crlf: bool) -> Node:
 
 def as_word(node: Node) -> Node:
     """Wrap `node` so that no word character is next to it (`rg -w`)."""
-    return _beside(Assertion("half_end"), _beside(Assertion("half_start"), node, first=True), first=False)
+    return _beside(
+        Assertion("half_end"),
+        _beside(Assertion("half_start"), node, first=True),
+        first=False,
+    )
 
 
 def as_line(node: Node, *, crlf: bool) -> Node:
@@ -442,18 +500,34 @@ def _beside(look: Assertion, node: Node, *, first: bool) -> Node:
     """
     push = partial(_beside, look, first=first)
     found = edge(node, first=first)
-    # Only a mixed edge needs it: next to only word characters, or only others, RE2 can express the condition directly.
-    if not found.empty and (found.chars & ASCII_WORD).ranges and not found.chars <= ASCII_WORD:
+    # Only a mixed edge needs it: next to only word characters, or only others, RE2 can
+    # express the condition directly.
+    if (
+        not found.empty
+        and (found.chars & ASCII_WORD).ranges
+        and not found.chars <= ASCII_WORD
+    ):
         match node:
             case Chars(chars) | ByteSet(chars):
                 parts = (chars & ASCII_WORD, chars - ASCII_WORD)
-                return Alternation(tuple(push(replace(node, set=part)) for part in parts))
-            case Concat(parts) if not edge(parts[0 if first else -1], first=first).empty:
-                return Concat((push(parts[0]), *parts[1:]) if first else (*parts[:-1], push(parts[-1])))
+                return Alternation(
+                    tuple(push(replace(node, set=part)) for part in parts)
+                )
+            case Concat(parts) if not edge(
+                parts[0 if first else -1], first=first
+            ).empty:
+                return Concat(
+                    (push(parts[0]), *parts[1:])
+                    if first
+                    else (*parts[:-1], push(parts[-1]))
+                )
             case Alternation() | Group():
                 return map_children(node, push)
-            # Unroll one copy, to be next to the condition. If the node may be absent (low 0), that is impossible.
+            # Unroll one copy, to be next to the condition. If the node may be absent
+            # (low 0), that is impossible.
             case Repeat(inner, low, high, greedy) if low:
-                rest = Repeat(inner, low - 1, None if high is None else high - 1, greedy)
+                rest = Repeat(
+                    inner, low - 1, None if high is None else high - 1, greedy
+                )
                 return Concat((push(inner), rest) if first else (rest, push(inner)))
     return Concat((look, node) if first else (node, look))

@@ -25,21 +25,28 @@ from flashgrep.pattern.regex_tree import (
 )
 from flashgrep.pattern.unicode import Side, byte_classes, word_after, word_before
 
-MAX_STATES = 4000  # The cache is cleared at this size: a limit on memory, not on the pattern.
+MAX_STATES = (
+    4000  # The cache is cleared at this size: a limit on memory, not on the pattern.
+)
 _NONE = 256  # Stands for the missing byte before the first and after the last one.
 _LF = 10
 _CR = 13
 _MATCH = 0
 _WORD_BYTES = frozenset(ASCII_WORD)
 
-# The conditions as defined by Rust's regex-automata, by the bytes before and after a position ...
+# The conditions as defined by Rust's regex-automata, by the bytes before and after a
+# position ...
 _ANCHORS: dict[LookKind, Callable[[int, int], bool]] = {
     "text_start": lambda before, _: before == _NONE,
     "text_end": lambda _, after: after == _NONE,
     "line_start": lambda before, _: before in {_NONE, _LF},
     "line_end": lambda _, after: after in {_NONE, _LF},
-    "line_start_crlf": lambda before, after: before in {_NONE, _LF} or (before == _CR and after != _LF),
-    "line_end_crlf": lambda before, after: after in {_NONE, _CR} or (after == _LF and before != _CR),
+    "line_start_crlf": lambda before, after: (
+        before in {_NONE, _LF} or (before == _CR and after != _LF)
+    ),
+    "line_end_crlf": lambda before, after: (
+        after in {_NONE, _CR} or (after == _LF and before != _CR)
+    ),
 }
 # ... or by whether its neighbours are word characters.
 _WORDS: dict[LookKind, Callable[[Side, Side], bool]] = {
@@ -102,7 +109,8 @@ class PikeVm:
             before = data[pos - 1]
         else:
             before = _NONE
-        # One step more than there are bytes, since a match is noticed in the step after its end.
+        # One step more than there are bytes, since a match is noticed in the step after
+        # its end.
         for at, byte in enumerate(chain(data[pos:end], (_NONE,)), pos):
             key = (self._flags(data, at, before) if self._looks else 0) | byte
             move = state.moves.get(key) or self._step(state, key)
@@ -125,7 +133,8 @@ class PikeVm:
         state = self._states.get(threads)
         if state is None:
             if len(self._states) > MAX_STATES:
-                # States in use stay alive by reference; others are rebuilt when they recur.
+                # States in use stay alive by reference; others are rebuilt when they
+                # recur.
                 self._states.clear()
             state = self._states[threads] = _State(threads)
         return state
@@ -150,7 +159,9 @@ class PikeVm:
             else:
                 holds = _WORDS[look.kind](word_before(data, at), word_after(data, at))
             flags |= holds << bit
-        if not (before | after) & 0x80:  # Between ASCII neighbours these two bytes determine every condition.
+        if (
+            not (before | after) & 0x80
+        ):  # Between ASCII neighbours these two bytes determine every condition.
             self._flag_cache[key] = flags
         return flags
 
@@ -159,9 +170,12 @@ class PikeVm:
         byte = key & 0x1FF
         flags = key >> 9
         seen: set[int] = set()
-        threads: dict[int, int] = {}  # Each thread after the byte, and the one it is from.
+        threads: dict[
+            int, int
+        ] = {}  # Each thread after the byte, and the one it is from.
         matched: int | None = None
-        # A stack, popped in order of priority: the branches of a thread come before the next thread.
+        # A stack, popped in order of priority: the branches of a thread come before the
+        # next thread.
         stack = [(thread, source) for source, thread in enumerate(state.threads)][::-1]
         while stack:
             at, source = stack.pop()
@@ -181,7 +195,12 @@ class PikeVm:
                 case _Check(look, then) if flags >> look & 1:
                     stack.append((then, source))
         live = tuple(threads)
-        move = _Move(self._state(live), self._state((*live, self._start)), tuple(threads.values()), matched)
+        move = _Move(
+            self._state(live),
+            self._state((*live, self._start)),
+            tuple(threads.values()),
+            matched,
+        )
         state.moves[key] = move
         return move
 
@@ -202,10 +221,16 @@ class PikeVm:
                 return self._add(_Check(self._looks.index(node), then))
             case Concat(parts):
                 # From the end, so that each part knows where to continue.
-                return reduce(lambda after, part: self._compile(part, after), reversed(parts), then)
+                return reduce(
+                    lambda after, part: self._compile(part, after),
+                    reversed(parts),
+                    then,
+                )
             case Alternation(parts):
                 begins = [self._compile(part, then) for part in reversed(parts)]
-                return reduce(lambda later, begin: self._add(_Split(begin, later)), begins)
+                return reduce(
+                    lambda later, begin: self._add(_Split(begin, later)), begins
+                )
             case Group(inner):
                 return self._compile(inner, then)
             case Repeat():
@@ -219,7 +244,8 @@ class PikeVm:
 
         copies = node.low
         if node.high is None:
-            # `x+`, or `(x+)?` if zero copies are allowed: that keeps the priorities right if x may be empty.
+            # `x+`, or `(x+)?` if zero copies are allowed: that keeps the priorities
+            # right if x may be empty.
             again = self._add(None)
             begin = self._compile(node.node, again)
             self._program[again] = split(begin)
@@ -229,7 +255,8 @@ class PikeVm:
                 begin = self._add(split(begin))
         else:
             begin = then
-            # Optional copies are nested, (x(x)?)?, not in a row, where every way to omit some would be tried.
+            # Optional copies are nested, (x(x)?)?, not in a row, where every way to
+            # omit some would be tried.
             for _ in range(node.high - node.low):
                 begin = self._add(split(self._compile(node.node, begin)))
         for _ in range(copies):

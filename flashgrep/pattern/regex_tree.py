@@ -29,7 +29,8 @@ class CharSet:
         """Return the union of inclusive ranges given in any order."""
         merged: list[Range] = []
         for low, high in sorted(ranges):
-            # Adjacent ranges are merged too, so that sets are equal if and only if their ranges are.
+            # Adjacent ranges are merged too, so that sets are equal if and only if
+            # their ranges are.
             if merged and low <= merged[-1][1] + 1:
                 merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
             else:
@@ -96,7 +97,9 @@ NEWLINE = CharSet(((10, 10),))
 LINE_ENDS = CharSet.chars("\r\n")
 ASCII_DIGIT = CharSet.of((0x30, 0x39))
 ASCII_SPACE = CharSet.chars("\t\n\v\f\r ")
-ASCII_WORD = CharSet.chars("0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+ASCII_WORD = CharSet.chars(
+    "0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
 
 
 LookKind = Literal[
@@ -233,7 +236,9 @@ def find_required_bytes(node: Node) -> bytes:
                     run = b""
                 else:
                     run = run + plain
-                best = max(best, find_required_bytes(part) if plain is None else run, key=len)
+                best = max(
+                    best, find_required_bytes(part) if plain is None else run, key=len
+                )
                 if len(best) >= _ENOUGH:
                     return best[:_ENOUGH]
             return best

@@ -29,10 +29,13 @@ from flashgrep.pattern.regex_tree import (
 )
 from flashgrep.pattern.unicode import byte_classes, count_byte_classes
 
-RE2_MAX_REPEAT = 1000  # RE2 rejects larger counts, and larger products of nested counts.
+RE2_MAX_REPEAT = (
+    1000  # RE2 rejects larger counts, and larger products of nested counts.
+)
 MAX_WEIGHT = 200_000  # Byte classes after unrolling; more would block the interpreter for 0.5 s and take 50 MB.
-# Byte classes that unrolling may add for ASCII text. RE2's worst case is text times pattern, at about 5 ns a step, and
-# it cannot be interrupted; with this limit it is 0.1 ms per byte.
+# Byte classes that unrolling may add for ASCII text. RE2's worst case is text times
+# pattern, at about 5 ns a step, and it cannot be interrupted; with this limit it is 0.1
+# ms per byte.
 MAX_UNROLLED = 20_000
 _NEVER = rb"[^\x00-\xff]"
 _UNKNOWN = Edge(CharSet(), empty=True)
@@ -75,10 +78,15 @@ def check_weight(node: Node) -> None:
     Raises:
         BadPattern: it unrolls to more byte classes than the limits allow.
     """
-    # The first limit is for what repetitions add; what is written out is limited by MAX_TEXT.
-    added = _weight(node, plain=True, unrolled=True) - _weight(node, plain=True, unrolled=False)
+    # The first limit is for what repetitions add; what is written out is limited by
+    # MAX_TEXT.
+    added = _weight(node, plain=True, unrolled=True) - _weight(
+        node, plain=True, unrolled=False
+    )
     if added > MAX_UNROLLED or _weight(node, plain=False, unrolled=True) > MAX_WEIGHT:
-        raise BadPattern("pattern is too large once its repetitions are unrolled", at=0, construct="")
+        raise BadPattern(
+            "pattern is too large once its repetitions are unrolled", at=0, construct=""
+        )
 
 
 def _weight(node: Node, *, plain: bool, unrolled: bool) -> int:
@@ -90,7 +98,9 @@ def _weight(node: Node, *, plain: bool, unrolled: bool) -> int:
         case Chars() | ByteSet() | Assertion():
             return 1
         case Concat(parts) | Alternation(parts):
-            return 1 + sum(_weight(part, plain=plain, unrolled=unrolled) for part in parts)
+            return 1 + sum(
+                _weight(part, plain=plain, unrolled=unrolled) for part in parts
+            )
         case Repeat(inner, low, high):
             if unrolled:
                 times = max(low, high or 1, 1)
@@ -134,7 +144,8 @@ class _Writer:
                 written = []
                 for at, part in enumerate(parts):
                     if isinstance(part, Assertion):
-                        # A condition's translation depends on its neighbours, which are known only here.
+                        # A condition's translation depends on its neighbours, which are
+                        # known only here.
                         before = edge_of(parts[:at][::-1], first=False)
                         after = edge_of(parts[at + 1 :], first=True)
                         written.append(self._look(part, before, after))
@@ -159,23 +170,31 @@ class _Writer:
             else:
                 exactly = b"{%d,%s}" % (low, b"" if high is None else b"%d" % high)
             return copy + _COUNTS.get((low, high), exactly) + lazy
-        # More than RE2's limit: write out the required copies, then the optional ones, each nested in the one before.
-        # x{1200,} is x 1200 times, then x*.
+        # More than RE2's limit: write out the required copies, then the optional ones,
+        # each nested in the one before. x{1200,} is x 1200 times, then x*.
         if high is None:
             return copy * (low + 1) + b"*" + lazy
         if high - low > RE2_MAX_REPEAT:
-            raise BadPattern("counted repetition of more than 1000 optional parts", at=0, construct=f"{{{low},{high}}}")
-        return copy * low + (b"(?:" + copy) * (high - low) + (b")?" + lazy) * (high - low)
+            raise BadPattern(
+                "counted repetition of more than 1000 optional parts",
+                at=0,
+                construct=f"{{{low},{high}}}",
+            )
+        return (
+            copy * low + (b"(?:" + copy) * (high - low) + (b")?" + lazy) * (high - low)
+        )
 
     def _look(self, look: Assertion, before: Edge, after: Edge) -> bytes:
         r"""Write a condition between two edges: as an anchor or by RE2's `\b` and `\B`; otherwise omit it."""
         kind = look.kind
         if kind in _ANCHORS:
-            # RE2 has no CRLF anchors; if the text has no carriage return, the plain ones mean the same.
+            # RE2 has no CRLF anchors; if the text has no carriage return, the plain
+            # ones mean the same.
             exact = not (kind.endswith("crlf") and self.kind.carriage)
             self.exact = self.exact and exact
             return _ANCHORS[kind] if exact else b""
-        # Only one side of a start or end boundary is inside the match; what it can be decides how RE2 can express it.
+        # Only one side of a start or end boundary is inside the match; what it can be
+        # decides how RE2 can express it.
         side = after if kind.endswith("start") else before
         seen = side.chars & ASCII if self.kind.ascii else side.chars
         written: bytes | None = None
@@ -184,12 +203,14 @@ class _Writer:
         elif not side.empty and seen <= ASCII_WORD:
             written = rb"\b"
         elif not side.empty and not (seen & ASCII_WORD).ranges:
-            # The neighbour is not a word character: a half boundary holds where \B does, a whole one never.
+            # The neighbour is not a word character: a half boundary holds where \B
+            # does, a whole one never.
             written = rb"\B" if kind.startswith("half") else _NEVER
         if written is not None and (look.ascii or self.kind.ascii):
             return written
         self.exact = False
-        # Next to an ASCII word character, RE2's boundary holds wherever the Unicode one does.
+        # Next to an ASCII word character, RE2's boundary holds wherever the Unicode one
+        # does.
         sides = (before, after) if kind == "word" else (side,)
         beside_word = any(not side.empty and side.chars <= ASCII_WORD for side in sides)
         return rb"\b" if written == rb"\b" and beside_word else b""
@@ -202,7 +223,10 @@ def _byte_class(found: CharSet) -> bytes:
         return rb"[\x00-\xff]"
     if len(found) == 1:
         return _byte(found.ranges[0][0])
-    ranges = (_byte(low) + (b"-" + _byte(high) if high > low else b"") for low, high in found.ranges)
+    ranges = (
+        _byte(low) + (b"-" + _byte(high) if high > low else b"")
+        for low, high in found.ranges
+    )
     return b"[" + b"".join(ranges) + b"]"
 
 

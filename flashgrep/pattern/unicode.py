@@ -24,7 +24,12 @@ from flashgrep.pattern.regex_tree import (
 
 _DATA = Path(__file__).with_name("unicode.txt")
 _MOST_KEPT = 1024  # Ranges of a cached class; \w and \pL have 700, one written by a caller may have ten thousand.
-_WIDTH_LIMITS = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)  # The last code points encoded in one to four bytes.
+_WIDTH_LIMITS = (
+    0x7F,
+    0x7FF,
+    0xFFFF,
+    0x10FFFF,
+)  # The last code points encoded in one to four bytes.
 _WORD_BYTES = frozenset(ASCII_WORD)
 
 ByteRanges = tuple[Range, ...]
@@ -40,7 +45,9 @@ def find_property(name: str, value: str | None = None) -> CharSet | None:
     if value is None:
         names = [plain, f"gc={plain}", f"sc={plain}"]
     else:
-        kind = {"gc": "gc", "generalcategory": "gc", "sc": "sc", "script": "sc"}.get(plain)
+        kind = {"gc": "gc", "generalcategory": "gc", "sc": "sc", "script": "sc"}.get(
+            plain
+        )
         names = [f"{kind}={_normalize(value)}"]
     return next((_read_set(name) for name in names if name in _sets()), None)
 
@@ -48,14 +55,24 @@ def find_property(name: str, value: str | None = None) -> CharSet | None:
 def _normalize(name: str) -> str:
     """Return a name as in the tables: in lower case, without the prefix `is`, blanks, `-` and `_`."""
     plain = name.lower()
-    bare = "".join(char for char in plain.removeprefix("is") if char.isascii() and char not in "_- ")
-    return "isc" if bare == "c" and plain.startswith("is") else bare  # `isc` is ISO_Comment, not `c`; it has no set.
+    bare = "".join(
+        char
+        for char in plain.removeprefix("is")
+        if char.isascii() and char not in "_- "
+    )
+    return (
+        "isc" if bare == "c" and plain.startswith("is") else bare
+    )  # `isc` is ISO_Comment, not `c`; it has no set.
 
 
 @cache
 def _sets() -> dict[str, str]:
     lines = _DATA.read_text(encoding="utf-8").split("\n")[1:-1]
-    return {name: ranges for names, _, ranges in (line.partition("\t") for line in lines) for name in names.split(" ")}
+    return {
+        name: ranges
+        for names, _, ranges in (line.partition("\t") for line in lines)
+        for name in names.split(" ")
+    }
 
 
 @cache
@@ -94,9 +111,12 @@ def fold(chars: CharSet) -> CharSet:
             "\N{LATIN SMALL LETTER LONG S}" if ord("s") in found else ""
         )
         return found | CharSet.chars(extra)
-    # Iterate only over members that have case variants: \w has 140,000 members, but only a few thousand of those.
+    # Iterate only over members that have case variants: \w has 140,000 members, but
+    # only a few thousand of those.
     orbits, cased = _case_orbits()
-    return chars | CharSet.chars(other for char in chars & cased for other in orbits[char])
+    return chars | CharSet.chars(
+        other for char in chars & cased for other in orbits[char]
+    )
 
 
 def fold_ascii(chars: CharSet) -> CharSet:
@@ -107,7 +127,11 @@ def fold_ascii(chars: CharSet) -> CharSet:
 @cache
 def _case_orbits() -> tuple[dict[int, str], CharSet]:
     """Return the case variants of each character that has any, and the set of those characters."""
-    orbits = {ord(char): orbit for orbit in _sets()["CASE_ORBITS"].split(" ") for char in orbit}
+    orbits = {
+        ord(char): orbit
+        for orbit in _sets()["CASE_ORBITS"].split(" ")
+        for char in orbit
+    }
     return orbits, CharSet.chars(map(chr, orbits))
 
 
@@ -120,7 +144,8 @@ def word_before(text: bytes, at: int) -> Side:
     start = at - 1
     while start > max(at - 4, 0) and text[start] & 0xC0 == 0x80:  # noqa: PLR2004 # a continuation byte
         start -= 1
-    # Like ripgrep's engine, use what is decoded from there, even if stray continuation bytes follow it.
+    # Like ripgrep's engine, use what is decoded from there, even if stray continuation
+    # bytes follow it.
     return word_after(text[start:at], 0)
 
 
@@ -167,7 +192,9 @@ def _classes(chars: CharSet) -> tuple[Node, int]:
 def _make_classes(chars: CharSet) -> tuple[Node, int]:
     if chars.is_ascii():
         return ByteSet(chars), 1
-    tree = _trie([sequence for low, high in chars.ranges for sequence in _split(low, high)])
+    tree = _trie(
+        [sequence for low, high in chars.ranges for sequence in _split(low, high)]
+    )
     return tree, sum(isinstance(part, ByteSet) for part in walk(tree))
 
 
@@ -185,7 +212,8 @@ def _split(low: int, high: int) -> Iterator[ByteRanges]:
     if high <= LAST_ASCII:
         yield ((low, high),)
         return
-    # Each continuation byte has six bits. Split the range where one of them does not span all its values.
+    # Each continuation byte has six bits. Split the range where one of them does not
+    # span all its values.
     for bits in (6, 12, 18):
         mask = (1 << bits) - 1
         if low & ~mask != high & ~mask:
@@ -207,7 +235,8 @@ def _trie(sequences: list[ByteRanges]) -> Node:
         tails.setdefault(first, []).append(tuple(rest))
     heads: dict[tuple[ByteRanges, ...], list[Range]] = {}
     for first, found in tails.items():
-        # Share equal tails: RE2 expands the program in full, and \w would repeat most of them.
+        # Share equal tails: RE2 expands the program in full, and \w would repeat most
+        # of them.
         heads.setdefault(tuple(found), []).append(first)
     branches: list[Node] = []
     for rests, firsts in heads.items():

@@ -23,7 +23,14 @@ from flashgrep.base.config import Loaded, Settings
 from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.base.machine import count_cores, release_memory
 from flashgrep.base.model import path_to_text
-from flashgrep.base.own_folders import INDEX, PrivateFolders, identify, remove_former, store_folder, writes_folder
+from flashgrep.base.own_folders import (
+    INDEX,
+    PrivateFolders,
+    identify,
+    remove_former,
+    store_folder,
+    writes_folder,
+)
 from flashgrep.base.paths import CACHE_FOLDER, private_folders
 from flashgrep.base.registry import Call, Session
 from flashgrep.base.scheduler import Scheduler
@@ -104,7 +111,9 @@ class Catalogue:
         self._indexes = indexes
         self._state_dir = state_dir
         self._cache_dir = cache_dir or state_dir / CACHE_FOLDER
-        self._private = PrivateFolders([str(state_dir), str(self._cache_dir), *private_folders(self.environ)])
+        self._private = PrivateFolders(
+            [str(state_dir), str(self._cache_dir), *private_folders(self.environ)]
+        )
         self._file = state_dir / PROJECTS_FILE
         self._roots: dict[str, Path] = self._load()
         self._open: dict[str, Workspace] = {}
@@ -117,14 +126,18 @@ class Catalogue:
         self._outside = OutsideWatch()
         self._former: set[Path] = set()
         """Roots of projects whose index from an earlier version was removed."""
-        self._services = Services[HostService].make((part.host_services for part in parts), self)
+        self._services = Services[HostService].make(
+            (part.host_services for part in parts), self
+        )
         self._tasks: TaskGroup | None = None
         self._exit = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         self._tasks = await self._exit.enter_async_context(anyio.create_task_group())
         self._workers.open(self._tasks)
-        self._former.update(await anyio.to_thread.run_sync(remove_former, self._cache_dir))
+        self._former.update(
+            await anyio.to_thread.run_sync(remove_former, self._cache_dir)
+        )
         self._tasks.start_soon(self._release_models)
         self._tasks.start_soon(self._release_caches)
         self._tasks.start_soon(self._collect_while_working)
@@ -165,7 +178,9 @@ class Catalogue:
         """Drop the caches that speed up lookups, and what garbage is left in cycles."""
         forget_patterns()
         self.forget_caches()
-        for reader in filter(None, (workspace.index.reader for workspace in self._open.values())):
+        for reader in filter(
+            None, (workspace.index.reader for workspace in self._open.values())
+        ):
             reader.shrink()
         gc.collect()  # all threads wait, 60 to 80 ms
 
@@ -175,13 +190,24 @@ class Catalogue:
         forgotten_at = 0.0
         while True:
             await anyio.sleep(IDLE_SECONDS)
-            if any(workspace.is_lost() for workspace in self._open.values()) or find_idle(self._open.values()):
+            if any(
+                workspace.is_lost() for workspace in self._open.values()
+            ) or find_idle(self._open.values()):
                 await self.tidy()
             for service in self._services:
                 service.rest()
-            rested = [workspace.name for workspace in self._open.values() if workspace.rest(IDLE_SECONDS)]
-            # A few questions can leave as much: ten about callers in 15,000 C files left 60 MB.
-            is_over = forgotten_at < (self._scheduler.ended_at or 0) <= anyio.current_time() - IDLE_SECONDS
+            rested = [
+                workspace.name
+                for workspace in self._open.values()
+                if workspace.rest(IDLE_SECONDS)
+            ]
+            # A few questions can leave as much: ten about callers in 15,000 C files
+            # left 60 MB.
+            is_over = (
+                forgotten_at
+                < (self._scheduler.ended_at or 0)
+                <= anyio.current_time() - IDLE_SECONDS
+            )
             if is_over:
                 self._drop_caches()
                 forgotten_at = anyio.current_time()
@@ -206,7 +232,10 @@ class Catalogue:
 
     def list_projects(self) -> list[ProjectInfo]:
         """Return the known projects, by name."""
-        return [ProjectInfo(name, root, name in self._open) for name, root in sorted(self._roots.items())]
+        return [
+            ProjectInfo(name, root, name in self._open)
+            for name, root in sorted(self._roots.items())
+        ]
 
     def find_enclosing_root(self, folder: Path) -> Path:
         """Return the nearest enclosing folder that is a known project or the top of a git work tree.
@@ -234,25 +263,41 @@ class Catalogue:
 
     def is_listed(self, root: str) -> bool:
         """Return whether the project at a root is open, and its files are known."""
-        return any(str(one.path) == root and one.tree.listed_since is not None for one in self._open.values())
+        return any(
+            str(one.path) == root and one.tree.listed_since is not None
+            for one in self._open.values()
+        )
 
     def list_bound(self, session: Session) -> list[str]:
         """Return the names of the projects a connection is bound to, in its order; none for an unbound one."""
         names = {root: name for name, root in self._roots.items()}
-        return [names[root] for one in session.projects if (root := self._find_root(one)) in names]
+        return [
+            names[root]
+            for one in session.projects
+            if (root := self._find_root(one)) in names
+        ]
 
     def list_reachable(self, session: Session) -> list[str]:
         """Return the names of the projects a connection may name: those it is bound to, else all known ones."""
         return self.list_bound(session) if session.projects else sorted(self._roots)
 
-    def find_roots(self, session: Session, projects: Sequence[str] | Literal["*"]) -> list[str]:
+    def find_roots(
+        self, session: Session, projects: Sequence[str] | Literal["*"]
+    ) -> list[str]:
         """Return the roots of the projects a call names, in order and without duplicates; ``*``: of all it may name.
 
         Unknown names are returned unchanged.
         """
         named = self.list_reachable(session) if projects == "*" else projects
-        known = set(map(str, self._roots.values()))  # these are resolved already: resolving one takes 50 µs
-        return list(dict.fromkeys(one if one in known else str(self._find_root(one) or one) for one in named))
+        known = set(
+            map(str, self._roots.values())
+        )  # these are resolved already: resolving one takes 50 µs
+        return list(
+            dict.fromkeys(
+                one if one in known else str(self._find_root(one) or one)
+                for one in named
+            )
+        )
 
     def find_file(self, session: Session, project: str | None, path: bytes) -> bytes:
         """Return the resolved path of a file that a call names; it need not exist. Call it in a thread.
@@ -266,24 +311,58 @@ class Catalogue:
 
         """
         shown = path_to_text(path)
-        own = [project] if project is not None else [*(session.projects or session.indexed)]
-        roots = [os.fsencode(root) for one in own if (root := self._find_root(one)) is not None]
+        own = (
+            [project]
+            if project is not None
+            else [*(session.projects or session.indexed)]
+        )
+        roots = [
+            os.fsencode(root)
+            for one in own
+            if (root := self._find_root(one)) is not None
+        ]
         # By root: a name may move to another project while the connection lives.
         bound = [self._find_root(one) for one in session.projects]
-        if project is not None and (not roots or (bound and self._find_root(project) not in bound)):
-            raise NotFound(f"no such project: {project}", reason="project_not_found", known=self.list_bound(session))
+        if project is not None and (
+            not roots or (bound and self._find_root(project) not in bound)
+        ):
+            raise NotFound(
+                f"no such project: {project}",
+                reason="project_not_found",
+                known=self.list_bound(session),
+            )
         if not path or b"\0" in path or (not path.startswith(b"/") and len(roots) != 1):
-            raise InvalidParams(f"path: not a file of one project: {shown!r}", field="path", target_path=shown)
+            raise InvalidParams(
+                f"path: not a file of one project: {shown!r}",
+                field="path",
+                target_path=shown,
+            )
         if not own:
             roots = [os.fsencode(root) for root in self._roots.values()]
-        # Resolve links before comparing: one inside a project may lead outside of all projects.
-        real = os.path.realpath(path if path.startswith(b"/") else roots[0] + b"/" + path)
+        # Resolve links before comparing: one inside a project may lead outside of all
+        # projects.
+        real = os.path.realpath(
+            path if path.startswith(b"/") else roots[0] + b"/" + path
+        )
         if not any(real.startswith(root.rstrip(b"/") + b"/") for root in roots):
-            raise Forbidden(f"outside of every project: {shown}", reason="outside_root", target_path=shown)
+            raise Forbidden(
+                f"outside of every project: {shown}",
+                reason="outside_root",
+                target_path=shown,
+            )
         if self._private.contain(real):
-            raise Forbidden(f"flashgrep's own folder: {shown}", reason="protected_path", target_path=shown)
+            raise Forbidden(
+                f"flashgrep's own folder: {shown}",
+                reason="protected_path",
+                target_path=shown,
+            )
         if os.path.lexists(real) and not os.path.isfile(real):  # noqa: PTH113 - a name too long is none
-            raise InvalidParams(f"not a file: {shown}", reason="not_a_file", field="path", target_path=shown)
+            raise InvalidParams(
+                f"not a file: {shown}",
+                reason="not_a_file",
+                field="path",
+                target_path=shown,
+            )
         return real
 
     async def open(self, root_or_name: str, *, adopt: bool = True) -> Workspace:
@@ -299,9 +378,15 @@ class Catalogue:
             found.asked_at = anyio.current_time()
             return found
         root = self._find_root(root_or_name)
-        if root is not None and await anyio.to_thread.run_sync(self._private.contain, os.fsencode(root)):
-            raise Forbidden(f"flashgrep's own folder cannot be a project: {root_or_name}", reason="outside_root")
-        # Two calls for one project open it once: the second finds it open once it has the lock.
+        if root is not None and await anyio.to_thread.run_sync(
+            self._private.contain, os.fsencode(root)
+        ):
+            raise Forbidden(
+                f"flashgrep's own folder cannot be a project: {root_or_name}",
+                reason="outside_root",
+            )
+        # Two calls for one project open it once: the second finds it open once it has
+        # the lock.
         async with self._lock_project(root_or_name, make=adopt) as name:
             if name in self._open and self._open[name].is_lost():
                 await self._open.pop(name).close()
@@ -324,7 +409,9 @@ class Catalogue:
             self._opening.add(root)
             self._tasks.start_soon(open_quietly)
 
-    async def workspace(self, call: Call["Catalogue"], project: str | None) -> Workspace:
+    async def workspace(
+        self, call: Call["Catalogue"], project: str | None
+    ) -> Workspace:
         """Return the project a call is about: the one it names, else the one its connection is bound to.
 
         Raises:
@@ -338,17 +425,29 @@ class Catalogue:
             own = session.projects or session.indexed
             if not own:
                 raise NotFound(
-                    "this connection has no project", reason="project_not_found", suggestion=HOW_TO_GET_A_PROJECT
+                    "this connection has no project",
+                    reason="project_not_found",
+                    suggestion=HOW_TO_GET_A_PROJECT,
                 )
             if len(own) > 1:
-                names = [name for name, root in self._roots.items() if str(root) in own or name in own]
+                names = [
+                    name
+                    for name, root in self._roots.items()
+                    if str(root) in own or name in own
+                ]
                 message = f"the connection has several projects: pass `project`, one of {', '.join(names)}"
                 advice = "methods that search also take `projects`, a list or `*`"
                 raise InvalidParams(
-                    message, reason="project_required", field="project", allowed=names, suggestion=advice
+                    message,
+                    reason="project_required",
+                    field="project",
+                    allowed=names,
+                    suggestion=advice,
                 )
             return await self.open(own[0], adopt=False)
-        if session.projects and self._find_root(project) not in {self._find_root(one) for one in session.projects}:
+        if session.projects and self._find_root(project) not in {
+            self._find_root(one) for one in session.projects
+        }:
             raise Forbidden(
                 f"the connection is bound to another project: {project}",
                 reason="outside_root",
@@ -365,9 +464,12 @@ class Catalogue:
                 await workspace.close()
             root = self._roots[known]
             file = (
-                store_folder(self._cache_dir, os.fsencode(root)) / INDEX if workspace is None else workspace.store.file
+                store_folder(self._cache_dir, os.fsencode(root)) / INDEX
+                if workspace is None
+                else workspace.store.file
             )
-            # Before the name is removed: if this fails, the project is still listed and can be removed again.
+            # Before the name is removed: if this fails, the project is still listed and
+            # can be removed again.
             await self._stores.forget(file, [os.fsencode(root)])
             await self._forget(known)
             return root
@@ -382,18 +484,27 @@ class Catalogue:
             if workspace.is_lost() or workspace in unused:
                 with contextlib.suppress(NotFound):  # removed meanwhile
                     async with self._lock_project(name, make=False) as known:
-                        # It may have been closed and reopened, or used, while we waited for the lock.
-                        if self._open.get(known) is workspace and (workspace.is_lost() or workspace.is_idle()):
+                        # It may have been closed and reopened, or used, while we waited
+                        # for the lock.
+                        if self._open.get(known) is workspace and (
+                            workspace.is_lost() or workspace.is_idle()
+                        ):
                             await self._open.pop(known).close()
-        gone = await anyio.to_thread.run_sync(partial(find_gone, self._cache_dir, stores=stores))
+        gone = await anyio.to_thread.run_sync(
+            partial(find_gone, self._cache_dir, stores=stores)
+        )
         for file, roots in gone.items():
             await self._stores.forget(file, roots)
-        forgotten = {Path(os.fsdecode(root)) for roots in gone.values() for root in roots}
+        forgotten = {
+            Path(os.fsdecode(root)) for roots in gone.values() for root in roots
+        }
         for name in [name for name, root in self._roots.items() if root in forgotten]:
             with contextlib.suppress(NotFound):
                 async with self._lock_project(name, make=False) as known:
                     # Not a folder that was created again meanwhile.
-                    if known not in self._open and not identify(str(self._roots[known])):
+                    if known not in self._open and not identify(
+                        str(self._roots[known])
+                    ):
                         await self._forget(known)
         return sorted(forgotten)
 
@@ -403,10 +514,14 @@ class Catalogue:
         self._save()
         self._on_forget(root)
         writes = writes_folder(self._state_dir, os.fsencode(root))
-        await anyio.to_thread.run_sync(partial(shutil.rmtree, writes, ignore_errors=True))
+        await anyio.to_thread.run_sync(
+            partial(shutil.rmtree, writes, ignore_errors=True)
+        )
 
     @contextlib.asynccontextmanager
-    async def _lock_project(self, root_or_name: str, *, make: bool) -> AsyncIterator[str]:
+    async def _lock_project(
+        self, root_or_name: str, *, make: bool
+    ) -> AsyncIterator[str]:
         """Hold a project's lock and yield its name.
 
         Each project has its own lock, since opening one may take long. The lock belongs to the root: a name can move to
@@ -424,17 +539,33 @@ class Catalogue:
     def _find_open(self, root_or_name: str) -> Workspace | None:
         """Return a project if it is open, without its lock: a call must not wait while it is being reopened."""
         found = self._open.get(root_or_name)
-        if found is None:  # bindings are resolved roots: resolving them again would cost each call 50 µs
-            found = next((one for one in self._open.values() if str(one.path) == root_or_name), None)
+        if (
+            found is None
+        ):  # bindings are resolved roots: resolving them again would cost each call 50 µs
+            found = next(
+                (one for one in self._open.values() if str(one.path) == root_or_name),
+                None,
+            )
         if found is not None and not found.is_lost():
             return found
         root = self._find_root(root_or_name)
-        return next((one for one in self._open.values() if one.path == root and not one.is_lost()), None)
+        return next(
+            (
+                one
+                for one in self._open.values()
+                if one.path == root and not one.is_lost()
+            ),
+            None,
+        )
 
     async def _open_project(self, name: str) -> Workspace:
         root = self._roots[name]
         if not root.is_dir():
-            raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
+            raise NotFound(
+                f"no such folder: {root}",
+                reason="directory_not_found",
+                target_path=str(root),
+            )
         self._on_open(root)
         loaded = await anyio.to_thread.run_sync(self._settings_for, root)
         settings = loaded.settings
@@ -452,7 +583,9 @@ class Catalogue:
             environ=self.environ,
             indexes=self._indexes,
             settings_warnings=loaded.warnings,
-            limits=Limits(read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes),
+            limits=Limits(
+                read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes
+            ),
         )
         workspace = Workspace(
             name,
@@ -467,7 +600,9 @@ class Catalogue:
             host=self,
         )
         if root in self._former:
-            workspace.progress.detail = "reindexed: the index of an earlier version is not used"
+            workspace.progress.detail = (
+                "reindexed: the index of an earlier version is not used"
+            )
         assert self._tasks is not None  # noqa: S101 - set on entry
         try:
             await workspace.open(self._tasks)
@@ -497,11 +632,22 @@ class Catalogue:
             if known == root:
                 return name
         if root is None or not make:
-            raise NotFound(f"no such project: {root_or_name}", reason="project_not_found", known=sorted(self._roots))
+            raise NotFound(
+                f"no such project: {root_or_name}",
+                reason="project_not_found",
+                known=sorted(self._roots),
+            )
         if not os.path.isdir(root):  # noqa: PTH112 - False for over-long names, where Path.is_dir raises
-            raise NotFound(f"no such folder: {root}", reason="directory_not_found", target_path=str(root))
+            raise NotFound(
+                f"no such folder: {root}",
+                reason="directory_not_found",
+                target_path=str(root),
+            )
         if root == Path(root.anchor):
-            raise Forbidden("the whole file system cannot be a project: name a folder in it", reason="outside_root")
+            raise Forbidden(
+                "the whole file system cannot be a project: name a folder in it",
+                reason="outside_root",
+            )
         name = stem = os.fsencode(root.name).decode("utf-8", "replace") or "root"
         number = 1
         # Folders of the same name, such as two clones, get a number.
@@ -517,14 +663,26 @@ class Catalogue:
         try:
             found: dict[str, Any] = json.loads(self._file.read_bytes())
             # Latin-1 carries any bytes of a path through JSON.
-            roots = {name: Path(os.fsdecode(root.encode("latin-1"))) for name, root in found["projects"].items()}
-            return {name: root for name, root in roots.items() if not self._private.contain(os.fsencode(root))}
+            roots = {
+                name: Path(os.fsdecode(root.encode("latin-1")))
+                for name, root in found["projects"].items()
+            }
+            return {
+                name: root
+                for name, root in roots.items()
+                if not self._private.contain(os.fsencode(root))
+            }
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             return {}
 
     def _save(self) -> None:
-        projects = {name: os.fsencode(root).decode("latin-1") for name, root in self._roots.items()}
-        fresh = self._file.with_suffix(".new")  # a daemon that dies while writing leaves the list unchanged
+        projects = {
+            name: os.fsencode(root).decode("latin-1")
+            for name, root in self._roots.items()
+        }
+        fresh = self._file.with_suffix(
+            ".new"
+        )  # a daemon that dies while writing leaves the list unchanged
         with contextlib.suppress(OSError):
             fresh.write_text(json.dumps({"projects": projects}, indent=1))
             fresh.replace(self._file)

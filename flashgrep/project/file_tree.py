@@ -53,7 +53,13 @@ class Tree:
     a caller cancelled in between leaves it to the next one.
     """
 
-    def __init__(self, root: RootFolder, walker: Walker, watcher: Watcher, outside: OutsideWatch | None = None) -> None:
+    def __init__(
+        self,
+        root: RootFolder,
+        walker: Walker,
+        watcher: Watcher,
+        outside: OutsideWatch | None = None,
+    ) -> None:
         """``outside`` is shared by the daemon's projects."""
         self._root = root
         self.table = FileTable()
@@ -73,7 +79,9 @@ class Tree:
         never changed, because snapshots keep using the one they began with."""
         self._walker = walker
         self._watcher = watcher
-        self._sequence = count(1)  # shared with the thread that sweeps: next() of a count is atomic
+        self._sequence = count(
+            1
+        )  # shared with the thread that sweeps: next() of a count is atomic
         self._count: int | None = None
         self._marked: list[set[bytes]] = []
         self._stored: dict[bytes, int] = {}
@@ -98,26 +106,45 @@ class Tree:
 
     def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
         """Return the files as known now, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
-        pending = dict(self.pending)  # before the table: what is stored meanwhile moves from one to the other
+        pending = dict(
+            self.pending
+        )  # before the table: what is stored meanwhile moves from one to the other
         table, folded = self.table, part.encode(errors="surrogateescape").lower()
         settled = table.paths
         if folded:
-            settled = [settled[at] for at in table.text().containing(folded, fold=True).tolist()]
+            settled = [
+                settled[at]
+                for at in table.text().containing(folded, fold=True).tolist()
+            ]
             settled = list(filter(keep, settled))
         elif keep is not None:
-            settled = [settled[at] for at in np.flatnonzero(keep.mask(table.text())).tolist()]
+            settled = [
+                settled[at] for at in np.flatnonzero(keep.mask(table.text())).tolist()
+            ]
         if not pending:
             return settled
-        changed = [path for path, mark in pending.items() if mark.ours and folded in path.lower()]
-        return sorted([*filter(keep, changed), *(path for path in settled if path not in pending)])
+        changed = [
+            path
+            for path, mark in pending.items()
+            if mark.ours and folded in path.lower()
+        ]
+        return sorted(
+            [*filter(keep, changed), *(path for path in settled if path not in pending)]
+        )
 
     def find_recent(self, since_ns: int, most: int) -> frozenset[bytes]:
         """Return the files changed since a time; none if there are more than ``most``. For threads."""
-        table, pending = self.table, [path for path, mark in dict(self.pending).items() if mark.ours]
+        table, pending = (
+            self.table,
+            [path for path, mark in dict(self.pending).items() if mark.ours],
+        )
         places = np.flatnonzero(table.columns[:, MTIME_NS] > since_ns)
         if len(places) + len(pending) > most:
             return frozenset()
-        files, found = RootFiles(self._root), {table.paths[at] for at in places.tolist()}
+        files, found = (
+            RootFiles(self._root),
+            {table.paths[at] for at in places.tolist()},
+        )
         for path in pending:
             with contextlib.suppress(OSError):
                 if files.lstat(path).st_mtime_ns > since_ns:
@@ -133,7 +160,9 @@ class Tree:
         """Return what is known of all files in the form for a search by name; None: too many are excluded."""
         if snapshot.excluded is None:
             return None
-        overruled = [at for at in map(snapshot.table.find, snapshot.pending) if at is not None]
+        overruled = [
+            at for at in map(snapshot.table.find, snapshot.pending) if at is not None
+        ]
         changed = [path for path, mark in snapshot.pending.items() if mark.ours]
         return PresentFiles(
             snapshot.table.text(),
@@ -147,7 +176,8 @@ class Tree:
         """Return how many files are declined, by reason; a folder that cannot be read counts as one."""
         counts: Counter[str] = Counter()
         for path, reason in self.table.skipped.items():
-            # The index may have read a file that is not ours any more: its folder was closed meanwhile.
+            # The index may have read a file that is not ours any more: its folder was
+            # closed meanwhile.
             mark = self.pending.get(path)
             if mark is None or mark.ours:
                 counts[reason] += 1
@@ -156,7 +186,11 @@ class Tree:
     def with_unread(self, skipped: Mapping[str, int]) -> dict[str, int]:
         """Return these counts with the folders that cannot be read among the unreadable."""
         unread = len(self._walker.unreadable)
-        return {**skipped, "unreadable": skipped.get("unreadable", 0) + unread} if unread else dict(skipped)
+        return (
+            {**skipped, "unreadable": skipped.get("unreadable", 0) + unread}
+            if unread
+            else dict(skipped)
+        )
 
     def mark(self, path: bytes, *, ours: bool, size: int = 0) -> None:
         """Mark a path as different from the index."""
@@ -185,7 +219,9 @@ class Tree:
 
         """
         files = RootFiles(self._root)
-        self._take_exclusions({path: False if self._look(files, path) else None for path in paths})
+        self._take_exclusions(
+            {path: False if self._look(files, path) else None for path in paths}
+        )
 
     def _look(self, files: RootFiles, path: bytes) -> bool:
         """Mark a path that may have changed; return whether it is a file that the rules exclude."""
@@ -199,9 +235,13 @@ class Tree:
                 if twin != path:
                     self._mark_as_is(files, twin)
         is_excluded = stat.S_ISREG(found.st_mode) and not ours
-        return is_excluded and self._walker.accepts(path.rpartition(b"/")[0], is_dir=True)
+        return is_excluded and self._walker.accepts(
+            path.rpartition(b"/")[0], is_dir=True
+        )
 
-    def _mark_as_is(self, files: RootFiles, path: bytes) -> tuple[os.stat_result | None, bool]:
+    def _mark_as_is(
+        self, files: RootFiles, path: bytes
+    ) -> tuple[os.stat_result | None, bool]:
         """Mark a path as it is on disk; return its status, and whether it is a file of the project."""
         try:
             found = files.lstat(path)
@@ -214,25 +254,36 @@ class Tree:
         self.mark(path, ours=ours, size=found.st_size)
         return found, ours
 
-    def _take_exclusions(self, found: Mapping[bytes, bool | None], gone: Iterable[bytes] = ()) -> None:
+    def _take_exclusions(
+        self, found: Mapping[bytes, bool | None], gone: Iterable[bytes] = ()
+    ) -> None:
         """Note what rules take out: a folder, a file (False), None: not this path; nothing in the folders ``gone``."""
         known = self.excluded
         prefixes = find_outermost(gone)
         if known and prefixes:
             known = self.excluded = {
-                path: is_dir for path, is_dir in known.items() if not is_below(path + b"/", prefixes)
+                path: is_dir
+                for path, is_dir in known.items()
+                if not is_below(path + b"/", prefixes)
             }
-        if known is not None and any(known.get(path) != is_dir for path, is_dir in found.items()):
+        if known is not None and any(
+            known.get(path) != is_dir for path, is_dir in found.items()
+        ):
             merged = {**known, **found}
-            kept = {path: is_dir for path, is_dir in merged.items() if is_dir is not None}
+            kept = {
+                path: is_dir for path, is_dir in merged.items() if is_dir is not None
+            }
             self.excluded = kept if len(kept) <= MOST_EXCLUDED else None
 
     def take(self, changes: Iterable[Change]) -> None:
         """Mark what changes report; what requires reading folders is left in ``unread``, or to a sweep."""
-        since, self.listed_since = self.listed_since, None  # if anything fails here, a sweep makes up for it
+        since, self.listed_since = (
+            self.listed_since,
+            None,
+        )  # if anything fails here, a sweep makes up for it
         changes = dict.fromkeys(changes)
-        # Folders that went come first, and all in one pass. What is there again by now has a later event, and is looked
-        # at or listed below.
+        # Folders that went come first, and all in one pass. What is there again by now
+        # has a later event, and is looked at or listed below.
         gone = [change.path for change in changes if change.kind == "folder_gone"]
         self._mark_below(gone)
         self._walker.forget_unreadable(gone)
@@ -242,16 +293,20 @@ class Tree:
         for change in changes:
             name = change.path.rpartition(b"/")[2]
             if change.kind == "file":
-                excluded[change.path] = False if self._look(files, change.path) else None
+                excluded[change.path] = (
+                    False if self._look(files, change.path) else None
+                )
                 sweep |= self._walker.is_rules_file(name)
             elif change.kind == "folder":
                 self.unread[change.path] = None
             elif change.kind == "root_gone":
                 self.gone = True
-            sweep |= change.kind == "overflow" or (change.kind.startswith("folder") and name == b".git")
+            sweep |= change.kind == "overflow" or (
+                change.kind.startswith("folder") and name == b".git"
+            )
         self._take_exclusions(excluded, gone)
-        # A sweep, which is due anyhow before the first one, looks at the rules outside itself, and in a thread: git may
-        # take seconds to tell where the user's are.
+        # A sweep, which is due anyhow before the first one, looks at the rules outside
+        # itself, and in a thread: git may take seconds to tell where the user's are.
         if since is not None and not sweep and not self._outside.look_again():
             self.listed_since = since
 
@@ -272,10 +327,17 @@ class Tree:
         before = self._outside.look()
         excluded: dict[bytes, bool] = {}
         table = FileTable() if anew else self.table
-        walk = self._walker.walk(on_directory=self._watcher.add, on_linked=self._watcher.add_file, excluded=excluded)
+        walk = self._walker.walk(
+            on_directory=self._watcher.add,
+            on_linked=self._watcher.add_file,
+            excluded=excluded,
+        )
         changed, missing = table.compare(walk)
         self._outside.note(before)
-        marks = {path: Mark(ours=False, sequence=next(self._sequence), size=0) for path in missing}
+        marks = {
+            path: Mark(ours=False, sequence=next(self._sequence), size=0)
+            for path in missing
+        }
         for path, size in changed.items():
             marks[path] = Mark(ours=True, sequence=next(self._sequence), size=size)
         return SweepResult(marks, pending, anew, excluded)
@@ -288,9 +350,14 @@ class Tree:
         self.excluded = swept.excluded if len(swept.excluded) <= MOST_EXCLUDED else None
         if swept.anew:
             self.table, self.pending = FileTable(), {}
-            self._stored, self._stored_from, self.generation = {}, 0, 0  # another index counts its generations again
+            self._stored, self._stored_from, self.generation = (
+                {},
+                0,
+                0,
+            )  # another index counts its generations again
         else:
-            # What was pending at the start may have been stored meanwhile, from before the walk.
+            # What was pending at the start may have been stored meanwhile, from before
+            # the walk.
             pending = {**dict.fromkeys(swept.pending), **self.pending}.keys()
             self.note_changes([path for path in pending if path not in swept.marks])
         self.pending.update(swept.marks)
@@ -304,22 +371,29 @@ class Tree:
         if self._walker.accepts(folder, is_dir=True):
             excluded: dict[bytes, bool] = {}
             walk = self._walker.walk(
-                folder, on_directory=self._watcher.add, on_linked=self._watcher.add_file, excluded=excluded
+                folder,
+                on_directory=self._watcher.add,
+                on_linked=self._watcher.add_file,
+                excluded=excluded,
             )
             return Listing(list(walk), excluded)
         if self._walker.is_out_of_reach(folder):
             return Listing([], {})
-        # The rules exclude the folder: that is recorded when the one above it is walked.
+        # The rules exclude the folder: that is recorded when the one above it is
+        # walked.
         within = self._walker.accepts(folder.rpartition(b"/")[0], is_dir=True)
         try:
-            is_dir = within and stat.S_ISDIR(RootFiles(self._root).lstat(folder).st_mode)
+            is_dir = within and stat.S_ISDIR(
+                RootFiles(self._root).lstat(folder).st_mode
+            )
         except OSError:  # gone already
             is_dir = False
         return Listing([], {folder: True} if is_dir else {})
 
     def take_folder(self, folder: bytes, listing: Listing) -> None:
         """Mark the files of a new folder."""
-        # Another folder may have had this path before: files below it that are not listed now are removed.
+        # Another folder may have had this path before: files below it that are not
+        # listed now are removed.
         self._mark_below([folder])
         self._take_exclusions(listing.excluded, [folder])
         for entry in listing.entries:
@@ -331,13 +405,19 @@ class Tree:
         if generation < self._stored_from:
             return None
         found = {
-            path: Mark(self.table.find(path) is not None, 0, 0) for path, at in self._stored.items() if at > generation
+            path: Mark(self.table.find(path) is not None, 0, 0)
+            for path, at in self._stored.items()
+            if at > generation
         }
         found.update(self.pending)
         return found
 
     def take_update(
-        self, sent: Mapping[bytes, Mark], rows: Sequence[FileRow], gone: Sequence[bytes], generation: int
+        self,
+        sent: Mapping[bytes, Mark],
+        rows: Sequence[FileRow],
+        gone: Sequence[bytes],
+        generation: int,
     ) -> None:
         """Apply what the indexer stored as this generation; paths marked again since they were sent stay pending."""
         self.table, self.generation = self.table.with_changes(rows, gone), generation
@@ -347,9 +427,14 @@ class Tree:
         for path in (*(row.path for row in rows), *gone):
             if self._stored_from < generation:
                 self._stored[path] = generation
-            # A path marked again after it was sent may have been read before that change: it stays pending.
+            # A path marked again after it was sent may have been read before that
+            # change: it stays pending.
             mark = self.pending.get(path)
-            if mark is not None and path in sent and mark.sequence == sent[path].sequence:
+            if (
+                mark is not None
+                and path in sent
+                and mark.sequence == sent[path].sequence
+            ):
                 del self.pending[path]
 
 

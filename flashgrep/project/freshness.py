@@ -60,7 +60,8 @@ class SwitchableWatcher:
             return False
         if self._watcher is None:
             self._watcher = self._make()
-            # Changes while nothing was watched are unknown, as if the queue had overflowed.
+            # Changes while nothing was watched are unknown, as if the queue had
+            # overflowed.
             self._missed_events = True
             number = self._watcher.fileno()
             if self._poll is not None and number is not None:
@@ -73,7 +74,11 @@ class SwitchableWatcher:
     @property
     def link_problem(self) -> str:
         """Why writes by other names of some files are not seen, or empty."""
-        return "" if self._watcher is None or self._watcher.failed else self._watcher.link_problem
+        return (
+            ""
+            if self._watcher is None or self._watcher.failed
+            else self._watcher.link_problem
+        )
 
     def add_file(self, path: bytes) -> None:
         """Watch one file that has other names, if anything is watched."""
@@ -157,11 +162,16 @@ class Freshness:
             if watcher.failed:
                 tree.take_sweep(await anyio.to_thread.run_sync(tree.sweep))
                 return True
-            # The kernel's queue needs no waiting for: an event is queued inside the system call that makes the change.
-            if watcher.fileno() is None and not await anyio.to_thread.run_sync(watcher.settle, MARKER_SECONDS):
-                # The marker did not come back: events may be lost, so list the tree again.
+            # The kernel's queue needs no waiting for: an event is queued inside the
+            # system call that makes the change.
+            if watcher.fileno() is None and not await anyio.to_thread.run_sync(
+                watcher.settle, MARKER_SECONDS
+            ):
+                # The marker did not come back: events may be lost, so list the tree
+                # again.
                 tree.listed_since = None
-            # An endless build would block the question for ever; its answer says that it is not fresh.
+            # An endless build would block the question for ever; its answer says that
+            # it is not fresh.
             for _ in range(MOST_ROUNDS):
                 changes = watcher.drain()
                 tree.take(changes)
@@ -172,7 +182,9 @@ class Freshness:
                     return True
                 # A new folder may already have files, which no event reports.
                 for folder in list(tree.unread):
-                    tree.take_folder(folder, await anyio.to_thread.run_sync(tree.list_folder, folder))
+                    tree.take_folder(
+                        folder, await anyio.to_thread.run_sync(tree.list_folder, folder)
+                    )
         except Exception:
             tree.listed_since = None
             raise
@@ -183,7 +195,8 @@ class Freshness:
         number = self._watcher.fileno()
         while True:
             begun = anyio.current_time()
-            # Whatever it was, the next question meets it and reports it. Raised here, it would end the daemon.
+            # Whatever it was, the next question meets it and reports it. Raised here,
+            # it would end the daemon.
             with contextlib.suppress(Exception):
                 await refresh()
             took = anyio.current_time() - begun
@@ -191,4 +204,6 @@ class Freshness:
                 await anyio.wait_readable(number)
             # One save causes several events; a pause handles them together.
             pause = EVENT_PAUSE if number is not None else 1
-            await anyio.sleep(max(pause, SWEEP_SHARE * took) if self._watcher.failed else pause)
+            await anyio.sleep(
+                max(pause, SWEEP_SHARE * took) if self._watcher.failed else pause
+            )

@@ -18,7 +18,14 @@ from anyio.abc import TaskGroup
 from flashgrep.base.scheduler import PATIENCE
 from flashgrep.index.reader import Identity
 from flashgrep.project.worker_processes import Process, can_fork, fork, spawn
-from flashgrep.search.lookup_worker import EMPTY, LENGTH, MOST_BYTES, MOST_PROJECTS, LoadProject, pack
+from flashgrep.search.lookup_worker import (
+    EMPTY,
+    LENGTH,
+    MOST_BYTES,
+    MOST_PROJECTS,
+    LoadProject,
+    pack,
+)
 
 MOST_WORKERS = 8
 """The daemon hands over about 1,000 lookups a second, which four workers answer; slower lookups take more of them."""
@@ -93,7 +100,11 @@ class LookupWorker(asyncio.BufferedProtocol):
 
     def ask(self, request: bytes, limit: float, reply: Reply) -> None:
         """Send the worker a request with ``limit`` (time.monotonic()); ``reply`` gets its answer, if any."""
-        self._reply, self.limit, self.since = reply, limit + END_SECONDS, time.monotonic()
+        self._reply, self.limit, self.since = (
+            reply,
+            limit + END_SECONDS,
+            time.monotonic(),
+        )
         if self._transport is None:
             self._unsent = request
         else:
@@ -121,7 +132,11 @@ class LookupWorker(asyncio.BufferedProtocol):
 
     def get_buffer(self, _size_hint: int) -> memoryview:
         """Return where to read on: room for the rest of a reply."""
-        size = LENGTH.size if self._filled < LENGTH.size else LENGTH.size + LENGTH.unpack_from(self._held)[0]
+        size = (
+            LENGTH.size
+            if self._filled < LENGTH.size
+            else LENGTH.size + LENGTH.unpack_from(self._held)[0]
+        )
         if size > len(self._held):
             self._held += bytes(size - len(self._held))
         return memoryview(self._held)[self._filled :]
@@ -149,7 +164,12 @@ class LookupWorker(asyncio.BufferedProtocol):
             self._settle(None)
 
     def _settle(self, body: bytes | None) -> None:
-        reply, self._reply, self.since, self.limit = self._reply, None, time.monotonic(), float("inf")
+        reply, self._reply, self.since, self.limit = (
+            self._reply,
+            None,
+            time.monotonic(),
+            float("inf"),
+        )
         if reply is not None:
             reply(body)
             self._freed(self)
@@ -200,7 +220,14 @@ class LookupWorkers:
 
     def free(self, place: Hashable) -> LookupWorker | None:
         """Return the first idle worker that has a project loaded, so that others stay idle."""
-        return next((worker for worker in self._workers if not worker.busy and place in worker.loaded), None)
+        return next(
+            (
+                worker
+                for worker in self._workers
+                if not worker.busy and place in worker.loaded
+            ),
+            None,
+        )
 
     def want(self, place: Hashable, waiting: int) -> None:
         """Let another worker load a project, or start one, if lookups have waited long or many wait."""
@@ -213,10 +240,21 @@ class LookupWorkers:
         is_due = waiting >= CROWD or now - self._waiting_since >= START_SECONDS
         if not is_due or now < self._not_before or self._starting:
             return
-        idle = next((worker for worker in self._workers if not worker.busy and place not in worker.loaded), None)
+        idle = next(
+            (
+                worker
+                for worker in self._workers
+                if not worker.busy and place not in worker.loaded
+            ),
+            None,
+        )
         if idle is not None:
             self.load(idle, place)
-        elif len(self._workers) < self._most and self._tasks is not None and not self._closed:
+        elif (
+            len(self._workers) < self._most
+            and self._tasks is not None
+            and not self._closed
+        ):
             self._waiting_since = now
             self._starting = True
             self._tasks.start_soon(self._start, place)
@@ -234,7 +272,9 @@ class LookupWorkers:
         self._find_serving()
         self._ask_to_load(worker, place, pack(request), loaded)
 
-    def _ask_to_load(self, worker: LookupWorker, place: Place, request: bytes, loaded: Loaded) -> None:
+    def _ask_to_load(
+        self, worker: LookupWorker, place: Place, request: bytes, loaded: Loaded
+    ) -> None:
         def reply(body: bytes | None) -> None:
             if body is None:
                 self._not_before = time.monotonic() + RETRY_SECONDS
@@ -246,7 +286,11 @@ class LookupWorkers:
     def _find_serving(self) -> None:
         """Find the projects with a worker that is not busy with a long lookup."""
         now = time.monotonic()
-        quick = (worker for worker in self._workers if not worker.busy or now - worker.since < PATIENCE)
+        quick = (
+            worker
+            for worker in self._workers
+            if not worker.busy or now - worker.since < PATIENCE
+        )
         self.serving = frozenset(place for worker in quick for place in worker.loaded)
 
     # Their beginning and end
@@ -265,10 +309,14 @@ class LookupWorkers:
                 return
             request, loaded = described
             forks = can_fork()
-            with anyio.CancelScope(shield=True):  # a process without a reference could not be ended
+            with anyio.CancelScope(
+                shield=True
+            ):  # a process without a reference could not be ended
                 if forks:
                     count = self._most - len(self._workers)
-                    made = await anyio.to_thread.run_sync(fork, count, request, note_parent)
+                    made = await anyio.to_thread.run_sync(
+                        fork, count, request, note_parent
+                    )
                 else:
                     made = [await anyio.to_thread.run_sync(spawn)]
                 self._parent = None
@@ -277,10 +325,14 @@ class LookupWorkers:
                     def connect(process: Process = process) -> LookupWorker:
                         worker = LookupWorker(process, self._note_release, self._forget)
                         # The parent of forked ones was asked in their place.
-                        self._ask_to_load(worker, place, b"" if forks else pack(request), loaded)
+                        self._ask_to_load(
+                            worker, place, b"" if forks else pack(request), loaded
+                        )
                         return worker
 
-                    _, worker = await asyncio.get_running_loop().create_connection(connect, sock=ours)
+                    _, worker = await asyncio.get_running_loop().create_connection(
+                        connect, sock=ours
+                    )
                     self._workers.append(worker)
                     if self._closed:
                         worker.end()
@@ -315,5 +367,7 @@ class LookupWorkers:
             await anyio.sleep(TEND_SECONDS)
             now = time.monotonic()
             for worker in list(self._workers):
-                if now > worker.limit or (not worker.busy and now - worker.since > IDLE_SECONDS):
+                if now > worker.limit or (
+                    not worker.busy and now - worker.since > IDLE_SECONDS
+                ):
                     worker.end()

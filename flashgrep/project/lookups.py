@@ -66,7 +66,12 @@ class Lookups:
     """Runs lookups of a project; for workers it is the place that these are about."""
 
     def __init__(
-        self, project: Project, root: RootFolder, database: str, scheduler: Scheduler, workers: LookupWorkers | None
+        self,
+        project: Project,
+        root: RootFolder,
+        database: str,
+        scheduler: Scheduler,
+        workers: LookupWorkers | None,
     ) -> None:
         self.project = project
         self.number = next(_NUMBERS)
@@ -103,7 +108,11 @@ class Lookups:
         return load, Loaded(index.identity, self.project.tree.generation)
 
     async def run(
-        self, ask: Callable[[Snapshot], ResultT], *, portable: bool = False, deadline: float | None = None
+        self,
+        ask: Callable[[Snapshot], ResultT],
+        *,
+        portable: bool = False,
+        deadline: float | None = None,
     ) -> ResultT:
         """Run a lookup; a damaged index is set aside, and the lookup repeated without it.
 
@@ -122,25 +131,38 @@ class Lookups:
         try:
             return await self._scheduler.run(begin, elsewhere)
         except Damaged as damage:
-            await self.project.start_anew(str(damage), None if snapshot is None else snapshot.own_index)
-        except sqlite3.OperationalError as error:  # it is locked, or cannot be opened just now
+            await self.project.start_anew(
+                str(damage), None if snapshot is None else snapshot.own_index
+            )
+        except (
+            sqlite3.OperationalError
+        ) as error:  # it is locked, or cannot be opened just now
             self.project.progress.detail = f"the index cannot be read: {error}"
             # An interrupt means a long lookup, and nothing about the index.
             if isinstance(error, Unreadable) and "interrupted" not in str(error):
                 self._unreadable += 1
                 if self._unreadable == MOST_UNREADABLE:
-                    await self.project.start_anew(str(error), None if snapshot is None else snapshot.own_index)
+                    await self.project.start_anew(
+                        str(error), None if snapshot is None else snapshot.own_index
+                    )
         except OSError as error:
             if error.errno in EXHAUSTED:
                 raise Busy(f"out of resources: {error.strerror}") from error
             raise
         return await self._scheduler.run(partial(self._begin_without_index, ask))
 
-    def _begin_without_index(self, ask: Callable[[Snapshot], ResultT]) -> Callable[[], ResultT]:
-        return partial(ask_and_close, ask, replace(self.project.snapshot(), reader=None))
+    def _begin_without_index(
+        self, ask: Callable[[Snapshot], ResultT]
+    ) -> Callable[[], ResultT]:
+        return partial(
+            ask_and_close, ask, replace(self.project.snapshot(), reader=None)
+        )
 
     async def search(
-        self, question: Question, max_size: int | None, prepare: Callable[[Snapshot], Snapshot] | None = None
+        self,
+        question: Question,
+        max_size: int | None,
+        prepare: Callable[[Snapshot], Snapshot] | None = None,
     ) -> Answer:
         """Answer an exact question about the files as known now; ``max_size``: other than the project's.
 
@@ -149,39 +171,72 @@ class Lookups:
         project, tree = self.project, self.project.tree
         listed = tree.listed_since
         with tree.marks() as marked:
-            walks, meets_all = project.freshness.sees_events, project.walker.lies_within_ripgreps
-            ask = partial(search_or_count, question=question, max_size=max_size, walks=walks, meets_all=meets_all)
+            walks, meets_all = (
+                project.freshness.sees_events,
+                project.walker.lies_within_ripgreps,
+            )
+            ask = partial(
+                search_or_count,
+                question=question,
+                max_size=max_size,
+                walks=walks,
+                meets_all=meets_all,
+            )
             if prepare is None:
-                found = await self.run(ask, portable=question.engine == "linear", deadline=question.deadline)
+                found = await self.run(
+                    ask,
+                    portable=question.engine == "linear",
+                    deadline=question.deadline,
+                )
             else:
                 found = await self.run(lambda snapshot: ask(prepare(snapshot)))
             if isinstance(found, Answer):
                 return found
-            # ripgrep opens files by path: a folder may have been a link to elsewhere for a moment. Its count is a
-            # file's own unless an event tells of the file or of a folder above it, or events were lost.
+            # ripgrep opens files by path: a folder may have been a link to elsewhere
+            # for a moment. Its count is a file's own unless an event tells of the file
+            # or of a folder above it, or events were lost.
             are_ours = await project.refresh() and tree.listed_since == listed
         for path in marked:
             found.pop(path, None)
 
         def ask_again(snapshot: Snapshot) -> Answer:
             snapshot = snapshot if prepare is None else prepare(snapshot)
-            snapshot = snapshot if max_size is None else snapshot.with_max_size(max_size)
-            for path in snapshot.unsaved:  # for these ripgrep has counted what is on disk
+            snapshot = (
+                snapshot if max_size is None else snapshot.with_max_size(max_size)
+            )
+            for (
+                path
+            ) in snapshot.unsaved:  # for these ripgrep has counted what is on disk
                 found.pop(path, None)
-            return search(replace(snapshot, counts=found if are_ours else None), question)
+            return search(
+                replace(snapshot, counts=found if are_ours else None), question
+            )
 
         return await self.run(ask_again)
 
-    async def search_before_listing(self, question: Question, *, max_file_size: int | None = None) -> Answer | None:
+    async def search_before_listing(
+        self, question: Question, *, max_file_size: int | None = None
+    ) -> Answer | None:
         """Answer a project's first exact question about the disk as it is: ripgrep walks and searches at once.
 
         None: listed already, or a listing is required; call ``refresh`` and ``search`` instead.
         """
         project, tree = self.project, self.project.tree
-        if tree.listed_since is not None or len(tree.table) or question.position is not None:
+        if (
+            tree.listed_since is not None
+            or len(tree.table)
+            or question.position is not None
+        ):
             return None
-        walker = project.walker.anew()  # the project's own may have read rules that changed since
-        ask = partial(search_before_listing, question=question, max_size=max_file_size, walker=walker)
+        walker = (
+            project.walker.anew()
+        )  # the project's own may have read rules that changed since
+        ask = partial(
+            search_before_listing,
+            question=question,
+            max_size=max_file_size,
+            walker=walker,
+        )
         with anyio.CancelScope() as scope:
             self._unlisted[scope] = anyio.Event()
             try:
@@ -213,14 +268,22 @@ class PortableLookup(Generic[ResultT]):
     @property
     def limit(self) -> float:
         """When a worker that has it is taken to hang."""
-        return time.monotonic() + LOOK_UP_SECONDS if self.deadline is None else self.deadline
+        return (
+            time.monotonic() + LOOK_UP_SECONDS
+            if self.deadline is None
+            else self.deadline
+        )
 
     def request(self, worker: LookupWorker) -> bytes | None:
         """Return what to ask a worker, as things are now; None: to be answered here.
 
         A worker that was given the table too long ago, or that of another index, is given it again.
         """
-        project, loaded, workers = self.place.project, worker.loaded[self.place], self.place.workers
+        project, loaded, workers = (
+            self.place.project,
+            worker.loaded[self.place],
+            self.place.workers,
+        )
         snapshot = project.snapshot()
         if snapshot.reader is None or len(snapshot.pending) > MOST_MARKS:
             return None
@@ -229,10 +292,19 @@ class PortableLookup(Generic[ResultT]):
             if workers is not None:
                 workers.load(worker, self.place)
             return None
-        facts = (snapshot.max_size, snapshot.ripgrep, snapshot.parsed, snapshot.parsed_to)
+        facts = (
+            snapshot.max_size,
+            snapshot.ripgrep,
+            snapshot.parsed,
+            snapshot.parsed_to,
+        )
         try:
             return pack(RunLookup(self.place.number, self.ask, marks, *facts))
-        except (pickle.PicklingError, AttributeError, TypeError):  # it holds what only this process has
+        except (
+            pickle.PicklingError,
+            AttributeError,
+            TypeError,
+        ):  # it holds what only this process has
             return None
 
     def result(self, reply: bytes) -> ResultT:

@@ -136,21 +136,35 @@ class Workspace:
         functions: dict[str, str] = {}
         for part in parts:
             functions.update(part.indexer_functions)
-        self.store = (stores or Stores()).find(options.cache_dir, root, options.workers, versions, functions)
+        self.store = (stores or Stores()).find(
+            options.cache_dir, root, options.workers, versions, functions
+        )
         stages = tuple(stage for part in parts for stage in part.stages)
         self.index = ProjectIndex(self.store.file, root, versions, stages)
-        self._watcher = SwitchableWatcher(lambda: watch(root, native=options.native_watch))
-        # Before anything below it is opened: a later folder at this path is another one.
+        self._watcher = SwitchableWatcher(
+            lambda: watch(root, native=options.native_watch)
+        )
+        # Before anything below it is opened: a later folder at this path is another
+        # one.
         self._identity = _identity(self.path)
         self._folder = RootFolder(root, self._identity)
         walk = WalkOptions(private=options.private, nothing=self.is_bare)
         self.walker = Walker(root, walk, folder=self._folder)
         self.tree = Tree(self._folder, self.walker, self._watcher, outside)
         self.freshness = Freshness(self.tree, self._watcher)
-        self.lookups = Lookups(self, self._folder, str(self.index.file), self._scheduler, workers)
-        job = ProjectJob(self._folder, options.max_file_size, options.kept_bytes, options.kept_days)
+        self.lookups = Lookups(
+            self, self._folder, str(self.index.file), self._scheduler, workers
+        )
+        job = ProjectJob(
+            self._folder, options.max_file_size, options.kept_bytes, options.kept_days
+        )
         self.indexing = ProjectIndexing(
-            job, self.index, self.tree, self.progress, options.embedding, self.store.scheduler
+            job,
+            self.index,
+            self.tree,
+            self.progress,
+            options.embedding,
+            self.store.scheduler,
         )
         self.asked_at = anyio.current_time()
         """When somebody last wanted the project."""
@@ -161,8 +175,12 @@ class Workspace:
         self._unfinished = True
         self.own_folder = writes_folder(options.state_dir, root)
         """Holds what is kept for the project besides its index: journals of writes, imported symbols."""
-        self.editor = Editor(Root(root, os.fsencode(self.own_folder), options.private), options.limits)
-        self._services = Services[ProjectService].make((part.project_services for part in parts), self)
+        self.editor = Editor(
+            Root(root, os.fsencode(self.own_folder), options.private), options.limits
+        )
+        self._services = Services[ProjectService].make(
+            (part.project_services for part in parts), self
+        )
 
     @property
     def generation(self) -> int:
@@ -216,7 +234,11 @@ class Workspace:
     def is_idle(self) -> bool:
         """Whether nobody has wanted it for long, waits for a change or for its index."""
         waited = anyio.current_time() - self.asked_at
-        return waited > UNASKED_SECONDS and not self.subscribers and self.progress.stage in {"ready", "failed"}
+        return (
+            waited > UNASKED_SECONDS
+            and not self.subscribers
+            and self.progress.stage in {"ready", "failed"}
+        )
 
     def is_lost(self) -> bool:
         """Return whether the root is not the folder that was opened: moved, deleted, replaced or unmounted."""
@@ -253,7 +275,9 @@ class Workspace:
     async def _run(self) -> None:
         try:
             with self._scope:
-                await anyio.sleep(EVENT_PAUSE)  # usually a question has opened the project
+                await anyio.sleep(
+                    EVENT_PAUSE
+                )  # usually a question has opened the project
                 await self.lookups.wait_for_early_search()
                 await self.freshness.follow(self.refresh)
         finally:
@@ -272,7 +296,11 @@ class Workspace:
             if not self.indexing.settled:
                 self.indexing.settled = True
                 self.lookups.give_up_walks()
-                if not self.tree.pending and not self._unfinished and self.index.is_open:
+                if (
+                    not self.tree.pending
+                    and not self._unfinished
+                    and self.index.is_open
+                ):
                     self.progress.enter("ready")
             if self.tree.pending or self._unfinished:
                 self._unfinished = False
@@ -344,17 +372,24 @@ class Workspace:
         """Return the files as known now, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
         return self.tree.paths(keep, part)
 
-    async def search(self, question: Question, *, max_file_size: int | None = None) -> Answer:
+    async def search(
+        self, question: Question, *, max_file_size: int | None = None
+    ) -> Answer:
         """Answer an exact question about the project as known now (``refresh`` first unless stale data is acceptable).
 
         ``max_file_size``: overrides the setting.
         """
         return await self.lookups.search(question, max_file_size)
 
-    async def search_fresh(self, question: Question, *, max_file_size: int | None = None) -> tuple[Answer, bool]:
+    async def search_fresh(
+        self, question: Question, *, max_file_size: int | None = None
+    ) -> tuple[Answer, bool]:
         """Answer an exact question after a refresh; return also whether the answer equals the disk."""
-        # Before the files are listed, ripgrep may answer from its own walk before a listing would end.
-        answer = await self.lookups.search_before_listing(question, max_file_size=max_file_size)
+        # Before the files are listed, ripgrep may answer from its own walk before a
+        # listing would end.
+        answer = await self.lookups.search_before_listing(
+            question, max_file_size=max_file_size
+        )
         if answer is not None:
             return answer, True
         fresh = await self.refresh()
@@ -363,7 +398,9 @@ class Workspace:
     async def resolve(self, path: str, *, folder: bool = False) -> bytes:
         """Return a file or folder that a caller named, relative to the root; raises NotFound, Forbidden."""
         find = folder_of if folder else place_of
-        return await anyio.to_thread.run_sync(find, self.root, path, self.options.private)
+        return await anyio.to_thread.run_sync(
+            find, self.root, path, self.options.private
+        )
 
     async def read(self, path: bytes, most: int) -> bytes:
         """Return a file's bytes; raises as ``Root.open_file``, and TooLarge beyond ``most`` bytes."""
@@ -373,7 +410,9 @@ class Workspace:
             with Descriptor(descriptor):
                 if status.st_size > most:
                     message = f"too large to send: {path_to_text(path)}"
-                    raise TooLarge(message, observed_bytes=status.st_size, limit_bytes=most)
+                    raise TooLarge(
+                        message, observed_bytes=status.st_size, limit_bytes=most
+                    )
                 return read_all(descriptor, status.st_size)
 
         return await anyio.to_thread.run_sync(read_file)
@@ -382,7 +421,9 @@ class Workspace:
         """Return lines of a file; raises as ``files.read.read_slice``."""
         return await self.in_turn(partial(read_slice, self.editor, path, query))
 
-    async def find_files(self, options: GlobOptions, window: Window, deadline: float | None) -> GlobPage:
+    async def find_files(
+        self, options: GlobOptions, window: Window, deadline: float | None
+    ) -> GlobPage:
         """Return the files that match wildcards; ``deadline`` is on the clock of time.monotonic()."""
         is_known = self.tree.is_watched and await self.refresh()
 
@@ -407,7 +448,9 @@ class Workspace:
         walked. ``unsaved``: sizes in bytes and times in nanoseconds that replace those on disk.
         """
         known = self.tree.known(snapshot) if is_known else None
-        return find(self.root, options, window, deadline=deadline, known=known, unsaved=unsaved)
+        return find(
+            self.root, options, window, deadline=deadline, known=known, unsaved=unsaved
+        )
 
     def list_recent(self, since_ns: int, most: int) -> frozenset[bytes]:
         """Return the files changed since a time, at most so many."""
@@ -417,7 +460,14 @@ class Workspace:
         """Make the vectors anew: those that are stored cannot be read."""
         self.indexing.make_vectors_anew()
 
-    def coverage(self, stats: SearchStats, *, fresh: bool, started: float, keep: PathFilter | None = None) -> Coverage:
+    def coverage(
+        self,
+        stats: SearchStats,
+        *,
+        fresh: bool,
+        started: float,
+        keep: PathFilter | None = None,
+    ) -> Coverage:
         """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
         return cover_tree(self, self, stats, fresh=fresh, started=started, keep=keep)
 
@@ -427,7 +477,9 @@ class Workspace:
         rested = [service.rest(seconds) for service in self._services]
         return any(rested)
 
-    async def in_thread(self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
+    async def in_thread(
+        self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True
+    ) -> ResultT:
         """Run a lookup in a thread; a damaged index is set aside, and the lookup repeated without it."""
         del symbols  # all texts are indexed with them
         return await self.lookups.run(ask)
@@ -449,13 +501,19 @@ class Workspace:
         if self._size is None or self._size[0] != key:
             self._size = (
                 key,
-                await self.in_thread(lambda snapshot: snapshot.own_index.size() if snapshot.own_index else None),
+                await self.in_thread(
+                    lambda snapshot: (
+                        snapshot.own_index.size() if snapshot.own_index else None
+                    )
+                ),
             )
         return self._size[1]
 
     # Indexing
 
-    def keep_texts(self, contents: Collection[tuple[bytes, bytes]], *, parse: bool) -> None:
+    def keep_texts(
+        self, contents: Collection[tuple[bytes, bytes]], *, parse: bool
+    ) -> None:
         """Store contents of a revision, by blob id and a path; ``parse``: with their symbols."""
         if self.options.indexes and self.options.kept_bytes:
             self.indexing.keep(contents, parse=parse)
@@ -463,7 +521,9 @@ class Workspace:
     async def wait_indexed(self) -> None:
         """Wait until the index has every text (symbols may still be parsed), or indexing has failed."""
         await self.refresh()
-        while self.progress.stage != "failed" and (self.tree.pending or self.progress.stage not in WITH_ALL_GRAMS):
+        while self.progress.stage != "failed" and (
+            self.tree.pending or self.progress.stage not in WITH_ALL_GRAMS
+        ):
             await self.indexing.pause()
 
     async def wait_parsed(self) -> None:
@@ -475,7 +535,11 @@ class Workspace:
     async def wait_embedded(self) -> None:
         """Wait until every chunk has its vector, or the embedder turns out not to answer."""
         await self.wait_parsed()
-        while self.progress.stage != "failed" and not self.progress.problem and self._lacks("vectors"):
+        while (
+            self.progress.stage != "failed"
+            and not self.progress.problem
+            and self._lacks("vectors")
+        ):
             await self.indexing.pause()
 
     def _lacks(self, stage: LateStage) -> bool:
@@ -547,7 +611,8 @@ def cover_tree(
         if keep is None:
             searched = tree.count() + view.count_extra() - declined
         elif len(tree.table) <= COUNT_UP_TO:
-            # Beyond it the number of files read is reported, and the coverage's text says so.
+            # Beyond it the number of files read is reported, and the coverage's text
+            # says so.
             searched = len(view.paths(keep)) - declined
     coverage: Coverage = {
         "complete": stats.complete and is_listed,
@@ -576,7 +641,9 @@ def cover_tree(
 
 def find_idle(projects: Collection[Workspace]) -> list[Workspace]:
     """Return the open projects that are to be closed: asked for longest ago, and more than stay open."""
-    unasked = sorted((one for one in projects if one.is_idle()), key=lambda one: one.asked_at)
+    unasked = sorted(
+        (one for one in projects if one.is_idle()), key=lambda one: one.asked_at
+    )
     return unasked[: max(0, len(projects) - MOST_UNASKED)]
 
 

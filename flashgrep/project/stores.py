@@ -14,8 +14,20 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from flashgrep.base.damage import Damaged
-from flashgrep.base.own_folders import INDEX, find_owner, identify, list_stores, store_folder
-from flashgrep.index.project_index import ProjectIndex, forget_projects, list_files, measure_revisions, set_aside
+from flashgrep.base.own_folders import (
+    INDEX,
+    find_owner,
+    identify,
+    list_stores,
+    store_folder,
+)
+from flashgrep.index.project_index import (
+    ProjectIndex,
+    forget_projects,
+    list_files,
+    measure_revisions,
+    set_aside,
+)
 from flashgrep.index.reader import Reader
 from flashgrep.indexer.index_scheduler import IndexScheduler, ProjectIndexing
 from flashgrep.indexer.job import IndexJob
@@ -69,8 +81,11 @@ class Store:
         """Discard the index (``damaged``: only if that one is still open), so that everything is reindexed."""
         async with self.scheduler.changing:
             readers = [member.index.reader for member in self._members]
-            # Several questions meet the same damage; only the first one discards the index.
-            if any(reader is not None for reader in readers) and (damaged is None or damaged in readers):
+            # Several questions meet the same damage; only the first one discards the
+            # index.
+            if any(reader is not None for reader in readers) and (
+                damaged is None or damaged in readers
+            ):
                 await self._start_anew(why)
 
     async def _start_anew(self, why: str) -> None:
@@ -80,13 +95,19 @@ class Store:
         cancellation before that changes nothing, and no question meets a project without files.
         """
         members = list(self._members)
-        # All barriers are held, in one order: no question takes a table of files from before together with an index
-        # from after.
+        # All barriers are held, in one order: no question takes a table of files from
+        # before together with an index from after.
         async with AsyncExitStack() as locks:
             for member in members:
                 await locks.enter_async_context(member.freshness.lock)
             swept = [
-                (member, await anyio.to_thread.run_sync(partial(member.tree.sweep, anew=True))) for member in members
+                (
+                    member,
+                    await anyio.to_thread.run_sync(
+                        partial(member.tree.sweep, anew=True)
+                    ),
+                )
+                for member in members
             ]
             async with self.scheduler.without_indexer():
                 self.set_aside(why)
@@ -112,7 +133,12 @@ class Stores:
         self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
 
     def find(
-        self, cache: Path, root: bytes, workers: int, versions: Mapping[str, str], functions: Mapping[str, str]
+        self,
+        cache: Path,
+        root: bytes,
+        workers: int,
+        versions: Mapping[str, str],
+        functions: Mapping[str, str],
     ) -> Store:
         """Return the store of the project at a root; reads which repository the root belongs to.
 
@@ -129,14 +155,18 @@ class Stores:
     async def forget(self, file: Path, roots: Collection[bytes]) -> None:
         """Drop projects that are not open from a store, and the store if it has no others."""
         while True:
-            # The lock outlives the store: a project that opens it meanwhile waits until it is dropped.
+            # The lock outlives the store: a project that opens it meanwhile waits until
+            # it is dropped.
             async with self._locks.setdefault(file, anyio.Lock()):
                 store = self._stores.get(file)
                 if store is None or not store.scheduler.is_busy:
                     if not await anyio.to_thread.run_sync(forget_projects, file, roots):
-                        await anyio.to_thread.run_sync(partial(rmtree, file.parent, ignore_errors=True))
+                        await anyio.to_thread.run_sync(
+                            partial(rmtree, file.parent, ignore_errors=True)
+                        )
                     return
-            # Otherwise its last project was closed meanwhile, and the next round does it here.
+            # Otherwise its last project was closed meanwhile, and the next round does
+            # it here.
             if await store.scheduler.forget(roots):
                 return
 
@@ -146,7 +176,11 @@ def describe_stores(cache: Path) -> list[dict[str, Any]]:
     described = []
     for folder, owner in list_stores(cache):
         projects = [
-            {"root": root.decode("latin-1"), "files": files, "gone": identify(root) is None}
+            {
+                "root": root.decode("latin-1"),
+                "files": files,
+                "gone": identify(root) is None,
+            }
             for root, files in list_files(folder / INDEX).items()
         ]
         texts, size = measure_revisions(folder / INDEX)
@@ -156,7 +190,9 @@ def describe_stores(cache: Path) -> list[dict[str, Any]]:
                 "revision_bytes": size,
                 "owner": os.fsencode(owner or folder).decode("latin-1"),
                 "gone": owner is None or identify(str(owner)) is None,
-                "bytes": sum(file.stat().st_size for file in folder.iterdir() if file.is_file()),
+                "bytes": sum(
+                    file.stat().st_size for file in folder.iterdir() if file.is_file()
+                ),
                 "projects": projects,
             }
         )
@@ -176,6 +212,8 @@ def find_gone(cache: Path, *, stores: bool) -> dict[Path, set[bytes]]:
         roots = set(list_files(folder / INDEX))
         if identify(str(owner)):
             found[folder / INDEX] = {root for root in roots if not identify(root)}
-        elif stores and (identify(str(owner.parent)) or identify(str(owner.parent.parent))):
+        elif stores and (
+            identify(str(owner.parent)) or identify(str(owner.parent.parent))
+        ):
             found[folder / INDEX] = roots | {os.fsencode(owner)}
     return {file: roots for file, roots in found.items() if roots}

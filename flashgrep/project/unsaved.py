@@ -67,7 +67,9 @@ class UnsavedView:
         """Return the files that exist only as unsaved texts."""
         # Excluded files are not searched, saved or not.
         known, accepts = self.project.tree, self.project.walker.accepts
-        return sorted(path for path in self.texts if not known.has(path) and accepts(path))
+        return sorted(
+            path for path in self.texts if not known.has(path) and accepts(path)
+        )
 
     def count_extra(self) -> int:
         """Return how many files are searched that are not on disk."""
@@ -88,24 +90,36 @@ class UnsavedView:
         """Return a snapshot of the project with the texts."""
         return snapshot.with_buffers(self.texts, self.project.walker.accepts)
 
-    async def search(self, question: Question, *, max_file_size: int | None = None) -> Answer:
+    async def search(
+        self, question: Question, *, max_file_size: int | None = None
+    ) -> Answer:
         """Answer an exact question; ``max_file_size``: other than the setting."""
         return await self.project.lookups.search(question, max_file_size, self.prepare)
 
-    async def search_fresh(self, question: Question, *, max_file_size: int | None = None) -> tuple[Answer, bool]:
+    async def search_fresh(
+        self, question: Question, *, max_file_size: int | None = None
+    ) -> tuple[Answer, bool]:
         """Answer an exact question after a refresh; return also whether the answer equals the disk."""
         fresh = await self.refresh()
         return await self.search(question, max_file_size=max_file_size), fresh
 
-    async def find_files(self, options: GlobOptions, window: Window, deadline: float | None) -> GlobPage:
+    async def find_files(
+        self, options: GlobOptions, window: Window, deadline: float | None
+    ) -> GlobPage:
         """Return the files that match wildcards, with the sizes and times of unsaved texts."""
         project = self.project
         is_known = project.tree.is_watched and await project.refresh()
 
         def look(snapshot: Snapshot) -> GlobPage:
             # Only now, since making the snapshot compares the texts with the disk.
-            changed = {path: (len(text.data), text.time_ns) for path, text in self.texts.items() if not text.is_saved}
-            return project.find_in(snapshot, options, window, deadline, is_known=is_known, unsaved=changed)
+            changed = {
+                path: (len(text.data), text.time_ns)
+                for path, text in self.texts.items()
+                if not text.is_saved
+            }
+            return project.find_in(
+                snapshot, options, window, deadline, is_known=is_known, unsaved=changed
+            )
 
         return await self.in_thread(look)
 
@@ -130,23 +144,42 @@ class UnsavedView:
             return await self.project.read(path, most)
         data = self.texts[located].data
         if len(data) > most:
-            raise TooLarge(f"too large to send: {path_to_text(path)}", observed_bytes=len(data), limit_bytes=most)
+            raise TooLarge(
+                f"too large to send: {path_to_text(path)}",
+                observed_bytes=len(data),
+                limit_bytes=most,
+            )
         return data
 
-    def coverage(self, stats: SearchStats, *, fresh: bool, started: float, keep: PathFilter | None = None) -> Coverage:
+    def coverage(
+        self,
+        stats: SearchStats,
+        *,
+        fresh: bool,
+        started: float,
+        keep: PathFilter | None = None,
+    ) -> Coverage:
         """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
-        coverage = cover_tree(self.project, self, stats, fresh=fresh, started=started, keep=keep)
+        coverage = cover_tree(
+            self.project, self, stats, fresh=fresh, started=started, keep=keep
+        )
         if self.behind:
             names = ", ".join(map(path_to_text, self.behind[:MOST_NAMED]))
             problem = f"an edit was refused, so the text before it is used; open again: {names}"
-            coverage["detail"] = "; ".join(filter(None, (coverage.get("detail"), problem)))
+            coverage["detail"] = "; ".join(
+                filter(None, (coverage.get("detail"), problem))
+            )
         coverage["unsaved"] = sum(not text.is_saved for text in self.texts.values())
         return coverage
 
-    async def in_thread(self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
+    async def in_thread(
+        self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True
+    ) -> ResultT:
         """Run a lookup in a thread."""
         del symbols  # all texts are indexed with them
-        return await self.project.in_thread(lambda snapshot: ask(self.prepare(snapshot)))
+        return await self.project.in_thread(
+            lambda snapshot: ask(self.prepare(snapshot))
+        )
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
         """Run something that needs no snapshot but may take long, in a thread."""
@@ -158,7 +191,9 @@ class UnsavedView:
         if found not in self.texts:
             return await self.project.read_slice(path, query)
         text = self.texts[found]
-        return await self.in_turn(lambda: slice_content(self.project.editor, found, text.data, query))
+        return await self.in_turn(
+            lambda: slice_content(self.project.editor, found, text.data, query)
+        )
 
     def locate(self, path: bytes) -> bytes:
         """Return a file's path relative to the root, with links resolved if it has an unsaved text.
@@ -171,7 +206,8 @@ class UnsavedView:
         if found in self.texts:
             return found
         root = self.project.walker.root
-        # Editors send the path that was opened, which may go through a link; texts are kept by the real one.
+        # Editors send the path that was opened, which may go through a link; texts are
+        # kept by the real one.
         return os.path.relpath(os.path.realpath(root + b"/" + found), root)
 
     def has(self, path: str) -> bool:

@@ -46,7 +46,13 @@ class Process(Protocol):
 class _Forked:
     """A worker whose parent is ``parent``; ``siblings`` are those of its workers that nobody has waited for."""
 
-    def __init__(self, pid: int, descriptor: int, parent: subprocess.Popen[bytes], siblings: "list[_Forked]") -> None:
+    def __init__(
+        self,
+        pid: int,
+        descriptor: int,
+        parent: subprocess.Popen[bytes],
+        siblings: "list[_Forked]",
+    ) -> None:
         self.pid, self._descriptor = pid, descriptor
         self._parent, self._siblings = parent, siblings
         siblings.append(self)
@@ -114,7 +120,9 @@ def fork(
             undone.callback(ours.close)  # which makes running workers exit
             sockets.append((ours, theirs.fileno()))
         control, end = socket.socketpair()
-        stack.callback(control.close)  # from then on the parent reaps workers, so that an id may be another's
+        stack.callback(
+            control.close
+        )  # from then on the parent reaps workers, so that an id may be another's
         numbers = [number for _, number in sockets]
         with end:
             parent = _start(end, numbers)
@@ -132,13 +140,24 @@ def fork(
             undone.callback(os.close, descriptors[-1])
         undone.pop_all()
         siblings = list[_Forked]()
-        made = [_Forked(int(pid), one, parent, siblings) for pid, one in zip(ids, descriptors, strict=True)]
+        made = [
+            _Forked(int(pid), one, parent, siblings)
+            for pid, one in zip(ids, descriptors, strict=True)
+        ]
         for ours, _ in sockets[len(made) :]:
             ours.close()
-        return [(process, ours) for process, (ours, _) in zip(made, sockets, strict=False)]
+        return [
+            (process, ours) for process, (ours, _) in zip(made, sockets, strict=False)
+        ]
 
 
 def _start(end: socket.socket, numbers: list[int]) -> subprocess.Popen[bytes]:
     """Start what serves a socket, or forks a worker for each of the sockets with these numbers."""
     command = [sys.executable, "-P", "-c", PROGRAM, __version__, *map(str, numbers)]
-    return subprocess.Popen(command, stdin=end.fileno(), stdout=subprocess.DEVNULL, cwd="/", pass_fds=numbers)
+    return subprocess.Popen(
+        command,
+        stdin=end.fileno(),
+        stdout=subprocess.DEVNULL,
+        cwd="/",
+        pass_fds=numbers,
+    )

@@ -13,7 +13,13 @@ import time
 from collections.abc import Mapping
 
 from flashgrep import __version__
-from flashgrep.base.paths import CACHE_OVERRIDE, PRIVATE_FILE, STATE_OVERRIDE, Paths, make_private
+from flashgrep.base.paths import (
+    CACHE_OVERRIDE,
+    PRIVATE_FILE,
+    STATE_OVERRIDE,
+    Paths,
+    make_private,
+)
 from flashgrep.rpc import longpath
 
 READY_SECONDS = 30.0
@@ -65,7 +71,9 @@ def connect(paths: Paths, environ: Mapping[str, str], path: str = "") -> socket.
         start_daemon(paths, environ)
         found = try_connect(path or paths.socket)
     if found is None:
-        raise StartFailed(f"the daemon is running but does not answer at {path or paths.socket}")
+        raise StartFailed(
+            f"the daemon is running but does not answer at {path or paths.socket}"
+        )
     return found
 
 
@@ -86,16 +94,32 @@ def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
     except (ConnectionError, WrongSettings):
         raise
     except OSError as error:
-        os.write(2, f"fgrep: {error}; answering without the daemon, by scanning\n".encode(errors="replace"))
+        os.write(
+            2,
+            f"fgrep: {error}; answering without the daemon, by scanning\n".encode(
+                errors="replace"
+            ),
+        )
     ours, theirs = socket.socketpair()
     with theirs:
-        # Kept across exec; our own end is close-on-exec, so that it ends with this process.
+        # Kept across exec; our own end is close-on-exec, so that it ends with this
+        # process.
         os.set_inheritable(theirs.fileno(), True)
-        command = [sys.executable, "-P", "-m", DAEMON_MODULE, "--alone-fd", str(theirs.fileno())]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            DAEMON_MODULE,
+            "--alone-fd",
+            str(theirs.fileno()),
+        ]
         # Its output must not get between the lines of a protocol.
-        os.posix_spawn(sys.executable, command, environ, file_actions=[(os.POSIX_SPAWN_DUP2, 2, 1)])
+        os.posix_spawn(
+            sys.executable, command, environ, file_actions=[(os.POSIX_SPAWN_DUP2, 2, 1)]
+        )
     ours.settimeout(READY_SECONDS)
-    # Its answer shows that the process is up; otherwise a failed start would hang the caller's first request.
+    # Its answer shows that the process is up; otherwise a failed start would hang the
+    # caller's first request.
     send_request(ours, "$/version", {})
     ours.settimeout(None)
     return ours
@@ -111,7 +135,9 @@ def try_connect(path: str, seconds: float = CONNECT_SECONDS) -> socket.socket | 
     return found
 
 
-def send_request(connection: socket.socket, method: str, params: dict[str, object]) -> Answer:
+def send_request(
+    connection: socket.socket, method: str, params: dict[str, object]
+) -> Answer:
     """Send one request and return its response.
 
     Raises:
@@ -125,7 +151,9 @@ def send_request(connection: socket.socket, method: str, params: dict[str, objec
     while not pieces or not pieces[-1].endswith(b"\n"):
         piece = connection.recv(262_144)
         if not piece:
-            raise ConnectionResetError("the daemon ended before it answered; its log: fgrep daemon logs")
+            raise ConnectionResetError(
+                "the daemon ended before it answered; its log: fgrep daemon logs"
+            )
         pieces.append(piece)
     answer: Answer = json.loads(b"".join(pieces))
     return answer
@@ -142,7 +170,12 @@ def from_latin1(text: str, errors: str = "strict") -> str:
 
 
 def connect_folder(
-    control: socket.socket, paths: Paths, environ: Mapping[str, str], folder: str, *, adopt: bool
+    control: socket.socket,
+    paths: Paths,
+    environ: Mapping[str, str],
+    folder: str,
+    *,
+    adopt: bool,
 ) -> socket.socket:
     """Return a connection bound to the project around ``folder``, or to none if there is none.
 
@@ -153,12 +186,16 @@ def connect_folder(
         StartFailed: the folder cannot be a project.
 
     """
-    answer = send_request(control, "$/open", {"folder": as_latin1(folder), "adopt": adopt})
+    answer = send_request(
+        control, "$/open", {"folder": as_latin1(folder), "adopt": adopt}
+    )
     if "error" in answer:
         control.close()
         raise StartFailed(answer["error"]["message"])
     path = answer["result"]["socket"]
-    if path is None:  # no project, or a folder that cannot hold a socket: the daemon has bound this connection
+    if (
+        path is None
+    ):  # no project, or a folder that cannot hold a socket: the daemon has bound this connection
         return control
     control.close()
     return connect(paths, environ, os.fsdecode(path.encode("latin-1")))
@@ -174,12 +211,17 @@ def start_daemon(paths: Paths, environ: Mapping[str, str]) -> None:
 
     """
     make_private(paths.state)
-    lock = os.open(paths.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    lock = os.open(
+        paths.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE
+    )
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # its holder releases it after READY_SECONDS at the latest
+        fcntl.flock(
+            lock, fcntl.LOCK_EX
+        )  # its holder releases it after READY_SECONDS at the latest
         found = try_connect(paths.socket)
         try:
-            # The previous holder of the lock may have started a daemon that answers now: ask again.
+            # The previous holder of the lock may have started a daemon that answers
+            # now: ask again.
             is_gone = found is None or _retire(found)
         except ConnectionError:  # it exited while it was asked
             is_gone = True
@@ -219,13 +261,15 @@ def _is_older(connection: socket.socket) -> bool:
     theirs, ours = _parse_version(daemon["version"]), _parse_version(__version__)
     if theirs != ours:
         return theirs < ours
-    # An upgrade may keep the version: a reinstallation, or a pull into an editable installation.
+    # An upgrade may keep the version: a reinstallation, or a pull into an editable
+    # installation.
     if daemon["folder"] == PACKAGE:
         return bool(daemon["changed"])
     # What it has not imported yet is gone: its installation was removed.
     if daemon["changed"] and not os.path.isdir(str(daemon["folder"])):
         return True
-    # Two installations of one version: the newer code answers for both. The order is total, so they take no turns.
+    # Two installations of one version: the newer code answers for both. The order is
+    # total, so they take no turns.
     if "newest_source" not in daemon:
         return False
     running = int(daemon["newest_source"]), int(daemon["source_files"])
@@ -276,13 +320,22 @@ def _retire(connection: socket.socket) -> bool:
         if not _is_older(connection):
             return False
         answer = send_request(connection, "$/retire", {})
-        if "error" in answer:  # it cannot tell calls from connections: if ours is the only one, it has no calls
-            ending = str(send_request(connection, "$/status", {})["result"]["clients"]) == "1"
+        if (
+            "error" in answer
+        ):  # it cannot tell calls from connections: if ours is the only one, it has no calls
+            ending = (
+                str(send_request(connection, "$/status", {})["result"]["clients"])
+                == "1"
+            )
             if ending:
                 send_request(connection, "$/shutdown", {})
         else:
             ending = bool(answer["result"]["ending"])
-    what = f"replaced by {__version__}" if ending else "still busy; it exits when its calls are done"
+    what = (
+        f"replaced by {__version__}"
+        if ending
+        else "still busy; it exits when its calls are done"
+    )
     os.write(2, f"fgrep: the daemon runs older code: {what}\n".encode())
     return ending
 
@@ -292,7 +345,8 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
     reader, writer = os.pipe()
     try:
         os.set_inheritable(writer, True)
-        # -P: the current folder must not be importable, since a repository may contain a json.py.
+        # -P: the current folder must not be importable, since a repository may contain
+        # a json.py.
         daemon = [sys.executable, "-P", "-m", DAEMON_MODULE, "--ready-fd", str(writer)]
         command = [sys.executable, "-I", "-S", DETACH, str(writer), *daemon]
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -301,16 +355,23 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
             (os.POSIX_SPAWN_OPEN, 1, paths.crash_log, flags, PRIVATE_FILE),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
-        # The daemon leaves the current folder, from which our own folders may have been named.
+        # The daemon leaves the current folder, from which our own folders may have been
+        # named.
         folders = {
-            name: os.path.abspath(environ[name]) for name in (STATE_OVERRIDE, CACHE_OVERRIDE) if environ.get(name)
+            name: os.path.abspath(environ[name])
+            for name in (STATE_OVERRIDE, CACHE_OVERRIDE)
+            if environ.get(name)
         }
         environ = avoid_slow_sorting({**environ, **folders})
-        child = os.posix_spawn(sys.executable, command, environ, file_actions=actions, setsid=True)
+        child = os.posix_spawn(
+            sys.executable, command, environ, file_actions=actions, setsid=True
+        )
         os.close(writer)  # else the pipe would stay open after the daemon exits
         writer = -1
         line = _read_line(reader, time.monotonic() + READY_SECONDS)
-        os.waitpid(child, 0)  # detach forks the daemon away from this child, which exits at once
+        os.waitpid(
+            child, 0
+        )  # detach forks the daemon away from this child, which exits at once
     finally:
         os.close(reader)
         if writer >= 0:
@@ -319,10 +380,14 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
         reason = line.decode(errors="replace").strip()
         if reason.startswith(WRONG_SETTINGS):
             raise WrongSettings(reason.removeprefix(WRONG_SETTINGS))
-        if not reason:  # it died before it could say why: the interpreter's message is in the log
+        if (
+            not reason
+        ):  # it died before it could say why: the interpreter's message is in the log
             with open(paths.crash_log, "rb") as log:
                 log.seek(max(0, os.path.getsize(paths.crash_log) - 2000))
-                lines = log.read().decode(errors="replace").splitlines() or ["it gave no reason"]
+                lines = log.read().decode(errors="replace").splitlines() or [
+                    "it gave no reason"
+                ]
             reason = f"{lines[-1]} (see {paths.crash_log})"
         raise StartFailed(f"the daemon could not be started: {reason}")
 
@@ -330,7 +395,9 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
 def _read_line(reader: int, until: float) -> bytes:
     line = b""
     while not line.endswith(b"\n"):
-        ready, _, _ = select.select([reader], [], [], max(0.0, until - time.monotonic()))
+        ready, _, _ = select.select(
+            [reader], [], [], max(0.0, until - time.monotonic())
+        )
         if not ready:
             return f"not ready after {READY_SECONDS:.0f} s".encode()
         piece = os.read(reader, 4096)
@@ -340,7 +407,9 @@ def _read_line(reader: int, until: float) -> bytes:
     return line
 
 
-def avoid_slow_sorting(environ: Mapping[str, str], cpuinfo: str = "/proc/cpuinfo") -> dict[str, str]:
+def avoid_slow_sorting(
+    environ: Mapping[str, str], cpuinfo: str = "/proc/cpuinfo"
+) -> dict[str, str]:
     """Return the environment for processes that sort with numpy: without AVX-512 on machines where that is slower.
 
     Zen 4 implements compressed vector stores in microcode: numpy sorts 25,000 numbers at 18 ns each with AVX-512, 4 ns
@@ -356,6 +425,11 @@ def avoid_slow_sorting(environ: Mapping[str, str], cpuinfo: str = "/proc/cpuinfo
     except OSError:  # no Linux
         return found
     zen_3_or_4 = b"AuthenticAMD\ncpu family\t: 25\n" in processor
-    if zen_3_or_4 and b" avx512f " in processor and NUMPY_DISABLE not in environ and NUMPY_ENABLE not in environ:
+    if (
+        zen_3_or_4
+        and b" avx512f " in processor
+        and NUMPY_DISABLE not in environ
+        and NUMPY_ENABLE not in environ
+    ):
         found[NUMPY_DISABLE] = "X86_V4 AVX512_SKX"  # its name in numpy up to 2.4
     return found

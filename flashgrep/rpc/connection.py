@@ -9,18 +9,41 @@ from typing import Any, ClassVar, TypeAlias
 import anyio
 from anyio.abc import ByteStream, TaskGroup
 
-from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, TooLarge, Unavailable
+from flashgrep.base.errors import (
+    DeadlineExceeded,
+    FlashgrepError,
+    TooLarge,
+    Unavailable,
+)
 from flashgrep.base.registry import Session
 from flashgrep.base.scheduler import FLOW, PACE
 from flashgrep.rpc import message as messages
 from flashgrep.rpc.context import Peer
 from flashgrep.rpc.dispatch import Dispatcher, Pending
-from flashgrep.rpc.message import InvalidItem, JsonId, Message, Reply, Request, error_line
+from flashgrep.rpc.message import (
+    InvalidItem,
+    JsonId,
+    Message,
+    Reply,
+    Request,
+    error_line,
+)
 from flashgrep.rpc.sockets import SocketStream
-from flashgrep.rpc.wire import BackpressureLimiter, LineReader, Oversized, Pace, WriteQueue
+from flashgrep.rpc.wire import (
+    BackpressureLimiter,
+    LineReader,
+    Oversized,
+    Pace,
+    WriteQueue,
+)
 
-HANG_UP_POLL = 0.25  # seconds between checks whether a client that ended its input is still there
-CANCELLING = {"$/cancelRequest": ("id", False), "notifications/cancelled": ("requestId", True)}
+HANG_UP_POLL = (
+    0.25  # seconds between checks whether a client that ended its input is still there
+)
+CANCELLING = {
+    "$/cancelRequest": ("id", False),
+    "notifications/cancelled": ("requestId", True),
+}
 """Notifications that end a call: the parameter naming it, and whether it then goes unanswered."""
 
 HungUp: TypeAlias = Callable[[], Awaitable[bool]]
@@ -43,16 +66,27 @@ class Connection:
 
     is_listener: ClassVar[bool] = False
 
-    def __init__(self, stream: ByteStream, session: Session, dispatcher: Dispatcher, hung_up: HungUp = _never) -> None:
+    def __init__(
+        self,
+        stream: ByteStream,
+        session: Session,
+        dispatcher: Dispatcher,
+        hung_up: HungUp = _never,
+    ) -> None:
         self.session = session
         self._stream = stream
         self._dispatcher = dispatcher
         self._limits = dispatcher.limits
         self._hung_up = hung_up
         self._queue = WriteQueue(
-            self._limits.queued_bytes, self._limits.write_seconds, self._send_now, dispatcher.backlog
+            self._limits.queued_bytes,
+            self._limits.write_seconds,
+            self._send_now,
+            dispatcher.backlog,
         )
-        self._backpressure = BackpressureLimiter(self._limits.in_flight + self._limits.waiting, self._limits.held_bytes)
+        self._backpressure = BackpressureLimiter(
+            self._limits.in_flight + self._limits.waiting, self._limits.held_bytes
+        )
         self._calls = Calls(dispatcher, self)
         self._requests = ClientRequests(self._queue, self._limits.call_seconds)
         self._authenticated: Callable[[], None] | None = None
@@ -63,12 +97,18 @@ class Connection:
 
     def _send_now(self, data: bytes) -> int:
         """Send what can be sent without waiting, unless more answers are coming: those are sent together."""
-        # With several calls pending the write queue joins their answers into one system call.
+        # With several calls pending the write queue joins their answers into one system
+        # call.
         if self._calls.are_several or not isinstance(self._stream, SocketStream):
             return 0
         return self._stream.send_now(data)
 
-    async def serve(self, *, admit: Admit | None = None, authenticated: Callable[[], None] | None = None) -> None:
+    async def serve(
+        self,
+        *,
+        admit: Admit | None = None,
+        authenticated: Callable[[], None] | None = None,
+    ) -> None:
         """Read until the end of input, finish the calls in flight, close the stream.
 
         ``admit``: close silently unless a first line comes in time and begins like JSON; it is awaited before the rest
@@ -87,18 +127,22 @@ class Connection:
                     async with anyio.create_task_group() as tasks:
                         with self._reading:
                             await self._read(tasks, admit)
-                        # Only after the end of input: while lines come, the client is there, and reading notices a
-                        # reset.
+                        # Only after the end of input: while lines come, the client is
+                        # there, and reading notices a reset.
                         around.start_soon(self._watch, watching)
-                    # All calls are answered. What is queued is sent, however slow the client.
+                    # All calls are answered. What is queued is sent, however slow the
+                    # client.
                     watching.cancel()
-                    # From now on nothing new may be followed: it would keep the group from ending.
+                    # From now on nothing new may be followed: it would keep the group
+                    # from ending.
                     self._around = None
                     for following in self._following.values():
                         following.cancel()
                     self._queue.close()
         finally:
-            with anyio.CancelScope(shield=True):  # a cancelled connection holds a descriptor too
+            with anyio.CancelScope(
+                shield=True
+            ):  # a cancelled connection holds a descriptor too
                 await self._stream.aclose()
             self._queue.discard()
             self._dispatcher.open_connections.discard(self)
@@ -153,25 +197,40 @@ class Connection:
     async def _read(self, tasks: TaskGroup, admit: Admit | None) -> None:
         reader = LineReader(self._stream, self._max_line())
         try:
-            line = await (reader.receive_line() if admit is None else self._read_first(reader, admit))
+            line = await (
+                reader.receive_line()
+                if admit is None
+                else self._read_first(reader, admit)
+            )
             while line is not None:
                 await self._take(line, tasks)
-                reader.max_line = self._max_line()  # what was taken may have been the token
+                reader.max_line = (
+                    self._max_line()
+                )  # what was taken may have been the token
                 line = await reader.receive_line()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             self.abort()
 
     def _max_line(self) -> int:
-        return self._limits.max_line if self.session.authenticated else self._limits.max_line_before_auth
+        return (
+            self._limits.max_line
+            if self.session.authenticated
+            else self._limits.max_line_before_auth
+        )
 
-    async def _read_first(self, reader: LineReader, admit: Admit) -> bytes | Oversized | None:
+    async def _read_first(
+        self, reader: LineReader, admit: Admit
+    ) -> bytes | Oversized | None:
         first = b""
         with anyio.move_on_after(self._limits.first_line_seconds):
-            # Peek instead of reading: the client's user decides how long its first line may be.
+            # Peek instead of reading: the client's user decides how long its first line
+            # may be.
             first = await reader.peek_byte()
         if first not in {b"{", b"["}:
             return None
-        await admit()  # not counted against the client: it depends on how many others came
+        await (
+            admit()
+        )  # not counted against the client: it depends on how many others came
         reader.max_line = self._max_line()
         with anyio.move_on_after(self._limits.first_line_seconds):
             return await reader.receive_line()
@@ -192,14 +251,16 @@ class Connection:
             # Without an id, as the specification has it for what could not be read.
             await self._queue.put(error_line(None, error))
             return
-        # Replies and cancellations take effect before waiting for room, since they make room.
+        # Replies and cancellations take effect before waiting for room, since they make
+        # room.
         self._requests.resolve(message)
         jobs = self._calls.admit(message)
         if not jobs:
             return
         size = len(line)
         if not self._backpressure.has_room(size):
-            # Nothing is read meanwhile, so only watching notices a client that gives up.
+            # Nothing is read meanwhile, so only watching notices a client that gives
+            # up.
             async with anyio.create_task_group() as waiting:
                 waiting.start_soon(self._watch, anyio.CancelScope())
                 await self._backpressure.wait(size)
@@ -224,8 +285,14 @@ class Connection:
     async def _write(self) -> None:
         try:
             await self._queue.run(self._stream)
-        except (TimeoutError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-            self._dispatcher.log.debug("client lost", wire=self.session.wire, cause=type(error).__name__)
+        except (
+            TimeoutError,
+            anyio.BrokenResourceError,
+            anyio.ClosedResourceError,
+        ) as error:
+            self._dispatcher.log.debug(
+                "client lost", wire=self.session.wire, cause=type(error).__name__
+            )
             self.abort()
 
     async def _watch(self, scope: anyio.CancelScope) -> None:
@@ -261,10 +328,19 @@ class Calls:
         for item in message.items:
             if isinstance(item, InvalidItem):
                 jobs.append(item)
-            elif isinstance(item, Request) and item.method in CANCELLING and not item.wants_answer:
+            elif (
+                isinstance(item, Request)
+                and item.method in CANCELLING
+                and not item.wants_answer
+            ):
                 name, silent = CANCELLING[item.method]
-                request_id = item.params.get(name) if isinstance(item.params, dict) else next(iter(item.params), None)
-                # Anything else may not be hashable; null would name every request without an id.
+                request_id = (
+                    item.params.get(name)
+                    if isinstance(item.params, dict)
+                    else next(iter(item.params), None)
+                )
+                # Anything else may not be hashable; null would name every request
+                # without an id.
                 if request_id is not None and messages.is_id(request_id):
                     for pending in self._pending.get(request_id, []):
                         pending.cancel(silent=silent)
@@ -287,7 +363,8 @@ class Calls:
             self._slots.acquire_nowait()
         except anyio.WouldBlock:
             first = jobs[0]
-            # A batch is answered as a whole, so cancelling one call must not end the wait for the others.
+            # A batch is answered as a whole, so cancelling one call must not end the
+            # wait for the others.
             if len(jobs) > 1 or isinstance(first, InvalidItem):
                 await self._slots.acquire()
             else:
@@ -296,9 +373,13 @@ class Calls:
                 with first.scope:
                     await self._slots.acquire()
                     has_slot = True
-                    first.scope = anyio.CancelScope()  # a scope serves once, and the call itself needs one
+                    first.scope = (
+                        anyio.CancelScope()
+                    )  # a scope serves once, and the call itself needs one
         try:
-            return await (self._answer_batch(jobs) if is_batch else self._answer_one(jobs[0]))
+            return await (
+                self._answer_batch(jobs) if is_batch else self._answer_one(jobs[0])
+            )
         finally:
             if has_slot:
                 self._slots.release()
@@ -306,7 +387,8 @@ class Calls:
     async def _answer_one(self, job: Job) -> bytes | None:
         if isinstance(job, InvalidItem):
             return error_line(job.id, job.error)
-        # A client may use an id twice at once. Each call is removed by itself, and cancelling ends all with the id.
+        # A client may use an id twice at once. Each call is removed by itself, and
+        # cancelling ends all with the id.
         try:
             return await self._dispatcher.answer(self._peer, job)
         finally:
@@ -341,7 +423,8 @@ class Calls:
                     workers.start_soon(work_and_release)
 
         async with anyio.create_task_group() as workers:
-            # The batch has its own slot, so it progresses even if single calls take all others.
+            # The batch has its own slot, so it progresses even if single calls take all
+            # others.
             recruiting = anyio.CancelScope()
             workers.start_soon(recruit)
             await work()
@@ -366,7 +449,8 @@ class ClientRequests:
         self._seconds = seconds
         self._awaited: dict[JsonId, _Awaited] = {}
         self._numbers = itertools.count(1)
-        # A host that outlives its daemon may reply to a request of the previous one; ids are never reused.
+        # A host that outlives its daemon may reply to a request of the previous one;
+        # ids are never reused.
         self._name = f"flashgrep-{secrets.token_hex(4)}"
 
     async def send(self, method: str, params: Any) -> Any:

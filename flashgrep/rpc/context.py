@@ -110,5 +110,7 @@ class ProgressReporter:
         self._ended = True
 
     def _send(self, params: dict[str, object]) -> None:
-        if not self._ended:  # it may have stopped while a thread waited for the event loop
+        if (
+            not self._ended
+        ):  # it may have stopped while a thread waited for the event loop
             self._notify("notifications/progress", params)

@@ -19,7 +19,13 @@ from typing import Any, ClassVar, Protocol, cast
 import anyio
 from pydantic import BaseModel
 
-from flashgrep.base.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams
+from flashgrep.base.errors import (
+    Cancelled,
+    DeadlineExceeded,
+    FlashgrepError,
+    Forbidden,
+    InvalidParams,
+)
 from flashgrep.base.registry import Call, Handler, Progress, Registry, Session
 from flashgrep.rpc.context import Extension, Log, Peer, ProgressReporter, RequestContext
 from flashgrep.rpc.message import MessageReader, Params, Request, encode, error_line
@@ -111,10 +117,13 @@ class OpenConnections:
     async def close(self, grace: float) -> None:
         """Stop all, wait for ``grace`` seconds, then abort the rest."""
         self._closing = True
-        for opened in tuple(self._open):  # a copy: what is stopped may close and leave the set
+        for opened in tuple(
+            self._open
+        ):  # a copy: what is stopped may close and leave the set
             opened.stop_reading()
         with anyio.move_on_after(grace):
-            # A new event each time: the set may have become empty and been refilled by a connection accepted meanwhile.
+            # A new event each time: the set may have become empty and been refilled by
+            # a connection accepted meanwhile.
             while self._open:
                 self._empty = anyio.Event()
                 await self._empty.wait()
@@ -196,27 +205,39 @@ class Dispatcher:
         call = self._make_call(session, progress)
         call.as_text = as_text
         call.is_forwarded = not as_text and session.path_map is None
-        pending = Pending(Request(name, params, None, wants_answer=True, progress_token=None))
-        return await self._run_in_time(pending, lambda: self._run_handler(call, name, params))
+        pending = Pending(
+            Request(name, params, None, wants_answer=True, progress_token=None)
+        )
+        return await self._run_in_time(
+            pending, lambda: self._run_handler(call, name, params)
+        )
 
     async def answer(self, peer: Peer, pending: Pending) -> bytes | None:
         """Run one request and return its answer as JSON, None where none is wanted."""
         request = pending.request
         if not peer.session.authenticated and request.method not in OPEN_METHODS:
             message = "this connection has to show the token first"
-            # Unknown methods are refused the same way: without the token nobody learns which methods exist.
+            # Unknown methods are refused the same way: without the token nobody learns
+            # which methods exist.
             refused = Forbidden(message, reason="auth_required", suggestion="call auth")
             return error_line(request.id, refused) if request.wants_answer else None
         token = request.progress_token
         reporter = None if token is None else ProgressReporter(token, peer.notify)
         call = self._make_call(peer.session, reporter)
         context = RequestContext(peer, request, call, self._run_handler)
-        # The parameters stay in the context: the method's model validates them, not a signature.
+        # The parameters stay in the context: the method's model validates them, not a
+        # signature.
         core = ServerRequest(request.method, [], request.id)
         _, outcome = await dispatch_request(self._methods, (context, pending), core)
-        response = cast("dict[str, Any]", to_serializable_one(to_response(core, outcome)))
+        response = cast(
+            "dict[str, Any]", to_serializable_one(to_response(core, outcome))
+        )
         error = response.get("error")
-        if error is not None and error["code"] == ERROR_METHOD_NOT_FOUND and error["data"] == request.method:
+        if (
+            error is not None
+            and error["code"] == ERROR_METHOD_NOT_FOUND
+            and error["data"] == request.method
+        ):
             error["data"] = {"reason": "method_not_found", "method": request.method}
         if reporter is not None:
             reporter.end()  # no progress may come after the answer
@@ -226,7 +247,9 @@ class Dispatcher:
             return encode(response)
         except (TypeError, ValueError, RecursionError):
             internal = _make_internal_error()
-            self.log.exception("result has no JSON form", method=request.method, id=internal.data["id"])
+            self.log.exception(
+                "result has no JSON form", method=request.method, id=internal.data["id"]
+            )
             return error_line(request.id, internal)
 
     async def shutdown(self, grace: float) -> None:
@@ -239,11 +262,15 @@ class Dispatcher:
         if name in CARRIERS and isinstance(params, dict):
             name = params.get(CARRIERS[name])
         return name in {COMMAND_LINE, UNSAVED_TEXT} or (
-            isinstance(name, str) and name in self.registry and self.registry.get(name).writes
+            isinstance(name, str)
+            and name in self.registry
+            and self.registry.get(name).writes
         )
 
     def _make_call(self, session: Session, progress: Progress | None) -> Call[Any]:
-        call = Call(self._host, session, deadline=time.monotonic() + self.limits.call_seconds)
+        call = Call(
+            self._host, session, deadline=time.monotonic() + self.limits.call_seconds
+        )
         if progress is not None:
             call.progress = progress
         return call
@@ -255,26 +282,40 @@ class Dispatcher:
         try:
             if name in self._control and not context.call.session.capabilities.control:
                 message = f"{name} is answered only on the daemon's control socket"
-                raise Forbidden(message, reason="control_only", suggestion="run the fgrep command that does it")
+                raise Forbidden(
+                    message,
+                    reason="control_only",
+                    suggestion="run the fgrep command that does it",
+                )
             # Extensions declare no safety, so none counts as read-only.
             if context.call.session.capabilities.only_reads and extension is not None:
                 raise Forbidden(f"{name} is not a read-only method", reason="read_only")
             if extension is None:
-                result = await self._run_in_time(pending, lambda: self._run_in_parts(context, name, params))
+                result = await self._run_in_time(
+                    pending, lambda: self._run_in_parts(context, name, params)
+                )
             else:
-                result = await self._run_in_time(pending, lambda: extension(context, params))
+                result = await self._run_in_time(
+                    pending, lambda: extension(context, params)
+                )
         except FlashgrepError as error:
             return Error(**error.to_object())
         return Success(result)
 
-    async def _run_in_parts(self, context: RequestContext, name: str, params: Params) -> Any:
+    async def _run_in_parts(
+        self, context: RequestContext, name: str, params: Params
+    ) -> Any:
         """Run a handler; if requested, its results are sent in parts before its answer."""
         token, handler = context.request.partial_token, self.registry.get(name)
         if token is None or not has_parts(handler):
             context.call.is_forwarded = context.session.path_map is None
             return await self._run_handler(context.call, name, params)
         parts = Parts(token, context.notify)
-        return await parts.send(handler, self._name_params(handler, params), partial(self._run_handler, context.call))
+        return await parts.send(
+            handler,
+            self._name_params(handler, params),
+            partial(self._run_handler, context.call),
+        )
 
     async def _run_handler(self, call: Call[Any], name: str, params: Params) -> Any:
         handler, session = self.registry.get(name), call.session
@@ -283,14 +324,22 @@ class Dispatcher:
             message = f"{name} writes, and over TCP that needs the token"
             raise Forbidden(message, reason="auth_required", suggestion="call auth")
         if handler.writes and not session.may_write:
-            raise Forbidden(f"{name} writes, and this connection may only read", reason="read_only")
+            raise Forbidden(
+                f"{name} writes, and this connection may only read", reason="read_only"
+            )
         if session.capabilities.only_reads and handler.safety != "reads":
-            raise Forbidden(f"{name} changes the index, and this connection may only read", reason="read_only")
+            raise Forbidden(
+                f"{name} changes the index, and this connection may only read",
+                reason="read_only",
+            )
         params = self._name_params(handler, params)
         started, code, paths = time.perf_counter(), 0, session.path_map
         try:
-            # Validate after checking rights: validation errors are for those who may call the method.
-            result = await handler.call(call, params if paths is None else paths.translate_params(params))
+            # Validate after checking rights: validation errors are for those who may
+            # call the method.
+            result = await handler.call(
+                call, params if paths is None else paths.translate_params(params)
+            )
             return result if paths is None else paths.translate_result(result)
         except FlashgrepError as error:
             code = error.code
@@ -299,7 +348,9 @@ class Dispatcher:
             raise
         finally:
             took = round((time.perf_counter() - started) * 1000, 3)
-            self.log.debug("call", method=name, wire=session.wire, took_ms=took, code=code)
+            self.log.debug(
+                "call", method=name, wire=session.wire, took_ms=took, code=code
+            )
 
     @staticmethod
     def _name_params(handler: Handler, params: Params) -> dict[str, Any]:
@@ -319,7 +370,9 @@ class Dispatcher:
             return params
         return {key: value for key, value in params.items() if key not in WIRE_PARAMS}
 
-    async def _run_in_time(self, pending: Pending, run: Callable[[], Awaitable[Any]]) -> Any:
+    async def _run_in_time(
+        self, pending: Pending, run: Callable[[], Awaitable[Any]]
+    ) -> Any:
         """Await ``run`` until the deadline or a cancellation, which may have come before it began.
 
         Raises:
@@ -333,19 +386,29 @@ class Dispatcher:
             try:
                 with pending.scope:
                     result = await run()
-                    return result.model_dump(mode="json") if isinstance(result, BaseModel) else result
+                    return (
+                        result.model_dump(mode="json")
+                        if isinstance(result, BaseModel)
+                        else result
+                    )
             except FlashgrepError:
                 raise
-            except Exception:  # its text may quote what a client must not see; it stays in the log
+            except (
+                Exception
+            ):  # its text may quote what a client must not see; it stays in the log
                 internal = _make_internal_error()
-                self.log.exception("call failed", method=pending.request.method, id=internal.data["id"])
+                self.log.exception(
+                    "call failed", method=pending.request.method, id=internal.data["id"]
+                )
                 raise internal from None
             finally:
                 self.running -= 1
         # The scope ended it: by a cancellation or, if there was none, at its deadline.
         if pending.cancelled:
             raise Cancelled("the call was cancelled", method=pending.request.method)
-        raise DeadlineExceeded("the call ran out of time", limit_seconds=self.limits.call_seconds)
+        raise DeadlineExceeded(
+            "the call ran out of time", limit_seconds=self.limits.call_seconds
+        )
 
 
 def _make_internal_error() -> FlashgrepError:
@@ -355,7 +418,10 @@ def _make_internal_error() -> FlashgrepError:
 
 def has_parts(handler: Handler) -> bool:
     """Return whether a method's results can be asked for in parts."""
-    return {"cursor", "limit"} <= handler.params.model_fields.keys() and not handler.writes
+    return {
+        "cursor",
+        "limit",
+    } <= handler.params.model_fields.keys() and not handler.writes
 
 
 class Parts:
@@ -366,7 +432,10 @@ class Parts:
         self._notify = notify
 
     async def send(
-        self, handler: Handler, raw: dict[str, Any], run: Callable[[str, dict[str, Any]], Awaitable[Any]]
+        self,
+        handler: Handler,
+        raw: dict[str, Any],
+        run: Callable[[str, dict[str, Any]], Awaitable[Any]],
     ) -> Any:
         """Send the results in parts; return the answer, which has the last part.
 
@@ -376,23 +445,36 @@ class Parts:
             InvalidParams: as the method does.
 
         """
-        # Validate once before sending any part: a wrong parameter is an error of the call, not of its second part.
+        # Validate once before sending any part: a wrong parameter is an error of the
+        # call, not of its second part.
         started, checked = time.monotonic(), handler.validate(raw)
         left: int | None = checked.model_dump(include={"limit"})["limit"]
         size = FIRST_PART
-        if left is None or left <= size:  # a page whose size comes from a setting is one part
+        if (
+            left is None or left <= size
+        ):  # a page whose size comes from a setting is one part
             return await run(handler.name, raw)
         asked, unsent = checked.model_dump(exclude_unset=True), list[Any]()
         allowed = asked.get("deadline_ms")
         while True:
             if allowed is not None:
-                asked["deadline_ms"] = max(1, allowed - int((time.monotonic() - started) * 1000))
+                asked["deadline_ms"] = max(
+                    1, allowed - int((time.monotonic() - started) * 1000)
+                )
             result = await run(handler.name, {**asked, "limit": min(size, left)})
-            # An incomplete page, as at a deadline, also ends it: the next page would be no better.
+            # An incomplete page, as at a deadline, also ends it: the next page would be
+            # no better.
             left -= len(result["results"])
-            if left <= 0 or not result.get("next") or not result["coverage"]["complete"]:
+            if (
+                left <= 0
+                or not result.get("next")
+                or not result["coverage"]["complete"]
+            ):
                 return {**result, "results": [*unsent, *result["results"]]}
             part = {"token": self._token, "value": {"results": result["results"]}}
             if unsent or not self._notify("$/progress", part):
                 unsent += result["results"]
-            size, asked["cursor"] = left if unsent else size * PART_GROWTH, result["next"]
+            size, asked["cursor"] = (
+                left if unsent else size * PART_GROWTH,
+                result["next"],
+            )

@@ -99,7 +99,8 @@ class InFlight:
             self._take_out(key, same[0])
         if same or key != NULL:
             return
-        # The answer does not say which line: assume a batch first, then the oldest line long enough to be refused.
+        # The answer does not say which line: assume a batch first, then the oldest line
+        # long enough to be refused.
         refused = [line for line in self.lines() if line.is_batch]
         refused += [line for line in self.lines() if len(line.data) > SHORTEST_LIMIT]
         if refused:
@@ -132,7 +133,9 @@ def _refuse_constant(constant: str) -> object:
     raise ValueError(f"{constant} is not JSON")
 
 
-DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_read_float, parse_int=_read_int)
+DECODER = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=_read_float, parse_int=_read_int
+)
 
 
 def parse(line: bytes) -> object:
@@ -142,7 +145,9 @@ def parse(line: bytes) -> object:
         value: object = DECODER.decode(text)
         # Only an escape can produce one: UTF-8 has no surrogates.
         if "\\ud" in text or "\\uD" in text:
-            json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not a character
+            json.dumps(
+                value, ensure_ascii=False
+            ).encode()  # a lone surrogate is not a character
     except (ValueError, OverflowError, RecursionError):
         return None
     return value
@@ -150,17 +155,27 @@ def parse(line: bytes) -> object:
 
 def items_of(message: object) -> list[dict[str, object]]:
     """Return the objects of a message: those of a batch, or itself."""
-    return [item for item in (message if isinstance(message, list) else [message]) if isinstance(item, dict)]
+    return [
+        item
+        for item in (message if isinstance(message, list) else [message])
+        if isinstance(item, dict)
+    ]
 
 
 def classify(item: object) -> Kind:
     """Return what the daemon takes an item of a message for."""
-    if not isinstance(item, dict) or item.get("jsonrpc") != "2.0" or not _is_id(item.get("id")):
+    if (
+        not isinstance(item, dict)
+        or item.get("jsonrpc") != "2.0"
+        or not _is_id(item.get("id"))
+    ):
         return Kind.INVALID
     if "method" not in item and "id" in item and ("result" in item or "error" in item):
         return Kind.REPLY
     params = item.get("params")
-    if not isinstance(item.get("method"), str) or not (params is None or isinstance(params, (dict, list))):
+    if not isinstance(item.get("method"), str) or not (
+        params is None or isinstance(params, (dict, list))
+    ):
         return Kind.INVALID
     return Kind.REQUEST if "id" in item else Kind.NOTIFICATION
 
@@ -172,7 +187,9 @@ def id_key(item: object) -> str:
 
 
 def _is_id(value: object) -> bool:
-    return value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))
+    return value is None or (
+        isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    )
 
 
 def _describe(item: object, key: str) -> dict[str, object]:
@@ -182,7 +199,11 @@ def _describe(item: object, key: str) -> dict[str, object]:
     meta = params.get("_meta") if isinstance(params, dict) else None
     is_modern = isinstance(meta, dict) and MODERN_KEY in meta
     request_id = None if key == NULL else fields.get("id")
-    return {"id": request_id, "method": method if isinstance(method, str) else None, "modern": is_modern}
+    return {
+        "id": request_id,
+        "method": method if isinstance(method, str) else None,
+        "modern": is_modern,
+    }
 
 
 def answered_key(line: bytes) -> str | None:
@@ -216,9 +237,16 @@ def refuse_all(line: Line, code: int, message: str, data: dict[str, object]) -> 
     for item in line.asked.values():
         answer: dict[str, object] = {"jsonrpc": "2.0", "error": error}
         if item["method"] == "tools/call":
-            text = {"type": "text", "text": f"error {code} {data.get('reason', '')}: {message}"}
+            text = {
+                "type": "text",
+                "text": f"error {code} {data.get('reason', '')}: {message}",
+            }
             result: dict[str, object] = {"content": [text], "isError": True}
-            answer = {"jsonrpc": "2.0", "result": result | ({"resultType": "complete"} if item["modern"] else {})}
+            answer = {
+                "jsonrpc": "2.0",
+                "result": result
+                | ({"resultType": "complete"} if item["modern"] else {}),
+            }
         answers.append(answer | {"id": item["id"]})
     if not answers:
         return b""

@@ -46,7 +46,8 @@ def _by_short_name(path: bytes, use: Callable[[bytes], None]) -> None:
         folder, name = os.path.split(path)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            # The kernel resolves the folder by its descriptor, so only the name's length counts.
+            # The kernel resolves the folder by its descriptor, so only the name's
+            # length counts.
             use(b"/proc/self/fd/%d/%s" % (descriptor, name))
         finally:
             os.close(descriptor)
@@ -56,8 +57,11 @@ def _by_short_name(path: bytes, use: Callable[[bytes], None]) -> None:
 
 def _by_link(path: bytes, use: Callable[[bytes], None]) -> None:
     folder, name = os.path.split(os.path.abspath(path))
-    # /tmp, not TMPDIR, which is itself long on macOS. Mode 0700: nobody else can replace our link.
-    private = b"/tmp/fgrep-" + os.urandom(8).hex().encode()  # made by mkdir, which fails on an existing one
+    # /tmp, not TMPDIR, which is itself long on macOS. Mode 0700: nobody else can
+    # replace our link.
+    private = (
+        b"/tmp/fgrep-" + os.urandom(8).hex().encode()
+    )  # made by mkdir, which fails on an existing one
     link = private + b"/d"
     os.mkdir(private, 0o700)
     try:

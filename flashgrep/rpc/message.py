@@ -90,7 +90,8 @@ class MessageReader:
     def __init__(self, limits: Limits, writes: Callable[[str, Any], bool]) -> None:
         self._limits = limits
         self._writes = writes
-        # Not the threads used by searches: a flood of long lines must not delay searches, nor the reverse.
+        # Not the threads used by searches: a flood of long lines must not delay
+        # searches, nor the reverse.
         self._threads = CapacityLimiter(PARSING_AT_ONCE)
 
     async def read(self, line: bytes) -> Message:
@@ -105,15 +106,22 @@ class MessageReader:
         # Shorter than every limit, so the methods need not be checked.
         if len(line) <= LONG:
             return read_message(line, self._limits.batch_items)
-        message = await run_sync(read_message, line, self._limits.batch_items, limiter=self._threads)
-        if all(isinstance(item, Request) and self._writes(item.method, item.params) for item in message.items):
+        message = await run_sync(
+            read_message, line, self._limits.batch_items, limiter=self._threads
+        )
+        if all(
+            isinstance(item, Request) and self._writes(item.method, item.params)
+            for item in message.items
+        ):
             return message
         try:
             self._check_length(len(line))
         except TooLarge as error:
             if message.is_batch:
                 raise
-            return Message([InvalidItem(item.id, error) for item in message.items], is_batch=False)
+            return Message(
+                [InvalidItem(item.id, error) for item in message.items], is_batch=False
+            )
         return message
 
     async def read_params(self, method: str, body: bytes) -> Any:
@@ -124,7 +132,8 @@ class MessageReader:
             TooLarge: it is too long for the method, or has too many values.
 
         """
-        # Over HTTP the method is in the path, so an oversized body is refused before parsing.
+        # Over HTTP the method is in the path, so an oversized body is refused before
+        # parsing.
         if not self._writes(method, {}):
             self._check_length(len(body))
         if len(body) <= LONG:
@@ -134,9 +143,14 @@ class MessageReader:
     def _check_length(self, observed: int) -> None:
         limit = self._limits.max_line_reading
         if observed > limit:
-            message, guidance = "request too long for a method that does not write", "send it in parts"
+            message, guidance = (
+                "request too long for a method that does not write",
+                "send it in parts",
+            )
             # One answer for the whole batch: no single item is at fault.
-            raise TooLarge(message, limit_bytes=limit, observed_bytes=observed, guidance=guidance)
+            raise TooLarge(
+                message, limit_bytes=limit, observed_bytes=observed, guidance=guidance
+            )
 
 
 def read_message(line: bytes, batch_items: int) -> Message:
@@ -154,15 +168,24 @@ def read_message(line: bytes, batch_items: int) -> Message:
         raise InvalidRequest("Invalid Request", detail="an empty batch")
     if is_batch and len(value) > batch_items:
         guidance = "send the batch in parts"
-        raise TooLarge("batch too large", limit_items=batch_items, observed_items=len(value), guidance=guidance)
+        raise TooLarge(
+            "batch too large",
+            limit_items=batch_items,
+            observed_items=len(value),
+            guidance=guidance,
+        )
     items = value if is_batch else [value]
     for item in items:
         request_id = item.get("id") if isinstance(item, dict) else None
         if type(request_id) is float and abs(request_id) >= WIDE:
-            # An answer must have exactly the id it got, so an integer rounded by orjson is parsed again.
+            # An answer must have exactly the id it got, so an integer rounded by orjson
+            # is parsed again.
             try:
                 again = json.loads(line)
-            except (ValueError, RecursionError) as error:  # more digits than Python converts
+            except (
+                ValueError,
+                RecursionError,
+            ) as error:  # more digits than Python converts
                 raise Parse("Parse error", detail=str(error)) from None
             items = again if is_batch else [again]
             break
@@ -178,7 +201,11 @@ def _read_item(value: Any) -> Item:
         request_id, problem = None, "id must be a string, a number or null"
     elif value.get("jsonrpc") != "2.0":
         problem = 'jsonrpc must be "2.0"'
-    elif "method" not in value and "id" in value and ("result" in value or "error" in value):
+    elif (
+        "method" not in value
+        and "id" in value
+        and ("result" in value or "error" in value)
+    ):
         # A reply to a request of ours: the connection goes both ways.
         return Reply(request_id, value.get("result"), value.get("error"))
     elif not isinstance(value.get("method"), str):
@@ -188,10 +215,13 @@ def _read_item(value: Any) -> Item:
         if params is None:  # null means none: many clients write it
             params = {}
         if isinstance(params, (dict, list)):
-            # Metadata of the request is next to the parameters or, in the Model Context Protocol, among them.
+            # Metadata of the request is next to the parameters or, in the Model Context
+            # Protocol, among them.
             meta = params.get("_meta") if isinstance(params, dict) else None
             meta = meta if isinstance(meta, dict) else {}
-            token, partial, replaces = (meta.get(among, value.get(beside)) for among, beside in ABOUT_REQUESTS)
+            token, partial, replaces = (
+                meta.get(among, value.get(beside)) for among, beside in ABOUT_REQUESTS
+            )
             return Request(
                 value["method"],
                 params,
@@ -199,7 +229,9 @@ def _read_item(value: Any) -> Item:
                 "id" in value,
                 token if is_token(token) else None,
                 partial if is_token(partial) else None,
-                replaces if isinstance(replaces, str) and len(replaces) <= MOST_WORD else None,
+                replaces
+                if isinstance(replaces, str) and len(replaces) <= MOST_WORD
+                else None,
             )
         problem = "params must be an object or an array"
     return InvalidItem(request_id, InvalidRequest("Invalid Request", detail=problem))
@@ -207,7 +239,9 @@ def _read_item(value: Any) -> Item:
 
 def is_id(value: Any) -> bool:
     """Return whether a value may be the id of a request: a text, a number or null; true equals 1, but is none."""
-    return value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))
+    return value is None or (
+        isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    )
 
 
 def is_token(value: Any) -> bool:
@@ -222,7 +256,9 @@ def error_line(request_id: JsonId, error: FlashgrepError) -> bytes:
 
 def request_line(request_id: JsonId, method: str, params: Any) -> bytes:
     """Return a request of ours to the client."""
-    return encode({"jsonrpc": "2.0", "method": method, "params": params, "id": request_id})
+    return encode(
+        {"jsonrpc": "2.0", "method": method, "params": params, "id": request_id}
+    )
 
 
 def notification_line(method: str, params: Any) -> bytes:
@@ -238,14 +274,23 @@ def decode(line: bytes) -> Any:
         TooLarge: it holds more than MAX_VALUES values.
 
     """
-    # A value takes at least two bytes (itself and a comma), so most lines need no counting.
+    # A value takes at least two bytes (itself and a comma), so most lines need no
+    # counting.
     if len(line) > 2 * MAX_VALUES and _count_marks(line) >= MAX_VALUES:
-        # Only marks outside of strings count, since a file's text may be full of them. Two quotes make a string, and a
-        # value has at most two strings: itself and its name.
+        # Only marks outside of strings count, since a file's text may be full of them.
+        # Two quotes make a string, and a value has at most two strings: itself and its
+        # name.
         unescaped = line.replace(b"\\\\", b"").replace(b'\\"', b"")
-        if unescaped.count(b'"') > 4 * MAX_VALUES or _count_marks(b"".join(unescaped.split(b'"')[::2])) >= MAX_VALUES:
+        if (
+            unescaped.count(b'"') > 4 * MAX_VALUES
+            or _count_marks(b"".join(unescaped.split(b'"')[::2])) >= MAX_VALUES
+        ):
             guidance = "send the request in parts"
-            raise TooLarge("too many values in one line", limit_values=MAX_VALUES, guidance=guidance)
+            raise TooLarge(
+                "too many values in one line",
+                limit_values=MAX_VALUES,
+                guidance=guidance,
+            )
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -265,11 +310,16 @@ def encode(value: Any) -> bytes:
 
     """
     try:
-        # Passed through: orjson would write the dataclass Encoded as an object with these two members.
-        return orjson.dumps(value, default=_convert, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+        # Passed through: orjson would write the dataclass Encoded as an object with
+        # these two members.
+        return orjson.dumps(
+            value, default=_convert, option=orjson.OPT_PASSTHROUGH_DATACLASS
+        )
     except TypeError:
         # Rare: lone surrogates, integers beyond 64 bits, more than 254 levels.
-        return json.dumps(_repair(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return json.dumps(
+            _repair(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        ).encode()
 
 
 def _convert(value: Any) -> Any:
@@ -295,4 +345,8 @@ def _repair(value: Any) -> Any:
         case None | int():
             return value
         case _:
-            return value.decode() if isinstance(value, Encoded) else _repair(_convert(value))
+            return (
+                value.decode()
+                if isinstance(value, Encoded)
+                else _repair(_convert(value))
+            )

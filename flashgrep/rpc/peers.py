@@ -65,9 +65,14 @@ class PeerQuestions:
             self._socket = self._open()
         self._number = (self._number + 1) & 0x7FFFFFFF
         ends = ENDS.pack(local[1], remote[1], _pack_host(local), _pack_host(remote))
-        body = QUESTION.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 0, ALL_STATES) + ends
+        body = (
+            QUESTION.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 0, ALL_STATES) + ends
+        )
         body += REST_OF_ENDS.pack(0, *ANY_COOKIE)
-        self._socket.send(HEADER.pack(HEADER.size + len(body), BY_FAMILY, IS_REQUEST, self._number, 0) + body)
+        self._socket.send(
+            HEADER.pack(HEADER.size + len(body), BY_FAMILY, IS_REQUEST, self._number, 0)
+            + body
+        )
         # The kernel answers within the call that asks, so nothing waits here.
         answer = self._socket.recv(MOST_ANSWER)
         _length, kind, _flags, number, _sender = HEADER.unpack_from(answer)
@@ -81,7 +86,9 @@ class PeerQuestions:
     def _open() -> socket.socket:
         if sys.platform != "linux":
             raise OSError("no socket diagnosis")
-        return socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, SOCK_DIAG)
+        return socket.socket(
+            socket.AF_NETLINK, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, SOCK_DIAG
+        )
 
 
 def _pack_host(address: Address) -> bytes:

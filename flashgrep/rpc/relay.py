@@ -28,10 +28,24 @@ TOO_LONG = "send the request in parts, or a path instead of content; the rest of
 BLANK = b" \t\r\n"
 HANDSHAKE_SECONDS = 20.0
 """A daemon that does not answer a repeated handshake within this time counts as dead."""
-SESSION = ("auth", "$/bind", "initialize", "notifications/initialized", "logging/setLevel")
+SESSION = (
+    "auth",
+    "$/bind",
+    "initialize",
+    "notifications/initialized",
+    "logging/setLevel",
+)
 """Messages that make up a connection's state; the last of each is repeated to the next daemon, in this order."""
 REPEATED = frozenset(
-    {*SESSION, "ping", "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"}
+    {
+        *SESSION,
+        "ping",
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+    }
 )
 """Sent again if they were in flight: hosts give up if one fails, and none does work that could crash a daemon."""
 MOST_SENDINGS = 4
@@ -63,7 +77,12 @@ class StderrLog:
 
     def warning(self, event: str) -> None:
         """Write a line."""
-        line = f"fgrep: {event}".encode(errors="backslashreplace")[:MOST_REPORT].replace(b"\n", b" ") + b"\n"
+        line = (
+            f"fgrep: {event}".encode(errors="backslashreplace")[:MOST_REPORT].replace(
+                b"\n", b" "
+            )
+            + b"\n"
+        )
         with suppress(OSError, ValueError):
             if select.select([], [2], [], 0)[1]:
                 os.write(2, line)
@@ -97,17 +116,33 @@ class Relay:
         self._wire: socket.socket | None = None
         self._attempt: _Attempt | None = None
         self._to_daemon: deque[Line] = deque()
-        self._to_daemon_size = self._sent = 0  # bytes in _to_daemon, and how many of its first line the daemon has
+        self._to_daemon_size = self._sent = (
+            0  # bytes in _to_daemon, and how many of its first line the daemon has
+        )
         self._to_host = bytearray()
-        self._host_part, self._daemon_part = bytearray(), bytearray()  # incomplete lines
+        self._host_part, self._daemon_part = (
+            bytearray(),
+            bytearray(),
+        )  # incomplete lines
         self._dropping = False  # the rest of a line of the host that is too long
         self._may_send = True
         self._in_flight = InFlight()
-        self._daemon_requests: set[str] = set()  # ids of requests from the current daemon to the host
+        self._daemon_requests: set[str] = (
+            set()
+        )  # ids of requests from the current daemon to the host
         self._has_buffers = False  # whether the host has sent unsaved text
-        self._session: dict[object, tuple[bytes, str | None]] = {}  # by method: lines, and the keys of their answers
-        self._subscriptions: dict[object, tuple[bytes, str | None]] = {}  # the same, by project
-        self._troubles, self._last_trouble, self._not_before, self._why = 0, 0.0, 0.0, ""
+        self._session: dict[
+            object, tuple[bytes, str | None]
+        ] = {}  # by method: lines, and the keys of their answers
+        self._subscriptions: dict[
+            object, tuple[bytes, str | None]
+        ] = {}  # the same, by project
+        self._troubles, self._last_trouble, self._not_before, self._why = (
+            0,
+            0.0,
+            0.0,
+            "",
+        )
         self.log = StderrLog()
 
     def run(self, wire: socket.socket) -> None:
@@ -115,17 +150,39 @@ class Relay:
         wire.setblocking(False)
         self._wire = wire
         try:
-            while self._source_open or self._wire or self._attempt or self._to_daemon or self._to_host:
+            while (
+                self._source_open
+                or self._wire
+                or self._attempt
+                or self._to_daemon
+                or self._to_host
+            ):
                 now = time.monotonic()
-                # What was not answered by then stays unanswered: the host closed its side long ago.
+                # What was not answered by then stays unanswered: the host closed its
+                # side long ago.
                 if now >= self._until:
                     return
-                # Reconnect at the next request, not at once: a daemon that was stopped stays stopped.
-                if self._wire is None and self._attempt is None and self._to_daemon and now >= self._not_before:
-                    queued = {method for line in self._to_daemon for method in line.methods}
-                    # What the host repeats by itself, above all "initialize", must not reach the daemon twice.
-                    handshake = [self._session[name] for name in SESSION if name in self._session.keys() - queued]
-                    self._attempt = _Attempt(self._connect, [*handshake, *self._subscriptions.values()])
+                # Reconnect at the next request, not at once: a daemon that was stopped
+                # stays stopped.
+                if (
+                    self._wire is None
+                    and self._attempt is None
+                    and self._to_daemon
+                    and now >= self._not_before
+                ):
+                    queued = {
+                        method for line in self._to_daemon for method in line.methods
+                    }
+                    # What the host repeats by itself, above all "initialize", must not
+                    # reach the daemon twice.
+                    handshake = [
+                        self._session[name]
+                        for name in SESSION
+                        if name in self._session.keys() - queued
+                    ]
+                    self._attempt = _Attempt(
+                        self._connect, [*handshake, *self._subscriptions.values()]
+                    )
                 readable, writable = self._select(now)
                 if self._watched in readable:
                     return
@@ -134,12 +191,17 @@ class Relay:
             if self._wire is not None:
                 self._wire.close()
 
-    def _select(self, now: float) -> tuple[list[socket.socket | int], list[socket.socket | int]]:
+    def _select(
+        self, now: float
+    ) -> tuple[list[socket.socket | int], list[socket.socket | int]]:
         """Return what can be read and written of what we want to; also returns at the time of the next attempt."""
-        readers: list[socket.socket | int] = [] if self._watched is None else [self._watched]
+        readers: list[socket.socket | int] = (
+            [] if self._watched is None else [self._watched]
+        )
         writers: list[socket.socket | int] = [self._sink] if self._to_host else []
         until = self._until
-        # Backpressure in both directions: a descriptor is not selected while there is no room for its data.
+        # Backpressure in both directions: a descriptor is not selected while there is
+        # no room for its data.
         if self._source_open and self._to_daemon_size < MOST_QUEUED:
             readers.append(self._source)
         if self._attempt is not None:
@@ -149,14 +211,20 @@ class Relay:
             until = min(until, self._not_before)
         if self._wire is not None and len(self._to_host) < MOST_QUEUED:
             readers.append(self._wire)
-        # Keep reading from a daemon that no longer reads: its last answers may be on the way.
+        # Keep reading from a daemon that no longer reads: its last answers may be on
+        # the way.
         if self._wire is not None and self._to_daemon and self._may_send:
             writers.append(self._wire)
-        found = select.select(readers, writers, [], None if until == FOREVER else max(0.0, until - now))
+        found = select.select(
+            readers, writers, [], None if until == FOREVER else max(0.0, until - now)
+        )
         return found[0], found[1]
 
-    def _carry(self, readable: list[socket.socket | int], writable: list[socket.socket | int]) -> None:
-        # As select saw them: a later step must not take for ready what an earlier one closes or opens.
+    def _carry(
+        self, readable: list[socket.socket | int], writable: list[socket.socket | int]
+    ) -> None:
+        # As select saw them: a later step must not take for ready what an earlier one
+        # closes or opens.
         wire, attempt = self._wire, self._attempt
         if attempt is not None and attempt.done in readable:
             self._attempt = None
@@ -188,7 +256,9 @@ class Relay:
             self._source_open = False
             if self._linger is not None:
                 self._until = time.monotonic() + self._linger
-            piece = b"\n" if self._host_part else b""  # a last line without a line end is still a line
+            piece = (
+                b"\n" if self._host_part else b""
+            )  # a last line without a line end is still a line
         *ended, rest = piece.split(b"\n")
         for line in ended:
             if not self._dropping:
@@ -201,8 +271,14 @@ class Relay:
         if observed > MOST_LINE:
             self._dropping = True
             self._host_part.clear()
-            data: dict[str, object] = {"limit_bytes": MOST_LINE, "observed_bytes": observed, "guidance": TOO_LONG}
-            self._to_host += inflight.refuse_line(TOO_LARGE, "line too long", {"reason": "payload_too_large", **data})
+            data: dict[str, object] = {
+                "limit_bytes": MOST_LINE,
+                "observed_bytes": observed,
+                "guidance": TOO_LONG,
+            }
+            self._to_host += inflight.refuse_line(
+                TOO_LARGE, "line too long", {"reason": "payload_too_large", **data}
+            )
         if not self._source_open and not self._to_daemon:
             _send_eof(self._wire)
 
@@ -220,12 +296,15 @@ class Relay:
                 self._queue_line(line)
         except Exception:
             self.log.exception("internal error: a line of the host", bytes=len(data))
-            self._to_host += inflight.refuse_all(line, INTERNAL_ERROR, "internal error", {"reason": "internal_error"})
+            self._to_host += inflight.refuse_all(
+                line, INTERNAL_ERROR, "internal error", {"reason": "internal_error"}
+            )
             self._in_flight.forget(line)
 
     def _note_line(self, line: Line, message: object) -> bool:
         """Record what a line means for the connection; return whether it is for the daemon."""
-        # A batch is one line with several items; each of them may belong to the session.
+        # A batch is one line with several items; each of them may belong to the
+        # session.
         for item in items_of(message):
             kind = inflight.classify(item)
             method = item.get("method")
@@ -242,18 +321,25 @@ class Relay:
                 self._note_subscription(item)
             elif method == BUFFERS:
                 self._has_buffers = True
-            elif method == CANCELLED and kind is Kind.NOTIFICATION:  # such a request goes unanswered
+            elif (
+                method == CANCELLED and kind is Kind.NOTIFICATION
+            ):  # such a request goes unanswered
                 self._settle_cancellation(item.get("params"))
-        # A notification without a daemon was meant for the lost connection; its session state is recorded.
+        # A notification without a daemon was meant for the lost connection; its session
+        # state is recorded.
         return line.is_answered or self._wire is not None
 
     def _queue_line(self, line: Line) -> None:
-        # Before sending: the daemon's answer may be read in the same round in which the line is written.
+        # Before sending: the daemon's answer may be read in the same round in which the
+        # line is written.
         self._in_flight.add(line)
         self._to_daemon.append(line)
         self._to_daemon_size += len(line.data)
         # A host should not hang for half a minute for an error that is already known.
-        if self._wire is None and self._not_before - time.monotonic() > PATIENCE_SECONDS:
+        if (
+            self._wire is None
+            and self._not_before - time.monotonic() > PATIENCE_SECONDS
+        ):
             self._refuse(line)
 
     def _settle_cancellation(self, params: object) -> None:
@@ -268,9 +354,11 @@ class Relay:
 
     def _note_subscription(self, item: dict[str, object]) -> None:
         params = item.get("params")
-        project = json.dumps(params.get("project") if isinstance(params, dict) else None)
-        # Removed and added at the end, so that the dictionary is in the order of requests and the oldest one is
-        # dropped.
+        project = json.dumps(
+            params.get("project") if isinstance(params, dict) else None
+        )
+        # Removed and added at the end, so that the dictionary is in the order of
+        # requests and the oldest one is dropped.
         self._subscriptions.pop(project, None)
         if item["method"] == SUBSCRIBE:
             self._subscriptions[project] = _make_repeatable(item)
@@ -318,12 +406,15 @@ class Relay:
             try:
                 self._note_answer(line)
             except Exception:
-                self.log.exception("internal error: a line of the daemon", bytes=len(line))
+                self.log.exception(
+                    "internal error: a line of the daemon", bytes=len(line)
+                )
         self._daemon_part += rest
 
     def _note_answer(self, line: bytes) -> None:
         """Record what a line of the daemon answers or asks."""
-        # Most lines are single answers; their id is found without parsing the result, which may be megabytes.
+        # Most lines are single answers; their id is found without parsing the result,
+        # which may be megabytes.
         key = answered_key(line)
         if key is not None:
             self._in_flight.settle(key)
@@ -332,11 +423,13 @@ class Relay:
         for item in items_of(message):
             key = id_key(item)
             if "method" not in item:
-                # In a batch's answer the id null is an item's: others of its line may be unanswered.
+                # In a batch's answer the id null is an item's: others of its line may
+                # be unanswered.
                 if key != inflight.NULL or not isinstance(message, list):
                     self._in_flight.settle(key)
             elif "id" in item:
-                # Remembered, so that the host's reply to a dead daemon is not given to the next one.
+                # Remembered, so that the host's reply to a dead daemon is not given to
+                # the next one.
                 self._daemon_requests.add(key)
 
     # Between two daemons
@@ -350,10 +443,13 @@ class Relay:
         self._daemon_requests.clear()
         # By identity: two equal lines are two requests.
         unsent = set(map(id, self._to_daemon))
-        # The regular end: the host hung up, and the daemon closed after its last answer.
+        # The regular end: the host hung up, and the daemon closed after its last
+        # answer.
         if not self._source_open and not self._in_flight and not unsent:
             return
-        if self._has_buffers:  # before answers of the next daemon, which knows nothing of them
+        if (
+            self._has_buffers
+        ):  # before answers of the next daemon, which knows nothing of them
             self._to_host += BUFFERS_LOST
             self._has_buffers = False
         self._note_trouble("the daemon ended")
@@ -361,12 +457,15 @@ class Relay:
         waiting = [line for line in self._to_daemon if line.is_answered]
         self._to_daemon.clear()
         for line in waiting:
-            # Counted even though it was not received: with daemons that end at once it would wait for ever.
+            # Counted even though it was not received: with daemons that end at once it
+            # would wait for ever.
             line.sendings += 1
         again = [line for line in self._in_flight.lines() if id(line) not in unsent]
         for line in again + waiting:
             # A completely sent request may have written, or crashed the daemon.
-            if line.sendings < MOST_SENDINGS and (id(line) in unsent or line.methods <= REPEATED):
+            if line.sendings < MOST_SENDINGS and (
+                id(line) in unsent or line.methods <= REPEATED
+            ):
                 self._to_daemon.append(line)
             else:
                 self._refuse(line)
@@ -376,17 +475,28 @@ class Relay:
         """Report what is wrong, and wait before the next attempt, longer each time."""
         now = time.monotonic()
         # A pause between attempts does not count as calm, hence both durations.
-        self._troubles = 1 if now - self._last_trouble > CALM_SECONDS + LONGEST_PAUSE else self._troubles + 1
+        self._troubles = (
+            1
+            if now - self._last_trouble > CALM_SECONDS + LONGEST_PAUSE
+            else self._troubles + 1
+        )
         self._last_trouble, self._why = now, why
         more = self._troubles - FREE_TROUBLES
-        self._not_before = now + (min(LONGEST_PAUSE, 2.0 ** (more - 2)) if more > 0 else 0.0)
+        self._not_before = now + (
+            min(LONGEST_PAUSE, 2.0 ** (more - 2)) if more > 0 else 0.0
+        )
         self.log.warning(why)
 
     def _refuse(self, line: Line) -> None:
-        # It is unknown whether a completely sent request was carried out before the daemon ended.
-        suggestion = "try again; if the call writes, check first whether it was carried out"
+        # It is unknown whether a completely sent request was carried out before the
+        # daemon ended.
+        suggestion = (
+            "try again; if the call writes, check first whether it was carried out"
+        )
         data: dict[str, object] = {"reason": "daemon_ended", "suggestion": suggestion}
-        self._to_host += inflight.refuse_all(line, UNAVAILABLE, f"{self._why}: try again", data)
+        self._to_host += inflight.refuse_all(
+            line, UNAVAILABLE, f"{self._why}: try again", data
+        )
         self._in_flight.forget(line)
         if line in self._to_daemon:
             self._to_daemon.remove(line)
@@ -396,7 +506,11 @@ class Relay:
 class _Attempt:
     """Connects in a thread: starting a daemon takes up to half a minute, during which the host may end or cancel."""
 
-    def __init__(self, connect: Callable[[], socket.socket], handshake: list[tuple[bytes, str | None]]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], socket.socket],
+        handshake: list[tuple[bytes, str | None]],
+    ) -> None:
         """``handshake``: lines that a new connection has to hear first, and the keys of their answers."""
         self.done, self._tell = os.pipe()
         self.wire: socket.socket | None = None
@@ -404,10 +518,17 @@ class _Attempt:
         """What the daemon sent during the handshake that must reach the host."""
         self.problem = ""
         self.log = StderrLog()
-        # A daemon thread: one still connecting when the host ends must not keep this process alive.
-        threading.Thread(target=self._run, args=(connect, handshake), daemon=True).start()
+        # A daemon thread: one still connecting when the host ends must not keep this
+        # process alive.
+        threading.Thread(
+            target=self._run, args=(connect, handshake), daemon=True
+        ).start()
 
-    def _run(self, connect: Callable[[], socket.socket], handshake: list[tuple[bytes, str | None]]) -> None:
+    def _run(
+        self,
+        connect: Callable[[], socket.socket],
+        handshake: list[tuple[bytes, str | None]],
+    ) -> None:
         try:
             wire = connect()
             try:
@@ -423,7 +544,8 @@ class _Attempt:
             if not isinstance(error, (OSError, ValueError)):
                 self.log.exception("internal error: the handshake with the daemon")
         finally:
-            # In any case wake the reader of ``done``, after setting everything that it will read here.
+            # In any case wake the reader of ``done``, after setting everything that it
+            # will read here.
             os.close(self._tell)
 
 
@@ -453,19 +575,30 @@ def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> b
             if answered_key(line) == key:
                 news += _tell_status(data, line)
                 break
-            if any(item.get("method") == STATUS for item in items_of(inflight.parse(line))):
+            if any(
+                item.get("method") == STATUS for item in items_of(inflight.parse(line))
+            ):
                 news += line + b"\n"
     return bytes(news) + held
 
 
 def _tell_status(asked: bytes, answer: bytes) -> bytes:
     """Return the answer to a repeated subscription as a status notification; nothing for other requests."""
-    request, answered = ([*items_of(inflight.parse(line)), {}][0] for line in (asked, answer))
+    request, answered = (
+        [*items_of(inflight.parse(line)), {}][0] for line in (asked, answer)
+    )
     if request.get("method") != SUBSCRIBE:
         return b""
     params = request.get("params")
-    gone = {"project": params.get("project") if isinstance(params, dict) else None, "stage": "closed"}
-    notice = {"jsonrpc": "2.0", "method": STATUS, "params": answered.get("result", gone)}
+    gone = {
+        "project": params.get("project") if isinstance(params, dict) else None,
+        "stage": "closed",
+    }
+    notice = {
+        "jsonrpc": "2.0",
+        "method": STATUS,
+        "params": answered.get("result", gone),
+    }
     return json.dumps(notice).encode() + b"\n"
 
 

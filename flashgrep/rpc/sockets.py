@@ -37,7 +37,9 @@ class SocketStream(ByteStream):
     async def receive(self, max_bytes: int = 65536) -> bytes:
         """Return received data, at most ``max_bytes``."""
         if not self._is_empty:
-            await anyio.lowlevel.checkpoint()  # else a client that never stops sending would starve the others
+            await (
+                anyio.lowlevel.checkpoint()
+            )  # else a client that never stops sending would starve the others
         while True:
             try:
                 if self._is_empty:
@@ -51,7 +53,9 @@ class SocketStream(ByteStream):
             else:
                 if not data:
                     raise anyio.EndOfStream
-                self._is_empty = len(data) < max_bytes  # nearly always; another attempt would cost a system call
+                self._is_empty = (
+                    len(data) < max_bytes
+                )  # nearly always; another attempt would cost a system call
                 return data
 
     def send_now(self, item: bytes) -> int:
@@ -63,7 +67,9 @@ class SocketStream(ByteStream):
 
     async def send(self, item: bytes) -> None:
         """Send all of ``item``."""
-        await anyio.lowlevel.checkpoint()  # notice a cancellation even if the buffer always has room
+        await (
+            anyio.lowlevel.checkpoint()
+        )  # notice a cancellation even if the buffer always has room
         rest = memoryview(item)
         while rest:
             try:
@@ -107,7 +113,9 @@ class SocketStream(ByteStream):
         poll = select.poll()
         # No events asked for: POLLHUP and POLLERR are reported always.
         poll.register(self.socket, 0)
-        return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0))
+        return any(
+            event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0)
+        )
 
     async def _wait_readable(self) -> None:
         if self._waiter is not None:
@@ -117,7 +125,8 @@ class SocketStream(ByteStream):
             raise anyio.ClosedResourceError
         loop = asyncio.get_running_loop()
         if self._loop is None:
-            # Registered once for many waits; ``_note_readable`` unregisters it when no task waits.
+            # Registered once for many waits; ``_note_readable`` unregisters it when no
+            # task waits.
             loop.add_reader(self.socket, self._note_readable)
             self._loop = loop
         self._waiter = loop.create_future()
@@ -163,8 +172,9 @@ class Listener:
                     with self._accepting:
                         while True:
                             clients.start_soon(self._serve, serve, await self._accept())
-                            # A crowd that connects faster than this keeps the queue full: without a pause nobody else
-                            # would be served, and a task for each would be held.
+                            # A crowd that connects faster than this keeps the queue
+                            # full: without a pause nobody else would be served, and a
+                            # task for each would be held.
                             await anyio.lowlevel.checkpoint()
                     self._socket.close()  # new clients are refused at once instead of waiting in vain
         finally:
@@ -185,10 +195,12 @@ class Listener:
             except BlockingIOError:
                 await anyio.wait_readable(self._socket)
             except OSError as error:
-                # A client that gave up while queued does not matter. Without free descriptors, others must end first.
+                # A client that gave up while queued does not matter. Without free
+                # descriptors, others must end first.
                 if error.errno in NO_MORE_FILES:
                     self._dispatcher.log.warning("cannot accept", cause=error.strerror)
-                    # accept(2) would fail again at once, and the loop would spin until a file is closed.
+                    # accept(2) would fail again at once, and the loop would spin until
+                    # a file is closed.
                     await anyio.sleep(0.1)
                 else:
                     await anyio.lowlevel.checkpoint()
@@ -196,7 +208,10 @@ class Listener:
     async def _serve(self, serve: Serve, stream: SocketStream) -> None:
         limit = self._dispatcher.limits.connections
         if self._clients >= limit:
-            line = error_line(None, Busy("too many connections", limit_connections=limit)) + b"\n"
+            line = (
+                error_line(None, Busy("too many connections", limit_connections=limit))
+                + b"\n"
+            )
             try:
                 with anyio.move_on_after(1):
                     await stream.send(line)
@@ -213,5 +228,6 @@ class Listener:
             self._dispatcher.log.exception("connection failed")
         finally:
             self._clients -= 1
-            # A connection closes itself; this is for one that failed earlier or was cancelled.
+            # A connection closes itself; this is for one that failed earlier or was
+            # cancelled.
             stream.close()

@@ -54,11 +54,18 @@ def auth_extension(token: Callable[[], str]) -> Extension:
     """Return the ``auth`` method; ``token`` is read at each call. A read-only connection stays read-only."""
 
     async def auth(context: RequestContext, params: Params) -> AuthResult:
-        shown = params.get("token") if isinstance(params, dict) else next(iter(params), None)
+        shown = (
+            params.get("token")
+            if isinstance(params, dict)
+            else next(iter(params), None)
+        )
         if not isinstance(shown, str):
             raise InvalidParams("auth: token: a string is required", field="token")
-        # In constant time: how long it takes must not tell how much of a guess was right.
-        is_right = hmac.compare_digest(shown.encode("utf-8", "replace"), token().encode())
+        # In constant time: how long it takes must not tell how much of a guess was
+        # right.
+        is_right = hmac.compare_digest(
+            shown.encode("utf-8", "replace"), token().encode()
+        )
         if not shown or not is_right:
             raise Forbidden("wrong token", reason="auth_required")
         session = context.session
@@ -100,37 +107,50 @@ async def serve_tcp(
 
 
 async def _serve_client(
-    stream: SocketStream, session: Session, dispatcher: Dispatcher, find_uid: FindUid, unknown: "UnknownConnections"
+    stream: SocketStream,
+    session: Session,
+    dispatcher: Dispatcher,
+    find_uid: FindUid,
+    unknown: "UnknownConnections",
 ) -> None:
     try:
         stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         ours, theirs = stream.socket.getsockname(), stream.socket.getpeername()
     except OSError:  # reset before we came to it
         return
-    # Until the lookup or the token says otherwise, a stranger may send no more than a call of auth.
+    # Until the lookup or the token says otherwise, a stranger may send no more than a
+    # call of auth.
     session.authenticated = False
-    writes: Literal["with_token", "never"] = "never" if session.capabilities.writes == "never" else "with_token"
+    writes: Literal["with_token", "never"] = (
+        "never" if session.capabilities.writes == "never" else "with_token"
+    )
     session.capabilities = Capabilities(writes=writes)
     session.wire = "tcp"
     uid: int | None = None
 
     async def admit() -> None:
         nonlocal uid
-        # Only after its first byte, so that a flood of silent connections does not cause readings of the tables.
+        # Only after its first byte, so that a flood of silent connections does not
+        # cause readings of the tables.
         unknown.begin_lookup(stream)
         uid = await find_uid(theirs, ours)
         session.authenticated = uid is not None and uid == os.geteuid()
         unknown.end_lookup(stream, is_ours=session.authenticated)
 
     async def hung_up() -> bool:
-        # A client that closed without a reset looks as if it still listens, but its socket is gone from the tables.
-        # Without tables nobody was identified by them either.
-        return await stream.hung_up() or (uid is not None and await find_uid(theirs, ours) is None)
+        # A client that closed without a reset looks as if it still listens, but its
+        # socket is gone from the tables. Without tables nobody was identified by them
+        # either.
+        return await stream.hung_up() or (
+            uid is not None and await find_uid(theirs, ours) is None
+        )
 
     connection = Connection(stream, session, dispatcher, hung_up)
     unknown.add(stream, connection.abort)
     try:
-        await connection.serve(admit=admit, authenticated=lambda: unknown.discard(stream))
+        await connection.serve(
+            admit=admit, authenticated=lambda: unknown.discard(stream)
+        )
     finally:
         unknown.discard(stream)
 
@@ -140,7 +160,9 @@ def _listen(port: int, further: int) -> socket.socket:
     for candidate in ports:
         listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections just closed do not count
+            listening.setsockopt(
+                socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+            )  # connections just closed do not count
             listening.bind((HOST, candidate))
             listening.listen(BACKLOG)
         except OSError as error:
@@ -165,7 +187,8 @@ class UnknownConnections:
         """Add a connection, and ``close`` another if there are too many; one being looked up is spared."""
         if len(self._open) - len(self._in_lookup) >= MOST_UNKNOWN:
             waiting = [other for other in self._open if other not in self._in_lookup]
-            # A client whose request has arrived but is unread must not be closed for a crowd that came later.
+            # A client whose request has arrived but is unread must not be closed for a
+            # crowd that came later.
             silent = (other for other in waiting if not other.has_input())
             self._open.pop(next(silent, waiting[0]))()
         self._open[stream] = close
@@ -225,7 +248,9 @@ class PeerTable:
         """Return the user owning the connected socket that is ``local`` at its own end; None: not known."""
         if sys.platform != "linux":
             return None
-        for _ in range(TRIES):  # a table is not read atomically, so a row may be missed once
+        for _ in range(
+            TRIES
+        ):  # a table is not read atomically, so a row may be missed once
             rows = await self._read()
             for is_mapped in (False, True):
                 ends = f"{_format_end(local, is_mapped=is_mapped)} {_format_end(remote, is_mapped=is_mapped)}"
@@ -236,11 +261,15 @@ class PeerTable:
 
     async def _read(self) -> dict[bytes, int]:
         """Return the rows of a reading that began after now."""
-        # A reading in progress may have passed our row before the client connected; only a later one is certain.
+        # A reading in progress may have passed our row before the client connected;
+        # only a later one is certain.
         asked = self._begun
         async with self._reading:
-            if self._rows_of <= asked:  # else somebody who waited for the lock before us has read since
-                # At most half of a core goes into readings, however many connections ask.
+            if (
+                self._rows_of <= asked
+            ):  # else somebody who waited for the lock before us has read since
+                # At most half of a core goes into readings, however many connections
+                # ask.
                 await anyio.sleep_until(self._not_before)
                 self._begun += 1
                 reading, started = self._begun, anyio.current_time()
@@ -261,7 +290,9 @@ def read_tables() -> dict[bytes, int]:
             continue
         for row in rows:
             _number, local, remote, rest = row.split(maxsplit=3)
-            state, _queues, _timer, _retransmissions, uid, _timeout, inode = rest.split(maxsplit=7)[:7]
+            state, _queues, _timer, _retransmissions, uid, _timeout, inode = rest.split(
+                maxsplit=7
+            )[:7]
             if state != TIME_WAIT and inode != ORPHAN:
                 found[local + b" " + remote] = int(uid)
     return found
@@ -270,5 +301,9 @@ def read_tables() -> dict[bytes, int]:
 def _format_end(address: Address, *, is_mapped: bool) -> str:
     """Format an address as in the tables: each 32 bits in native byte order; mapped: as IPv6."""
     host, port = address
-    prefix = f"0000000000000000{struct.unpack('=I', bytes([0, 0, 255, 255]))[0]:08X}" if is_mapped else ""
+    prefix = (
+        f"0000000000000000{struct.unpack('=I', bytes([0, 0, 255, 255]))[0]:08X}"
+        if is_mapped
+        else ""
+    )
     return f"{prefix}{struct.unpack('=I', IPv4Address(host).packed)[0]:08X}:{port:04X}"

@@ -49,10 +49,16 @@ def _listen(path: Path) -> Iterator[socket.socket]:
     try:
         check_private(str(path.parent))
     except PermissionError as error:
-        raise Forbidden(str(error), reason="unsafe_folder", path=str(path.parent)) from None
+        raise Forbidden(
+            str(error), reason="unsafe_folder", path=str(path.parent)
+        ) from None
     with suppress(FileNotFoundError):
         if not stat.S_ISSOCK(path.lstat().st_mode):
-            raise Conflict(f"{path} exists and is no socket", reason="destination_exists", path=str(path))
+            raise Conflict(
+                f"{path} exists and is no socket",
+                reason="destination_exists",
+                path=str(path),
+            )
         # A dead daemon's socket: the caller holds its lock, so nobody listens there.
         path.unlink()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
@@ -61,7 +67,8 @@ def _listen(path: Path) -> Iterator[socket.socket]:
         # By inode: at the end we may remove only our own socket.
         ours = _identify(path)
         try:
-            # Nobody can connect before listen, so the mode is set before the socket can be reached.
+            # Nobody can connect before listen, so the mode is set before the socket can
+            # be reached.
             path.chmod(0o600)
             listening.listen(BACKLOG)
             yield listening

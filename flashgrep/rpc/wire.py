@@ -64,7 +64,9 @@ class LineReader:
         self.max_line = max_line
         self._stream = stream
         self._held = bytearray()
-        self._searched = 0  # no line end before here: each byte of a long line is searched once
+        self._searched = (
+            0  # no line end before here: each byte of a long line is searched once
+        )
         self._dropping = False
         self._ended = False
 
@@ -128,7 +130,9 @@ class BackpressureLimiter:
 
     def has_room(self, size: int) -> bool:
         """Return whether a line of ``size`` bytes fits now."""
-        return not self._lines or (self._lines < self._max_lines and self._bytes + size <= self._max_bytes)
+        return not self._lines or (
+            self._lines < self._max_lines and self._bytes + size <= self._max_bytes
+        )
 
     async def wait(self, size: int) -> None:
         """Wait until a line of ``size`` bytes fits."""
@@ -190,7 +194,8 @@ class WriteQueue:
         """Queue a line, waiting while the client is behind; a line larger than the bound goes alone."""
         self._count(len(line))
         try:
-            # An empty queue takes a line of any size; otherwise an answer over the bound could never be sent.
+            # An empty queue takes a line of any size; otherwise an answer over the
+            # bound could never be sent.
             while self._size and self._size + len(line) > self._max_bytes:
                 await self._freed.wait()
         finally:
@@ -206,7 +211,9 @@ class WriteQueue:
 
     async def wait_for_reader(self, limits: Limits) -> None:
         """Wait while more is unread than allows new work."""
-        while self.unread > limits.unread_bytes or (self.unread and self._backlog.size > limits.unread_bytes_of_all):
+        while self.unread > limits.unread_bytes or (
+            self.unread and self._backlog.size > limits.unread_bytes_of_all
+        ):
             await self._freed.wait()
 
     def discard(self) -> None:
@@ -236,7 +243,8 @@ class WriteQueue:
                     chunk.append(self._lines.popleft())
                     size += len(chunk[-1])
                 data = b"".join(chunk)
-                # Send a long line in parts with a stall time for each: a slow client is not a dead one.
+                # Send a long line in parts with a stall time for each: a slow client is
+                # not a dead one.
                 for start in range(0, len(data), CHUNK):
                     with anyio.fail_after(self._stall_seconds):
                         await stream.send(data[start : start + CHUNK])

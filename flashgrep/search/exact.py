@@ -23,7 +23,13 @@ from flashgrep.pattern import ANYTHING, FOLDS, Gram, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.search.hits import make_hit, put_spans
 from flashgrep.search.ripgrep import find_matching, pattern_flags, take_batch
-from flashgrep.search.snapshot import TEXT_ID, Places, SearchStats, Snapshot, merge_series
+from flashgrep.search.snapshot import (
+    TEXT_ID,
+    Places,
+    SearchStats,
+    Snapshot,
+    merge_series,
+)
 
 Output = Literal["lines", "files", "count"]
 Order = Literal["path", "relevance"]
@@ -155,7 +161,9 @@ class Search:
         with expiring(question.deadline), ExitStack() as stack:
             try:
                 for path, why in snapshot.table.skipped.items():
-                    if path not in snapshot.pending and (question.keep is None or question.keep(path)):
+                    if path not in snapshot.pending and (
+                        question.keep is None or question.keep(path)
+                    ):
                         answer.count_skips(why)
                 if self.is_linear:
                     self.matcher = question.pattern.matcher()
@@ -163,7 +171,9 @@ class Search:
                     left = BACKTRACKING_SECONDS
                     if question.deadline is not None:
                         left = max(0.1, question.deadline - time.monotonic())
-                    self.matcher = stack.enter_context(Backtracker(question.pattern, seconds=left))
+                    self.matcher = stack.enter_context(
+                        Backtracker(question.pattern, seconds=left)
+                    )
                 if question.output == "lines":
                     self._collect_lines()
                 else:
@@ -190,7 +200,9 @@ class Search:
         snapshot = self.snapshot
         keep = self.question.keep
         position = self.question.position
-        paths: Iterator[bytes] = map(snapshot.table.paths.__getitem__, self.places.tolist())
+        paths: Iterator[bytes] = map(
+            snapshot.table.paths.__getitem__, self.places.tolist()
+        )
         if snapshot.pending:
             unchanged = filterfalse(snapshot.pending.__contains__, paths)
             paths = merge_series(unchanged, sorted(snapshot.changed_paths()))
@@ -210,7 +222,11 @@ class Search:
                 checkpoint()
                 counts = [snapshot.counts.get(path, -1) for path in batch]
                 answer.files_read += counts.count(0)
-                yield from ((path, max(0, count)) for path, count in zip(batch, counts, strict=True) if count)
+                yield from (
+                    (path, max(0, count))
+                    for path, count in zip(batch, counts, strict=True)
+                    if count
+                )
             return
         unsaved = snapshot.unsaved  # ripgrep would search the version on disk
         ripgrep = snapshot.ripgrep if self.is_linear else None
@@ -221,8 +237,9 @@ class Search:
         here = FIRST_FILES
         size = FIRST_BATCH
         while ripgrep and flags is not None:
-            # A page is often full before ripgrep would have started. If most files match, as the number of candidates
-            # suggests, ripgrep would exclude too few to be worth its time.
+            # A page is often full before ripgrep would have started. If most files
+            # match, as the number of candidates suggests, ripgrep would exclude too few
+            # to be worth its time.
             before = self.matching
             taken = 0
             for path in islice(paths, here):
@@ -235,8 +252,14 @@ class Search:
             if len(batch) < MANY_FILES:
                 paths = chain(batch, paths)
                 break
-            # Files that ripgrep leaves out count as read: it names too many files, never too few.
-            found = find_matching(ripgrep, snapshot.root, flags, [path for path in batch if path not in unsaved])
+            # Files that ripgrep leaves out count as read: it names too many files,
+            # never too few.
+            found = find_matching(
+                ripgrep,
+                snapshot.root,
+                flags,
+                [path for path in batch if path not in unsaved],
+            )
             if unsaved:
                 matching = frozenset(found)
                 found = [path for path in batch if path in matching or path in unsaved]
@@ -290,7 +313,11 @@ class Search:
         position = self.question.position
         for path, document in self.documents():
             taken = position.taken if position and position.path == path else 0
-            lines = iter(self.matcher.lines(document.data, all_spans=self.question.spans is not None))
+            lines = iter(
+                self.matcher.lines(
+                    document.data, all_spans=self.question.spans is not None
+                )
+            )
             first = next(lines, None)
             if first is None:
                 continue
@@ -312,7 +339,9 @@ class Search:
                 if path != shown:
                     shown, place = path, path_to_json(path)
                     named = len(place["file_path"])
-                    room -= question.as_text * (named + 1)  # in text, the hits of a file are below its name
+                    room -= question.as_text * (
+                        named + 1
+                    )  # in text, the hits of a file are below its name
                     size = LINE_OVERHEAD if question.as_text else named + HIT_OVERHEAD
                     columns = self._count_columns(document)
                 hit = make_hit(place, document, match, question.before, question.after)
@@ -322,7 +351,8 @@ class Search:
                 if "before" in hit or "after" in hit:
                     context = (*hit.get("before", ()), *hit.get("after", ()))
                     room -= sum(len(line) + LINE_OVERHEAD for line in context)
-                # The first hit is shown however long its line is: a client would retry an empty page for ever.
+                # The first hit is shown however long its line is: a client would retry
+                # an empty page for ever.
                 is_full = len(results) == limit or (room < 0 and bool(results))
                 if is_full:
                     break
@@ -334,7 +364,9 @@ class Search:
             answer.next = start and start._replace(taken=last)
         if not is_full:
             answer.next = None
-            answer.total = question.position.total if question.position else len(answer.results)
+            answer.total = (
+                question.position.total if question.position else len(answer.results)
+            )
             return
         # The total is that of the first page, so that all pages agree.
         if question.position:
@@ -342,7 +374,9 @@ class Search:
         elif answer.candidates - answer.files_read <= question.count_on:
             self.is_counting = True
             try:
-                begun = sum(1 for _ in islice(hits, COUNT_ON_HITS))  # in the file, or window, that filled the page
+                begun = sum(
+                    1 for _ in islice(hits, COUNT_ON_HITS)
+                )  # in the file, or window, that filled the page
             except Expired:  # the page is complete, but its total is unknown
                 begun = COUNT_ON_HITS
             left = begun + self.counted
@@ -354,7 +388,9 @@ class Search:
         wanted = self.question.spans
         if wanted is None:
             return None
-        return Columns(Lines(document.data), "utf-8" if document.encoding == "latin-1" else wanted)
+        return Columns(
+            Lines(document.data), "utf-8" if document.encoding == "latin-1" else wanted
+        )
 
     def _collect_files(self) -> None:
         """Collect files, or files with their number of matching lines; continue to the end for the total of lines."""
@@ -381,8 +417,13 @@ class Search:
             files = files + 1
             lines = lines + count
             if len(answer.results) < question.limit and room > 0:
-                answer.results.append(path_to_json(path) | ({"count": count} if question.output == "count" else {}))
-                room -= len(path) + (LINE_OVERHEAD if question.as_text else FILE_OVERHEAD)
+                answer.results.append(
+                    path_to_json(path)
+                    | ({"count": count} if question.output == "count" else {})
+                )
+                room -= len(path) + (
+                    LINE_OVERHEAD if question.as_text else FILE_OVERHEAD
+                )
                 last = path
             elif answer.next is None:
                 answer.next = Position(0, last, 0, None)
@@ -412,7 +453,9 @@ def search(snapshot: Snapshot, question: Question) -> Answer:
         parts: list[bytes] = []
         for start in range(0, len(answer.results), ENCODED_FROM):
             checkpoint()  # the encoder holds the interpreter's lock
-            parts.append(orjson.dumps(answer.results[start : start + ENCODED_FROM])[1:-1])
+            parts.append(
+                orjson.dumps(answer.results[start : start + ENCODED_FROM])[1:-1]
+            )
         answer.encoded = Encoded(b"[" + b",".join(parts) + b"]")
         answer.results = []
         answer.ranks = []
@@ -432,8 +475,12 @@ def find_candidates(snapshot: Snapshot, question: Question) -> tuple[bool, Place
         return True, np.flatnonzero(snapshot.table.columns[:, TEXT_ID])
     if whole := pattern.whole_words:
         having = reader.with_words(text_ids, whole.encode())
-        # A non-ASCII letter that folds to ASCII does not separate words in a search, but does in the stored words.
-        if len(having) < len(text_ids) and (folding := reader.candidates(Gram(FOLDS))) is not None:
+        # A non-ASCII letter that folds to ASCII does not separate words in a search,
+        # but does in the stored words.
+        if (
+            len(having) < len(text_ids)
+            and (folding := reader.candidates(Gram(FOLDS))) is not None
+        ):
             having = np.union1d(having, np.intersect1d(text_ids, folding))
         text_ids = having
     return False, snapshot.table.places(text_ids)

@@ -21,13 +21,22 @@ def decode_span(document: Document, start: int, end: int) -> str:
 
 
 def make_hit(
-    place: Mapping[str, str], document: Document, match: LineMatch, before: int = 0, after: int = 0
+    place: Mapping[str, str],
+    document: Document,
+    match: LineMatch,
+    before: int = 0,
+    after: int = 0,
 ) -> dict[str, Any]:
     """Return the hit for one match, with lines of context if requested; ``place``: its file's path, as shown."""
     number, end_number, line_start, line_end, spans = match
     start, end = spans[0] if spans else (line_start, line_start)
     byte_column = start - line_start + 1
-    found = {**place, "start_line": number, "end_line": end_number, "column": byte_column}
+    found = {
+        **place,
+        "start_line": number,
+        "end_line": end_number,
+        "column": byte_column,
+    }
     is_long = line_end - line_start > LONG_LINE
     if is_long:
         text = ""
@@ -40,7 +49,10 @@ def make_hit(
     found["text"] = text.removesuffix("\r")
     if is_long:  # the part around the match, and its position in the line
         low = _boundary(document.data, max(match.start, start - WINDOW))
-        high = _boundary(document.data, min(match.end, max(start, min(end, start + LONG_LINE)) + WINDOW))
+        high = _boundary(
+            document.data,
+            min(match.end, max(start, min(end, start + LONG_LINE)) + WINDOW),
+        )
         found["text"] = decode_span(document, low, high)
         found["text_column"] = len(decode_span(document, match.start, low)) + 1
         found["cut"] = True
@@ -51,7 +63,9 @@ def make_hit(
     return found
 
 
-def put_spans(found: dict[str, Any], columns: Columns | None, match: LineMatch, most: int) -> int:
+def put_spans(
+    found: dict[str, Any], columns: Columns | None, match: LineMatch, most: int
+) -> int:
     """Add a match's spans, at most this many, and its column to its hit; return the number of spans.
 
     ``columns``: counts columns; None: adds nothing.
@@ -101,5 +115,8 @@ def lines_after(document: Document, end: int, count: int) -> list[str]:
 
 def _short(document: Document, start: int, end: int) -> str:
     if end - start > LONG_LINE:
-        return decode_span(document, start, _boundary(document.data, start + LONG_LINE)) + "…"
+        return (
+            decode_span(document, start, _boundary(document.data, start + LONG_LINE))
+            + "…"
+        )
     return decode_span(document, start, end).removesuffix("\r")

@@ -126,7 +126,11 @@ class LookupWorker:
 
 def make_table(request: LoadProject) -> FileTable:
     """Return the file table to load."""
-    return FileTable(request.paths.split(b"\0")[: len(request.columns)], request.columns, dict(request.skipped))
+    return FileTable(
+        request.paths.split(b"\0")[: len(request.columns)],
+        request.columns,
+        dict(request.skipped),
+    )
 
 
 def _by_fields(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -174,16 +178,24 @@ def _read(descriptor: int, size: int) -> bytearray | None:
     return data
 
 
-def serve(descriptor: int, given: Callable[[LookupWorker], object] | None = None) -> None:
+def serve(
+    descriptor: int, given: Callable[[LookupWorker], object] | None = None
+) -> None:
     """Answer requests until the socket ends; first run the request ``given``, if any."""
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     worker = LookupWorker(lambda: bool(waiting.poll(0)))
     message: bytearray | None = bytearray()
     while message is not None:
-        if given is not None or message:  # otherwise the lookup to cancel has already ended
+        if (
+            given is not None or message
+        ):  # otherwise the lookup to cancel has already ended
             try:
-                answer = worker.answer(pickle.loads(message)) if given is None else given(worker)  # noqa: S301 - from our own parent
+                answer = (
+                    worker.answer(pickle.loads(message))  # noqa: S301 - from our own parent
+                    if given is None
+                    else given(worker)
+                )
                 reply = pack(answer)
             except Exception:  # noqa: BLE001 - whatever it is
                 reply = EMPTY
@@ -197,11 +209,15 @@ def serve(descriptor: int, given: Callable[[LookupWorker], object] | None = None
 
 def main() -> None:
     """Serve the process that started us if it has our version."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the daemon, which ends us
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is for the daemon, which ends us
     if sys.argv[1:2] == [__version__]:
         gc.freeze()
         gc.enable()
-        gc.set_threshold(20_000)  # lookups create no cycles: 5 % of the time went into looking for some
+        gc.set_threshold(
+            20_000
+        )  # lookups create no cycles: 5 % of the time went into looking for some
         if sys.argv[2:]:
             fork_workers([int(number) for number in sys.argv[2:]])
         else:
@@ -225,7 +241,9 @@ def fork_workers(descriptors: list[int]) -> None:
     for descriptor in descriptors:
         try:
             pid = os.fork()
-        except OSError:  # no more processes available: the daemon makes do with those started
+        except (
+            OSError
+        ):  # no more processes available: the daemon makes do with those started
             break
         if not pid:
             try:
@@ -240,7 +258,8 @@ def fork_workers(descriptors: list[int]) -> None:
         os.close(descriptor)
     with suppress(OSError):  # our parent has ended, and then they do
         os.write(0, b" ".join(b"%d" % pid for pid in forked))
-        # Until it has opened descriptors for them, an id must not be reused by another process.
+        # Until it has opened descriptors for them, an id must not be reused by another
+        # process.
         os.read(0, 1)
     for pid in forked:
         os.waitpid(pid, 0)

@@ -58,7 +58,9 @@ class Term(NamedTuple):
         if self.at_start:
             found = path.startswith(self.text)
         if self.at_end:
-            found = path.endswith(self.text) and (not self.at_start or path == self.text)
+            found = path.endswith(self.text) and (
+                not self.at_start or path == self.text
+            )
         return found != self.negated
 
 
@@ -75,7 +77,15 @@ def parse_terms(text: str) -> list[Term]:
         left = left[at_start:]
         at_end = left.endswith("$") and len(left) > 1
         left = left[: len(left) - at_end]
-        terms.append(Term(left.encode(errors="surrogateescape").lower(), at_start, at_end, negated, exact))
+        terms.append(
+            Term(
+                left.encode(errors="surrogateescape").lower(),
+                at_start,
+                at_end,
+                negated,
+                exact,
+            )
+        )
     return terms
 
 
@@ -91,17 +101,28 @@ def search_paths(
     if not terms:
         return paths_with(""), False
     wanted = [term for term in terms if not term.negated]
-    # The longest term is usually the rarest: the index of paths narrows by it, and the others filter the rest.
-    rarest = max(wanted, key=lambda term: len(term.text)).text.decode(errors="surrogateescape") if wanted else ""
+    # The longest term is usually the rarest: the index of paths narrows by it, and the
+    # others filter the rest.
+    rarest = (
+        max(wanted, key=lambda term: len(term.text)).text.decode(
+            errors="surrogateescape"
+        )
+        if wanted
+        else ""
+    )
     found = paths_with(rarest)
     if len(terms) > 1 or not terms[0].is_plain:
-        found = [path for path in found if all(term.matches(path.lower()) for term in terms)]
+        found = [
+            path for path in found if all(term.matches(path.lower()) for term in terms)
+        ]
     if found or len(text) > LONGEST:
         return rank_paths(found, text, recent), False
     return near_paths(text, paths_with(""), MOST_NEAR, recent), True
 
 
-def rank_paths(paths: Sequence[bytes], text: str, recent: Collection[bytes] = ()) -> list[bytes]:
+def rank_paths(
+    paths: Sequence[bytes], text: str, recent: Collection[bytes] = ()
+) -> list[bytes]:
     """Return paths that have all terms: best positions of the terms first, then shortest first."""
     # Too many to rank one by one: apart from whole names, the order of paths is kept.
     if len(paths) > MOST_RANKED:
@@ -111,7 +132,9 @@ def rank_paths(paths: Sequence[bytes], text: str, recent: Collection[bytes] = ()
     return sorted(paths, key=make_rank_key(text, recent))
 
 
-def make_rank_key(text: str, recent: Collection[bytes] = ()) -> Callable[[bytes], tuple[int, int, int, bytes]]:
+def make_rank_key(
+    text: str, recent: Collection[bytes] = ()
+) -> Callable[[bytes], tuple[int, int, int, bytes]]:
     """Return a sort key for paths that have all terms, best first; a recent path gains one step."""
     whole = text.encode(errors="surrogateescape").lower()
     terms = [term for term in parse_terms(text) if not term.negated]
@@ -121,7 +144,12 @@ def make_rank_key(text: str, recent: Collection[bytes] = ()) -> Callable[[bytes]
         base = lower.rpartition(b"/")[2]
         places = sum(_place_of(term.text, path, lower, base) for term in terms)
         places -= path in recent
-        return places - 3 * (len(terms) > 1 and whole in lower), len(base), len(path), path
+        return (
+            places - 3 * (len(terms) > 1 and whole in lower),
+            len(base),
+            len(path),
+            path,
+        )
 
     return worth
 
@@ -148,7 +176,9 @@ def _is_boundary(path: bytes, at: int) -> bool:
     return path[at : at + 1].isupper() and not path[at - 1 : at].isupper()
 
 
-def near_paths(text: str, paths: Sequence[bytes], limit: int, recent: Collection[bytes] = ()) -> list[bytes]:
+def near_paths(
+    text: str, paths: Sequence[bytes], limit: int, recent: Collection[bytes] = ()
+) -> list[bytes]:
     """Return paths similar to the typed text, nearest first: with its letters in order, or nearly all of them."""
     if len(text) > LONGEST:
         return []
@@ -156,7 +186,9 @@ def near_paths(text: str, paths: Sequence[bytes], limit: int, recent: Collection
     wanted = [term.text for term in terms if term.is_plain]
     fixed = [term for term in terms if not term.is_plain]
     if fixed:
-        paths = [path for path in paths if all(term.matches(path.lower()) for term in fixed)]
+        paths = [
+            path for path in paths if all(term.matches(path.lower()) for term in fixed)
+        ]
     scores: dict[int, float] = {}
     for number, term in enumerate(wanted):
         near = score_likeness(term, paths)
@@ -164,9 +196,17 @@ def near_paths(text: str, paths: Sequence[bytes], limit: int, recent: Collection
         if number == 0:
             scores = near
         else:
-            scores = {at: scores[at] + score for at, score in near.items() if at in scores}
-    ahead = {at: score + _RECENT * (paths[at] in recent) for at, score in scores.items()}
-    best = nsmallest(limit, ahead.items(), key=lambda item: (-item[1], len(paths[item[0]]), paths[item[0]]))
+            scores = {
+                at: scores[at] + score for at, score in near.items() if at in scores
+            }
+    ahead = {
+        at: score + _RECENT * (paths[at] in recent) for at, score in scores.items()
+    }
+    best = nsmallest(
+        limit,
+        ahead.items(),
+        key=lambda item: (-item[1], len(paths[item[0]]), paths[item[0]]),
+    )
     return [paths[at] for at, _ in best]
 
 
@@ -181,7 +221,9 @@ def search_near(path: str, files: Sequence[bytes], limit: int = 3) -> list[bytes
     known = [*files, *sorted(folders)]
     name = b"/" + path.strip("/").rpartition("/")[2].encode(errors="surrogateescape")
     named = sorted((one for one in known if (b"/" + one).endswith(name)), key=len)
-    return list(dict.fromkeys([*named[:limit], *near_paths(path, known, limit)]))[:limit]
+    return list(dict.fromkeys([*named[:limit], *near_paths(path, known, limit)]))[
+        :limit
+    ]
 
 
 def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
@@ -192,15 +234,25 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
     else:
         names = (path.rpartition(b"/")[2] for path in paths)
         texts = [
-            (name if b"." in term else name.partition(b".")[0]).decode("utf-8", "replace").lower() for name in names
+            (name if b"." in term else name.partition(b".")[0])
+            .decode("utf-8", "replace")
+            .lower()
+            for name in names
         ]
     checkpoint()
     shown = term.decode("utf-8", "replace").lower()
-    alike = process.extract(shown, texts, scorer=fuzz.ratio, limit=MOST_ALIGNED, score_cutoff=NEAR_ENOUGH)
+    alike = process.extract(
+        shown, texts, scorer=fuzz.ratio, limit=MOST_ALIGNED, score_cutoff=NEAR_ENOUGH
+    )
     scores = {at: float(score) for _, score, at in alike}
-    # Then paths with its letters scattered in order. Each is searched after the previous one, so this is linear.
+    # Then paths with its letters scattered in order. Each is searched after the
+    # previous one, so this is linear.
     letters = [re.escape(term[at : at + 1]) for at in range(len(term))]
-    pattern = re.compile(b"".join([letters[0], *(b"[^%b]*%b" % (letter, letter) for letter in letters[1:])]))
+    pattern = re.compile(
+        b"".join(
+            [letters[0], *(b"[^%b]*%b" % (letter, letter) for letter in letters[1:])]
+        )
+    )
     spans = []
     for at, path in enumerate(paths):
         if at % _STEPS == 0:
@@ -235,7 +287,11 @@ def _align(term: bytes, path: bytes) -> float:
             if lower[at] == letter:
                 begins = 2.0 if _is_boundary(path, at) else 0.0
                 begins += 0.5 if begins and path[at - 1 : at] in (b"/", b"") else 0.0
-                apart = (0.0 if number == 0 else best - _APART) + begins - (0.0 if begins else 1.0)
+                apart = (
+                    (0.0 if number == 0 else best - _APART)
+                    + begins
+                    - (0.0 if begins else 1.0)
+                )
                 if number and at:
                     joined = before[at - 1] + 2.0
                 else:
@@ -244,4 +300,6 @@ def _align(term: bytes, path: bytes) -> float:
             if number:
                 best = max(best - 0.01, before[at])
         before = row
-    return min(100.0, max(0.0, 100 * max(before, default=0.0) / ((2 + _IN_NAME) * len(term))))
+    return min(
+        100.0, max(0.0, 100 * max(before, default=0.0) / ((2 + _IN_NAME) * len(term)))
+    )

@@ -103,7 +103,9 @@ def pattern_flags(ripgrep: Ripgrep, pattern: Pattern) -> list[bytes] | None:
     """
     if pattern.multiline and pattern.matcher().crosses_lines:
         return None
-    if not ripgrep.bundled and (pattern.word or any(map(_TABLES.search, pattern.texts))):
+    if not ripgrep.bundled and (
+        pattern.word or any(map(_TABLES.search, pattern.texts))
+    ):
         return None
     try:
         texts = [text.encode() for text in pattern.texts]
@@ -117,8 +119,16 @@ def pattern_flags(ripgrep: Ripgrep, pattern: Pattern) -> list[bytes] | None:
         b"--word-regexp": pattern.word and not pattern.line,
         b"--crlf": pattern.crlf,
     }
-    case = {"sensitive": b"--case-sensitive", "insensitive": b"--ignore-case", "smart": b"--smart-case"}[pattern.case]
-    return [case, *(flag for flag, given in flags.items() if given), *(b"--regexp=" + text for text in texts)]
+    case = {
+        "sensitive": b"--case-sensitive",
+        "insensitive": b"--ignore-case",
+        "smart": b"--smart-case",
+    }[pattern.case]
+    return [
+        case,
+        *(flag for flag, given in flags.items() if given),
+        *(b"--regexp=" + text for text in texts),
+    ]
 
 
 def take_batch(paths: Iterator[bytes], count: int) -> list[bytes]:
@@ -133,7 +143,9 @@ def take_batch(paths: Iterator[bytes], count: int) -> list[bytes]:
     return batch
 
 
-def find_matching(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], paths: Sequence[bytes]) -> list[bytes]:
+def find_matching(
+    ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], paths: Sequence[bytes]
+) -> list[bytes]:
     """Return the files in which a line may match, in the given order; all of them if ripgrep fails.
 
     Raises:
@@ -142,7 +154,13 @@ def find_matching(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], pa
     """
     if not paths:  # ripgrep would search its standard input
         return []
-    arguments = [*flags, b"--files-with-matches", b"--no-ignore", b"--", *(b"./" + path for path in paths)]
+    arguments = [
+        *flags,
+        b"--files-with-matches",
+        b"--no-ignore",
+        b"--",
+        *(b"./" + path for path in paths),
+    ]
     output = run(ripgrep, root, arguments)
     if output:
         unread = _parse_unread(output, frozenset(paths))
@@ -169,18 +187,30 @@ def _parse_unread(output: Output, paths: frozenset[bytes]) -> set[bytes] | None:
     return unread if unread or output.status != TROUBLE else None
 
 
-def walk(ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], max_size: int) -> Output | None:
+def walk(
+    ripgrep: Ripgrep, root: RootFolder, flags: Sequence[bytes], max_size: int
+) -> Output | None:
     """Run ripgrep over the whole tree; ``flags``: what to search for and what to print. None: it could not run.
 
     The user's own ignore file is not used, since git may name another than ripgrep finds: the caller removes files that
     are not ours. With the flag ``--debug`` the output names the ignore files found.
     """
-    arguments = [*flags, b"--no-ignore-global", b"--max-filesize=%d" % max_size, b"--", b"."]
+    arguments = [
+        *flags,
+        b"--no-ignore-global",
+        b"--max-filesize=%d" % max_size,
+        b"--",
+        b".",
+    ]
     output = run(ripgrep, root, arguments, most_errors=MOST_TOLD)
     if output is None:
         return None
-    rules_files = tuple(opened or passed for opened, passed in _MET_RULES.findall(output.errors))
-    return output._replace(errors=_TOLD.sub(b"", output.errors), rules_files=rules_files)
+    rules_files = tuple(
+        opened or passed for opened, passed in _MET_RULES.findall(output.errors)
+    )
+    return output._replace(
+        errors=_TOLD.sub(b"", output.errors), rules_files=rules_files
+    )
 
 
 def names_in(printed: bytes) -> list[bytes]:
@@ -194,7 +224,11 @@ def counts_in(printed: bytes) -> dict[bytes, int]:
 
 
 def run(
-    ripgrep: Ripgrep, root: RootFolder, arguments: Sequence[bytes], *, most_errors: int = MOST_ERRORS
+    ripgrep: Ripgrep,
+    root: RootFolder,
+    arguments: Sequence[bytes],
+    *,
+    most_errors: int = MOST_ERRORS,
 ) -> Output | None:
     """Run ripgrep in the root until it ends or the lookup does; None if no process can be started.
 
@@ -203,7 +237,8 @@ def run(
 
     """
     threads = min(MOST_THREADS, count_cores())
-    # By the descriptor where that has a path: another folder may have taken the root's own path.
+    # By the descriptor where that has a path: another folder may have taken the root's
+    # own path.
     if sys.platform == "linux":
         folder = b"/proc/self/fd/%d" % root.descriptor()
     else:
@@ -225,9 +260,14 @@ def run(
                     try:
                         with contextlib.suppress(OSError):  # it has ended
                             if sys.platform == "linux":
-                                # The system ends it with us, by SIGIO when the last writer of the pipe is gone.
+                                # The system ends it with us, by SIGIO when the last
+                                # writer of the pipe is gone.
                                 fcntl.fcntl(lifeline, fcntl.F_SETOWN, process.pid)
-                                fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+                                fcntl.fcntl(
+                                    lifeline,
+                                    fcntl.F_SETFL,
+                                    fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC,
+                                )
                             os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
                         if sys.platform == "linux" and process.stdout is not None:
                             with contextlib.suppress(OSError):
@@ -238,14 +278,20 @@ def run(
             finally:
                 os.close(lifeline)
                 os.close(ours)
-        except OSError:  # no process available, arguments too long, or the folder is gone
+        except (
+            OSError
+        ):  # no process available, arguments too long, or the folder is gone
             return None
         finally:
             _slots.release()
 
 
 def _collect(process: subprocess.Popen[bytes], most_errors: int) -> Output:
-    parts = {stream.fileno(): bytearray() for stream in (process.stdout, process.stderr) if stream}
+    parts = {
+        stream.fileno(): bytearray()
+        for stream in (process.stdout, process.stderr)
+        if stream
+    }
     printed, errors = parts.values()
     waiting = select.poll()  # select accepts no descriptor over 1,023
     for descriptor in parts:
@@ -263,7 +309,9 @@ def _collect(process: subprocess.Popen[bytes], most_errors: int) -> Output:
                     waiting.unregister(descriptor)
                     open_ends -= 1
             if ready:
-                time.sleep(min(GATHER_SECONDS, GATHER_SHARE * (time.monotonic() - begun)))
+                time.sleep(
+                    min(GATHER_SECONDS, GATHER_SHARE * (time.monotonic() - begun))
+                )
         if open_ends:  # more output than allowed
             return Output(bytes(printed), bytes(errors), -1)
         while True:

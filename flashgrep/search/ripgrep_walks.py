@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 from flashgrep.base.checkpoint import Expired, expiring
 from flashgrep.index.table import FileTable, Mark
-from flashgrep.search.exact import MANY_FILES, SHOWING_SECONDS, UNCOUNTED, Answer, Question, find_candidates, search
+from flashgrep.search.exact import (
+    MANY_FILES,
+    SHOWING_SECONDS,
+    UNCOUNTED,
+    Answer,
+    Question,
+    find_candidates,
+    search,
+)
 from flashgrep.search.ripgrep import Output, counts_in, names_in, pattern_flags, walk
 from flashgrep.search.snapshot import Snapshot
 
@@ -34,18 +42,31 @@ def search_before_listing(
     if max_size is not None:
         snapshot = replace(snapshot, max_size=max_size)
     output = _walk(snapshot, question, [b"--files-with-matches", b"--debug"])
-    if output is None or not (output.is_whole or output.status is None) or walker.takes_out_less(output.rules_files):
+    if (
+        output is None
+        or not (output.is_whole or output.status is None)
+        or walker.takes_out_less(output.rules_files)
+    ):
         return None
     found = names_in(output.printed)
     if len(found) > MOST_FOUND and question.output != "lines":
         return None
-    # The walk follows ripgrep's rules; ours (and the caller's filter) decide which of the named files count.
+    # The walk follows ripgrep's rules; ours (and the caller's filter) decide which of
+    # the named files count.
     keep = question.keep
-    question = replace(question, keep=lambda path: (keep is None or keep(path)) and walker.accepts(path))
+    question = replace(
+        question,
+        keep=lambda path: (keep is None or keep(path)) and walker.accepts(path),
+    )
     if not output.is_whole:
         question = replace(question, deadline=time.monotonic() + SHOWING_SECONDS)
     pending = dict.fromkeys(found, Mark(ours=True, sequence=0, size=0))
-    answer = search(replace(snapshot, table=FileTable(), reader=None, pending=pending, ripgrep=None), question)
+    answer = search(
+        replace(
+            snapshot, table=FileTable(), reader=None, pending=pending, ripgrep=None
+        ),
+        question,
+    )
     answer.complete &= output.is_whole
     answer.scanned = True
     answer.detail = UNCOUNTED
@@ -53,7 +74,12 @@ def search_before_listing(
 
 
 def search_or_count(
-    snapshot: Snapshot, question: Question, max_size: int | None, *, walks: bool, meets_all: bool
+    snapshot: Snapshot,
+    question: Question,
+    max_size: int | None,
+    *,
+    walks: bool,
+    meets_all: bool,
 ) -> Answer | dict[bytes, int]:
     """Answer a question about listed files; if ``walks``, possibly with the dictionary of ``count_on_walk``.
 
@@ -71,20 +97,32 @@ def search_or_count(
     return counts
 
 
-def count_on_walk(snapshot: Snapshot, question: Question, *, meets_all: bool) -> dict[bytes, int] | None:
+def count_on_walk(
+    snapshot: Snapshot, question: Question, *, meets_all: bool
+) -> dict[bytes, int] | None:
     """Return the number of matching lines by file, at least for all that may match, as counted by ripgrep; or None.
 
     None: a walk would not pay. With output `files`, a matching file counts 1. Missing files must be read; the others
     are not. ripgrep opens files by path, so the caller must ensure that no folder was replaced meanwhile.
     """
-    pages = question.output == "files" and question.limit <= MOST_FOUND  # a page is full before a walk would end
-    if question.output == "lines" or pages or question.engine != "linear" or not _is_worth_walk(snapshot, question):
+    pages = (
+        question.output == "files" and question.limit <= MOST_FOUND
+    )  # a page is full before a walk would end
+    if (
+        question.output == "lines"
+        or pages
+        or question.engine != "linear"
+        or not _is_worth_walk(snapshot, question)
+    ):
         return None
     counting = question.output == "count"
     reader = snapshot.reader
-    # A file that ripgrep does not print has no matching line, unless it was not found or its count ended at a NUL byte.
-    # The index knows the latter. Otherwise all names are printed with their counts, at a tenth of the processor time.
-    names_all = counting and (reader is None or not meets_all or len(snapshot.pending) > MANY_FILES)
+    # A file that ripgrep does not print has no matching line, unless it was not found
+    # or its count ended at a NUL byte. The index knows the latter. Otherwise all names
+    # are printed with their counts, at a tenth of the processor time.
+    names_all = counting and (
+        reader is None or not meets_all or len(snapshot.pending) > MANY_FILES
+    )
     if not counting and not meets_all:
         return None
     if counting:
@@ -98,20 +136,32 @@ def count_on_walk(snapshot: Snapshot, question: Question, *, meets_all: bool) ->
         return counts_in(output.printed)
     counts = dict.fromkeys(snapshot.table.paths, 0)
     if not counting:
-        return {**counts, **dict.fromkeys(snapshot.pending, 0), **dict.fromkeys(names_in(output.printed), 1)}
+        return {
+            **counts,
+            **dict.fromkeys(snapshot.pending, 0),
+            **dict.fromkeys(names_in(output.printed), 1),
+        }
     for path in chain(snapshot.pending, reader.find_cut() if reader else ()):
         counts.pop(path, None)
     return counts | counts_in(output.printed)
 
 
-def _walk(snapshot: Snapshot, question: Question, printing: list[bytes]) -> Output | None:
-    if snapshot.ripgrep is None or not snapshot.ripgrep.bundled or question.engine != "linear":
+def _walk(
+    snapshot: Snapshot, question: Question, printing: list[bytes]
+) -> Output | None:
+    if (
+        snapshot.ripgrep is None
+        or not snapshot.ripgrep.bundled
+        or question.engine != "linear"
+    ):
         return None
     flags = pattern_flags(snapshot.ripgrep, question.pattern)
     if flags is None:
         return None
     with suppress(Expired), expiring(question.deadline):
-        return walk(snapshot.ripgrep, snapshot.root, [*flags, *printing], snapshot.max_size)
+        return walk(
+            snapshot.ripgrep, snapshot.root, [*flags, *printing], snapshot.max_size
+        )
     return None
 
 
@@ -124,4 +174,6 @@ def _is_worth_walk(snapshot: Snapshot, question: Question) -> bool:
     if keep is not None and len(places):
         sample = [table.paths[at] for at in places[:: max(1, len(places) // SAMPLE)]]
         candidates = candidates * sum(map(keep, sample)) // len(sample)
-    return candidates >= max(MANY_FILES, (len(table) + len(snapshot.pending)) // WALK_SHARE)
+    return candidates >= max(
+        MANY_FILES, (len(table) + len(snapshot.pending)) // WALK_SHARE
+    )

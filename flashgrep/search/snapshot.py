@@ -74,7 +74,8 @@ class Snapshot:
     """Opens the project's files while the snapshot is in use; copies share it."""
 
     def __post_init__(self) -> None:
-        # Frozen: this is the only attribute made here. Each question opens folders itself, so none outlives it.
+        # Frozen: this is the only attribute made here. Each question opens folders
+        # itself, so none outlives it.
         if self.files.root is not self.root:
             object.__setattr__(self, "files", RootFiles(self.root))
 
@@ -91,12 +92,16 @@ class Snapshot:
         table = self.table
         # Either limit may be the larger one: some files are added, others removed.
         large = [path for path, why in table.skipped.items() if why == "too_large"]
-        over = [table.paths[at] for at in np.flatnonzero(table.columns[:, SIZE] > max_size)]
+        over = [
+            table.paths[at] for at in np.flatnonzero(table.columns[:, SIZE] > max_size)
+        ]
         marks = {path: Mark(ours=True, sequence=0, size=0) for path in (*large, *over)}
         # A path that is already pending keeps its mark, which knows more.
         return replace(self, max_size=max_size, pending=marks | dict(self.pending))
 
-    def with_buffers(self, texts: Mapping[bytes, "UnsavedText"], accepts: Callable[[bytes], bool]) -> "Snapshot":
+    def with_buffers(
+        self, texts: Mapping[bytes, "UnsavedText"], accepts: Callable[[bytes], bool]
+    ) -> "Snapshot":
         """Return the snapshot with these texts in place of the files, as if they were saved.
 
         Those that differ from their files are pending. ``accepts`` tells whether a file that is not there yet would be
@@ -107,13 +112,20 @@ class Snapshot:
         sequence = max((mark.sequence for mark in self.pending.values()), default=0)
         # In the order of editing, as files saved one after the other are marked.
         for path, text in sorted(texts.items(), key=lambda one: one[1].time_ns):
-            # A text equal to the one on disk adds nothing; the index answers for it. For an unchanged file the texts
-            # are compared once for each state of both.
+            # A text equal to the one on disk adds nothing; the index answers for it.
+            # For an unchanged file the texts are compared once for each state of both.
             version = self._stat(path)
             is_same = False
-            if version is not None and version.size == len(text.data) and path not in self.pending:
+            if (
+                version is not None
+                and version.size == len(text.data)
+                and path not in self.pending
+            ):
                 if text.compared is None or text.compared[0] != version:
-                    text.compared = (version, self.read_with_stat(path) == (version, text.document))
+                    text.compared = (
+                        version,
+                        self.read_with_stat(path) == (version, text.document),
+                    )
                 is_same = text.compared[1]
             text.is_saved = is_same
             if not text.is_saved:
@@ -124,7 +136,9 @@ class Snapshot:
                 else:
                     is_ours = mark.ours
                 if is_ours or accepts(path):
-                    pending[path] = Mark(ours=True, sequence=sequence, size=len(text.data))
+                    pending[path] = Mark(
+                        ours=True, sequence=sequence, size=len(text.data)
+                    )
         return replace(snapshot, pending=pending)
 
     def _stat(self, path: bytes) -> FileStat | None:
@@ -157,7 +171,9 @@ class Snapshot:
         """Return the unchanged files with each of these texts."""
         found: dict[int, list[bytes]] = {text_id: [] for text_id in text_ids}
         places = self.table.places(np.array(sorted(found), np.int64))
-        for at, text_id in zip(places.tolist(), self.table.columns[places, TEXT_ID].tolist(), strict=True):
+        for at, text_id in zip(
+            places.tolist(), self.table.columns[places, TEXT_ID].tolist(), strict=True
+        ):
             if (path := self.table.paths[at]) not in self.pending:
                 found[text_id].append(path)
         return found
@@ -167,7 +183,9 @@ class Snapshot:
         at = self.table.find(path)
         if at is None or path in self.pending or self.reader is None:
             return None
-        text_id, size, mtime_ns = self.table.columns[at, [TEXT_ID, SIZE, MTIME_NS]].tolist()
+        text_id, size, mtime_ns = self.table.columns[
+            at, [TEXT_ID, SIZE, MTIME_NS]
+        ].tolist()
         return text_id, size, mtime_ns
 
     def stored_version(self, path: bytes) -> tuple[object, ...] | None:
@@ -201,12 +219,15 @@ class Snapshot:
         """Return a file's current text, or why it has none; None: it is gone."""
         return self.read_with_stat(path)[1]
 
-    def read_with_stat(self, path: bytes) -> tuple[FileStat | None, Document | Skipped | None]:
+    def read_with_stat(
+        self, path: bytes
+    ) -> tuple[FileStat | None, Document | Skipped | None]:
         """Read a file with its size and time, so that it can be compared with the indexed version."""
         text = self.unsaved.get(path)
         if text is not None:
             checkpoint()
-            # With the file's own size and time, since results cached by these are valid for this text, too.
+            # With the file's own size and time, since results cached by these are valid
+            # for this text, too.
             if path in self.pending:
                 saved = None
             else:

@@ -35,9 +35,24 @@ MOST_SHOWN = 10
 def main() -> int:
     """Run the requested kinds; return 1 if anything went wrong."""
     parser = argparse.ArgumentParser(prog="scripts/attack", description=__doc__)
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"one of: {', '.join(KINDS)} (default: all)")
-    parser.add_argument("--seconds", type=float, default=600.0, help="time for all kinds together (default: 600)")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="to repeat a run")
+    parser.add_argument(
+        "kinds",
+        nargs="*",
+        metavar="KIND",
+        help=f"one of: {', '.join(KINDS)} (default: all)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=600.0,
+        help="time for all kinds together (default: 600)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=random.SystemRandom().randrange(1 << 32),
+        help="to repeat a run",
+    )
     options = parser.parse_args()
     unknown = set(options.kinds) - KINDS.keys()
     if unknown:
@@ -50,8 +65,15 @@ def main() -> int:
             made.until = time.monotonic() + options.seconds / len(chosen)
             outcome = KINDS[kind](made)
         waits = sorted(outcome.polite_ms)
-        polite = f", polite client p50 {waits[len(waits) // 2]:.0f} ms, most {waits[-1]:.0f} ms" if waits else ""
-        print(f"{kind}: {outcome.tried} tried, {len(outcome.wrong)} wrong{polite}", flush=True)
+        polite = (
+            f", polite client p50 {waits[len(waits) // 2]:.0f} ms, most {waits[-1]:.0f} ms"
+            if waits
+            else ""
+        )
+        print(
+            f"{kind}: {outcome.tried} tried, {len(outcome.wrong)} wrong{polite}",
+            flush=True,
+        )
         for line in outcome.wrong[:MOST_SHOWN]:
             print(f"  {line}", flush=True)
         tried, wrong = tried + outcome.tried, wrong + len(outcome.wrong)

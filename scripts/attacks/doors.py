@@ -25,7 +25,12 @@ def attack_doors(made: Target) -> Outcome:
     for door in DOORS:
         for method, params in _calls(made, other, door):
             outcome.tried += 1
-            line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+            line = (
+                json.dumps(
+                    {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+                ).encode()
+                + b"\n"
+            )
             try:
                 answer = _send(made, door, line)
             except OSError:
@@ -33,7 +38,9 @@ def attack_doors(made: Target) -> Outcome:
                 made.daemon.start()
                 continue
             if made.told_secrets(answer) or b'"result"' in answer:
-                outcome.wrong.append(f"{door} answered {line[:200]!r}: {answer[:200]!r}")
+                outcome.wrong.append(
+                    f"{door} answered {line[:200]!r}: {answer[:200]!r}"
+                )
             if (other / "a.txt").read_text() != content:
                 outcome.wrong.append(f"{door}: {method} wrote into another project")
                 (other / "a.txt").write_text(content)
@@ -52,7 +59,13 @@ def _send(made: Target, door: Door, line: bytes) -> bytes:
 def _calls(made: Target, other: Path, door: Door) -> list[tuple[str, dict[str, Any]]]:
     """Return calls that must not get a result on this connection."""
     state = made.daemon.paths.state
-    rg = {"argv": ["rg", "needle", str(other)], "cwd": str(other), "environ": {}, "tty": False, "width": 80}
+    rg = {
+        "argv": ["rg", "needle", str(other)],
+        "cwd": str(other),
+        "environ": {},
+        "tty": False,
+        "width": 80,
+    }
     project = {"project": str(other)}
     calls: list[tuple[str, dict[str, Any]]] = [
         ("$/cli", rg),
@@ -60,14 +73,21 @@ def _calls(made: Target, other: Path, door: Door) -> list[tuple[str, dict[str, A
         ("$/remove", {"name": "other"}),
         ("$/open", {"folder": str(other), "adopt": True}),
         ("$/serve", {}),
-        ("query", {"text": "needle"}) if door != "a project's socket" else ("$/bind", project),
+        ("query", {"text": "needle"})
+        if door != "a project's socket"
+        else ("$/bind", project),
         ("fs_read", {"path": "token", "project": state}),
         ("fs_read", {"path": "state/token", "project": str(made.folder)}),
-        ("write_code", {"file_path": "a.txt", "old_text": "needle", "new_text": "x", **project}),
+        (
+            "write_code",
+            {"file_path": "a.txt", "old_text": "needle", "new_text": "x", **project},
+        ),
         ("fs_remove", {"path": "a.txt", **project}),
         ("auth", {"token": "guessed"}),
     ]
-    if door == "a project's socket":  # over TCP the user's programs may read any of the user's projects
+    if (
+        door == "a project's socket"
+    ):  # over TCP the user's programs may read any of the user's projects
         calls += [
             ("query", {"text": "needle", **project}),
             ("query", {"text": "needle", "project": "other"}),

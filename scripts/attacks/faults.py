@@ -47,7 +47,11 @@ def attack_by_damage(made: Target) -> Outcome:
         lambda file: file.write_bytes(made.rng.randbytes(5000)),
     ]
     while made.in_time():
-        files = [file for file in made.folder.rglob("*") if file.name in SPOILT or file.suffix == ".vectors"]
+        files = [
+            file
+            for file in made.folder.rglob("*")
+            if file.name in SPOILT or file.suffix == ".vectors"
+        ]
         if files:
             with suppress(OSError):
                 made.rng.choice(harms)(made.rng.choice(files))

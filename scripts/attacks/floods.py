@@ -17,26 +17,78 @@ POLITE_P99_MS = 1000.0
 """Limit for this attack; the binding limits are measured by scripts/fairness on an idle machine."""
 
 GREEDY: dict[str, dict[str, Any]] = {
-    "large answers": {"method": "query", "text": "e", "limit": 10_000, "max_tokens": 1_000_000, "mode": "literal"},
+    "large answers": {
+        "method": "query",
+        "text": "e",
+        "limit": 10_000,
+        "max_tokens": 1_000_000,
+        "mode": "literal",
+    },
     "counts": {"method": "query", "text": ".", "mode": "regex", "output": "count"},
-    "backtracking": {"method": "query", "text": "(a+)+(?=b)", "mode": "regex", "engine": "backtracking"},
-    "fuzzy symbols": {"method": "get_symbol", "symbol_name": "functoin", "match": "fuzzy", "limit": 1000},
-    "meaning": {"method": "search_code", "query": "function that returns a value", "limit": 100},
-    "scans": {"method": "query", "text": "..", "mode": "regex", "use_index": False, "limit": 10_000},
+    "backtracking": {
+        "method": "query",
+        "text": "(a+)+(?=b)",
+        "mode": "regex",
+        "engine": "backtracking",
+    },
+    "fuzzy symbols": {
+        "method": "get_symbol",
+        "symbol_name": "functoin",
+        "match": "fuzzy",
+        "limit": 1000,
+    },
+    "meaning": {
+        "method": "search_code",
+        "query": "function that returns a value",
+        "limit": 100,
+    },
+    "scans": {
+        "method": "query",
+        "text": "..",
+        "mode": "regex",
+        "use_index": False,
+        "limit": 10_000,
+    },
     "outlines": {"method": "outline", "max_tokens": 100_000},
 }
 HUGE: dict[str, Callable[[], dict[str, Any]]] = {
-    "a glob of 7 MB": lambda: {"method": "query", "text": "x", "include": ["{a," * (7 * MIB // 3)]},
-    "half a million languages": lambda: {"method": "query", "text": "x", "language": ["py"] * 500_000},
-    "300,000 unknown parameters": lambda: {"method": "query", "text": "x", **{f"p{at}": 1 for at in range(300_000)}},
-    "90,000 operations": lambda: {"method": "batch_write_code", "operations": [{"id": "a"}] * 90_000, "dry_run": True},
+    "a glob of 7 MB": lambda: {
+        "method": "query",
+        "text": "x",
+        "include": ["{a," * (7 * MIB // 3)],
+    },
+    "half a million languages": lambda: {
+        "method": "query",
+        "text": "x",
+        "language": ["py"] * 500_000,
+    },
+    "300,000 unknown parameters": lambda: {
+        "method": "query",
+        "text": "x",
+        **{f"p{at}": 1 for at in range(300_000)},
+    },
+    "90,000 operations": lambda: {
+        "method": "batch_write_code",
+        "operations": [{"id": "a"}] * 90_000,
+        "dry_run": True,
+    },
     "a payload of 300,000 keys": lambda: {
         "method": "search_code_by_payload",
         "payload": {f"p{at}": 1 for at in range(300_000)},
     },
-    "a symbol of 7 MB": lambda: {"method": "get_symbol", "symbol_name": "x" * (7 * MIB)},
-    "a pattern of 7 MB": lambda: {"method": "query", "text": "(a|b)" * (7 * MIB // 5), "mode": "regex"},
-    "an address of 7 MB": lambda: {"method": "resources/read", "uri": "flashgrep://" + "x" * (7 * MIB)},
+    "a symbol of 7 MB": lambda: {
+        "method": "get_symbol",
+        "symbol_name": "x" * (7 * MIB),
+    },
+    "a pattern of 7 MB": lambda: {
+        "method": "query",
+        "text": "(a|b)" * (7 * MIB // 5),
+        "mode": "regex",
+    },
+    "an address of 7 MB": lambda: {
+        "method": "resources/read",
+        "uri": "flashgrep://" + "x" * (7 * MIB),
+    },
 }
 
 
@@ -68,7 +120,12 @@ def attack_by_floods(made: Target) -> Outcome:
 def _greedy(params: dict[str, Any]) -> Callable[[Target, float], int]:
     def run(made: Target, until: float) -> int:
         rest = {name: value for name, value in params.items() if name != "method"}
-        request = {"jsonrpc": "2.0", "id": 1, "method": params["method"], "params": rest}
+        request = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": params["method"],
+            "params": rest,
+        }
         with closing(made.connect()) as wire:
             for _ in range(IN_FLIGHT):
                 wire.send(request)
@@ -86,7 +143,12 @@ def _greedy(params: dict[str, Any]) -> Callable[[Target, float], int]:
 def _huge(make: Callable[[], dict[str, Any]]) -> Callable[[Target, float], int]:
     def run(made: Target, until: float) -> int:
         params = make()
-        request = {"jsonrpc": "2.0", "id": 1, "method": params.pop("method"), "params": params}
+        request = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": params.pop("method"),
+            "params": params,
+        }
         line, done = json.dumps(request).encode() + b"\n", 0
         while not done or time.monotonic() < until:
             with closing(made.connect()) as wire, suppress(OSError):

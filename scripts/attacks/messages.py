@@ -14,15 +14,53 @@ SAMPLES: list[tuple[str, dict[str, Any]]] = [
     ("query", {"text": "needle", "include": ["src/**"], "limit": 3}),
     ("get_slice", {"file_path": "src/file1.py", "start_line": 1, "end_line": 2}),
     ("get_symbol", {"symbol_name": "function_1"}),
-    ("write_code", {"file_path": "doc/file2.py", "old_text": "value", "new_text": "value", "dry_run": True}),
+    (
+        "write_code",
+        {
+            "file_path": "doc/file2.py",
+            "old_text": "value",
+            "new_text": "value",
+            "dry_run": True,
+        },
+    ),
     ("tools/call", {"name": "query", "arguments": {"text": "needle"}}),
-    ("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}),
+    (
+        "initialize",
+        {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "a", "version": "1"},
+        },
+    ),
     ("auth", {"token": "wrong"}),
     ("$/cancelRequest", {"id": 1}),
     ("$/bind", {"project": "project"}),
 ]
-SPLICES = [b"", b"\0", b"\n", b'"', b"}", b"]", b"{", b"[" * 2000, b'{"a":' * 500, b"\xff\xfe", b"\\ud800", b"9" * 400]
-SPLICES += [b"1e999", b"-0", b"null", b"true", b",,", b"\xe2\x80\xa8", b" " * 70_000, b'"jsonrpc":"2.0",', b"NaN"]
+SPLICES = [
+    b"",
+    b"\0",
+    b"\n",
+    b'"',
+    b"}",
+    b"]",
+    b"{",
+    b"[" * 2000,
+    b'{"a":' * 500,
+    b"\xff\xfe",
+    b"\\ud800",
+    b"9" * 400,
+]
+SPLICES += [
+    b"1e999",
+    b"-0",
+    b"null",
+    b"true",
+    b",,",
+    b"\xe2\x80\xa8",
+    b" " * 70_000,
+    b'"jsonrpc":"2.0",',
+    b"NaN",
+]
 WRONG: list[Any] = [
     None,
     True,
@@ -62,14 +100,18 @@ def attack_with_mutations(made: Target) -> Outcome:
     outcome, failures = Outcome(), made.failures()
     with made.watched(outcome):
         while made.in_time():
-            lines = b"".join(_mutated(made) + b"\n" for _ in range(made.rng.randrange(1, 20)))
+            lines = b"".join(
+                _mutated(made) + b"\n" for _ in range(made.rng.randrange(1, 20))
+            )
             wire = made.rng.choice(["unix", "control", "tcp", "http", "stdio", "mcp"])
             outcome.tried += lines.count(b"\n")
             answers = _send(made, wire, lines)
             if b'"internal_error"' in answers:
                 outcome.wrong.append(f"{wire}: an internal error after {lines[:300]!r}")
             if made.told_secrets(answers):
-                outcome.wrong.append(f"{wire}: {made.told_secrets(answers)} after {lines[:300]!r}")
+                outcome.wrong.append(
+                    f"{wire}: {made.told_secrets(answers)} after {lines[:300]!r}"
+                )
     if made.failures() > failures:
         outcome.wrong.append(
             f"{made.failures() - failures} calls failed inside the daemon; see {made.daemon.paths.log}"
@@ -94,19 +136,34 @@ def attack_with_types(made: Target) -> Outcome:
             if not made.in_time():
                 break
             outcome.tried += 1
-            given = {**required.get(method, _required(method)), "deadline_ms": 1000, name: value}
-            if "deadline_ms" not in REGISTRY.get(method).params.model_fields and name != "deadline_ms":
+            given = {
+                **required.get(method, _required(method)),
+                "deadline_ms": 1000,
+                name: value,
+            }
+            if (
+                "deadline_ms" not in REGISTRY.get(method).params.model_fields
+                and name != "deadline_ms"
+            ):
                 del given["deadline_ms"]
             answer = wire.ask(method, **given)
             if not harmless(answer):
-                outcome.wrong.append(f"{method} {name}={value!r:.80}: {answer['error']}")
+                outcome.wrong.append(
+                    f"{method} {name}={value!r:.80}: {answer['error']}"
+                )
             if made.told_secrets(json.dumps(answer).encode()):
                 outcome.wrong.append(f"{method} {name}={value!r:.80} told a secret")
     return outcome
 
 
 def _required(method: str) -> dict[str, Any]:
-    known: dict[str, Any] = {"query": "needle", "spec_id": "x", "textQuery": "x", "requirement": "x", "scenario": "x"}
+    known: dict[str, Any] = {
+        "query": "needle",
+        "spec_id": "x",
+        "textQuery": "x",
+        "requirement": "x",
+        "scenario": "x",
+    }
     return {
         name: known.get(name, "src/file1.py")
         for name, field in REGISTRY.get(method).params.model_fields.items()
@@ -117,7 +174,14 @@ def _required(method: str) -> dict[str, Any]:
 def _mutated(made: Target) -> bytes:
     method, params = made.rng.choice(SAMPLES)
     line = bytearray(
-        json.dumps({"jsonrpc": "2.0", "id": made.rng.randrange(5), "method": method, "params": params}).encode()
+        json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": made.rng.randrange(5),
+                "method": method,
+                "params": params,
+            }
+        ).encode()
     )
     for _ in range(made.rng.randrange(1, 4)):
         at, end = sorted(made.rng.choices(range(len(line) + 1), k=2))
@@ -135,22 +199,34 @@ def _mutated(made: Target) -> bytes:
 
 def _send(made: Target, wire: str, lines: bytes) -> bytes:
     if wire in {"stdio", "mcp"}:
-        command = [FGREP, "rpc", str(made.root)] if wire == "stdio" else [FGREP, "mcp", "--project", str(made.root)]
+        command = (
+            [FGREP, "rpc", str(made.root)]
+            if wire == "stdio"
+            else [FGREP, "mcp", "--project", str(made.root)]
+        )
         done = subprocess.run(
-            command, input=lines, env=made.daemon.environ, capture_output=True, timeout=BOUND, check=False, cwd="/"
+            command,
+            input=lines,
+            env=made.daemon.environ,
+            capture_output=True,
+            timeout=BOUND,
+            check=False,
+            cwd="/",
         )
         return done.stdout
     if wire == "http":
         status = made.daemon.status()
-        request = (
-            b"POST /rpc HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-        )
+        request = b"POST /rpc HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
         port = (status.get("http") or {}).get("port")
         return b"" if port is None else _exchange_at(port, request % len(lines) + lines)
     if wire == "tcp":
         with tcp(made) as connection:
             return exchange(connection, lines)
-    path = made.daemon.paths.socket if wire == "control" else str(made.root / ".flashgrep" / "mcp.sock")
+    path = (
+        made.daemon.paths.socket
+        if wire == "control"
+        else str(made.root / ".flashgrep" / "mcp.sock")
+    )
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
         return exchange(connection, lines)

@@ -26,7 +26,15 @@ VALUES: tuple[Any, ...] = (
     [], [[]], [{}], [1, "a", None], {}, {"": {"": []}}, {"id": 1, "method": "ping"},
 )  # fmt: skip
 PLACES = ("id", "method", "params", "jsonrpc", "result", "error")
-METHODS = ("ping", "no/such", "initialize", "notifications/cancelled", "$/cancelRequest", "$/subscribe", "auth")
+METHODS = (
+    "ping",
+    "no/such",
+    "initialize",
+    "notifications/cancelled",
+    "$/cancelRequest",
+    "$/subscribe",
+    "auth",
+)
 """Methods that a relay or the dispatcher knows by name; none that ends the daemon or waits for another call."""
 PARAMS = ("requestId", "id", "project", "token", "_meta", "progress_token")
 MIB = 1 << 20
@@ -44,7 +52,11 @@ RAW: tuple[bytes, ...] = (
     b"[" * 2000, b"[" * 100_000, b'{"a":' * 2000, b"x" * (9 * MIB), b"[" + b"1," * 2000 + b"1]",
     b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"' + b"x" * (2 * MIB) + b'"}}',
 )  # fmt: skip
-NEXT: dict[str, Any] = {"jsonrpc": "2.0", "id": "the next request", "method": "no/such/method"}
+NEXT: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": "the next request",
+    "method": "no/such/method",
+}
 """Must be answered after all the rest."""
 MOST_LINES = 60
 """Lines sent over one connection."""
@@ -63,21 +75,30 @@ def attack_relays(made: Target) -> Outcome:
                 outcome.tried += len(part)
                 problem = compare(made.daemon, made.root, relayed, part).find_problem()
                 if problem:
-                    outcome.wrong.append(f"{relayed}, lines {at} to {at + len(part)}: {problem}")
+                    outcome.wrong.append(
+                        f"{relayed}, lines {at} to {at + len(part)}: {problem}"
+                    )
     if made.failures() > failures:
-        outcome.wrong.append(f"calls failed inside the daemon; see {made.daemon.paths.log}")
+        outcome.wrong.append(
+            f"calls failed inside the daemon; see {made.daemon.paths.log}"
+        )
     return outcome
 
 
 def make_messages() -> Iterator[Any]:
     """Yield requests and replies with each value in each place, and with each in the parameters that a relay reads."""
-    for method, (place, value) in itertools.product(METHODS, itertools.product(PLACES, VALUES)):
+    for method, (place, value) in itertools.product(
+        METHODS, itertools.product(PLACES, VALUES)
+    ):
         if place == "method" and method != METHODS[0]:
             continue
         base = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {}}
         yield _replace(base, place, value)
-    for method, (name, value) in itertools.product(METHODS, itertools.product(PARAMS, VALUES)):
-        # The id of a call in flight would make the answers depend on what is over first.
+    for method, (name, value) in itertools.product(
+        METHODS, itertools.product(PARAMS, VALUES)
+    ):
+        # The id of a call in flight would make the answers depend on what is over
+        # first.
         is_scalar = isinstance(value, (str, int, float)) and not isinstance(value, bool)
         if value is not ABSENT and not (name in {"requestId", "id"} and is_scalar):
             yield {"jsonrpc": "2.0", "method": method, "id": 7, "params": {name: value}}
@@ -90,7 +111,10 @@ def make_lines(rng: random.Random) -> list[bytes]:
     """Return all of these as lines in random order, some together as batches, and lines that are no message."""
     messages = list(make_messages())
     lines = [json.dumps(message).encode() for message in messages]
-    lines += [json.dumps(rng.sample(messages, rng.randrange(1, 5))).encode() for _ in range(len(messages) // 10)]
+    lines += [
+        json.dumps(rng.sample(messages, rng.randrange(1, 5))).encode()
+        for _ in range(len(messages) // 10)
+    ]
     lines += RAW
     rng.shuffle(lines)
     return lines
@@ -125,11 +149,17 @@ class Comparison:
         return ""
 
 
-def compare(daemon: DaemonAtHand, root: Path, relayed: Relayed, lines: Sequence[bytes]) -> Comparison:
+def compare(
+    daemon: DaemonAtHand, root: Path, relayed: Relayed, lines: Sequence[bytes]
+) -> Comparison:
     """Send the same lines through a relay's process and over the socket to which it connects."""
     data = b"".join(line + b"\n" for line in [*lines, json.dumps(NEXT).encode()])
     direct = _ask_socket(daemon, root, relayed, data)
-    command = [FGREP, "rpc", str(root)] if relayed == "fgrep rpc" else [FGREP, "mcp", "--project", str(root)]
+    command = (
+        [FGREP, "rpc", str(root)]
+        if relayed == "fgrep rpc"
+        else [FGREP, "mcp", "--project", str(root)]
+    )
     ours, theirs = socket.socketpair()
     with theirs, ours:
         process = subprocess.Popen(
@@ -143,7 +173,8 @@ def compare(daemon: DaemonAtHand, root: Path, relayed: Relayed, lines: Sequence[
         )
         theirs.close()
         try:
-            # A relay waits a moment only for answers once its input has ended: end it after the last one.
+            # A relay waits a moment only for answers once its input has ended: end it
+            # after the last one.
             held = _exchange(ours, data, answers=direct.total())
             _, stderr = process.communicate(timeout=BOUND)
         finally:
@@ -152,7 +183,9 @@ def compare(daemon: DaemonAtHand, root: Path, relayed: Relayed, lines: Sequence[
     return Comparison(_normalize(held), direct, process.returncode, stderr)
 
 
-def _ask_socket(daemon: DaemonAtHand, root: Path, relayed: Relayed, data: bytes) -> Counter[str]:
+def _ask_socket(
+    daemon: DaemonAtHand, root: Path, relayed: Relayed, data: bytes
+) -> Counter[str]:
     with closing(daemon.wire("unix", root if relayed == "fgrep rpc" else None)) as wire:
         if relayed == "fgrep mcp":
             wire.call("$/bind", project=as_latin1(str(root)))
@@ -168,7 +201,9 @@ def _exchange(connection: socket.socket, data: bytes, answers: int = 0) -> bytes
         if is_open and not rest and _normalize(bytes(held)).total() >= answers:
             connection.shutdown(socket.SHUT_WR)
             is_open = False
-        readable, writable, _ = select.select([connection], [connection] if rest else [], [], 1)
+        readable, writable, _ = select.select(
+            [connection], [connection] if rest else [], [], 1
+        )
         if writable:
             rest = rest[connection.send(rest[:MIB]) :]
         if readable:
@@ -187,9 +222,12 @@ def _normalize(held: bytes) -> Counter[str]:
         if isinstance(answer, dict):
             if "method" in answer:
                 continue
-            # How much had come when the line was given up depends on the pieces in which it came.
+            # How much had come when the line was given up depends on the pieces in
+            # which it came.
             answer.get("error", {}).get("data", {}).pop("observed_bytes", None)
             if isinstance(answer.get("result"), dict) and "stage" in answer["result"]:
-                answer["result"] = sorted(answer["result"])  # how far the index is changes from one to the next
+                answer["result"] = sorted(
+                    answer["result"]
+                )  # how far the index is changes from one to the next
         answers[json.dumps(answer, sort_keys=True)] += 1
     return answers

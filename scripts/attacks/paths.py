@@ -39,10 +39,16 @@ def attack_paths(made: Target) -> Outcome:
             answer = wire.ask(method, **params)
             found = made.told_secrets(json.dumps(answer).encode())
             if found or not harmless(answer):
-                what = f"told {', '.join(found)}" if found else f"failed inside: {answer['error']}"
+                what = (
+                    f"told {', '.join(found)}"
+                    if found
+                    else f"failed inside: {answer['error']}"
+                )
                 outcome.wrong.append(f"{method} {_short(params)} {what}")
             if made.outside_state() != before:
-                outcome.wrong.append(f"{method} {_short(params)} changed a file outside the project")
+                outcome.wrong.append(
+                    f"{method} {_short(params)} changed a file outside the project"
+                )
                 before = made.outside_state()
             if method.startswith("fs_") or method == "write_code":
                 made.fill()
@@ -64,7 +70,14 @@ def attack_by_races(made: Target) -> Outcome:
         ("glob", {"pattern": "swap/*", "follow_symlinks": True}),
         ("fs_read", {"path": "swap/secret.txt"}),
         ("fs_write", {"path": "swap/made.txt", "content": "x", "overwrite": True}),
-        ("write_code", {"file_path": "swap/secret.txt", "old_text": "needle inside", "new_text": "needle inside"}),
+        (
+            "write_code",
+            {
+                "file_path": "swap/secret.txt",
+                "old_text": "needle inside",
+                "new_text": "needle inside",
+            },
+        ),
     ]
     before = made.outside_state()
     with _swapping(made.root / "swap", made.outside), closing(made.connect()) as wire:
@@ -88,20 +101,60 @@ def _calls(made: Target) -> Iterator[tuple[str, dict[str, Any]]]:
         for path in _leading_out(made):
             params = dict(COMPLETING.get(method.name, {}))
             for name in fields:
-                yield method.name, {**dict.fromkeys(fields, "src/file1.py"), **params, name: path}
+                yield (
+                    method.name,
+                    {**dict.fromkeys(fields, "src/file1.py"), **params, name: path},
+                )
             if "path_bytes" in method.params.model_fields:
-                yield method.name, {**params, "path_bytes": base64.b64encode(os.fsencode(path)).decode()}
+                yield (
+                    method.name,
+                    {
+                        **params,
+                        "path_bytes": base64.b64encode(os.fsencode(path)).decode(),
+                    },
+                )
             if "file_path_bytes" in method.params.model_fields:
-                yield method.name, {**params, "file_path_bytes": base64.b64encode(os.fsencode(path)).decode()}
+                yield (
+                    method.name,
+                    {
+                        **params,
+                        "file_path_bytes": base64.b64encode(os.fsencode(path)).decode(),
+                    },
+                )
 
 
 def _leading_out(made: Target) -> list[str]:
     state = Path(made.daemon.paths.state)
     secret, token = made.outside / "secret.txt", state / "token"
-    ways = [os.path.relpath(secret, made.root), str(secret), os.path.relpath(token, made.root), str(token)]
-    ways += [f"src/../{ways[0]}", f"./{ways[0]}", f"src//..//{ways[0]}", f"{made.root}/{ways[0]}", f"~/{ways[0]}"]
-    ways += ["link.txt", "link/secret.txt", "link", "chain/secret.txt", "loop/x", "state/token", "proc/self/environ"]
-    ways += [".git/config", ".git/hooks/pre-commit", ".flashgrep/config.toml", ".flashgrep/mcp.sock", ".GIT/config"]
+    ways = [
+        os.path.relpath(secret, made.root),
+        str(secret),
+        os.path.relpath(token, made.root),
+        str(token),
+    ]
+    ways += [
+        f"src/../{ways[0]}",
+        f"./{ways[0]}",
+        f"src//..//{ways[0]}",
+        f"{made.root}/{ways[0]}",
+        f"~/{ways[0]}",
+    ]
+    ways += [
+        "link.txt",
+        "link/secret.txt",
+        "link",
+        "chain/secret.txt",
+        "loop/x",
+        "state/token",
+        "proc/self/environ",
+    ]
+    ways += [
+        ".git/config",
+        ".git/hooks/pre-commit",
+        ".flashgrep/config.toml",
+        ".flashgrep/mcp.sock",
+        ".GIT/config",
+    ]
     ways += [
         "/proc/self/root/" + str(secret),
         "/dev/stdin",

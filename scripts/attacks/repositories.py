@@ -47,17 +47,27 @@ def _compare(made: Target, root: Path) -> list[str]:
     with closing(made.connect(control=True)) as wire:
         for turn in ("before", "after"):
             for pattern in PATTERNS:
-                params = {"text": pattern, "mode": "literal", "case": "sensitive", "limit": 1000, "project": str(root)}
+                params = {
+                    "text": pattern,
+                    "mode": "literal",
+                    "case": "sensitive",
+                    "limit": 1000,
+                    "project": str(root),
+                }
                 answer = wire.ask("query", **params, max_tokens=1_000_000)
                 hits = answer.get("result", {}).get("results", [])
-                found = {(os.fsencode(hit["file_path"]), hit["start_line"]) for hit in hits}
+                found = {
+                    (os.fsencode(hit["file_path"]), hit["start_line"]) for hit in hits
+                }
                 truth = ripgrep(root, pattern, "-F")
                 if found != truth:
                     wrong.append(
                         f"{turn} indexing, {pattern}: {sorted(found)} instead of {sorted(truth)} {answer!r:.300}"
                     )
                 if made.secret in str(answer):
-                    wrong.append(f"{turn} indexing, {pattern}: told a text from outside")
+                    wrong.append(
+                        f"{turn} indexing, {pattern}: told a text from outside"
+                    )
             wire.ask("index_codebase", path=str(root), deadline_ms=1500)
     return wrong
 
@@ -97,9 +107,13 @@ def _settings(text: str) -> Callable[[Path, Target], None]:
 
 
 def _rules(root: Path, _made: Target) -> None:
-    (root / ".gitignore").write_text("".join(f"*generated{at}*.o\n" for at in range(20_000)))
+    (root / ".gitignore").write_text(
+        "".join(f"*generated{at}*.o\n" for at in range(20_000))
+    )
     (root / "nested").mkdir()
-    (root / "nested" / ".gitignore").write_text("[" * 5000 + "\n" + "**/" * 5000 + "x\n" + "!" * 5000 + "\n\\\n")
+    (root / "nested" / ".gitignore").write_text(
+        "[" * 5000 + "\n" + "**/" * 5000 + "x\n" + "!" * 5000 + "\n\\\n"
+    )
     (root / "nested" / "b.py").write_text("evil needle\n")
 
 
@@ -113,7 +127,9 @@ def _names(root: Path, _made: Target) -> None:
         b"\x1b[31m.py",
         b"c" * 250,
     ):
-        Path(os.fsdecode(os.fsencode(root) + b"/" + name)).write_text("nothing to find\n")
+        Path(os.fsdecode(os.fsencode(root) + b"/" + name)).write_text(
+            "nothing to find\n"
+        )
 
 
 def _texts(root: Path, _made: Target) -> None:
@@ -139,7 +155,9 @@ PLANTS: dict[str, Callable[[Path, Target], None]] = {
     "settings of one key of 200 KB": _settings("a." * 100_000 + "b = 1\n"),
     "deeply nested settings": _settings("x = " + "[" * 10_000),
     "settings that are not TOML": _settings("\0[[["),
-    "settings that loosen": _settings("[index]\nmax_file_size = 1073741824\n[read]\nmax_bytes = 67108864\n"),
+    "settings that loosen": _settings(
+        "[index]\nmax_file_size = 1073741824\n[read]\nmax_bytes = 67108864\n"
+    ),
     "many ignore rules": _rules,
     "misleading names": _names,
     "expensive texts": _texts,

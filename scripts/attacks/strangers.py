@@ -42,7 +42,8 @@ def attack_as_stranger(made: Target) -> Outcome:
     waits = sorted(outcome.polite_ms)
     p99 = waits[int(len(waits) * 0.99)]
     print(
-        f"  {opened.value} connections, owner's p99 {p99:.0f} ms, memory {before >> 20} to {peak >> 20} MiB", flush=True
+        f"  {opened.value} connections, owner's p99 {p99:.0f} ms, memory {before >> 20} to {peak >> 20} MiB",
+        flush=True,
     )
     if p99 > POLITE_P99_MS:
         outcome.wrong.append(f"the owner's p99 was {p99:.0f} ms")

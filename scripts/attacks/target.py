@@ -61,7 +61,10 @@ class Target:
 
     def told_secrets(self, answer: bytes) -> list[str]:
         """Return the secrets in an answer: a text from outside the project, or the token."""
-        known = {"the text outside the project": self.secret, "the token": Path(self.daemon.paths.token).read_text()}
+        known = {
+            "the text outside the project": self.secret,
+            "the token": Path(self.daemon.paths.token).read_text(),
+        }
         return [name for name, text in known.items() if text.strip().encode() in answer]
 
     def outside_state(self) -> list[tuple[str, int, bytes]]:
@@ -73,7 +76,11 @@ class Target:
         """Return the number of internal errors in the daemon's log."""
         with suppress(FileNotFoundError):
             log = Path(self.daemon.paths.log).read_bytes()
-            return log.count(b"call failed") + log.count(b"connection failed") + log.count(b"no JSON form")
+            return (
+                log.count(b"call failed")
+                + log.count(b"connection failed")
+                + log.count(b"no JSON form")
+            )
         return 0
 
     def fill(self) -> None:
@@ -84,7 +91,9 @@ class Target:
         for at in range(FILES):
             path = self.root / ("src" if at % 2 else "doc") / f"file{at}.py"
             path.parent.mkdir(exist_ok=True)
-            path.write_text(f"def function_{at}(value):\n    return needle(value, {at})\n")
+            path.write_text(
+                f"def function_{at}(value):\n    return needle(value, {at})\n"
+            )
 
     @contextmanager
     def watched(self, outcome: Outcome) -> Iterator[None]:
@@ -105,9 +114,14 @@ class Target:
                 begun = time.monotonic()
                 answer = wire.ask("query", text="def function_7(", mode="literal")
                 outcome.polite_ms.append((time.monotonic() - begun) * 1000)
-                found = [hit["file_path"] for hit in answer.get("result", {}).get("results", [])]
+                found = [
+                    hit["file_path"]
+                    for hit in answer.get("result", {}).get("results", [])
+                ]
                 if found != ["src/file7.py"]:
-                    outcome.wrong.append(f"the polite client was told {json.dumps(answer)[:300]}")
+                    outcome.wrong.append(
+                        f"the polite client was told {json.dumps(answer)[:300]}"
+                    )
             wire.close()
         except (OSError, ValueError, AssertionError) as error:
             outcome.wrong.append(f"the polite client lost its connection: {error!r}")

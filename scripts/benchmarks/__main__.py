@@ -12,7 +12,16 @@ from pathlib import Path
 
 import anyio
 
-from scripts.benchmarks import changes, editing, mcp, meaning, peers, queries, report, symbols
+from scripts.benchmarks import (
+    changes,
+    editing,
+    mcp,
+    meaning,
+    peers,
+    queries,
+    report,
+    symbols,
+)
 from scripts.benchmarks.machine import described, machine, tree_facts
 from scripts.benchmarks.private import Private, private_daemon
 from scripts.benchmarks.rows import Row
@@ -25,7 +34,9 @@ RG = Path(sys.executable).with_name("rg")
 def main() -> int:
     """Run as the command line says."""
     options = _options()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the daemon is ended and the copies removed then, too
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(1)
+    )  # the daemon is ended and the copies removed then, too
     base = Path(tempfile.mkdtemp(prefix="fgbench", dir=options.work))
     try:
         root = _copy(options.path.resolve(), base / options.path.resolve().name)
@@ -38,14 +49,48 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     here = Path(__file__).parent.parent.parent
-    parser.add_argument("path", type=Path, nargs="?", default=here, help="tree to measure on; it is copied first")
-    parser.add_argument("--peers", action="store_true", help="also measure other search tools, if installable")
-    parser.add_argument("--only-peers", action="store_true", help="measure only the other tools and ripgrep")
-    parser.add_argument("--programs", type=Path, help="folder with programs of tools that are in no registry")
-    parser.add_argument("--save", action="store_true", help="keep the result under scripts/bench-results")
-    parser.add_argument("--quick", action="store_true", help="skip the branch switch and the minute of idling")
-    parser.add_argument("--work", type=Path, help="folder for copies of the tree (default: the system's temporary one)")
-    parser.add_argument("--remark", default="", help="stored with the result, e.g. whether the machine was shared")
+    parser.add_argument(
+        "path",
+        type=Path,
+        nargs="?",
+        default=here,
+        help="tree to measure on; it is copied first",
+    )
+    parser.add_argument(
+        "--peers",
+        action="store_true",
+        help="also measure other search tools, if installable",
+    )
+    parser.add_argument(
+        "--only-peers",
+        action="store_true",
+        help="measure only the other tools and ripgrep",
+    )
+    parser.add_argument(
+        "--programs",
+        type=Path,
+        help="folder with programs of tools that are in no registry",
+    )
+    parser.add_argument(
+        "--save",
+        action="store_true",
+        help="keep the result under scripts/bench-results",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="skip the branch switch and the minute of idling",
+    )
+    parser.add_argument(
+        "--work",
+        type=Path,
+        help="folder for copies of the tree (default: the system's temporary one)",
+    )
+    parser.add_argument(
+        "--remark",
+        default="",
+        help="stored with the result, e.g. whether the machine was shared",
+    )
     return parser.parse_args()
 
 
@@ -58,20 +103,32 @@ def _copy(source: Path, target: Path) -> Path:
 
 def _run(options: argparse.Namespace, base: Path, root: Path) -> None:
     about, tree, targets = machine(RG), tree_facts(root, RG), targets_for(root, RG)
-    print(f"machine: {described(about)}\ntree: {described(tree)}\n{targets}\n\n{report.head()}")
+    print(
+        f"machine: {described(about)}\ntree: {described(tree)}\n{targets}\n\n{report.head()}"
+    )
     rows: list[Row] = []
     if not options.only_peers:
         with private_daemon(base / "state") as daemon:
             for row in _measured(options, daemon, base, root, targets):
                 print(report.line(row), flush=True)
                 rows.append(row)
-    told = list(_peers(base, root, targets, options.programs)) if options.peers or options.only_peers else []
+    told = (
+        list(_peers(base, root, targets, options.programs))
+        if options.peers or options.only_peers
+        else []
+    )
     if options.save:
         remark = f"{options.remark} Load average at the end: {os.getloadavg()[0]:.1f}.".strip()
         print(report.save(about, tree, rows, told, remark))
 
 
-def _measured(options: argparse.Namespace, daemon: Private, base: Path, root: Path, targets: Targets) -> Iterator[Row]:
+def _measured(
+    options: argparse.Namespace,
+    daemon: Private,
+    base: Path,
+    root: Path,
+    targets: Targets,
+) -> Iterator[Row]:
     yield from changes.indexing(daemon, root, RG, tree_facts(root, RG), targets)
     yield from meaning.building(daemon, root, tree_facts(root, RG), targets)
     yield from meaning.measure(daemon)
@@ -86,7 +143,12 @@ def _measured(options: argparse.Namespace, daemon: Private, base: Path, root: Pa
     yield changes.touched(daemon, touched, 30 if options.quick else 200)
     yield from changes.crowd(daemon, targets)
     cost = anyio.run(dispatch_overhead)
-    yield Row("dispatch overhead", value=cost["jsonrpcserver_us"], unit="µs", note=f"plain {cost['plain_us']:.0f} µs")
+    yield Row(
+        "dispatch overhead",
+        value=cost["jsonrpcserver_us"],
+        unit="µs",
+        note=f"plain {cost['plain_us']:.0f} µs",
+    )
     yield from changes.idling(daemon, 5 if options.quick else changes.IDLE_SECONDS)
     if not options.quick:
         yield from changes.branch_switch(daemon, root, RG)
@@ -94,12 +156,25 @@ def _measured(options: argparse.Namespace, daemon: Private, base: Path, root: Pa
 
 def _mcp(root: Path) -> Iterator[Row]:
     """Yield the rows of MCP, measured on a small part of the tree, indexed by a separate daemon."""
-    small = next((folder for folder in (root / "kernel", root / "flashgrep", root) if folder.is_dir()), root)
+    small = next(
+        (
+            folder
+            for folder in (root / "kernel", root / "flashgrep", root)
+            if folder.is_dir()
+        ),
+        root,
+    )
     for name, value in mcp.measure(small).items():
-        yield Row(f"MCP {name}", value=value, bars=[mcp.BARS[name]] if name in mcp.BARS else [])
+        yield Row(
+            f"MCP {name}",
+            value=value,
+            bars=[mcp.BARS[name]] if name in mcp.BARS else [],
+        )
 
 
-def _peers(base: Path, root: Path, targets: Targets, programs: Path | None) -> Iterator[str]:
+def _peers(
+    base: Path, root: Path, targets: Targets, programs: Path | None
+) -> Iterator[str]:
     for told in peers.measure(base, root, RG, targets, programs):
         print(told, flush=True)
         yield told

@@ -21,7 +21,10 @@ from typing import Any, Final, NamedTuple
 
 from scripts.benchmarks.search.packages import packages, unpacked
 
-TASKS: Final = tuple(Path(__file__).with_name(name) for name in ("agent_tasks.toml", "agent_tasks_later.toml"))
+TASKS: Final = tuple(
+    Path(__file__).with_name(name)
+    for name in ("agent_tasks.toml", "agent_tasks_later.toml")
+)
 """The second file was written after the answers had got their format; each file must keep to the bars by itself."""
 FGREP: Final = Path(sys.executable).with_name("fgrep")
 READY_SECONDS: Final = 300
@@ -54,15 +57,29 @@ class Totals(NamedTuple):
     def is_within_bars(self) -> bool:
         """Return whether the costs are within the bars."""
         ours, expert, habit = self.tokens
-        return ours <= MOST_OF_EXPERT * expert and ours <= MOST_OF_HABIT * habit and self.worst <= MOST_OF_A_TASK
+        return (
+            ours <= MOST_OF_EXPERT * expert
+            and ours <= MOST_OF_HABIT * habit
+            and self.worst <= MOST_OF_A_TASK
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure all tasks; return 1 if a fact is missing, or with ``--check`` if a bar is missed."""
-    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flashgrep-eval"
+    usual = (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        / "flashgrep-eval"
+    )
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cache", type=Path, default=usual, help="folder of packages (usual: %(default)s)")
-    parser.add_argument("--only", default="", help="only tasks whose need or repository contains this")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=usual,
+        help="folder of packages (usual: %(default)s)",
+    )
+    parser.add_argument(
+        "--only", default="", help="only tasks whose need or repository contains this"
+    )
     parser.add_argument("--show", action="store_true", help="print flashgrep's answers")
     parser.add_argument("--check", action="store_true", help="fail if a bar is missed")
     options = parser.parse_args(argv)
@@ -70,53 +87,104 @@ def main(argv: Sequence[str] | None = None) -> int:
     totals = []
     for file in TASKS:
         tasks = tomllib.loads(file.read_text(encoding="utf-8"))["task"]
-        if tasks := [task for task in tasks if options.only in task["need"] or options.only == task["repository"]]:
-            print(f"\n{file.name}\n\n| task | flashgrep | expert | habit | of expert |\n|---|---|---|---|---|")
+        if tasks := [
+            task
+            for task in tasks
+            if options.only in task["need"] or options.only == task["repository"]
+        ]:
+            print(
+                f"\n{file.name}\n\n| task | flashgrep | expert | habit | of expert |\n|---|---|---|---|---|"
+            )
             totals.append(measure_tasks(tasks, options.cache, show=options.show))
             (ours, expert, habit), worst, missing = totals[-1]
             shares = f"{ours / expert:.3f} (of habit {ours / habit:.2f})"
             print(f"| **all {len(tasks)}** | {ours} | {expert} | {habit} | {shares} |")
             print(f"worst task {worst:.2f} of the expert, {missing} facts missing")
     reached = all(each.is_within_bars for each in totals)
-    return 1 if any(each.missing for each in totals) or (options.check and not reached) else 0
+    return (
+        1
+        if any(each.missing for each in totals) or (options.check and not reached)
+        else 0
+    )
 
 
-def measure_tasks(tasks: Sequence[dict[str, Any]], cache: Path, *, show: bool) -> Totals:
+def measure_tasks(
+    tasks: Sequence[dict[str, Any]], cache: Path, *, show: bool
+) -> Totals:
     """Return what tasks cost in the three ways, and print each one's row."""
     wanted = {task["repository"] for task in tasks}
-    folders = {one.repository: unpacked(one, cache) for one in packages() if one.repository in wanted}
+    folders = {
+        one.repository: unpacked(one, cache)
+        for one in packages()
+        if one.repository in wanted
+    }
     count = make_counter()
     spent, missing, worst = [0, 0, 0], 0, 0.0
     with a_daemon() as environ:
         for repository, package in folders.items():
             # Tasks write: each way has a copy of its own.
-            folder, other = (Path(environ["HOME"]) / way / repository for way in ("asked", "searched"))
+            folder, other = (
+                Path(environ["HOME"]) / way / repository
+                for way in ("asked", "searched")
+            )
             shutil.copytree(package, folder)
             shutil.copytree(package, other)
             with a_client(folder, environ) as call:
-                for task in (task for task in tasks if task["repository"] == repository):
+                for task in (
+                    task for task in tasks if task["repository"] == repository
+                ):
                     ours = measure(task["ask"], call, count)
-                    expert, habit = (measure(task[who], shell_in(other), count) for who in ("expert", "habit"))
+                    expert, habit = (
+                        measure(task[who], shell_in(other), count)
+                        for who in ("expert", "habit")
+                    )
                     if unseen := find_unseen_lines(task["expert"], expert.answers):
-                        raise SystemExit(f"{task['need']}: the expert reads lines that no answer has shown: {unseen}")
+                        raise SystemExit(
+                            f"{task['need']}: the expert reads lines that no answer has shown: {unseen}"
+                        )
                     for who, cost in (("flashgrep", ours), ("expert", expert)):
-                        lacking = [fact for fact in task["facts"] if fact not in "\n".join(cost.answers)]
+                        lacking = [
+                            fact
+                            for fact in task["facts"]
+                            if fact not in "\n".join(cost.answers)
+                        ]
                         missing += len(lacking)
                         if lacking:
-                            print(f"{task['need']}: {who} lacks {lacking}", file=sys.stderr)
-                    spent = [total + cost.tokens for total, cost in zip(spent, (ours, expert, habit), strict=True)]
+                            print(
+                                f"{task['need']}: {who} lacks {lacking}",
+                                file=sys.stderr,
+                            )
+                    spent = [
+                        total + cost.tokens
+                        for total, cost in zip(
+                            spent, (ours, expert, habit), strict=True
+                        )
+                    ]
                     worst = max(worst, ours.tokens / expert.tokens)
-                    costs = " | ".join(f"{cost.tokens} ({cost.calls})" for cost in (ours, expert, habit))
-                    print(f"| {task['need']} | {costs} | {ours.tokens / expert.tokens:.2f} |")
+                    costs = " | ".join(
+                        f"{cost.tokens} ({cost.calls})"
+                        for cost in (ours, expert, habit)
+                    )
+                    print(
+                        f"| {task['need']} | {costs} | {ours.tokens / expert.tokens:.2f} |"
+                    )
                     if show:
                         print(*ours.answers, sep="\n")
     return Totals((spent[0], spent[1], spent[2]), worst, missing)
 
 
-def measure(steps: Sequence[Any], run: Callable[[Any], tuple[str, str]], count: Callable[[str], int]) -> Cost:
+def measure(
+    steps: Sequence[Any],
+    run: Callable[[Any], tuple[str, str]],
+    count: Callable[[str], int],
+) -> Cost:
     """Return the cost of steps; ``run`` returns the texts of a call and of its answer."""
     said = [run(step) for step in steps]
-    return Cost(len(said), sum(count(each) for pair in said for each in pair), [answer for _, answer in said])
+    return Cost(
+        len(said),
+        sum(count(each) for pair in said for each in pair),
+        [answer for _, answer in said],
+    )
 
 
 def find_unseen_lines(commands: Sequence[str], answers: Sequence[str]) -> list[str]:
@@ -160,25 +228,52 @@ def shell_in(folder: Path) -> Callable[[str], tuple[str, str]]:
 def a_daemon() -> Iterator[dict[str, str]]:
     """Yield the environment of a separate daemon; stop it and remove its state at the end."""
     state = Path(tempfile.mkdtemp(prefix="fg"))
-    homes = {"HOME": str(state), "XDG_CONFIG_HOME": str(state), "XDG_CACHE_HOME": str(state)}
-    environ = {**os.environ, **homes, "FLASHGREP_STATE_DIR": str(state / "state"), "FLASHGREP_TCP_PORT": "0"}
+    homes = {
+        "HOME": str(state),
+        "XDG_CONFIG_HOME": str(state),
+        "XDG_CACHE_HOME": str(state),
+    }
+    environ = {
+        **os.environ,
+        **homes,
+        "FLASHGREP_STATE_DIR": str(state / "state"),
+        "FLASHGREP_TCP_PORT": "0",
+    }
     try:
         yield environ
     finally:
-        subprocess.run([FGREP, "daemon", "stop"], env=environ, capture_output=True, check=False)
+        subprocess.run(
+            [FGREP, "daemon", "stop"], env=environ, capture_output=True, check=False
+        )
         shutil.rmtree(state, ignore_errors=True)
 
 
 @contextmanager
-def a_client(folder: Path, environ: dict[str, str]) -> Iterator[Callable[[dict[str, Any]], tuple[str, str]]]:
+def a_client(
+    folder: Path, environ: dict[str, str]
+) -> Iterator[Callable[[dict[str, Any]], tuple[str, str]]]:
     """Yield a function that calls a tool like a host: returns the call and its answer as a model sees them."""
-    command = [str(FGREP), "mcp", "--project", str(folder), "--toolsets", "core,research"]
-    with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = [
+        str(FGREP),
+        "mcp",
+        "--project",
+        str(folder),
+        "--toolsets",
+        "core,research",
+    ]
+    with subprocess.Popen(
+        command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         numbers = iter(range(1, 1_000_000))
 
         def ask(method: str, params: dict[str, Any]) -> Any:
             number = next(numbers)
-            message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            message = {
+                "jsonrpc": "2.0",
+                "id": number,
+                "method": method,
+                "params": params,
+            }
             print(json.dumps(message), file=process.stdin, flush=True)
             for line in process.stdout or ():
                 answer = json.loads(line)
@@ -194,7 +289,11 @@ def a_client(folder: Path, environ: dict[str, str]) -> Iterator[Callable[[dict[s
 
         ask(
             "initialize",
-            {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}},
+            {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": {"name": "bench", "version": "1"},
+            },
         )
         until = time.monotonic() + READY_SECONDS
         call({"tool": "index_codebase", "path": str(folder)})

@@ -23,10 +23,18 @@ def measure(base: Path, cpu: Callable[[], float]) -> Iterator[Row]:
     """Yield the rows; ``base``: a folder on the disk to measure."""
     folder = base / "editing"
     folder.mkdir()
-    (folder / "a.py").write_text("".join(f"    value_{at} = compute(some, arguments, {at})\n" for at in range(LINES)))
+    (folder / "a.py").write_text(
+        "".join(
+            f"    value_{at} = compute(some, arguments, {at})\n" for at in range(LINES)
+        )
+    )
     editor = Editor(Root(os.fsencode(folder), os.fsencode(base / "state")))
     ask = SliceQuery(start_line=2000, end_line=2399, max_tokens=8000, with_total=True)
-    yield Row("read_code, 400 lines (engine)", repeated(lambda: _read(editor, b"a.py", ask), cpu), bars=[p50(1)])
+    yield Row(
+        "read_code, 400 lines (engine)",
+        repeated(lambda: _read(editor, b"a.py", ask), cpu),
+        bars=[p50(1)],
+    )
     yield from _edits(editor)
     yield from _large(editor, folder / "big.log", cpu)
     editor.close()
@@ -63,7 +71,10 @@ def _edits(editor: Editor) -> Iterator[Row]:
 
 
 def _large(editor: Editor, file: Path, cpu: Callable[[], float]) -> Iterator[Row]:
-    block = b"".join(b"2026-11-21 line %09d of a log with some text in it\n" % at for at in range(200_000))
+    block = b"".join(
+        b"2026-11-21 line %09d of a log with some text in it\n" % at
+        for at in range(200_000)
+    )
     with file.open("wb") as out:
         while out.tell() < BIG:
             out.write(block)
@@ -73,7 +84,11 @@ def _large(editor: Editor, file: Path, cpu: Callable[[], float]) -> Iterator[Row
     path = os.fsencode(file.name)
     started = time.perf_counter()
     _read(editor, path, ask)
-    yield Row("slice near the end of 1 GB, first read", value=(time.perf_counter() - started) * 1e3, unit="ms")
+    yield Row(
+        "slice near the end of 1 GB, first read",
+        value=(time.perf_counter() - started) * 1e3,
+        unit="ms",
+    )
     found: Times = repeated(lambda: _read(editor, path, ask), cpu)
     yield Row("slice near the end of 1 GB, then", found, bars=[p50(50)])
     file.unlink()

@@ -24,7 +24,14 @@ from flashgrep.base.errors import FlashgrepError
 from scripts.benchmarks import rg_calls
 from tests.faults import test_index, test_kill
 from tests.search import test_truth
-from tests.search.test_real_tree import PACKAGES, STDLIB, copy_some, differences, draw, lines_of
+from tests.search.test_real_tree import (
+    PACKAGES,
+    STDLIB,
+    copy_some,
+    differences,
+    draw,
+    lines_of,
+)
 from tests.support.workspace import opened, repository
 
 ROUND_SECONDS = 20.0
@@ -37,16 +44,37 @@ _BODIES: dict[Any, Callable[..., Any]] = {}
 def main() -> int:
     """Fuzz until the time is over; return 1 if anything differed."""
     parser = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__)
-    parser.add_argument("seconds", type=float, nargs="?", default=300.0, help="how long to go on (default: 300)")
-    parser.add_argument("path", type=Path, nargs="?", help="code to take patterns from (default: Python's library)")
-    parser.add_argument("--rg", type=int, default=0, metavar="CALLS", help="only compare this many calls of `fgrep rg`")
+    parser.add_argument(
+        "seconds",
+        type=float,
+        nargs="?",
+        default=300.0,
+        help="how long to go on (default: 300)",
+    )
+    parser.add_argument(
+        "path",
+        type=Path,
+        nargs="?",
+        help="code to take patterns from (default: Python's library)",
+    )
+    parser.add_argument(
+        "--rg",
+        type=int,
+        default=0,
+        metavar="CALLS",
+        help="only compare this many calls of `fgrep rg`",
+    )
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that daemons are stopped and trees are removed
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(1)
+    )  # so that daemons are stopped and trees are removed
     until = time.monotonic() + options.seconds
     tried: Counter[str] = Counter()
     failed = 0
     if options.rg:
-        failed = _ripgrep_calls(random.SystemRandom().randrange(1 << 32), options.rg, tried)
+        failed = _ripgrep_calls(
+            random.SystemRandom().randrange(1 << 32), options.rg, tried
+        )
         print(f"tried {dict(tried)}, differences {failed}")
         return int(failed > 0)
     rounds: list[Callable[[int], int]] = [
@@ -64,12 +92,16 @@ def main() -> int:
     return int(failed > 0)
 
 
-def _real_tree(number: int, path: Path | None, tried: Counter[str], until: float) -> int:
+def _real_tree(
+    number: int, path: Path | None, tried: Counter[str], until: float
+) -> int:
     rng = _seeded(number)
     with repository() as root:
         _copy(rng, path, root)
         lines = lines_of(root, "*")
-        return anyio.run(_ask, root, lines, rng, tried, min(until, time.monotonic() + ROUND_SECONDS))
+        return anyio.run(
+            _ask, root, lines, rng, tried, min(until, time.monotonic() + ROUND_SECONDS)
+        )
 
 
 def _ripgrep_calls(number: int, calls: int, tried: Counter[str]) -> int:
@@ -87,12 +119,18 @@ def _copy(rng: random.Random, path: Path | None, root: Path) -> None:
         name, folders = rng.choice([("stdlib", STDLIB), ("purelib", PACKAGES)])
         copy_some(Path(sysconfig.get_path(name)), folders, root)
         return
-    inside = sorted(each.relative_to(path) for each in path.rglob("*") if each.is_dir() and ".git" not in each.parts)
+    inside = sorted(
+        each.relative_to(path)
+        for each in path.rglob("*")
+        if each.is_dir() and ".git" not in each.parts
+    )
     some = rng.sample(inside, min(len(inside), 30)) or [Path()]
     copy_some(path, tuple(os.fspath(each) for each in some), root)
 
 
-async def _ask(root: Path, lines: list[str], rng: random.Random, tried: Counter[str], until: float) -> int:
+async def _ask(
+    root: Path, lines: list[str], rng: random.Random, tried: Counter[str], until: float
+) -> int:
     failed = 0
     async with opened(root) as workspace:
         await workspace.wait_indexed()
@@ -105,7 +143,12 @@ async def _ask(root: Path, lines: list[str], rng: random.Random, tried: Counter[
                 found = [f"{drawn}: {error}"]
             failed += len(found)
             for each in found:
-                kept = shutil.copytree(root, root.with_name(f"{root.name}-kept"), symlinks=True, dirs_exist_ok=True)
+                kept = shutil.copytree(
+                    root,
+                    root.with_name(f"{root.name}-kept"),
+                    symlinks=True,
+                    dirs_exist_ok=True,
+                )
                 print(f"DIFFERENCE in {kept}: {each}", flush=True)
     return failed
 
@@ -126,19 +169,27 @@ def _drawn_trees(number: int) -> None:
     test: Any = (
         test_truth.test_hits_equal_ripgreps_before_and_after_indexing_and_after_changes
     )  # hypothesis types no handle
-    body = _BODIES.setdefault(test, test.hypothesis.inner_test)  # as pytest's plugins run coroutines
+    body = _BODIES.setdefault(
+        test, test.hypothesis.inner_test
+    )  # as pytest's plugins run coroutines
     test.hypothesis.inner_test = lambda **drawn: anyio.run(partial(body, **drawn))
     seed(number)(test)()
 
 
 def _flipped_bits(number: int) -> None:
     with repository() as root:
-        anyio.run(test_index.test_bits_flipped_at_drawn_offsets_never_cost_a_hit, number, root)
+        anyio.run(
+            test_index.test_bits_flipped_at_drawn_offsets_never_cost_a_hit, number, root
+        )
 
 
 def _killed_indexers(number: int) -> None:
     with repository() as root:
-        anyio.run(test_kill.test_an_indexer_killed_at_random_moments_of_a_changing_tree_costs_no_hit, number, root)
+        anyio.run(
+            test_kill.test_an_indexer_killed_at_random_moments_of_a_changing_tree_costs_no_hit,
+            number,
+            root,
+        )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,11 @@ BARS = {
     "initialize_cold_ms": most(2000),
     "pipelined_calls_per_second": least(2000),
 }
-INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
 FGREP = str(Path(sys.executable).with_name("fgrep"))
 
 
@@ -48,7 +52,12 @@ class Shim:
 
     def request(self, method: str, **params: object) -> dict[str, Any]:
         """Return the answer to one request."""
-        line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+        line = (
+            json.dumps(
+                {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            ).encode()
+            + b"\n"
+        )
         given, told = pipes_of(self.process)
         given.write(line)
         given.flush()
@@ -58,9 +67,15 @@ class Shim:
     def resident_mb(self) -> float:
         """Return the current resident memory, in MB."""
         if sys.platform == "linux":
-            status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+            status = Path(f"/proc/{self.process.pid}/status").read_text(
+                encoding="ascii"
+            )
             return int(status.partition("VmRSS:")[2].split()[0]) / 1024
-        told = subprocess.run(["ps", "-o", "rss=", "-p", str(self.process.pid)], capture_output=True, check=True)
+        told = subprocess.run(
+            ["ps", "-o", "rss=", "-p", str(self.process.pid)],
+            capture_output=True,
+            check=True,
+        )
         return int(told.stdout) / 1024
 
     def close(self) -> None:
@@ -72,12 +87,15 @@ def measure(project: Path) -> dict[str, float]:
     """Return all figures, by the names of their bars."""
     with _own_state() as (environ, state):
         found = {"initialize_cold_ms": _initialize(project, environ)}
-        found["initialize_warm_ms"] = statistics.median(_initialize(project, environ) for _ in range(10))
+        found["initialize_warm_ms"] = statistics.median(
+            _initialize(project, environ) for _ in range(10)
+        )
         for_model = Shim(project, environ)
         for_model.request("initialize", **INITIALIZE)
         listed = for_model.request("tools/list")["result"]
         found["tools_list_tokens"] = (
-            len(json.dumps(listed, separators=(",", ":"), ensure_ascii=False)) / CHARS_PER_TOKEN
+            len(json.dumps(listed, separators=(",", ":"), ensure_ascii=False))
+            / CHARS_PER_TOKEN
         )
         for_model.close()
         shim = Shim(project, environ, "--structured")
@@ -98,11 +116,17 @@ def _own_state() -> Iterator[tuple[dict[str, str], Path]]:
         "XDG_CONFIG_HOME": str(folder),
         "FLASHGREP_TCP_PORT": "0",
     }
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("FLASHGREP_")} | own
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("FLASHGREP_")
+    } | own
     try:
         yield environ, folder / "state"
     finally:
-        subprocess.run([FGREP, "daemon", "stop"], env=environ, check=False, capture_output=True)
+        subprocess.run(
+            [FGREP, "daemon", "stop"], env=environ, check=False, capture_output=True
+        )
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -119,7 +143,9 @@ def _until_indexed(shim: Shim) -> None:
     """Wait until the indexer has ended, so that it is not measured."""
     until = time.monotonic() + INDEX_SECONDS
     while time.monotonic() < until:
-        told = shim.request("tools/call", name="stats", arguments={})["result"]["structuredContent"]
+        told = shim.request("tools/call", name="stats", arguments={})["result"][
+            "structuredContent"
+        ]
         if told["stage"] in {"ready", "failed"}:
             return
         time.sleep(0.2)
@@ -132,15 +158,29 @@ def _latency(shim: Shim) -> dict[str, float]:
         shim.request("tools/call", name="stats", arguments={})
         times.append((time.perf_counter() - started) * 1000)
     times.sort()
-    return {"stats_p50_ms": times[len(times) // 2], "stats_p99_ms": times[len(times) * 99 // 100]}
+    return {
+        "stats_p50_ms": times[len(times) // 2],
+        "stats_p99_ms": times[len(times) * 99 // 100],
+    }
 
 
 def _pipelined(state: Path, project: Path) -> float:
-    call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "stats", "arguments": {}}}
-    lines = b"".join(json.dumps({**call, "id": at}).encode() + b"\n" for at in range(PIPELINED))
+    call = {
+        "jsonrpc": "2.0",
+        "method": "tools/call",
+        "params": {"name": "stats", "arguments": {}},
+    }
+    lines = b"".join(
+        json.dumps({**call, "id": at}).encode() + b"\n" for at in range(PIPELINED)
+    )
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(state / "daemon.sock"))
-        bind = {"jsonrpc": "2.0", "id": "bind", "method": "$/bind", "params": {"project": str(project)}}
+        bind = {
+            "jsonrpc": "2.0",
+            "id": "bind",
+            "method": "$/bind",
+            "params": {"project": str(project)},
+        }
         connection.sendall(json.dumps(bind).encode() + b"\n")
         connection.recv(65536)
         started = time.perf_counter()

@@ -35,7 +35,9 @@ QUESTIONS = (
 )
 
 
-def building(daemon: Private, root: Path, facts: TreeFacts, targets: Targets) -> Iterator[Row]:
+def building(
+    daemon: Private, root: Path, facts: TreeFacts, targets: Targets
+) -> Iterator[Row]:
     """Wait for the vectors, with exact queries in the meantime."""
     client = daemon.client()
     started = time.perf_counter()
@@ -52,10 +54,18 @@ def building(daemon: Private, root: Path, facts: TreeFacts, targets: Targets) ->
     size = sum(file.stat().st_size for file in store.glob("vectors-*.bin"))
     yield Row("chunks and vectors built", value=took, unit="s")
     yield Row("vector bytes / text bytes", value=size / facts.bytes, bars=[most(0.3)])
-    yield Row("most memory, vectors", value=daemon.peak["all"] / MIB, unit="MB", bars=[most(1024, "MB")])
+    yield Row(
+        "most memory, vectors",
+        value=daemon.peak["all"] / MIB,
+        unit="MB",
+        bars=[most(1024, "MB")],
+    )
     if meanwhile:
         ratio = percentile(meanwhile, 0.99) / percentile(idle, 0.99)
-        yield Row("rare literal meanwhile", Times(percentile(meanwhile, 0.5), max(meanwhile), 0, len(meanwhile)))
+        yield Row(
+            "rare literal meanwhile",
+            Times(percentile(meanwhile, 0.5), max(meanwhile), 0, len(meanwhile)),
+        )
         yield Row("its p99 / idle p99", value=ratio, bars=[most(3)])
 
 
@@ -70,7 +80,16 @@ def measure(daemon: Private) -> Iterator[Row]:
     client = daemon.client()
     chunks = client.call("stats")["total_chunks"]
     asked = cycle(QUESTIONS)
-    times = repeated(lambda: len(client.call("search_code", query=next(asked))["results"]), daemon.cpu)
+    times = repeated(
+        lambda: len(client.call("search_code", query=next(asked))["results"]),
+        daemon.cpu,
+    )
     client.close()
-    bars = [p50(15)] if chunks <= FEW_CHUNKS else [p50(60)] if chunks <= MANY_CHUNKS else []
+    bars = (
+        [p50(15)]
+        if chunks <= FEW_CHUNKS
+        else [p50(60)]
+        if chunks <= MANY_CHUNKS
+        else []
+    )
     yield Row("search_code, warm", times, bars=bars, note=f"{chunks:,} chunks")

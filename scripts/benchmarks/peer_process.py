@@ -45,7 +45,12 @@ class Processes:
         except OSError as error:
             raise NotAvailable(f"{name}: {error.strerror}") from None
         if done.returncode > 1 and not done.stdout:
-            said = done.stderr.decode(errors="replace").strip().replace("\n", " ").replace("|", "/")
+            said = (
+                done.stderr.decode(errors="replace")
+                .strip()
+                .replace("\n", " ")
+                .replace("|", "/")
+            )
             raise NotAvailable(f"{name} fails: {said[:90]}")
         return done.stdout
 
@@ -74,7 +79,9 @@ class Processes:
         mark = f"{MARK}={self._folder}".encode()
         for process in Path("/proc").iterdir():
             with suppress(OSError):
-                if process.name.isdigit() and mark in (process / "environ").read_bytes().split(b"\0"):
+                if process.name.isdigit() and mark in (
+                    process / "environ"
+                ).read_bytes().split(b"\0"):
                     yield int(process.name)
 
     @contextmanager

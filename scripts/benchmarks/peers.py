@@ -77,9 +77,24 @@ OURS = {
     "FLASHGREP_STATE_DIR": "{state}/daemon", "FLASHGREP_CACHE_DIR": "{state}/cache", "FLASHGREP_TCP_PORT": "0",
     "XDG_CONFIG_HOME": "{state}/config",
 }  # fmt: skip
-ZOEKT = {"": ("case:yes",), "insensitive": ("case:no",), "files only": ("-l", "case:yes")}
+ZOEKT = {
+    "": ("case:yes",),
+    "insensitive": ("case:no",),
+    "files only": ("-l", "case:yes"),
+}
 ASK_ZOEKT = ("zoekt", "-index_dir", "{state}/zoekt", "{flags}", "content:{text}")
-ASK_RUST = ("flashgrep-rs", "query", "{flags}", "--limit", "100000", "--output", "json", "{text}", "{tree}", "--mode")
+ASK_RUST = (
+    "flashgrep-rs",
+    "query",
+    "{flags}",
+    "--limit",
+    "100000",
+    "--output",
+    "json",
+    "{text}",
+    "{tree}",
+    "--mode",
+)
 PEERS = (
     Peer("ripgrep", ("rg",), literal=("rg", "-nF", "{flags}", "{text}"), regex=("rg", "-n", "{flags}", "{text}")),
     Peer(
@@ -122,7 +137,9 @@ PEERS = (
 )  # fmt: skip
 
 
-def measure(base: Path, root: Path, rg: Path, targets: Targets, programs: Path | None) -> Iterator[str]:
+def measure(
+    base: Path, root: Path, rg: Path, targets: Targets, programs: Path | None
+) -> Iterator[str]:
     """Yield the lines of a table: medians of wall time, and processor time, in ms of whole processes.
 
     ``programs``: a folder with programs that no registry has.
@@ -148,21 +165,36 @@ def measure(base: Path, root: Path, rg: Path, targets: Targets, programs: Path |
 class _Measured:
     """The measurement of one tool, on a copy of the files that ripgrep searches."""
 
-    def __init__(self, peer: Peer, state: Path, root: Path, rg: Path, programs: Path | None) -> None:
+    def __init__(
+        self, peer: Peer, state: Path, root: Path, rg: Path, programs: Path | None
+    ) -> None:
         self._peer = peer
         self._rg = rg
         self._tree = state / "tree"
         self._names = {"{tree}": str(self._tree), "{state}": str(state)}
         self._bin = state / "bin"
-        listed = subprocess.run([rg, "--no-config", "--files", "-0"], cwd=root, capture_output=True, check=True).stdout
+        listed = subprocess.run(
+            [rg, "--no-config", "--files", "-0"],
+            cwd=root,
+            capture_output=True,
+            check=True,
+        ).stdout
         self._files = sorted(os.fsdecode(name) for name in listed.split(b"\0") if name)
         for name in self._files:
             (self._tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / name, self._tree / name)
         ours = os.fspath(rg.parent)
-        path = [str(self._bin), str(state / "venv" / "bin"), *([str(programs)] if programs else []), ours, os.defpath]
+        path = [
+            str(self._bin),
+            str(state / "venv" / "bin"),
+            *([str(programs)] if programs else []),
+            ours,
+            os.defpath,
+        ]
         environ = {"PATH": os.pathsep.join(path), "HOME": str(state), "LANG": "C.UTF-8"}
-        environ |= {name: self._placed((value,))[0] for name, value in peer.environ.items()}
+        environ |= {
+            name: self._placed((value,))[0] for name, value in peer.environ.items()
+        }
         self._path = environ["PATH"]
         self._processes = Processes(self._tree, environ)
 
@@ -182,8 +214,17 @@ class _Measured:
             time.sleep(IDLE_SECONDS)
             idle = self._processes.memory()
             size = f"{self._size() / MIB:.0f}" if self._peer.where else ""
-            head = [self._peer.name, f"{seconds:.1f}" if seconds else "", size, f"{peak[-1] / MIB:.0f}"]
-            counted = [f"{len(wrong)} of {len(questions)}", f"{stale} of {TOUCHES}", f"{later} of {TOUCHES}"]
+            head = [
+                self._peer.name,
+                f"{seconds:.1f}" if seconds else "",
+                size,
+                f"{peak[-1] / MIB:.0f}",
+            ]
+            counted = [
+                f"{len(wrong)} of {len(questions)}",
+                f"{stale} of {TOUCHES}",
+                f"{later} of {TOUCHES}",
+            ]
             tail = [f"{saved:.1f}", f"{idle / MIB:.0f}", "; ".join(wrong)]
             yield "| " + " | ".join([*head, *cells, *counted, *tail]) + " |"
         finally:
@@ -197,7 +238,10 @@ class _Measured:
         peer = self._peer
         if peer.package:
             venv = f"{state}/venv"
-            commands = [[sys.executable, "-m", "venv", venv], [f"{venv}/bin/pip", "install", "-q", peer.package]]
+            commands = [
+                [sys.executable, "-m", "venv", venv],
+                [f"{venv}/bin/pip", "install", "-q", peer.package],
+            ]
         elif peer.module and not shutil.which(peer.programs[0], path=self._path):
             module = peer.module.partition("@")[0]
             self._bin.mkdir(parents=True)
@@ -214,13 +258,23 @@ class _Measured:
                     env={**os.environ, "GOFLAGS": "-mod=mod -buildvcs=false"}, timeout=INSTALL_SECONDS,
                 )  # fmt: skip
             except (OSError, subprocess.TimeoutExpired) as error:
-                raise NotAvailable(f"not available: {' '.join(command[:3])}: {type(error).__name__}") from None
+                raise NotAvailable(
+                    f"not available: {' '.join(command[:3])}: {type(error).__name__}"
+                ) from None
             if done.returncode:
-                reasons = [line for line in done.stderr.splitlines() if "error" in line.lower()] or [done.stderr]
+                reasons = [
+                    line for line in done.stderr.splitlines() if "error" in line.lower()
+                ] or [done.stderr]
                 raise NotAvailable(f"not available: {reasons[0][:110]}")
-        missing = [program for program in peer.programs if not shutil.which(program, path=self._path)]
+        missing = [
+            program
+            for program in peer.programs
+            if not shutil.which(program, path=self._path)
+        ]
         if missing:
-            raise NotAvailable(f"not available: no {missing[0]} on PATH or in the folder of --programs")
+            raise NotAvailable(
+                f"not available: no {missing[0]} on PATH or in the folder of --programs"
+            )
 
     def _index(self) -> float:
         peer = self._peer
@@ -230,7 +284,9 @@ class _Measured:
         self._processes.run(self._placed(peer.index), INDEX_SECONDS)
         if peer.serve:
             self._processes.start(self._placed(peer.serve))
-        while peer.ready and not re.search(rb"state +ready|Indexing: +complete", self._ready()):
+        while peer.ready and not re.search(
+            rb"state +ready|Indexing: +complete", self._ready()
+        ):
             if time.perf_counter() - started > INDEX_SECONDS:
                 raise NotAvailable(f"no index within {INDEX_SECONDS:.0f} s")
             time.sleep(0.05)
@@ -242,7 +298,9 @@ class _Measured:
         except NotAvailable:  # its server is not ready yet
             return b""
 
-    def _placed(self, command: Sequence[str], question: Question | None = None) -> list[str]:
+    def _placed(
+        self, command: Sequence[str], question: Question | None = None
+    ) -> list[str]:
         """Return a command with its placeholders filled in."""
         names = dict(self._names)
         flags: tuple[str, ...] = ()
@@ -250,16 +308,28 @@ class _Measured:
             is_plain = self._peer.escape and not question.regex
             names["{text}"] = re.escape(question.text) if is_plain else question.text
             flags = self._peer.flags.get(question.kind, self._peer.flags.get("", ()))
-        parts = [one for part in command for one in (flags if part == "{flags}" else (part,))]
-        return [re.sub(r"\{(tree|state|text)\}", lambda name: names[name[0]], part) for part in parts]
+        parts = [
+            one for part in command for one in (flags if part == "{flags}" else (part,))
+        ]
+        return [
+            re.sub(r"\{(tree|state|text)\}", lambda name: names[name[0]], part)
+            for part in parts
+        ]
 
     def _ask(self, question: Question) -> list[str]:
-        return self._placed(self._peer.regex if question.regex else self._peer.literal, question)
+        return self._placed(
+            self._peer.regex if question.regex else self._peer.literal, question
+        )
 
     def _cell(self, question: Question) -> str:
         command = self._ask(question)
         try:
-            times = repeated(lambda: self._processes.run(command).count(b"\n"), self._processes.cpu, seconds=2, most=20)
+            times = repeated(
+                lambda: self._processes.run(command).count(b"\n"),
+                self._processes.cpu,
+                seconds=2,
+                most=20,
+            )
         except NotAvailable as reason:
             return f"({reason})"
         return f"{times.p50:.1f} (CPU {times.cpu:.1f})"
@@ -272,19 +342,31 @@ class _Measured:
         except NotAvailable:
             return [f"{question.kind}: no answer"]
         missing, more = len(truth - found), len(found - truth)
-        return [f"{question.kind}: {missing} missing, {more} too many of {len(truth)}"] if missing or more else []
+        return (
+            [f"{question.kind}: {missing} missing, {more} too many of {len(truth)}"]
+            if missing or more
+            else []
+        )
 
     def _truth(self, question: Question) -> set[bytes]:
         flags = FLAGS.get(question.kind, ())
         plain = () if question.regex else ("-F",)
         command = [self._rg, "--no-config", "-n", *plain, *flags, question.text]
-        told = subprocess.run(command, cwd=self._tree, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        told = subprocess.run(
+            command,
+            cwd=self._tree,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
         return self._places(told.stdout, question)
 
     def _found(self, question: Question) -> set[bytes]:
         told = self._processes.run(self._ask(question))
         if self._peer.by_file:
-            told = b"".join(os.fsencode(one["file_path"]) + b":1:\n" for one in json.loads(told))
+            told = b"".join(
+                os.fsencode(one["file_path"]) + b":1:\n" for one in json.loads(told)
+            )
         return self._places(told, question)
 
     def _places(self, told: bytes, question: Question) -> set[bytes]:
@@ -298,7 +380,9 @@ class _Measured:
                 place = found[1] + b":" + found[2]
             else:
                 continue
-            places.add(place.removeprefix(os.fsencode(self._tree) + b"/").removeprefix(b"./"))
+            places.add(
+                place.removeprefix(os.fsencode(self._tree) + b"/").removeprefix(b"./")
+            )
         return places
 
     def _touch(self) -> tuple[float, int, int]:
@@ -327,7 +411,10 @@ class _Measured:
             if self._found(question) != truth:
                 stale += 1
                 if self._peer.watches:
-                    while self._found(question) != truth and time.perf_counter() - started < CATCH_UP_SECONDS:
+                    while (
+                        self._found(question) != truth
+                        and time.perf_counter() - started < CATCH_UP_SECONDS
+                    ):
                         time.sleep(0.05)
                 elif self._peer.index:
                     self._processes.run(self._placed(self._peer.index), INDEX_SECONDS)
@@ -337,5 +424,9 @@ class _Measured:
 
     def _size(self) -> int:
         path = Path(self._placed((self._peer.where,))[0])
-        files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+        files = (
+            [path]
+            if path.is_file()
+            else [file for file in path.rglob("*") if file.is_file()]
+        )
         return sum(file.stat().st_size for file in files)

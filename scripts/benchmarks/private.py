@@ -67,7 +67,9 @@ class Private:
     pid: int
     root: Path
     socket: str
-    peak: dict[str, int] = field(default_factory=lambda: {"daemon": 0, "others": 0, "all": 0})
+    peak: dict[str, int] = field(
+        default_factory=lambda: {"daemon": 0, "others": 0, "all": 0}
+    )
     _sampling: threading.Event = field(default_factory=threading.Event)
 
     def client(self) -> Client:
@@ -102,14 +104,22 @@ class Private:
         while not self._sampling.wait(0.05):
             daemon = resident(self.pid)
             others = sum(resident(pid) for pid in _descendants(self.pid))
-            for name, found in (("daemon", daemon), ("others", others), ("all", daemon + others)):
+            for name, found in (
+                ("daemon", daemon),
+                ("others", others),
+                ("all", daemon + others),
+            ):
                 self.peak[name] = max(self.peak[name], found)
 
 
 @contextmanager
 def private_daemon(state: Path) -> Iterator[Private]:
     """Start a daemon without projects; stop it at the end."""
-    environ = {name: os.environ[name] for name in ("HOME", "PATH", "LANG", "TMPDIR") if name in os.environ}
+    environ = {
+        name: os.environ[name]
+        for name in ("HOME", "PATH", "LANG", "TMPDIR")
+        if name in os.environ
+    }
     environ |= {
         "FLASHGREP_STATE_DIR": str(state),
         "XDG_CONFIG_HOME": str(state.with_name("config")),
@@ -117,7 +127,9 @@ def private_daemon(state: Path) -> Iterator[Private]:
         "FLASHGREP_TCP_PORT": "0",
     }
     paths = Paths(str(state))
-    subprocess.run([FGREP, "daemon", "start"], env=environ, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [FGREP, "daemon", "start"], env=environ, check=True, stdout=subprocess.DEVNULL
+    )
     try:
         pid = lifecycle.find_holder(paths)
         assert pid is not None  # noqa: S101 - it has just said that it runs
@@ -129,7 +141,9 @@ def private_daemon(state: Path) -> Iterator[Private]:
 def adopt(daemon: Private, root: Path) -> None:
     """Open a project, which starts indexing."""
     control = Client(daemon.paths.socket)
-    opened = control.call("$/open", folder=os.fsencode(root).decode("latin-1"), adopt=True)
+    opened = control.call(
+        "$/open", folder=os.fsencode(root).decode("latin-1"), adopt=True
+    )
     control.close()
     daemon.root, daemon.socket = root, opened["socket"]
 
@@ -166,7 +180,10 @@ def processor_seconds(pid: int) -> float:
 def resident(pid: int) -> int:
     """Return the resident bytes of a process; 0 if it has ended."""
     try:
-        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * PAGE
+        return (
+            int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+            * PAGE
+        )
     except OSError:
         return 0
 

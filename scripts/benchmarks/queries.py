@@ -36,8 +36,16 @@ def measure(daemon: Private, rg: Path, targets: Targets) -> Iterator[Row]:
     ]  # fmt: skip
     for name, question, flags, bars in asked:
         ask = partial(_query, client, {**question, "max_tokens": BUDGET})
-        theirs = program([rg, "--no-config", "--color=never", "--no-heading", *flags], daemon.root)
-        yield Row(name, repeated(ask, daemon.cpu), theirs, bars=bars, note=_note(client, question))
+        theirs = program(
+            [rg, "--no-config", "--color=never", "--no-heading", *flags], daemon.root
+        )
+        yield Row(
+            name,
+            repeated(ask, daemon.cpu),
+            theirs,
+            bars=bars,
+            note=_note(client, question),
+        )
     yield from _others(daemon, client, rg, targets)
     client.close()
 
@@ -51,7 +59,9 @@ def _note(client: Client, question: dict[str, Any]) -> str:
     return f"{explained['candidates']} candidates" if explained else ""
 
 
-def _others(daemon: Private, client: Client, rg: Path, targets: Targets) -> Iterator[Row]:
+def _others(
+    daemon: Private, client: Client, rg: Path, targets: Targets
+) -> Iterator[Row]:
     found = client.call("query", text=targets.rare, limit=1)["results"][0]
     slice_of = {
         "file_path": found["file_path"],
@@ -61,16 +71,29 @@ def _others(daemon: Private, client: Client, rg: Path, targets: Targets) -> Iter
     methods: list[tuple[str, str, dict[str, Any], list[Bar]]] = [
         ("get_slice", "get_slice", slice_of, [p50(1)]),
         ("stats", "stats", {}, [p50(1)]),
-        ("list_files, filter", "list_files", {"filter": found["file_path"].rpartition("/")[2]}, []),
+        (
+            "list_files, filter",
+            "list_files",
+            {"filter": found["file_path"].rpartition("/")[2]},
+            [],
+        ),
     ]
     for name, method, params, bars in methods:
-        yield Row(name, repeated(partial(_call, client, method, params), daemon.cpu), bars=bars)
+        yield Row(
+            name,
+            repeated(partial(_call, client, method, params), daemon.cpu),
+            bars=bars,
+        )
     name = found["file_path"].rpartition("/")[2]
     globbed = program([rg, "--no-config", "--files", "-g", f"**/{name}"], daemon.root)
     ask = partial(_call, client, "glob", {"pattern": f"**/{name}"})
     yield Row("glob of one name", repeated(ask, daemon.cpu, most=20), globbed)
     command = [FGREP, "query", targets.rare]
-    yield Row("fgrep query, whole process", program(command, daemon.root, most=30, env=daemon.environ), bars=[p50(45)])
+    yield Row(
+        "fgrep query, whole process",
+        program(command, daemon.root, most=30, env=daemon.environ),
+        bars=[p50(45)],
+    )
 
 
 def _call(client: Client, method: str, params: dict[str, Any]) -> int:

@@ -36,17 +36,45 @@ def head() -> str:
     return HEAD + "\n|" + "---|" * (HEAD.count("|") - 1)
 
 
-def save(machine: Machine, tree: TreeFacts, rows: Sequence[Row], peers: Sequence[str], remark: str) -> Path:
+def save(
+    machine: Machine,
+    tree: TreeFacts,
+    rows: Sequence[Row],
+    peers: Sequence[str],
+    remark: str,
+) -> Path:
     """Save a run under its date; return its Markdown file."""
     FOLDER.mkdir(exist_ok=True)
     stem = f"{datetime.now(UTC):%Y-%m-%d-%H%M}-{tree.name}"
-    found = {"machine": asdict(machine), "tree": asdict(tree), "remark": remark, "rows": [as_dict(row) for row in rows]}
+    found = {
+        "machine": asdict(machine),
+        "tree": asdict(tree),
+        "remark": remark,
+        "rows": [as_dict(row) for row in rows],
+    }
     found["peers"] = list(peers)
-    (FOLDER / f"{stem}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    parts = [f"# {stem}", "", f"Machine: {described(machine)}", "", f"Tree: {described(tree)}", "", remark, "", head()]
+    (FOLDER / f"{stem}.json").write_text(
+        json.dumps(found, indent=1) + "\n", encoding="utf-8"
+    )
+    parts = [
+        f"# {stem}",
+        "",
+        f"Machine: {described(machine)}",
+        "",
+        f"Tree: {described(tree)}",
+        "",
+        remark,
+        "",
+        head(),
+    ]
     parts += [line(row) for row in rows]
     if peers:
-        parts += ["", "## Beside other tools, each on its own copy of the tree", "", *peers]
+        parts += [
+            "",
+            "## Beside other tools, each on its own copy of the tree",
+            "",
+            *peers,
+        ]
     path = FOLDER / f"{stem}.md"
     path.write_text("\n".join(parts) + "\n", encoding="utf-8")
     return path

@@ -57,16 +57,74 @@ VALUES: dict[str, str] = {
 }
 """Values of flags, separated by spaces."""
 PATTERNS = [
-    *("foo", "needle", "needle", "needle", "Needle", "other_words", "a needle", "foo|needle", "needle$", "n(ee)d", "é"),
-    *(r"\w+", "^", "(", "zzz", "[^a]foo", "foo.*bar", r"foo\nbar", "", "-foo", "(?i)NEEDLE", r"\bfoo\b", "foobar"),
+    *(
+        "foo",
+        "needle",
+        "needle",
+        "needle",
+        "Needle",
+        "other_words",
+        "a needle",
+        "foo|needle",
+        "needle$",
+        "n(ee)d",
+        "é",
+    ),
+    *(
+        r"\w+",
+        "^",
+        "(",
+        "zzz",
+        "[^a]foo",
+        "foo.*bar",
+        r"foo\nbar",
+        "",
+        "-foo",
+        "(?i)NEEDLE",
+        r"\bfoo\b",
+        "foobar",
+    ),
     *(r"bar\s", "has just been saved"),
 ]
 PATHS = [
-    *("", "", "", "", ".", "./", "sub", "sub/", "sub a.txt", "a.txt", "a.txt b.py", "-", "- sub", ".hid", ".git"),
-    *("build", "nope", "nope sub", "link.txt", "link-to-sub", "sub/../sub", "{root}", "{root}/sub", "..", "sub sub"),
+    *(
+        "",
+        "",
+        "",
+        "",
+        ".",
+        "./",
+        "sub",
+        "sub/",
+        "sub a.txt",
+        "a.txt",
+        "a.txt b.py",
+        "-",
+        "- sub",
+        ".hid",
+        ".git",
+    ),
+    *(
+        "build",
+        "nope",
+        "nope sub",
+        "link.txt",
+        "link-to-sub",
+        "sub/../sub",
+        "{root}",
+        "{root}/sub",
+        "..",
+        "sub sub",
+    ),
     *("binary.bin", "late.bin sub", "ignored.log", "sub/one.c sub"),
 ]
-SHARE_SORTED, SHARE_CHANGED, SHARE_GONE, SHARE_CONFIGURED, SHARE_PIPED = 0.85, 0.1, 0.3, 0.1, 0.12
+SHARE_SORTED, SHARE_CHANGED, SHARE_GONE, SHARE_CONFIGURED, SHARE_PIPED = (
+    0.85,
+    0.1,
+    0.3,
+    0.1,
+    0.12,
+)
 SHOWN = 100
 """Calls between progress reports."""
 INPUTS = [b"", b"foo\nneedle in input\n", b"a\0 needle\n", b"\xff\xfef\0o\0o\0\n\0"]
@@ -106,7 +164,12 @@ def compare(rng: random.Random, calls: int, base: Path, tried: Counter[str]) -> 
     subprocess.run(["git", "init", "-q", str(indexed)], check=True)
     failed = 0
     with private_daemon(base / "state") as daemon:
-        subprocess.run([FGREP, "index", indexed], env=daemon.environ, check=True, capture_output=True)
+        subprocess.run(
+            [FGREP, "index", indexed],
+            env=daemon.environ,
+            check=True,
+            capture_output=True,
+        )
         control = Client(daemon.paths.socket)
         for number in range(calls):
             if number % SHOWN == SHOWN - 1:
@@ -128,7 +191,17 @@ def compare(rng: random.Random, calls: int, base: Path, tried: Counter[str]) -> 
 
 def _change(root: Path, rng: random.Random) -> None:
     """Save, delete or rename one of a few files, some of which are ignored."""
-    path = root / rng.choice(["fresh.py", "sub/fresh.c", ".fresh", "fresh.log", "a.txt", ".new/in.txt", "new/in.txt"])
+    path = root / rng.choice(
+        [
+            "fresh.py",
+            "sub/fresh.c",
+            ".fresh",
+            "fresh.log",
+            "a.txt",
+            ".new/in.txt",
+            "new/in.txt",
+        ]
+    )
     if path.exists() and rng.random() < SHARE_GONE:
         path.unlink()
     else:
@@ -142,14 +215,32 @@ def _draw(rng: random.Random, indexed: Path, plain: Path) -> Call:
     flags += _draw_flags(rng, root, rng.choice([0, 1, 2, 2, 3, 5]))
     config = None
     if rng.random() < SHARE_CONFIGURED:
-        config = str(root / "patterns") if rng.random() < SHARE_CONFIGURED else str(root.parent / "ripgreprc")
-        (root.parent / "ripgreprc").write_text("\n".join(["# drawn", *_draw_flags(rng, root, rng.randint(0, 2))]))
-    words = [rng.choice(PATTERNS), *rng.choice(PATHS).replace("{root}", str(root)).split()]
+        config = (
+            str(root / "patterns")
+            if rng.random() < SHARE_CONFIGURED
+            else str(root.parent / "ripgreprc")
+        )
+        (root.parent / "ripgreprc").write_text(
+            "\n".join(["# drawn", *_draw_flags(rng, root, rng.randint(0, 2))])
+        )
+    words = [
+        rng.choice(PATTERNS),
+        *rng.choice(PATHS).replace("{root}", str(root)).split(),
+    ]
     if words[0].startswith("-") or rng.random() < SHARE_GONE:
         words.insert(0, "--")
-    given = rng.choice(INPUTS) if "-" in words[1:] or rng.random() < SHARE_PIPED else None
+    given = (
+        rng.choice(INPUTS) if "-" in words[1:] or rng.random() < SHARE_PIPED else None
+    )
     on_terminal = given is None and rng.random() < SHARE_PIPED
-    return Call(tuple(flags), tuple(words), rng.choice([root, root, root / "sub"]), given, config, on_terminal)
+    return Call(
+        tuple(flags),
+        tuple(words),
+        rng.choice([root, root, root / "sub"]),
+        given,
+        config,
+        on_terminal,
+    )
 
 
 def _draw_flags(rng: random.Random, root: Path, most: int) -> list[str]:
@@ -158,7 +249,11 @@ def _draw_flags(rng: random.Random, root: Path, most: int) -> list[str]:
     often = sorted(COVER | HARMLESS | PATTERN_FLAGS.keys() | {"regexp", "file"})
     given = []
     for _ in range(most):
-        name = rng.choice(rng.choice([names, often, often, often, list(letters.values()), sorted(COVER)]))
+        name = rng.choice(
+            rng.choice(
+                [names, often, often, often, list(letters.values()), sorted(COVER)]
+            )
+        )
         if not takes_value[name]:
             given.append(f"--{name}")
         else:
@@ -168,25 +263,47 @@ def _draw_flags(rng: random.Random, root: Path, most: int) -> list[str]:
 
 
 def _is_planned(control: Client, call: Call) -> bool:
-    params = {"cwd": os.fsencode(call.cwd).decode("latin-1"), "tty": False, "color": False, "width": 80}
-    argv = [os.fsencode(word).decode("latin-1") for word in ("rg", *call.flags, *call.words)]
-    return control.call("$/cli", argv=argv, config=call.config or "", **params)["plan"] is not None
+    params = {
+        "cwd": os.fsencode(call.cwd).decode("latin-1"),
+        "tty": False,
+        "color": False,
+        "width": 80,
+    }
+    argv = [
+        os.fsencode(word).decode("latin-1") for word in ("rg", *call.flags, *call.words)
+    ]
+    return (
+        control.call("$/cli", argv=argv, config=call.config or "", **params)["plan"]
+        is not None
+    )
 
 
 def _is_same(call: Call, environ: dict[str, str]) -> bool:
-    ours, theirs = (_said([*program, *call.flags, *call.words], call, environ) for program in ([FGREP, "rg"], [RG]))
+    ours, theirs = (
+        _said([*program, *call.flags, *call.words], call, environ)
+        for program in ([FGREP, "rg"], [RG])
+    )
     if ours == theirs:
         return True
     sorts = [flag for flag in call.flags if "sort" in flag]
-    if sorts[-1:] in (["--sort=path"], ["--sortr=path"], ["--sort-files"]) and call.config is None:
+    if (
+        sorts[-1:] in (["--sort=path"], ["--sortr=path"], ["--sort-files"])
+        and call.config is None
+    ):
         return False
     # Unsorted, or sorted with ties: compare the set of lines.
-    return [sorted(part.splitlines()) for part in ours[:2]] == [sorted(part.splitlines()) for part in theirs[:2]]
+    return [sorted(part.splitlines()) for part in ours[:2]] == [
+        sorted(part.splitlines()) for part in theirs[:2]
+    ]
 
 
-def _said(command: list[str], call: Call, environ: dict[str, str]) -> tuple[bytes, bytes, int]:
+def _said(
+    command: list[str], call: Call, environ: dict[str, str]
+) -> tuple[bytes, bytes, int]:
     """Return a command's output, without times, and its exit status."""
-    environ = {**environ, "TERM": "xterm"} | ({"RIPGREP_CONFIG_PATH": call.config} if call.config else {})
+    environ = {**environ, "TERM": "xterm"} | (
+        {"RIPGREP_CONFIG_PATH": call.config} if call.config else {}
+    )
     if call.on_terminal:
         return _said_on_terminal(command, call.cwd, environ)
     stdin = subprocess.DEVNULL if call.given is None else None
@@ -203,9 +320,13 @@ def _said(command: list[str], call: Call, environ: dict[str, str]) -> tuple[byte
     return VARYING.sub(b"", done.stdout), VARYING.sub(b"", done.stderr), done.returncode
 
 
-def _said_on_terminal(command: list[str], cwd: Path, environ: dict[str, str]) -> tuple[bytes, bytes, int]:
+def _said_on_terminal(
+    command: list[str], cwd: Path, environ: dict[str, str]
+) -> tuple[bytes, bytes, int]:
     ours, theirs = pty.openpty()
-    with subprocess.Popen(command, cwd=cwd, env=environ, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+    with subprocess.Popen(
+        command, cwd=cwd, env=environ, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
         os.close(theirs)
         shown = b""
         while select.select([ours], [], [], BOUND)[0]:
@@ -222,12 +343,19 @@ def _said_on_terminal(command: list[str], cwd: Path, environ: dict[str, str]) ->
 def _shrunk(call: Call, environ: dict[str, str]) -> str:
     """Return the call without irrelevant flags, and both outputs."""
     for flag in call.flags:
-        smaller = replace(call, flags=tuple(other for other in call.flags if other is not flag))
+        smaller = replace(
+            call, flags=tuple(other for other in call.flags if other is not flag)
+        )
         if not _is_same(smaller, environ):
             call = smaller
-    both = [_said([*program, *call.flags, *call.words], call, environ) for program in ([FGREP, "rg"], [RG])]
+    both = [
+        _said([*program, *call.flags, *call.words], call, environ)
+        for program in ([FGREP, "rg"], [RG])
+    ]
     config = Path(call.config).read_text("utf-8") if call.config else ""
-    lines = [f"in {call.cwd}, given {call.given!r}, config {config!r}, terminal {call.on_terminal}:"]
+    lines = [
+        f"in {call.cwd}, given {call.given!r}, config {config!r}, terminal {call.on_terminal}:"
+    ]
     lines.append(shlex.join(["rg", *call.flags, *call.words]))
     for who, (stdout, stderr, status) in zip(("ours", "rg"), both, strict=True):
         lines.append(f"  {who}: {status} {stdout[-600:]!r} {stderr[-300:]!r}")

@@ -34,17 +34,25 @@ class Row:
 
     def verdict(self) -> str:
         """Return each bar, and whether it is met."""
-        return "; ".join(f"{bar.text}: {'ok' if bar.holds(self) else 'MISSED'}" for bar in self.bars)
+        return "; ".join(
+            f"{bar.text}: {'ok' if bar.holds(self) else 'MISSED'}" for bar in self.bars
+        )
 
 
 def p50(limit: float) -> Bar:
     """Return a bar on the median, in ms."""
-    return Bar(f"p50 <= {limit:g} ms", lambda row: row.ours is not None and row.ours.p50 <= limit)
+    return Bar(
+        f"p50 <= {limit:g} ms",
+        lambda row: row.ours is not None and row.ours.p50 <= limit,
+    )
 
 
 def p99(limit: float) -> Bar:
     """Return a bar on the 99th percentile, in ms."""
-    return Bar(f"p99 <= {limit:g} ms", lambda row: row.ours is not None and row.ours.p99 <= limit)
+    return Bar(
+        f"p99 <= {limit:g} ms",
+        lambda row: row.ours is not None and row.ours.p99 <= limit,
+    )
 
 
 def faster(times: float) -> Bar:
@@ -55,21 +63,34 @@ def faster(times: float) -> Bar:
 
 def most(limit: float, unit: str = "") -> Bar:
     """Return an upper bound on a value."""
-    return Bar(f"<= {limit:g} {unit}".strip(), lambda row: row.value is not None and row.value <= limit)
+    return Bar(
+        f"<= {limit:g} {unit}".strip(),
+        lambda row: row.value is not None and row.value <= limit,
+    )
 
 
 def least(limit: float, unit: str = "") -> Bar:
     """Return a lower bound on a value."""
-    return Bar(f">= {limit:g} {unit}".strip(), lambda row: row.value is not None and row.value >= limit)
+    return Bar(
+        f">= {limit:g} {unit}".strip(),
+        lambda row: row.value is not None and row.value >= limit,
+    )
 
 
 def as_dict(row: Row) -> dict[str, Any]:
     """Return a row as a JSON object."""
     times = {
-        name: {part: round(getattr(found, part), 3) for part in ("p50", "p99", "cpu", "runs", "hits")}
+        name: {
+            part: round(getattr(found, part), 3)
+            for part in ("p50", "p99", "cpu", "runs", "hits")
+        }
         for name, found in (("ours", row.ours), ("rg", row.rg))
         if found is not None
     }
-    value = {"value": round(row.value, 4), "unit": row.unit} if row.value is not None else {}
+    value = (
+        {"value": round(row.value, 4), "unit": row.unit}
+        if row.value is not None
+        else {}
+    )
     bars = [{"bar": bar.text, "kept": bar.holds(row)} for bar in row.bars]
     return {"name": row.name, **times, **value, "note": row.note, "bars": bars}

@@ -27,7 +27,14 @@ from pathlib import Path
 from flashgrep.daemon import lifecycle
 from flashgrep.rpc import longpath
 from scripts.benchmarks.fairness import GREEDY, IN_FLIGHT, make_tree
-from scripts.benchmarks.private import PAGE, Client, Private, adopt, private_daemon, wait_until
+from scripts.benchmarks.private import (
+    PAGE,
+    Client,
+    Private,
+    adopt,
+    private_daemon,
+    wait_until,
+)
 
 MIB = 1 << 20
 WARM_SECONDS = 10.0
@@ -86,10 +93,16 @@ def figures(pid: int) -> Figures:
     """Return the figures of a process."""
     here = Path(f"/proc/{pid}")
     pages = int((here / "statm").read_text(encoding="ascii").split()[1])
-    return Figures(pages * PAGE / MIB, len(list((here / "fd").iterdir())), len(list((here / "task").iterdir())))
+    return Figures(
+        pages * PAGE / MIB,
+        len(list((here / "fd").iterdir())),
+        len(list((here / "task").iterdir())),
+    )
 
 
-def be_client(daemon: Private, number: int, stop: threading.Event, tally: Tally) -> None:
+def be_client(
+    daemon: Private, number: int, stop: threading.Event, tally: Tally
+) -> None:
     """Save files and query until ``stop`` is set."""
     rng = random.Random(number)  # noqa: S311 - no secret
     client, round_ = daemon.client(), 0
@@ -97,7 +110,10 @@ def be_client(daemon: Private, number: int, stop: threading.Event, tally: Tally)
     while not stop.is_set():
         round_ += 1
         name = f"newest_{number}_{round_}"
-        filler = "".join(f"def other_{at}(one):\n    return one + {at}\n\n\n" for at in range(rng.randrange(10, 1_500)))
+        filler = "".join(
+            f"def other_{at}(one):\n    return one + {at}\n\n\n"
+            for at in range(rng.randrange(10, 1_500))
+        )
         path.write_text(f"{filler}def {name}():\n    return 1\n", encoding="ascii")
         try:
             for method, is_right in asked(client, path.name, name):
@@ -115,7 +131,9 @@ def be_client(daemon: Private, number: int, stop: threading.Event, tally: Tally)
     client.close()
 
 
-def ask_without_pause(daemon: Private, number: int, stop: threading.Event, tally: Tally) -> None:
+def ask_without_pause(
+    daemon: Private, number: int, stop: threading.Event, tally: Tally
+) -> None:
     """Ask questions of every kind until ``stop`` is set; what is asked for may be gone for a moment."""
     rng = random.Random(number)  # noqa: S311 - no secret
     client = daemon.client()
@@ -152,7 +170,11 @@ def fit_slope(samples: list[tuple[float, float]]) -> float:
     spread = sum((second - mean_time) ** 2 for second, _ in samples)
     if not spread:
         return 0.0
-    return 60 * sum((second - mean_time) * (value - mean_value) for second, value in samples) / spread
+    return (
+        60
+        * sum((second - mean_time) * (value - mean_value) for second, value in samples)
+        / spread
+    )
 
 
 def describe_times(times: list[float]) -> str:
@@ -165,7 +187,10 @@ def describe_times(times: list[float]) -> str:
 
 def asked(client: Client, file: str, name: str) -> Iterator[tuple[str, bool]]:
     """Query a just saved function by three methods; yield each method and whether its answer has the function."""
-    yield "outline", name in json.dumps(client.call("outline", path=file, max_tokens=1_000_000))
+    yield (
+        "outline",
+        name in json.dumps(client.call("outline", path=file, max_tokens=1_000_000)),
+    )
     for method, params in (
         ("get_symbol", {"symbol_name": name, "role": ["definition"]}),
         ("query", {"text": f"def {name}(", "mode": "literal"}),
@@ -177,7 +202,12 @@ def asked(client: Client, file: str, name: str) -> Iterator[tuple[str, bool]]:
 def flood(daemon: Private, rng: random.Random) -> None:
     """Send large calls, and disconnect without reading the answers."""
     method, params = GREEDY[rng.choice(sorted(GREEDY))]
-    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+    line = (
+        json.dumps(
+            {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        ).encode()
+        + b"\n"
+    )
     with longpath.connect_unix(daemon.socket, 30) as connection:
         connection.sendall(line * IN_FLIGHT)
         time.sleep(rng.random())
@@ -190,7 +220,9 @@ def soak(daemon: Private, seconds: float, clients: int) -> int:
     threads = [threading.Thread(target=be_polite, args=(daemon, stop, tally))]
     for number in range(clients):
         work = be_client if number % 2 == 0 else ask_without_pause
-        threads.append(threading.Thread(target=work, args=(daemon, number, stop, tally)))
+        threads.append(
+            threading.Thread(target=work, args=(daemon, number, stop, tally))
+        )
     print(
         f"{'s':>5} {'MiB':>7} {'descriptors':>11} {'threads':>7} {'answers/s':>9}"
         f" {'p50 ms':>7} {'p99':>6} {'floods':>6} {'problems':>8}"
@@ -204,7 +236,9 @@ def soak(daemon: Private, seconds: float, clients: int) -> int:
     timed = 0
     interval = min(30.0, seconds / 6)
     try:
-        while (spent := time.monotonic() - begun) < seconds and lifecycle.find_holder(daemon.paths) == daemon.pid:
+        while (spent := time.monotonic() - begun) < seconds and lifecycle.find_holder(
+            daemon.paths
+        ) == daemon.pid:
             now = figures(daemon.pid)
             tally.samples.append((spent, now))
             if spent < min(WARM_SECONDS, seconds / 2):
@@ -233,16 +267,24 @@ def judge_slopes(tally: Tally) -> list[str]:
     if not tally.samples:
         return []
     seconds = tally.samples[-1][0]
-    settled = [(second, now) for second, now in tally.samples if second >= seconds * SETTLED_SHARE]
+    settled = [
+        (second, now)
+        for second, now in tally.samples
+        if second >= seconds * SETTLED_SHARE
+    ]
     memory = fit_slope([(second, now.memory_mib) for second, now in settled])
-    descriptors = fit_slope([(second, float(now.descriptors)) for second, now in settled])
+    descriptors = fit_slope(
+        [(second, float(now.descriptors)) for second, now in settled]
+    )
     print(f"slopes a minute: {memory:.2f} MiB, {descriptors:.2f} descriptors")
     print(f"polite client, p50 and p99 in ms: {describe_times(tally.polite_ms)}")
     if seconds < LEAST_FITTED_SECONDS:
         return []
     wrong: list[str] = []
     if memory > MOST_MIB_A_MINUTE:
-        wrong.append(f"memory grows by {memory:.2f} MiB a minute, at most {MOST_MIB_A_MINUTE} allowed")
+        wrong.append(
+            f"memory grows by {memory:.2f} MiB a minute, at most {MOST_MIB_A_MINUTE} allowed"
+        )
     if descriptors * seconds / 60 > DESCRIPTORS:
         wrong.append(f"descriptors grow by {descriptors:.2f} a minute")
     return wrong
@@ -263,7 +305,9 @@ def verdict(daemon: Private, base: Figures, tally: Tally) -> int:
     before, now = daemon.cpu(), figures(daemon.pid)
     time.sleep(10)
     idle = (daemon.cpu() - before) * 10
-    print(f"before: {base}\nafter:  {now}\nidle processor: {idle:.2f} %; answers: {tally.answers}")
+    print(
+        f"before: {base}\nafter:  {now}\nidle processor: {idle:.2f} %; answers: {tally.answers}"
+    )
     for name, more, most in (
         ("MiB of memory", now.memory_mib - base.memory_mib, MEMORY_MIB),
         ("descriptors", now.descriptors - base.descriptors, DESCRIPTORS),

@@ -19,7 +19,9 @@ from scripts.benchmarks.timing import repeated
 
 SAMPLE_BYTES = 40 << 20
 NAMES = 100
-DEFINED = r"^(?:static |async )?(?:def|class|func|fn|int|void|bool|struct) (\w{6,}) ?[({]"
+DEFINED = (
+    r"^(?:static |async )?(?:def|class|func|fn|int|void|bool|struct) (\w{6,}) ?[({]"
+)
 
 
 def measure(daemon: Private, targets: Targets) -> Iterator[Row]:
@@ -39,22 +41,38 @@ def measure(daemon: Private, targets: Targets) -> Iterator[Row]:
 def parsing(root: Path, max_size: int = 64 << 20) -> Row:
     """Return the row of parsing a sample of the tree with two processes."""
     paths, size = _sample(root)
-    whole = prepare(RootFolder(os.fsencode(root)), paths, Reserved(1, 1), None, max_size)
+    whole = prepare(
+        RootFolder(os.fsencode(root)), paths, Reserved(1, 1), None, max_size
+    )
     hashes = {row.path: text_hash for row, text_hash in whole.files if text_hash}
-    texts = [(at, hashes[path], path) for at, path in enumerate(paths) if path in hashes]
+    texts = [
+        (at, hashes[path], path) for at, path in enumerate(paths) if path in hashes
+    ]
     parsers = Parsers(partial(read_texts, RootFolder(os.fsencode(root)), max_size), 2)
     try:
-        list(parsers.run([texts[:32], texts[32:64]]))  # starts the processes and loads the grammars
+        list(
+            parsers.run([texts[:32], texts[32:64]])
+        )  # starts the processes and loads the grammars
         started = time.perf_counter()
         list(parsers.run([texts[at : at + 32] for at in range(0, len(texts), 32)]))
         pace = size / 1e6 / (time.perf_counter() - started)
     finally:
         parsers.close()
-    return Row("parsing, 2 processes", value=pace, unit="MB/s", bars=[least(6, "MB/s")], note=f"{size / 1e6:.0f} MB")
+    return Row(
+        "parsing, 2 processes",
+        value=pace,
+        unit="MB/s",
+        bars=[least(6, "MB/s")],
+        note=f"{size / 1e6:.0f} MB",
+    )
 
 
 def _sample(root: Path) -> tuple[list[bytes], int]:
-    files = sorted(path for path in root.rglob("*.[chp]*") if path.is_file() and not path.is_symlink())
+    files = sorted(
+        path
+        for path in root.rglob("*.[chp]*")
+        if path.is_file() and not path.is_symlink()
+    )
     random.Random(3).shuffle(files)  # noqa: S311 - a repeatable draw
     taken, size = [], 0
     for file in files:
@@ -67,9 +85,17 @@ def _sample(root: Path) -> tuple[list[bytes], int]:
 
 def _names(client: Client) -> list[str]:
     """Return names that look like definitions, from all over the tree."""
-    question = {"text": DEFINED, "mode": "regex", "case": "sensitive", "order": "path", "limit": 10_000}
+    question = {
+        "text": DEFINED,
+        "mode": "regex",
+        "case": "sensitive",
+        "order": "path",
+        "limit": 10_000,
+    }
     hits = client.call("query", **question, max_tokens=1_000_000)["results"]
-    names = sorted({found[1] for hit in hits if (found := re.search(DEFINED, hit["text"]))})
+    names = sorted(
+        {found[1] for hit in hits if (found := re.search(DEFINED, hit["text"]))}
+    )
     return random.Random(7).sample(names, min(NAMES, len(names)))  # noqa: S311 - a repeatable draw
 
 

@@ -41,11 +41,20 @@ LINUX = Targets(
 
 def targets_for(root: Path, rg: Path) -> Targets:
     """Return the patterns to search in a tree."""
-    return LINUX if _has(root, rg, LINUX.rare) and _has(root, rg, LINUX.rarest) else _drawn(root, rg)
+    return (
+        LINUX
+        if _has(root, rg, LINUX.rare) and _has(root, rg, LINUX.rarest)
+        else _drawn(root, rg)
+    )
 
 
 def _has(root: Path, rg: Path, text: str) -> bool:
-    return subprocess.run([rg, "--no-config", "-qF", text], cwd=root, check=False).returncode == 0
+    return (
+        subprocess.run(
+            [rg, "--no-config", "-qF", text], cwd=root, check=False
+        ).returncode
+        == 0
+    )
 
 
 def _drawn(root: Path, rg: Path) -> Targets:
@@ -53,7 +62,13 @@ def _drawn(root: Path, rg: Path) -> Targets:
     long = sorted(word for word in words if len(word) >= LONG)
     rare = _nearest(words, long, 12)
     common = _nearest(words, sorted(words), max(words.values()))
-    return Targets(rare, _nearest(words, long, 1), common, f"{rare[:6]}\\w+{rare[-4:]}", rare.swapcase())
+    return Targets(
+        rare,
+        _nearest(words, long, 1),
+        common,
+        f"{rare[:6]}\\w+{rare[-4:]}",
+        rare.swapcase(),
+    )
 
 
 def _nearest(words: Counter[str], among: Iterable[str], files: int) -> str:
@@ -62,7 +77,9 @@ def _nearest(words: Counter[str], among: Iterable[str], files: int) -> str:
 
 def _words(root: Path, rg: Path) -> Counter[str]:
     """Count the files that have each word, in a sample that is the same for the same tree."""
-    listed = subprocess.run([rg, "--no-config", "--files", "-0"], cwd=root, capture_output=True, check=True).stdout
+    listed = subprocess.run(
+        [rg, "--no-config", "--files", "-0"], cwd=root, capture_output=True, check=True
+    ).stdout
     names = sorted(listed.split(b"\0")[:-1])
     random.Random(1).shuffle(names)  # noqa: S311 - nothing is kept secret by it
     counted: Counter[str] = Counter()
@@ -70,7 +87,13 @@ def _words(root: Path, rg: Path) -> Counter[str]:
     for name in names:
         text = (root / os.fsdecode(name)).read_bytes()
         left -= len(text)
-        counted.update({word.decode() for word in set(re.findall(rb"[A-Za-z_]\w{4,40}", text)) if word.isascii()})
+        counted.update(
+            {
+                word.decode()
+                for word in set(re.findall(rb"[A-Za-z_]\w{4,40}", text))
+                if word.isascii()
+            }
+        )
         if left < 0:
             break
     return counted

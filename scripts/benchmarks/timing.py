@@ -29,7 +29,13 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def repeated(call: Callable[[], int], cpu: Callable[[], float], *, seconds: float = 3.0, most: int = 300) -> Times:
+def repeated(
+    call: Callable[[], int],
+    cpu: Callable[[], float],
+    *,
+    seconds: float = 3.0,
+    most: int = 300,
+) -> Times:
     """Call for ``seconds``, FEWEST to ``most`` times; ``cpu`` reads processor seconds."""
     call()
     walls: list[float] = []
@@ -39,7 +45,9 @@ def repeated(call: Callable[[], int], cpu: Callable[[], float], *, seconds: floa
         hits = call()
         walls.append((time.perf_counter() - started) * 1000)
     spent = (cpu() - before) * 1000 / len(walls)
-    return Times(statistics.median(walls), percentile(walls, 0.99), spent, len(walls), hits)
+    return Times(
+        statistics.median(walls), percentile(walls, 0.99), spent, len(walls), hits
+    )
 
 
 def children_cpu() -> float:
@@ -48,11 +56,19 @@ def children_cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def program(command: Sequence[str | Path], folder: Path, *, most: int = 7, env: dict[str, str] | None = None) -> Times:
+def program(
+    command: Sequence[str | Path],
+    folder: Path,
+    *,
+    most: int = 7,
+    env: dict[str, str] | None = None,
+) -> Times:
     """Run a program several times; ``hits`` are the lines it prints."""
 
     def once() -> int:
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, check=False)
+        done = subprocess.run(
+            command, cwd=folder, env=env, capture_output=True, check=False
+        )
         return done.stdout.count(b"\n")
 
     return repeated(once, children_cpu, seconds=4.0, most=most)

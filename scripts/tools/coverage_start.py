@@ -32,6 +32,8 @@ def _ask_and_kill(process: "subprocess.Popen[bytes]") -> None:
 def _ended(pid: int) -> bool:
     """Return whether a child has ended, without reaping it."""
     try:
-        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return (
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        )
     except ChildProcessError:
         return True

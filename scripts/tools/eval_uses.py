@@ -43,7 +43,11 @@ class Folder:
     imported = None
 
     def __init__(self, root: Path) -> None:
-        found = (path for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink())
+        found = (
+            path
+            for path in sorted(root.rglob("*"))
+            if path.is_file() and not path.is_symlink()
+        )
         kept = (path for path in found if "node_modules" not in path.parts)
         self.texts = {bytes(path.relative_to(root)): path.read_bytes() for path in kept}
 
@@ -62,7 +66,9 @@ class Folder:
         """Return nothing: nothing is stored."""
         return []
 
-    def open(self, path: bytes, _holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
+    def open(
+        self, path: bytes, _holds: Callable[[bytes], bool] | None = None, /
+    ) -> ReadResult:
         """Return a file's symbols."""
         return parse_file(path, self.texts[path]) if path in self.texts else None
 
@@ -109,7 +115,9 @@ def compare_uses(folder: Path, truth_file: Path) -> Told:
 
     told: Told = collections.defaultdict(lambda: [0, 0])
     for kind, is_call in KINDS:
-        for key, (wrong, right) in compare_kind(folder.name, source, kind, truth, is_seen, is_call=is_call).items():
+        for key, (wrong, right) in compare_kind(
+            folder.name, source, kind, truth, is_seen, is_call=is_call
+        ).items():
             told[key] = [told[key][0] + wrong, told[key][1] + right]
     compare_hops(folder.name, source, list(truth[True]), meant, is_seen)
     return told
@@ -124,11 +132,14 @@ def compare_hops(
 ) -> None:
     """Print the share of right edges at each hop of chains of callers; ``meant``: the definitions called at a place."""
     hops = collections.Counter[tuple[int, bool]]()
-    for target in draw([key for key in called if key[0] in {"function", "method"}])[: TARGETS // 2]:
+    for target in draw([key for key in called if key[0] in {"function", "method"}])[
+        : TARGETS // 2
+    ]:
         research = ask(source, target, "callers", 3)
         for edge in research.graph.edges:
             place = (edge.path.decode(), edge.line)
-            # Not judged: edges to a target that the checker did not analyse, and overrides.
+            # Not judged: edges to a target that the checker did not analyse, and
+            # overrides.
             if (
                 edge.target in research.graph.nodes
                 and edge.resolution.how != "overridden"
@@ -139,7 +150,9 @@ def compare_hops(
                 hops[hop, place_of(research, edge.target) in meant[place]] += 1
     for hop in (1, 2, 3):
         count = hops[hop, True] + hops[hop, False]
-        print(f"{title} hop {hop}: {hops[hop, True] / max(1, count):.3f} right of {count} edges")
+        print(
+            f"{title} hop {hop}: {hops[hop, True] / max(1, count):.3f} right of {count} edges"
+        )
 
 
 def report_told(each: list[Told]) -> int:
@@ -151,19 +164,31 @@ def report_told(each: list[Told]) -> int:
     for key in sorted({key for told in each for key in told}):
         shares = []
         for some in (each[::2], each[1::2]):
-            wrong, right = (sum(told[key][at] for told in some if key in told) for at in (0, 1))
+            wrong, right = (
+                sum(told[key][at] for told in some if key in told) for at in (0, 1)
+            )
             shares.append((right / max(1, wrong + right), wrong + right))
         # Overrides are no errors: the checker names the overridden method.
-        judged = [share for share, count in shares if count >= FEW and key[1] != "overridden"]
+        judged = [
+            share for share, count in shares if count >= FEW and key[1] != "overridden"
+        ]
         is_off = any(round(abs(share - key[0]), 3) > MOST_OFF for share in judged)
         missed |= is_off
         (fitted, fit), (held, out) = shares
-        print(f"told at {key[0]} ({key[1]}): {fitted:.3f} of {fit}, held out {held:.3f} of {out}{' (off)' * is_off}")
+        print(
+            f"told at {key[0]} ({key[1]}): {fitted:.3f} of {fit}, held out {held:.3f} of {out}{' (off)' * is_off}"
+        )
     return missed
 
 
 def compare_kind(
-    title: str, source: Folder, kind: str, both: Mapping[bool, Uses], is_seen: Callable[[Place], bool], *, is_call: bool
+    title: str,
+    source: Folder,
+    kind: str,
+    both: Mapping[bool, Uses],
+    is_seen: Callable[[Place], bool],
+    *,
+    is_call: bool,
 ) -> Told:
     """Print the figures of one kind of definition, and some differences; return counts by confidence.
 
@@ -182,7 +207,8 @@ def compare_kind(
     for target in targets:
         (_, file, line, name, _), alike = target, overloads[target[:2], target[3:]]
         true = set[Place]().union(*(truth.get(key, ()) for key in alike))
-        # A method passed as a value is no call for the checker, but not an error of ours.
+        # A method passed as a value is no call for the checker, but not an error of
+        # ours.
         named = set[Place]().union(*(uses[key] for key in alike)) - true
         lines = {(file, key[2]) for key in alike}
         research = ask(source, target, "callers" if is_call else "usages", 1)
@@ -197,8 +223,12 @@ def compare_kind(
         }
         lost = true - mine.keys()
         # Overrides have their own row.
-        ours = {place for place in mine.keys() - true if mine[place].how != "overridden"}
-        counts.update(both=len(mine.keys() & true), ours=len(ours), unsure=research.unsure)
+        ours = {
+            place for place in mine.keys() - true if mine[place].how != "overridden"
+        }
+        counts.update(
+            both=len(mine.keys() & true), ours=len(ours), unsure=research.unsure
+        )
         counts["cut" if research.left_out else "theirs"] += len(lost)
         for place, resolution in mine.items():
             told[round(resolution.confidence, 2), resolution.how][place in true] += 1
@@ -209,8 +239,14 @@ def compare_kind(
             ]
     if targets:
         spent = 1000 * (time.process_time() - started) / len(targets)
-        print(f"{title} {kind} {'called' if is_call else 'used'}: {figures(counts)}, {spent:.0f} ms each")
-        print("".join(f"      {example}\n" for example in draw(examples)[:SHOWN]), end="", flush=True)
+        print(
+            f"{title} {kind} {'called' if is_call else 'used'}: {figures(counts)}, {spent:.0f} ms each"
+        )
+        print(
+            "".join(f"      {example}\n" for example in draw(examples)[:SHOWN]),
+            end="",
+            flush=True,
+        )
     return told
 
 

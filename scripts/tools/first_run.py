@@ -37,7 +37,9 @@ def _first_query(folder: Path, query: str) -> int:
     status = FOUND + 1
     for text in [query] if query else FIRST_QUERIES:
         _say(f"fgrep query '{text}'")
-        status = subprocess.run([_fgrep(), "query", text, "--limit", "5"], cwd=folder, check=False).returncode
+        status = subprocess.run(
+            [_fgrep(), "query", text, "--limit", "5"], cwd=folder, check=False
+        ).returncode
         if status == FOUND:
             break
     return status
@@ -57,7 +59,14 @@ def _next_steps(folder: Path) -> str:
     port = tcp and tcp["port"]
     home = os.path.relpath(Path(sys.executable).parent)
     request = shlex.quote(
-        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "stats", "params": {"project": str(folder)}})
+        json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "stats",
+                "params": {"project": str(folder)},
+            }
+        )
     )
     lines = [
         f'commands   export PATH="{Path(sys.executable).parent}:$PATH"   (or call {home}/fgrep)',

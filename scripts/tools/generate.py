@@ -68,7 +68,11 @@ WRONG = 1
 
 def main(arguments: list[str]) -> int:
     """Write the files; with ``--check``, only report those that are stale."""
-    stale = [path for path, text in generated().items() if not path.exists() or path.read_text("utf-8") != text]
+    stale = [
+        path
+        for path, text in generated().items()
+        if not path.exists() or path.read_text("utf-8") != text
+    ]
     if "--check" not in arguments:
         for path in stale:
             path.write_text(generated()[path], encoding="utf-8")
@@ -82,13 +86,19 @@ def main(arguments: list[str]) -> int:
 def generated() -> dict[Path, str]:
     """Return all generated files of the checkout, each with its text."""
     root = Path(__file__).parents[2]
-    reference = "\n".join([HEAD, *(_section(handler) for handler in REGISTRY), *_vocabulary()])
+    reference = "\n".join(
+        [HEAD, *(_section(handler) for handler in REGISTRY), *_vocabulary()]
+    )
     return {
         root / "skills" / "reference.md": reference,
         root / ".flashgrep.example": config.format_example(),
         root / "flashgrep" / "parts" / "ripgrep" / "flags.tsv": _ripgrep_flags(),
         **{
-            path: re.sub(r'(?m)^( *"?version"?: "?)[0-9][^",\n]*', rf"\g<1>{__version__}", path.read_text("utf-8"))
+            path: re.sub(
+                r'(?m)^( *"?version"?: "?)[0-9][^",\n]*',
+                rf"\g<1>{__version__}",
+                path.read_text("utf-8"),
+            )
             for path in (root / "server.json", root / "skills" / "SKILL.md")
         },
         root / "flashgrep" / "cli" / "commands.tsv": format_table(REGISTRY, BUILT_IN),
@@ -117,7 +127,9 @@ def _architecture(root: Path) -> str:
             floor = ""
     parts = ["| Part | What it adds | Builds on |", "|---|---|---|"]
     for part in BUILT_IN[1:]:  # the first is the core
-        parts.append(f"| `parts/{part.name}/` | {part.summary} | {', '.join(part.requires)} |")
+        parts.append(
+            f"| `parts/{part.name}/` | {part.summary} | {', '.join(part.requires)} |"
+        )
     text = (root / "ARCHITECTURE.md").read_text("utf-8")
     return _fill(_fill(text, "floors", rows), "parts", parts)
 
@@ -143,7 +155,11 @@ def _readme(root: Path) -> str:
         f"{rare['rg']['p50']:.0f} ms; exact search is indexed after {rows['exact index built']['value']:.0f} s;",
         f"at rest flashgrep holds {rows['idle memory, all processes']['value']:.0f} MB of memory.",
     ]
-    return _fill((root / "README.md").read_text("utf-8"), "figures", fill(" ".join(sentences), 118).splitlines())
+    return _fill(
+        (root / "README.md").read_text("utf-8"),
+        "figures",
+        fill(" ".join(sentences), 118).splitlines(),
+    )
 
 
 def _languages() -> str:
@@ -167,7 +183,9 @@ def _module(path: Path) -> str:
     if path.is_dir():
         name = f"`{path.name}/`"
         path /= "__init__"
-    purpose = (ast.get_docstring(ast.parse(path.with_suffix(".py").read_bytes())) or "").partition("\n\n")[0]
+    purpose = (
+        ast.get_docstring(ast.parse(path.with_suffix(".py").read_bytes())) or ""
+    ).partition("\n\n")[0]
     return f"{name} | {purpose.replace('``', '`')}".replace("\n", " ")
 
 
@@ -178,21 +196,35 @@ def _ripgrep_flags() -> str:
     """
     program = bundled_ripgrep() or "rg"
     manual, completions = (
-        subprocess.run([program, "--generate", kind], capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [program, "--generate", kind], capture_output=True, text=True, check=True
+        ).stdout
         for kind in ("man", "complete-fish")
     )
-    rows = dict.fromkeys(re.findall(r"^complete -c rg .*?-l ([a-z0-9-]+)", completions, re.MULTILINE), "\t")
+    rows = dict.fromkeys(
+        re.findall(r"^complete -c rg .*?-l ([a-z0-9-]+)", completions, re.MULTILINE),
+        "\t",
+    )
     for line in re.sub(r"\\f[BIRP]|\\(?=-)", "", manual).splitlines():
         flag = re.fullmatch(r"(?:-(.)(?: \S+)?, )?--([a-z0-9-]+)(=\S+)?", line.strip())
-        if flag and rows[flag[2]] == "\t":  # a flag's heading comes before lines that merely mention it
+        if (
+            flag and rows[flag[2]] == "\t"
+        ):  # a flag's heading comes before lines that merely mention it
             rows[flag[2]] = f"{flag[1] or ''}\t{'value' if flag[3] else ''}"
     return "".join(f"{name}\t{row}\n" for name, row in sorted(rows.items()))
 
 
 def _section(handler: Handler) -> str:
     lines = [f"## {handler.name}", "", handler.doc, ""]
-    lines += [f"Also called {', '.join(f'`{alias}`' for alias in handler.aliases)}.", ""] if handler.aliases else []
-    lines += [f"Command: `fgrep {handler.command}` · {handler.safety} · toolset `{handler.toolset}`", ""]
+    lines += (
+        [f"Also called {', '.join(f'`{alias}`' for alias in handler.aliases)}.", ""]
+        if handler.aliases
+        else []
+    )
+    lines += [
+        f"Command: `fgrep {handler.command}` · {handler.safety} · toolset `{handler.toolset}`",
+        "",
+    ]
     return "\n".join([*lines, *_fields(handler), ""])
 
 
@@ -201,12 +233,16 @@ def _vocabulary() -> Iterator[str]:
     yield HABITS
     yield "| parameter | also accepted, unless the method has a parameter of that name |\n|---|---|"
     yield from (
-        f"| `{name}` | {' '.join(f'`{other}`' for other in others.split())} |" for name, others in SYNONYMS.items()
+        f"| `{name}` | {' '.join(f'`{other}`' for other in others.split())} |"
+        for name, others in SYNONYMS.items()
     )
     flags: dict[str, list[str]] = {}
     for name, (field, _) in FLAGS.items():
         flags.setdefault(field or "nothing", []).append(f"`{name}`")
-    yield from (f"| `{field}`, from a boolean | {' '.join(names)} |" for field, names in flags.items())
+    yield from (
+        f"| `{field}`, from a boolean | {' '.join(names)} |"
+        for field, names in flags.items()
+    )
     yield ""
 
 
@@ -218,7 +254,9 @@ def _fields(handler: Handler) -> Iterator[str]:
         yield f"- `{name}` ({facts}): {field.get('description', '')}"
 
 
-def _facts(field: dict[str, Any], schema: dict[str, Any], *, required: bool) -> Iterator[str]:
+def _facts(
+    field: dict[str, Any], schema: dict[str, Any], *, required: bool
+) -> Iterator[str]:
     yield _type(field, schema)
     if required:
         yield "required"
@@ -232,7 +270,9 @@ def _type(field: dict[str, Any], schema: dict[str, Any]) -> str:
     if "enum" in field:
         return " or ".join(f"`{choice}`" for choice in field["enum"])
     if "anyOf" in field:
-        parts = [_type(part, schema) for part in field["anyOf"] if part.get("type") != "null"]
+        parts = [
+            _type(part, schema) for part in field["anyOf"] if part.get("type") != "null"
+        ]
         return " or ".join(dict.fromkeys(parts))
     if field.get("type") == "array":
         return f"list of {_type(field.get('items', {}), schema)}"

@@ -52,7 +52,10 @@ class LanguageServer:
             env=self.environ,
             cwd=self.root,
         )
-        self._input, self._output = cast("IO[bytes]", self.process.stdin), cast("IO[bytes]", self.process.stdout)
+        self._input, self._output = (
+            cast("IO[bytes]", self.process.stdin),
+            cast("IO[bytes]", self.process.stdout),
+        )
         folders = [{"uri": self.root.as_uri(), "name": self.root.name}]
         self.ask(
             "initialize",
@@ -91,7 +94,9 @@ class LanguageServer:
     def open(self, path: Path, text: str) -> None:
         """Open a document."""
         document = {"uri": path.as_uri(), "languageId": "", "version": 1, "text": text}
-        self.send({"method": "textDocument/didOpen", "params": {"textDocument": document}})
+        self.send(
+            {"method": "textDocument/didOpen", "params": {"textDocument": document}}
+        )
 
     def memory(self) -> int:
         """Return the memory of the process, in MB."""
@@ -111,7 +116,11 @@ class LanguageServer:
 def read_memory(pid: int) -> int:
     """Return the resident memory, in MB, of a process and its children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    own = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") >> 20
+    own = (
+        int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        * os.sysconf("SC_PAGESIZE")
+        >> 20
+    )
     return own + sum(read_memory(int(child)) for child in children)
 
 
@@ -131,8 +140,15 @@ def measure(run: Callable[[], Any]) -> tuple[float, Any]:
 def show(name: str, times: list[float], more: str = "") -> None:
     """Print percentiles."""
     times = sorted(times)
-    at = [times[min(len(times) - 1, int(len(times) * share))] for share in (0.5, 0.99)] if times else [0.0, 0.0]
-    print(f"  {name:34} {len(times):5}  p50 {at[0]:8.1f} ms  p99 {at[1]:8.1f} ms  {more}", flush=True)
+    at = (
+        [times[min(len(times) - 1, int(len(times) * share))] for share in (0.5, 0.99)]
+        if times
+        else [0.0, 0.0]
+    )
+    print(
+        f"  {name:34} {len(times):5}  p50 {at[0]:8.1f} ms  p99 {at[1]:8.1f} ms  {more}",
+        flush=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +163,17 @@ class Questions:
 
 def choose_questions(root: Path, suffix: str) -> Questions | None:
     """Return requests spread over a tree's files of one language, the same in each run; None: too few files."""
-    paths = sorted(path for path in root.rglob(f"*{suffix}") if path.is_file() and path.stat().st_size > LEAST_BYTES)
+    paths = sorted(
+        path
+        for path in root.rglob(f"*{suffix}")
+        if path.is_file() and path.stat().st_size > LEAST_BYTES
+    )
     if len(paths) < FILES:
         return None
-    large = min(paths, key=lambda path: (abs(path.read_bytes().count(b"\n") - LARGE_LINES), path))
+    large = min(
+        paths,
+        key=lambda path: (abs(path.read_bytes().count(b"\n") - LARGE_LINES), path),
+    )
     chosen = [paths[at * len(paths) // FILES] for at in range(FILES)]
     files = {path: path.read_text(errors="replace") for path in (*chosen, large)}
     places, names = list[tuple[Path, int, int]](), list[str]()
@@ -159,7 +182,9 @@ def choose_questions(root: Path, suffix: str) -> Questions | None:
         calls = [
             (path, at, found.start(1))
             for at, line in enumerate(lines)
-            if line[:1].isspace() and line.isascii() and line.lstrip()[:1] not in {"#", "/", "*", '"'}
+            if line[:1].isspace()
+            and line.isascii()
+            and line.lstrip()[:1] not in {"#", "/", "*", '"'}
             for found in islice(CALL.finditer(line), 1)
         ]
         places += calls[:: max(1, len(calls) // PLACES)][:PLACES]
@@ -184,30 +209,55 @@ def compare_servers(root: Path, environ: dict[str, str]) -> None:
 
 def measure_server(server: LanguageServer, asked: Questions, began: float) -> None:
     """Print the times of one server."""
-    print(f"{' '.join([Path(server.command[0]).name, *server.command[1:]])}, {asked.large.suffix}", flush=True)
+    print(
+        f"{' '.join([Path(server.command[0]).name, *server.command[1:]])}, {asked.large.suffix}",
+        flush=True,
+    )
 
     def define(path: Path, line: int, column: int) -> Any:
-        where = {"textDocument": {"uri": path.as_uri()}, "position": {"line": line, "character": column + 1}}
+        where = {
+            "textDocument": {"uri": path.as_uri()},
+            "position": {"line": line, "character": column + 1},
+        }
         return server.ask("textDocument/definition", where)
 
     def outline(path: Path) -> Any:
-        return server.ask("textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}})
+        return server.ask(
+            "textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}}
+        )
 
     first, *_ = asked.places
     server.open(first[0], asked.files[first[0]])
     define(*first)
-    print(f"  started, first definition after {1000 * (time.perf_counter() - began):.0f} ms")
+    print(
+        f"  started, first definition after {1000 * (time.perf_counter() - began):.0f} ms"
+    )
     for path, text in asked.files.items():
         if path != first[0]:
             server.open(path, text)
         outline(path)  # warm-up: the server reads and parses the file
     found = [measure(lambda place=place: define(*place)) for place in asked.places]  # type: ignore[misc]
-    show("definition", [took for took, _ in found], f"{sum(bool(one) for _, one in found)} found")
-    found = [measure(lambda name=name: server.ask("workspace/symbol", {"query": name})) for name in asked.names]  # type: ignore[misc]
-    show("workspace/symbol", [took for took, _ in found], f"{sum(bool(one) for _, one in found)} found")
+    show(
+        "definition",
+        [took for took, _ in found],
+        f"{sum(bool(one) for _, one in found)} found",
+    )
+    found = [
+        measure(lambda name=name: server.ask("workspace/symbol", {"query": name}))  # type: ignore[misc]
+        for name in asked.names
+    ]
+    show(
+        "workspace/symbol",
+        [took for took, _ in found],
+        f"{sum(bool(one) for _, one in found)} found",
+    )
     found = [measure(lambda: outline(asked.large)) for _ in range(OUTLINES)]
     lines = asked.files[asked.large].count("\n")
-    show(f"documentSymbol, {lines:,} lines", [took for took, _ in found], f"{len(found[0][1] or [])} at the top")
+    show(
+        f"documentSymbol, {lines:,} lines",
+        [took for took, _ in found],
+        f"{len(found[0][1] or [])} at the top",
+    )
     print(f"  memory {server.memory()} MB", flush=True)
 
 
@@ -218,7 +268,10 @@ def measure_editors(root: Path, environ: dict[str, str], daemon: int) -> None:
     if asked is None:
         print(f"no {EDITORS} editors: too few files in {', '.join(OTHERS)}")
         return
-    times: dict[str, list[float]] = {"live grep, a key": [], "definition, text just typed": []}
+    times: dict[str, list[float]] = {
+        "live grep, a key": [],
+        "definition, text just typed": [],
+    }
     memory, failed = [], []
 
     def type_and_ask(number: int) -> None:
@@ -233,7 +286,10 @@ def measure_editors(root: Path, environ: dict[str, str], daemon: int) -> None:
             failed.append(str(error))
 
     began = read_processor_time(daemon)
-    threads = [threading.Thread(target=type_and_ask, args=(number,)) for number in range(EDITORS)]
+    threads = [
+        threading.Thread(target=type_and_ask, args=(number,))
+        for number in range(EDITORS)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -243,13 +299,19 @@ def measure_editors(root: Path, environ: dict[str, str], daemon: int) -> None:
         show(name, taken)
     took = (read_processor_time(daemon) - began) / max(1, sum(map(len, times.values())))
     print(f"  processor time of the daemon {took:.1f} ms a question")
-    print(f"  memory: fgrep lsp at most {max(memory, default=0)} MB, the daemon {read_memory(daemon)} MB")
+    print(
+        f"  memory: fgrep lsp at most {max(memory, default=0)} MB, the daemon {read_memory(daemon)} MB"
+    )
     if failed:
         sys.exit(f"{len(failed)} editors failed: {failed[0]}")
 
 
 def type_text(
-    editor: LanguageServer, path: Path, places: list[tuple[Path, int, int]], word: str, times: dict[str, list[float]]
+    editor: LanguageServer,
+    path: Path,
+    places: list[tuple[Path, int, int]],
+    word: str,
+    times: dict[str, list[float]],
 ) -> None:
     """Type a word at the top of a file, repeatedly.
 
@@ -271,12 +333,19 @@ def type_text(
         if typed % 8 and length > 1:
             arguments = [word[: length + 1], {"mode": "literal"}]
             asked = {"command": "flashgrep.search", "arguments": arguments}
-            times[search].append(measure(lambda: editor.ask("workspace/executeCommand", asked))[0])  # noqa: B023
+            times[search].append(
+                measure(lambda: editor.ask("workspace/executeCommand", asked))[0]  # noqa: B023
+            )
         elif places:
             _, line, column = places[typed % len(places)]
-            where = {"line": line + (typed - 1) // len(word) + 1, "character": column + 1}
+            where = {
+                "line": line + (typed - 1) // len(word) + 1,
+                "character": column + 1,
+            }
             params = {"textDocument": {"uri": uri}, "position": where}
-            times[define].append(measure(lambda: editor.ask("textDocument/definition", params))[0])  # noqa: B023
+            times[define].append(
+                measure(lambda: editor.ask("textDocument/definition", params))[0]  # noqa: B023
+            )
         rest = began + typed / KEYS_A_SECOND - time.perf_counter()
         if rest > 0:
             time.sleep(rest)

@@ -25,7 +25,11 @@ class Proxy(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a message."""
-        self.send_answer(*self.answer_post(self.rfile.read(int(self.headers.get("Content-Length", 0)))))
+        self.send_answer(
+            *self.answer_post(
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            )
+        )
 
     def do_GET(self) -> None:
         """Refuse."""
@@ -57,17 +61,35 @@ def proxy_to_address(url: str, token: str) -> Iterator[str]:
 
     class ToAddress(Proxy):
         def answer_post(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
-            headers = {name: value for name, value in self.headers.items() if name.lower() not in OWN}
-            ours = f"localhost:{self.server.server_port}", f"127.0.0.1:{self.server.server_port}"  # type: ignore[attr-defined]
+            headers = {
+                name: value
+                for name, value in self.headers.items()
+                if name.lower() not in OWN
+            }
+            ours = (
+                f"localhost:{self.server.server_port}",  # type: ignore[attr-defined]
+                f"127.0.0.1:{self.server.server_port}",  # type: ignore[attr-defined]
+            )
             asked = self.headers.get("Host", "")
-            headers |= {"Authorization": f"Bearer {token}", "Host": target.netloc if asked in ours else asked}
+            headers |= {
+                "Authorization": f"Bearer {token}",
+                "Host": target.netloc if asked in ours else asked,
+            }
             if headers.get("Origin") in {f"http://{name}" for name in ours}:
                 headers["Origin"] = f"http://{target.netloc}"
-            connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=SECONDS)
+            connection = http.client.HTTPConnection(
+                target.hostname or "", target.port, timeout=SECONDS
+            )
             try:
-                connection.request("POST", f"{target.path}?{target.query}", body, headers)
+                connection.request(
+                    "POST", f"{target.path}?{target.query}", body, headers
+                )
                 answer = connection.getresponse()
-                told = {name: value for name, value in answer.getheaders() if name.lower() not in OWN}
+                told = {
+                    name: value
+                    for name, value in answer.getheaders()
+                    if name.lower() not in OWN
+                }
                 return answer.status, told, answer.read()
             finally:
                 connection.close()
@@ -80,7 +102,9 @@ def proxy_to_address(url: str, token: str) -> Iterator[str]:
 def proxy_to_process(command: Sequence[str], environ: dict[str, str]) -> Iterator[str]:
     """Forward messages to a process as lines, and return its answers; its notifications are dropped."""
     waiting: dict[Any, queue.Queue[bytes]] = {}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
+    ) as process:
         given, told = pipes_of(process)
 
         class ToProcess(Proxy):
@@ -94,7 +118,11 @@ def proxy_to_process(command: Sequence[str], environ: dict[str, str]) -> Iterato
                 given.flush()
                 if asked is None:
                     return 202, {}, b""
-                return 200, {"Content-Type": "application/json"}, answers.get(timeout=SECONDS)
+                return (
+                    200,
+                    {"Content-Type": "application/json"},
+                    answers.get(timeout=SECONDS),
+                )
 
         def route() -> None:
             for line in told:

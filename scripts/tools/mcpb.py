@@ -19,7 +19,15 @@ SHIPPED = ("flashgrep", "skills", "pyproject.toml", "README.md", "LICENSE")
 
 def make_manifest(server: dict[str, Any]) -> dict[str, Any]:
     """Return the bundle's manifest; ``server``: the contents of server.json."""
-    run = ["run", "--directory", "${__dirname}", "flashgrep", "mcp", "--project", "${user_config.project}"]
+    run = [
+        "run",
+        "--directory",
+        "${__dirname}",
+        "flashgrep",
+        "mcp",
+        "--project",
+        "${user_config.project}",
+    ]
     return {
         "manifest_version": "0.4",
         "name": "flashgrep",
@@ -34,7 +42,10 @@ def make_manifest(server: dict[str, Any]) -> dict[str, Any]:
             "mcp_config": {"command": "uv", "args": run},
         },
         "tools_generated": True,
-        "compatibility": {"platforms": ["darwin", "linux"], "runtimes": {"python": ">=3.11"}},
+        "compatibility": {
+            "platforms": ["darwin", "linux"],
+            "runtimes": {"python": ">=3.11"},
+        },
         "user_config": {
             "project": {
                 "type": "directory",
@@ -49,10 +60,18 @@ def make_manifest(server: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Write the bundle."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("bundle", type=Path, nargs="?", default=ROOT / "dist" / "flashgrep.mcpb")
+    parser.add_argument(
+        "bundle", type=Path, nargs="?", default=ROOT / "dist" / "flashgrep.mcpb"
+    )
     bundle: Path = parser.parse_args().bundle
     bundle.parent.mkdir(parents=True, exist_ok=True)
-    listed = subprocess.run(["git", "ls-files", "-z", *SHIPPED], cwd=ROOT, check=True, capture_output=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", *SHIPPED],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     manifest = make_manifest(json.loads((ROOT / "server.json").read_text()))
     with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("manifest.json", json.dumps(manifest, indent=2))

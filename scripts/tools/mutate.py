@@ -58,17 +58,32 @@ class Mutant:
 TARGETS: Final = (
     Target("pattern", "flashgrep/pattern/*.py", ("tests/pattern/test_*.py",)),
     Target("rpc", "flashgrep/rpc/dispatch.py", ("tests/rpc/test_dispatch.py",)),
-    Target("edit", "flashgrep/parts/edit/write.py", ("tests/edit/test_write_results.py", "tests/edit/test_writing.py")),
+    Target(
+        "edit",
+        "flashgrep/parts/edit/write.py",
+        ("tests/edit/test_write_results.py", "tests/edit/test_writing.py"),
+    ),
 )
 
 
 def main() -> int:
     """Check the requested targets, and return the exit status."""
-    parser = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__.splitlines()[0])
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="; ".join(found.name for found in TARGETS))
-    parser.add_argument("--sample", type=int, default=60, help="number of faults to try per target")
+    parser = argparse.ArgumentParser(
+        prog="scripts/mutate", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="TARGET",
+        help="; ".join(found.name for found in TARGETS),
+    )
+    parser.add_argument(
+        "--sample", type=int, default=60, help="number of faults to try per target"
+    )
     parser.add_argument("--seed", type=int, default=8, help="seed of the sample")
-    parser.add_argument("--workers", type=int, default=2, help="number of faults tried at a time")
+    parser.add_argument(
+        "--workers", type=int, default=2, help="number of faults tried at a time"
+    )
     wanted = parser.parse_args()
     known = {target.name: target for target in TARGETS}
     if unknown := set(wanted.targets) - known.keys():
@@ -87,7 +102,8 @@ def _passes(target: Target, wanted: argparse.Namespace) -> bool:
     share = counts["survived"] / max(1, len(mutants))
     told = ", ".join(f"{count} {said}" for said, count in counts.items())
     print(
-        f"{target.name}: {len(mutants)} of {len(faults)} faults tried: {told}: {share:.0%} pass unnoticed", flush=True
+        f"{target.name}: {len(mutants)} of {len(faults)} faults tried: {told}: {share:.0%} pass unnoticed",
+        flush=True,
     )
     for mutant, outcome in zip(mutants, outcomes, strict=True):
         if outcome == "survived":
@@ -98,9 +114,13 @@ def _passes(target: Target, wanted: argparse.Namespace) -> bool:
 def _faults(target: Target) -> Iterator[tuple[str, libcst.Module, Mutation]]:
     for path in sorted(ROOT.glob(target.modules)):
         module = str(path.relative_to(ROOT))
-        tree, mutations, _, _ = create_mutations(module, path.read_text(encoding="utf-8"))
+        tree, mutations, _, _ = create_mutations(
+            module, path.read_text(encoding="utf-8")
+        )
         for mutation in mutations:
-            if mutation.contained_by_top_level_function is not None and not _is_prose(mutation):
+            if mutation.contained_by_top_level_function is not None and not _is_prose(
+                mutation
+            ):
                 yield module, tree, mutation
 
 
@@ -116,17 +136,30 @@ def _is_prose(mutation: Mutation) -> bool:
 
 
 def _diff(module: str, before: str, after: str) -> str:
-    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0))[2:]
+    lines = list(
+        difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    )[2:]
     at = re.findall(r"\d+", lines[0])[0]
-    return "\n".join([f"  {module}:{at}", *(f"    {line}" for line in lines if not line.startswith("@@"))])
+    return "\n".join(
+        [
+            f"  {module}:{at}",
+            *(f"    {line}" for line in lines if not line.startswith("@@")),
+        ]
+    )
 
 
-def _tried(target: Target, mutants: Sequence[Mutant], folder: Path, workers: int) -> list[Outcome]:
+def _tried(
+    target: Target, mutants: Sequence[Mutant], folder: Path, workers: int
+) -> list[Outcome]:
     """Return the outcome of each mutant; several run at a time, each in its own copy of the checkout."""
     copies: SimpleQueue[Path] = SimpleQueue()
     for at in range(workers):
         copies.put(_copy(folder / str(at)))
-    tests = [str(path.relative_to(ROOT)) for pattern in target.tests for path in sorted(ROOT.glob(pattern))]
+    tests = [
+        str(path.relative_to(ROOT))
+        for pattern in target.tests
+        for path in sorted(ROOT.glob(pattern))
+    ]
     seconds = _seconds_alone(copies, tests) * SLOWER + 10
 
     def attempt(mutant: Mutant) -> Outcome:
@@ -146,7 +179,9 @@ def _tried(target: Target, mutants: Sequence[Mutant], folder: Path, workers: int
 
 def _copy(place: Path) -> Path:
     for part in ("flashgrep", "tests"):
-        shutil.copytree(ROOT / part, place / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / part, place / part, ignore=shutil.ignore_patterns("__pycache__")
+        )
     shutil.copy(ROOT / "pyproject.toml", place)
     return place
 
@@ -168,8 +203,18 @@ def _outcome(status: int | None) -> Outcome:
 
 def _status(copy: Path, tests: Sequence[str], seconds: float) -> int | None:
     """Run tests until one fails; return pytest's status, or None on timeout."""
-    plain = ("-x", "-q", "-n0", "-p", "no:cacheprovider", "-p", "no:randomly", "--hypothesis-seed=0")
-    # Sources change within a second and keep their length, so stale byte code would be taken for current.
+    plain = (
+        "-x",
+        "-q",
+        "-n0",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:randomly",
+        "--hypothesis-seed=0",
+    )
+    # Sources change within a second and keep their length, so stale byte code would be
+    # taken for current.
     environ = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     with subprocess.Popen(
         [sys.executable, "-m", "pytest", *plain, *tests],
@@ -184,7 +229,9 @@ def _status(copy: Path, tests: Sequence[str], seconds: float) -> int | None:
         except subprocess.TimeoutExpired:
             return None
         finally:
-            with suppress(ProcessLookupError):  # processes that the tests left behind are in the group
+            with suppress(
+                ProcessLookupError
+            ):  # processes that the tests left behind are in the group
                 os.killpg(process.pid, signal.SIGKILL)
 
 

@@ -54,11 +54,16 @@ class Checkout:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.package = root / "flashgrep"
-        self.folders = OWN_FOLDERS | {path.name for path in self.package.iterdir() if path.is_dir()}
+        self.folders = OWN_FOLDERS | {
+            path.name for path in self.package.iterdir() if path.is_dir()
+        }
         self.members: dict[str, set[str]] = {}
         """What a module or class of that name has; those of one name are taken together."""
 
-        self.modules = {path: ast.parse(path.read_bytes()) for path in sorted(self.package.rglob("*.py"))}
+        self.modules = {
+            path: ast.parse(path.read_bytes())
+            for path in sorted(self.package.rglob("*.py"))
+        }
         for path, tree in self.modules.items():
             name = path.parent.name if path.stem == "__init__" else path.stem
             self.members.setdefault(name, set()).update(list_names(tree))
@@ -70,17 +75,34 @@ class Checkout:
                 if isinstance(node, ast.ClassDef):
                     self.members.setdefault(node.name, set()).update(list_names(node))
         for name, bases in self._list_bases():
-            self.members[name].update(*(self.members[base] for base in bases if base in self.members))
-        self.members.pop(self.package.name, None)  # also the name of a schema, a logger and an extension's settings
+            self.members[name].update(
+                *(self.members[base] for base in bases if base in self.members)
+            )
+        self.members.pop(
+            self.package.name, None
+        )  # also the name of a schema, a logger and an extension's settings
         self.stems = {
-            path.stem for folder in ("flashgrep", "scripts", "tests") for path in (root / folder).rglob("*.py")
+            path.stem
+            for folder in ("flashgrep", "scripts", "tests")
+            for path in (root / folder).rglob("*.py")
         }
-        self.names = set(self.members).union(*self.members.values(), *map(_list_words, self.modules.values()))
-        self.names.update(dir(builtins), *(DEFINITION.findall(path.read_text()) for path in root.glob("tests/**/*.py")))
+        self.names = set(self.members).union(
+            *self.members.values(), *map(_list_words, self.modules.values())
+        )
+        self.names.update(
+            dir(builtins),
+            *(
+                DEFINITION.findall(path.read_text())
+                for path in root.glob("tests/**/*.py")
+            ),
+        )
         self.commands = {
-            line.partition("\t")[0] for line in (self.package / "cli" / "commands.tsv").read_text().splitlines()
+            line.partition("\t")[0]
+            for line in (self.package / "cli" / "commands.tsv").read_text().splitlines()
         }
-        self.settings = set(_list_settings((root / ".flashgrep.example").read_text(encoding="utf-8")))
+        self.settings = set(
+            _list_settings((root / ".flashgrep.example").read_text(encoding="utf-8"))
+        )
 
     def _list_bases(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the classes with the names of their bases."""
@@ -103,7 +125,11 @@ class Checkout:
 
     def is_our_path(self, text: str) -> bool:
         """Return whether a text is written like a path of this repository."""
-        return PATH.fullmatch(text) is not None and "/" in text and text.partition("/")[0] in self.folders
+        return (
+            PATH.fullmatch(text) is not None
+            and "/" in text
+            and text.partition("/")[0] in self.folders
+        )
 
     def has_member(self, text: str) -> bool:
         """Return whether each part of a dotted name is a member of the part before it, as far as that is ours."""
@@ -146,10 +172,16 @@ def find_broken(root: Path) -> list[Broken]:
     return broken
 
 
-def _check_text(checkout: Checkout, path: Path, text: str, first_line: int) -> Iterator[Broken]:
+def _check_text(
+    checkout: Checkout, path: Path, text: str, first_line: int
+) -> Iterator[Broken]:
     for match in QUOTED[path.suffix].finditer(text):
         if not _exists(checkout, " ".join(match[1].split()), path):
-            yield Broken(path.relative_to(checkout.root), first_line + text.count("\n", 0, match.start()), match[1])
+            yield Broken(
+                path.relative_to(checkout.root),
+                first_line + text.count("\n", 0, match.start()),
+                match[1],
+            )
 
 
 def _exists(checkout: Checkout, text: str, near: Path) -> bool:
@@ -158,9 +190,16 @@ def _exists(checkout: Checkout, text: str, near: Path) -> bool:
         return command[1] in checkout.commands or command[1] in MISTYPED
     name = text.partition(" ")[0]
     if FILE.search(name):
-        if checkout.is_our_path(name) or ("/" in name and name.endswith(MODULES) and not EXAMPLE.match(name)):
+        if checkout.is_our_path(name) or (
+            "/" in name and name.endswith(MODULES) and not EXAMPLE.match(name)
+        ):
             return checkout.has_path(name, near)
-        return "/" in name or "*" in name or not name.endswith(".py") or checkout.has_module(name)
+        return (
+            "/" in name
+            or "*" in name
+            or not name.endswith(".py")
+            or checkout.has_module(name)
+        )
     if DOTTED.fullmatch(name.removesuffix("()")):
         module = name.partition(".")[0]
         if checkout.is_our_path(module) and not checkout.has_path(module, near):
@@ -180,19 +219,30 @@ def _check_links(checkout: Checkout, path: Path, text: str) -> Iterator[Broken]:
             continue
         document = path.parent / target if target else path
         if not document.exists() or (anchor and anchor not in _list_anchors(document)):
-            yield Broken(path.relative_to(checkout.root), 1 + text.count("\n", 0, match.start()), match[1])
+            yield Broken(
+                path.relative_to(checkout.root),
+                1 + text.count("\n", 0, match.start()),
+                match[1],
+            )
 
 
 def _list_anchors(path: Path) -> set[str]:
     """Return the anchors of a document's headings, as hosts of repositories make them."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in headings
+    }
 
 
 def _list_docstrings(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Yield each docstring with its line, those of constants included."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             yield node.value.value, node.lineno
 
 
@@ -200,7 +250,11 @@ def _list_words(tree: ast.Module) -> set[str]:
     """Return the words of a module's texts that are not prose: fields of messages, columns, names of types."""
     words = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "``" not in node.value:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and "``" not in node.value
+        ):
             words.update(re.findall(r"\w+", node.value))
     return words
 

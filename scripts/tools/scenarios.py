@@ -57,7 +57,9 @@ def wanted(file: Path = FOLDER / "ledger.toml") -> list[Scenario]:
 
 def read_tests(folder: Path = FOLDER) -> list[ScenarioTest]:
     """Return the tests in a folder's modules, parsed without importing them."""
-    return [test for file in sorted(folder.glob("test_*.py")) for test in _tests_of(file)]
+    return [
+        test for file in sorted(folder.glob("test_*.py")) for test in _tests_of(file)
+    ]
 
 
 def problems(scenarios: Sequence[Scenario], tests: Sequence[ScenarioTest]) -> list[str]:
@@ -71,7 +73,11 @@ def problems(scenarios: Sequence[Scenario], tests: Sequence[ScenarioTest]) -> li
     for test in tests:
         if len(test.scenarios) != 1:
             found.append(f"{test.name}: declares {len(test.scenarios)} scenarios")
-        found += [f"{test.name}: no such scenario: {one}" for one in test.scenarios if one not in scenarios]
+        found += [
+            f"{test.name}: no such scenario: {one}"
+            for one in test.scenarios
+            if one not in scenarios
+        ]
         found += [f"{test.name}: may not use {name}" for name in test.passed_by]
     return found
 
@@ -94,23 +100,52 @@ def _status(case: ET.Element) -> Status:
 
 def _tests_of(file: Path) -> Iterator[ScenarioTest]:
     for node in ast.parse(file.read_bytes()).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
-            scenarios = tuple(one for decorator in node.decorator_list for one in _scenarios(decorator))
-            names = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+        if isinstance(
+            node, ast.FunctionDef | ast.AsyncFunctionDef
+        ) and node.name.startswith("test_"):
+            scenarios = tuple(
+                one
+                for decorator in node.decorator_list
+                for one in _scenarios(decorator)
+            )
+            names = {
+                one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)
+            }
             passed_by = tuple(sorted(names & PASSING_BY))
-            yield ScenarioTest(f"tests.scenarios.{file.stem}", node.name, scenarios, passed_by)
+            yield ScenarioTest(
+                f"tests.scenarios.{file.stem}", node.name, scenarios, passed_by
+            )
 
 
 def _scenarios(decorator: ast.expr) -> Iterator[Scenario]:
-    if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.scenario":
-        yield Scenario(*(str(ast.literal_eval(argument)) for argument in decorator.args))
+    if (
+        isinstance(decorator, ast.Call)
+        and ast.unparse(decorator.func) == "pytest.mark.scenario"
+    ):
+        yield Scenario(
+            *(str(ast.literal_eval(argument)) for argument in decorator.args)
+        )
 
 
 def _run(contracts: Iterable[str]) -> dict[tuple[str, str], Status]:
     with tempfile.TemporaryDirectory() as folder:
         junit = Path(folder) / "scenarios.xml"
-        paths = [str(path) for contract in contracts for path in sorted(FOLDER.glob(f"test_{contract}*.py"))]
-        command = [sys.executable, "-m", "pytest", "-q", "-n2", "-p", "no:randomly", f"--junitxml={junit}", *paths]
+        paths = [
+            str(path)
+            for contract in contracts
+            for path in sorted(FOLDER.glob(f"test_{contract}*.py"))
+        ]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n2",
+            "-p",
+            "no:randomly",
+            f"--junitxml={junit}",
+            *paths,
+        ]
         ran = subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False)
         if not junit.exists():
             sys.exit(ran.returncode)
@@ -120,15 +155,24 @@ def _run(contracts: Iterable[str]) -> dict[tuple[str, str], Status]:
 def _print(rows: Iterable[tuple[Scenario, str, Status]]) -> None:
     table = Table(box=None, pad_edge=False)
     for title in ("contract", "requirement", "scenario", "test", "status"):
-        table.add_column(title, no_wrap=title in {"contract", "status"}, overflow="fold")
+        table.add_column(
+            title, no_wrap=title in {"contract", "status"}, overflow="fold"
+        )
     for scenario, test, status in rows:
-        table.add_row(*scenario, test, status, style=None if status in {"passed", "not run"} else "red")
+        table.add_row(
+            *scenario,
+            test,
+            status,
+            style=None if status in {"passed", "not run"} else "red",
+        )
     width = None if sys.stdout.isatty() else 220
     Console(width=width, highlight=False, markup=False).print(table)
 
 
 def _rows(
-    scenarios: Iterable[Scenario], tests: Iterable[ScenarioTest], went: Mapping[tuple[str, str], Status]
+    scenarios: Iterable[Scenario],
+    tests: Iterable[ScenarioTest],
+    went: Mapping[tuple[str, str], Status],
 ) -> list[tuple[Scenario, str, Status]]:
     standing = {scenario: test for test in tests for scenario in test.scenarios}
     rows: list[tuple[Scenario, str, Status]] = []
@@ -137,26 +181,45 @@ def _rows(
         if test is None:
             rows.append((scenario, "", "no test"))
         else:
-            rows.append((scenario, test.name, went.get((test.module, test.name), "not run")))
+            rows.append(
+                (scenario, test.name, went.get((test.module, test.name), "not run"))
+            )
     return rows
 
 
 def main() -> int:
     """Print the ledger; return 1 if a scenario has no test or its test did not pass."""
     parser = argparse.ArgumentParser(prog="scripts/scenarios", description=__doc__)
-    parser.add_argument("contracts", nargs="*", metavar="CONTRACT", help="only these contracts, e.g. specs")
+    parser.add_argument(
+        "contracts",
+        nargs="*",
+        metavar="CONTRACT",
+        help="only these contracts, e.g. specs",
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--list", action="store_true", help="do not run the tests")
-    how.add_argument("--junit", type=Path, help="read outcomes from this file of pytest --junitxml")
+    how.add_argument(
+        "--junit", type=Path, help="read outcomes from this file of pytest --junitxml"
+    )
     options = parser.parse_args()
     everything = wanted()
     known = sorted({scenario.contract for scenario in everything})
     contracts = options.contracts or known
     if not set(contracts) <= set(known):
         parser.error(f"the contracts are {', '.join(known)}")
-    went = outcomes(options.junit) if options.junit else {} if options.list else _run(contracts)
+    went = (
+        outcomes(options.junit)
+        if options.junit
+        else {}
+        if options.list
+        else _run(contracts)
+    )
     tests = read_tests()
-    rows = _rows([scenario for scenario in everything if scenario.contract in contracts], tests, went)
+    rows = _rows(
+        [scenario for scenario in everything if scenario.contract in contracts],
+        tests,
+        went,
+    )
     _print(rows)
     passed = sum(status == "passed" for _, _, status in rows)
     Console().print(f"{passed} of {len(rows)} passed", highlight=False)

@@ -29,12 +29,25 @@ def read_char(text: str) -> int:
 
 def read_sets(source: str) -> dict[str, Ranges]:
     """Return the sets of one table module by their canonical names."""
-    constants = dict(re.findall(r"const (\w+): &'static \[\(char, char\)\] =\s*&\[(.*?)\];", source, re.DOTALL))
+    constants = dict(
+        re.findall(
+            r"const (\w+): &'static \[\(char, char\)\] =\s*&\[(.*?)\];",
+            source,
+            re.DOTALL,
+        )
+    )
     by_name = re.search(r"const BY_NAME.*?=\s*&\[(.*?)\];", source, re.DOTALL)
-    names = re.findall(r'\("(\w+)", (\w+)\)', by_name[1]) if by_name else [(name, name) for name in constants]
+    names = (
+        re.findall(r'\("(\w+)", (\w+)\)', by_name[1])
+        if by_name
+        else [(name, name) for name in constants]
+    )
     pair = re.compile(rf"\({CHAR}, {CHAR}\)")
     return {
-        name: [(read_char(low), read_char(high)) for low, high in pair.findall(constants[constant])]
+        name: [
+            (read_char(low), read_char(high))
+            for low, high in pair.findall(constants[constant])
+        ]
         for name, constant in names
     }
 
@@ -76,11 +89,22 @@ def read_tables(folder: Path) -> Iterable[str]:
     yield f"# Unicode {version[1] if version else ''}, written by scripts/unicode_tables: names, a tab, ranges"
     yield "PERL_WORD\t" + write_ranges(read_sets(read("perl_word"))["PERL_WORD"])
     values = re.split(r'\n        "(\w+)",\n', read("property_values"))
-    kinds = {name: read_aliases(part) for name, part in zip(values[1::2], values[2::2], strict=True)}
+    kinds = {
+        name: read_aliases(part)
+        for name, part in zip(values[1::2], values[2::2], strict=True)
+    }
     categories = read_sets(read("general_category"))
-    categories |= {"Any": complement([]), "ASCII": [(0, 0x7F)], "Assigned": complement(categories["Unassigned"])}
+    categories |= {
+        "Any": complement([]),
+        "ASCII": [(0, 0x7F)],
+        "Assigned": complement(categories["Unassigned"]),
+    }
     sources = (
-        ("", read_sets(read("property_bool")) | read_sets(read("perl_space")), read_aliases(read("property_names"))),
+        (
+            "",
+            read_sets(read("property_bool")) | read_sets(read("perl_space")),
+            read_aliases(read("property_names")),
+        ),
         ("gc=", categories, kinds["General_Category"]),
         ("sc=", read_sets(read("script")), kinds["Script"]),
     )
@@ -89,20 +113,28 @@ def read_tables(folder: Path) -> Iterable[str]:
             names = aliases.get(name, [name.lower()])
             # The crate's categories may include surrogates, which UTF-8 cannot contain.
             plain = complement(complement(ranges))
-            yield " ".join(prefix + alias for alias in names) + "\t" + write_ranges(plain)
+            yield (
+                " ".join(prefix + alias for alias in names) + "\t" + write_ranges(plain)
+            )
     orbits: dict[str, None] = {}
     entry = re.compile(rf"\({CHAR}, &\[({CHAR}(?:, {CHAR})*)\]\)")
     for found in entry.finditer(read("case_folding_simple")):
         others = re.findall(CHAR, found[2])
-        orbits["".join(sorted(chr(read_char(char)) for char in (found[1], *others)))] = None
+        orbits[
+            "".join(sorted(chr(read_char(char)) for char in (found[1], *others)))
+        ] = None
     yield "CASE_ORBITS\t" + " ".join(orbits)
 
 
 def main() -> int:
     """Write the data file, or check it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("crate", type=Path, help="folder of the crate's sources, as unpacked by cargo")
-    parser.add_argument("--check", action="store_true", help="only compare; status 1 if it differs")
+    parser.add_argument(
+        "crate", type=Path, help="folder of the crate's sources, as unpacked by cargo"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="only compare; status 1 if it differs"
+    )
     given = parser.parse_args()
     text = "\n".join(read_tables(given.crate / "src" / "unicode_tables")) + "\n"
     if given.check:

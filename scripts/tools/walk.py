@@ -35,7 +35,12 @@ READY_SECONDS = 120
 EXAMPLES = {
     "query": {"text": "def connect", "limit": 5},
     "search_code": {"query": "where are stale sockets removed"},
-    "write_code": {"file_path": "errors.py", "start_line": 1, "end_line": 1, "replacement": '"""Errors."""'},
+    "write_code": {
+        "file_path": "errors.py",
+        "start_line": 1,
+        "end_line": 1,
+        "replacement": '"""Errors."""',
+    },
     "get_symbol": {"symbol_name": "Registry"},
     "read_code": {"file_path": "errors.py"},
     "get_slice": {"file_path": "errors.py", "start_line": 1, "end_line": 5},
@@ -55,12 +60,16 @@ class Trace:
         self.active = False
         self.files: dict[str, dict[str, set[int]]] = {}
 
-    def enter(self, frame: FrameType, _event: str, _given: object) -> TraceFunction | None:
+    def enter(
+        self, frame: FrameType, _event: str, _given: object
+    ) -> TraceFunction | None:
         """Record a call, and return the tracer of its lines (for ``sys.settrace``)."""
         name = frame.f_code.co_filename
         if not self.active or not name.startswith(PACKAGE):
             return None
-        lines = self.files.setdefault(name[len(PACKAGE) :], {}).setdefault(frame.f_code.co_qualname, set())
+        lines = self.files.setdefault(name[len(PACKAGE) :], {}).setdefault(
+            frame.f_code.co_qualname, set()
+        )
 
         def note(frame: FrameType, event: str, _given: object) -> TraceFunction:
             if event == "line":
@@ -82,7 +91,9 @@ def wait_ready(connection: socket.socket, project: str) -> None:
         time.sleep(0.1)
 
 
-def call_twice(trace: Trace, paths: Paths, project: str, method: str, params: dict[str, object]) -> None:
+def call_twice(
+    trace: Trace, paths: Paths, project: str, method: str, params: dict[str, object]
+) -> None:
     """Make the call, repeat it with tracing, and stop the daemon."""
     sys.settrace(None)  # this thread is the client
     try:
@@ -90,7 +101,9 @@ def call_twice(trace: Trace, paths: Paths, project: str, method: str, params: di
         connection.settimeout(READY_SECONDS)
         connection.connect(paths.socket)
         params = {**params, "project": project}
-        send_request(connection, "$/open", {"folder": as_latin1(project), "adopt": True})
+        send_request(
+            connection, "$/open", {"folder": as_latin1(project), "adopt": True}
+        )
         wait_ready(connection, project)
         send_request(connection, method, params)
         trace.active = True
@@ -104,17 +117,31 @@ def call_twice(trace: Trace, paths: Paths, project: str, method: str, params: di
 
 def main() -> int:
     """Run the daemon, make the call, and print the trace."""
-    parser = argparse.ArgumentParser(prog="scripts/walk", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="scripts/walk", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("method")
-    parser.add_argument("params", nargs="?", type=json.loads, help="a JSON object; `project` is added")
-    parser.add_argument("--functions", action="store_true", help="name each function, in the order of first entry")
+    parser.add_argument(
+        "params", nargs="?", type=json.loads, help="a JSON object; `project` is added"
+    )
+    parser.add_argument(
+        "--functions",
+        action="store_true",
+        help="name each function, in the order of first entry",
+    )
     given = parser.parse_args()
     params = given.params or EXAMPLES.get(given.method, {})
     trace = Trace()
     with tempfile.TemporaryDirectory(prefix="walk-") as folder:
-        environ = {**os.environ, "FLASHGREP_STATE_DIR": f"{folder}/state", "FLASHGREP_CACHE_DIR": f"{folder}/cache"}
+        environ = {
+            **os.environ,
+            "FLASHGREP_STATE_DIR": f"{folder}/state",
+            "FLASHGREP_CACHE_DIR": f"{folder}/cache",
+        }
         project = f"{folder}/project"
-        shutil.copytree(PACKAGE, project, ignore=shutil.ignore_patterns("__pycache__", "data"))
+        shutil.copytree(
+            PACKAGE, project, ignore=shutil.ignore_patterns("__pycache__", "data")
+        )
         paths = Paths(state_folder(environ), cache_folder(environ))
         threading.settrace(trace.enter)
         sys.settrace(trace.enter)
@@ -126,13 +153,22 @@ def main() -> int:
         run(environ, {"tcp": {"enabled": False}}, start_call)
         sys.settrace(None)
     # A coroutine that is only resumed to pass on a result executes no line of its own.
-    walked = {file: functions for file, functions in trace.files.items() if any(functions.values())}
-    lines = {file: sum(map(len, functions.values())) for file, functions in walked.items()}
+    walked = {
+        file: functions
+        for file, functions in trace.files.items()
+        if any(functions.values())
+    }
+    lines = {
+        file: sum(map(len, functions.values())) for file, functions in walked.items()
+    }
     print("functions  lines  file")
     for file, functions in walked.items():
         print(f"{len(functions):9}  {lines[file]:5}  {file}")
         if given.functions:
-            print(*(f"{len(ran):16}      {name}" for name, ran in functions.items()), sep="\n")
+            print(
+                *(f"{len(ran):16}      {name}" for name, ran in functions.items()),
+                sep="\n",
+            )
     packages = {file.partition("/")[0] for file in walked}
     print(
         f"{len(walked)} files ({sum(count >= FEW for count in lines.values())} of them run {FEW} lines or more), "

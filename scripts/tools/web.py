@@ -42,7 +42,12 @@ WATCH: Final = """() => {
 def main() -> None:
     """Run the tests, or measure; exit with the status of the tests."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--latency", type=Path, metavar="TREE", help="measure keystrokes in this tree instead")
+    parser.add_argument(
+        "--latency",
+        type=Path,
+        metavar="TREE",
+        help="measure keystrokes in this tree instead",
+    )
     parser.add_argument("--offline", action="store_true", help="install nothing")
     arguments = parser.parse_args()
     if arguments.latency:
@@ -52,10 +57,34 @@ def main() -> None:
     shots.mkdir(parents=True, exist_ok=True)
     npm = shutil.which("npm")
     if not AXE.exists() and npm and not arguments.offline:
-        subprocess.run([npm, "install", "--silent", "--no-save", "--prefix", str(WORK), "axe-core@4"], check=False)
-    environ = {**os.environ, "FLASHGREP_SCREENSHOTS": str(shots), "FLASHGREP_AXE": str(AXE)}
+        subprocess.run(
+            [
+                npm,
+                "install",
+                "--silent",
+                "--no-save",
+                "--prefix",
+                str(WORK),
+                "axe-core@4",
+            ],
+            check=False,
+        )
+    environ = {
+        **os.environ,
+        "FLASHGREP_SCREENSHOTS": str(shots),
+        "FLASHGREP_AXE": str(AXE),
+    }
     tests = ["tests/web", "tests/team/test_page_browser.py"]
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "0", *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "0",
+        *tests,
+    ]
     sys.exit(subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode)
 
 
@@ -75,7 +104,9 @@ def measure_keys(tree: Path) -> None:
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     times: dict[int, list[float]] = {}
     with serve_page(tree) as link, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox"]
+        )
         tab = browser.new_page()
         tab.goto(link)
         tab.wait_for_url("**/?*")
@@ -87,10 +118,21 @@ def measure_keys(tree: Path) -> None:
                 tab.wait_for_selector(".notice")
                 for at, key in enumerate(text, 1):
                     tab.keyboard.type(key)
-                    times.setdefault(at, []).append(tab.evaluate("() => window.answered"))
+                    times.setdefault(at, []).append(
+                        tab.evaluate("() => window.answered")
+                    )
         browser.close()
-    for name, first, last in (("first two keys", 1, 2), ("third key on", 3, 99), ("all keys", 1, 99)):
-        found = sorted(one for at, several in times.items() if first <= at <= last for one in several)
+    for name, first, last in (
+        ("first two keys", 1, 2),
+        ("third key on", 3, 99),
+        ("all keys", 1, 99),
+    ):
+        found = sorted(
+            one
+            for at, several in times.items()
+            if first <= at <= last
+            for one in several
+        )
         p50, p95, p99 = (found[int(len(found) * share)] for share in (0.5, 0.95, 0.99))
         figures = f"p50 {p50:6.0f} ms  p95 {p95:6.0f} ms  p99 {p99:6.0f} ms  most {found[-1]:6.0f} ms"
         print(f"{name:<16} {len(found):4} keys  {figures}")

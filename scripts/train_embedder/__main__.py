@@ -63,9 +63,15 @@ class Recipe:
 
     def rows(self) -> None:
         """Write the training and held-out rows of each package."""
-        folders = frozenset(each.name.lower() for each in self.avoided if each.kind in {"pypi", "npm"})
+        folders = frozenset(
+            each.name.lower() for each in self.avoided if each.kind in {"pypi", "npm"}
+        )
         with Pool(PROCESSES) as pool:
-            pool.starmap(pairs.write_rows, [(self.work, each, folders) for each in self.allowed], chunksize=1)
+            pool.starmap(
+                pairs.write_rows,
+                [(self.work, each, folders) for each in self.allowed],
+                chunksize=1,
+            )
 
     def prepare(self) -> None:
         """Assign numbers to words, drop rows that occur in evaluation data, choose the vocabulary, and count."""
@@ -80,7 +86,9 @@ class Recipe:
         kept, words, _, _ = self._read()
         start.word_vectors(self.work, words)
         rows, vectors = teacher.taught(self.work, kept)
-        np.savez(self.work / "teacher.npz", rows=rows, vectors=vectors.astype(np.float16))
+        np.savez(
+            self.work / "teacher.npz", rows=rows, vectors=vectors.astype(np.float16)
+        )
 
     def train(self) -> None:
         """Train the tables, one after the other."""
@@ -92,24 +100,44 @@ class Recipe:
         for seed in range(1, TABLES + 1):
             table = Table(begin, self.settings)
             draws = np.random.default_rng(seed)
-            lessons = teacher.Teacher(taught, vectors, bags["question"], len(words), draws)
-            train(table, Sampler(bags, words, shared, seed).draw, lessons, self.settings)
+            lessons = teacher.Teacher(
+                taught, vectors, bags["question"], len(words), draws
+            )
+            train(
+                table, Sampler(bags, words, shared, seed).draw, lessons, self.settings
+            )
             table.model(words).save(self.work / f"table-{seed}.npz")
 
     def blend(self) -> None:
         """Compute the mean of the tables."""
-        tables = [export.Model.read(path) for path in sorted(self.work.glob("table-*.npz"))]
+        tables = [
+            export.Model.read(path) for path in sorted(self.work.glob("table-*.npz"))
+        ]
         blend.blend(tables).save(self._model)
 
     def tune(self) -> None:
         """Train a table further on commits, and compute the mean of before and after."""
-        before = export.Model.read(self._model) if self._model.exists() else export.Model.shipped(DATA)
-        paths = [commits.write_rows(self.work, each) for each in packages.read(commits.REPOSITORIES)]
+        before = (
+            export.Model.read(self._model)
+            if self._model.exists()
+            else export.Model.shipped(DATA)
+        )
+        paths = [
+            commits.write_rows(self.work, each)
+            for each in packages.read(commits.REPOSITORIES)
+        ]
         kept = self._kept(paths, clean.evaluated_texts(self.work / "evaluated"))
         bags = vocabulary.bags_of(kept, before.words)
         shared = overlapping(kept.fields["code"], len(kept.words))
-        table = Table(start.Start(before.table, before.code_weights, before.query_weights), TUNING)
-        train(table, Sampler(bags, before.words, shared, block=TUNING_BLOCK).draw, None, TUNING)
+        table = Table(
+            start.Start(before.table, before.code_weights, before.query_weights), TUNING
+        )
+        train(
+            table,
+            Sampler(bags, before.words, shared, block=TUNING_BLOCK).draw,
+            None,
+            TUNING,
+        )
         tuned = table.model(before.words)
         tuned.save(self.work / "tuned.npz")
         blend.blend([before, tuned]).save(self._model)
@@ -121,7 +149,9 @@ class Recipe:
         code = [each.code[target] for each in held for target in each.targets]
         drawn = np.random.default_rng(9).permutation(len(questions))[:PAIRS].tolist()
         model = export.Model.read(self._model)
-        export.calibrated(model, [questions[n] for n in drawn], [code[n] for n in drawn], DATA)
+        export.calibrated(
+            model, [questions[n] for n in drawn], [code[n] for n in drawn], DATA
+        )
 
     def measure(self) -> None:
         """Print the shipped file's figures on the held-out packages."""
@@ -133,8 +163,12 @@ class Recipe:
         """Read rows without those that occur in avoided packages or in ``texts``."""
         numbering = corpus.Numbering()
         training = corpus.load(paths, numbering)
-        avoided = clean.avoided_corpus(self.work, [*self.avoided, *self._used("held")], numbering, texts)
-        training, avoided = (each._replace(words=list(numbering)) for each in (training, avoided))
+        avoided = clean.avoided_corpus(
+            self.work, [*self.avoided, *self._used("held")], numbering, texts
+        )
+        training, avoided = (
+            each._replace(words=list(numbering)) for each in (training, avoided)
+        )
         kept = training.take(np.flatnonzero(~clean.foreign_rows(training, avoided)))
         print(f"{training.size} rows, {kept.size} after decontamination", flush=True)
         return kept
@@ -161,17 +195,38 @@ class Recipe:
         return [held_rows(self._rows_of(package)) for package in self._used("held")]
 
 
-STEPS: Final = ("fetch", "rows", "prepare", "teach", "train", "blend", "export", "measure")
+STEPS: Final = (
+    "fetch",
+    "rows",
+    "prepare",
+    "teach",
+    "train",
+    "blend",
+    "export",
+    "measure",
+)
 """Default steps. ``tune`` is not one: its table is not significantly better and is not shipped."""
 
 
 def main() -> None:
     """Run steps, or add packages to the list."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--work", type=Path, required=True, help="about 6 GB of downloads and intermediate data")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        required=True,
+        help="about 6 GB of downloads and intermediate data",
+    )
     parser.add_argument("--steps", type=int, default=Settings().steps)
-    parser.add_argument("--admit", nargs="+", metavar="KIND NAME", help="add packages whose licence allows it")
-    parser.add_argument("names", nargs="*", default=STEPS, metavar="STEP", help=" ".join(STEPS))
+    parser.add_argument(
+        "--admit",
+        nargs="+",
+        metavar="KIND NAME",
+        help="add packages whose licence allows it",
+    )
+    parser.add_argument(
+        "names", nargs="*", default=STEPS, metavar="STEP", help=" ".join(STEPS)
+    )
     given = parser.parse_args()
     if given.admit:
         _admit(given.work, given.admit[0], given.admit[1:])
@@ -179,7 +234,9 @@ def main() -> None:
     recipe = Recipe(given.work, Settings(steps=given.steps))
     clashes = packages.clashes(recipe.allowed, recipe.avoided)
     if clashes:
-        parser.error(f"to be trained on and measured on: {[package.name for package in clashes]}")
+        parser.error(
+            f"to be trained on and measured on: {[package.name for package in clashes]}"
+        )
     for step in given.names:
         run: Callable[[], None] = getattr(recipe, step)
         run()
@@ -187,7 +244,11 @@ def main() -> None:
 
 def _admit(work: Path, kind: str, names: list[str]) -> None:
     listed = packages.read(packages.ALLOW)
-    new = [Package(kind, name, "", "", "train") for name in names if (kind, name) not in {p[:2] for p in listed}]
+    new = [
+        Package(kind, name, "", "", "train")
+        for name in names
+        if (kind, name) not in {p[:2] for p in listed}
+    ]
     packages.write(packages.ALLOW, listed + fetch.admit(work, new))
 
 

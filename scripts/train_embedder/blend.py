@@ -19,10 +19,14 @@ def blend(models: Sequence[Model]) -> Model:
     seen = np.zeros(len(first.words), np.float32)
     for model in models:
         numbers = {word: number for number, word in enumerate(model.words)}
-        places = np.array([place for place, word in enumerate(first.words) if word in numbers])
+        places = np.array(
+            [place for place, word in enumerate(first.words) if word in numbers]
+        )
         own = np.array([numbers[first.words[place]] for place in places])
         rows[places] += model.table[own] @ _turn(model.table[own], first.table[places])
-        for side, weights in zip(sides, (model.code_weights, model.query_weights), strict=True):
+        for side, weights in zip(
+            sides, (model.code_weights, model.query_weights), strict=True
+        ):
             side[places] += np.log(np.maximum(weights[own] / np.median(weights), 1e-4))
         seen[places] += 1
     lengths = np.linalg.norm(rows, axis=1)

@@ -46,7 +46,9 @@ def shingles(field: Ragged, known: int) -> tuple[Hashes, Ints]:
     weights = _numbers(known)[field.values]
     hashes = np.zeros(count, np.uint64)
     for offset in range(SHINGLE):
-        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + weights[offset : offset + count]
+        hashes = (
+            hashes * np.uint64(0x9E3779B97F4A7C15) + weights[offset : offset + count]
+        )
     owners = np.repeat(np.arange(len(field.lengths)), field.lengths)
     inside = owners[:count] == owners[SHINGLE - 1 :][:count]
     return hashes[inside], owners[:count][inside]
@@ -57,7 +59,11 @@ def _whole(field: Ragged, known: int) -> Hashes:
     owners = np.repeat(np.arange(len(field.lengths)), field.lengths)
     within = np.arange(len(field.values)) - field.bounds[owners]
     sums = np.zeros(len(field.lengths), np.uint64)
-    np.add.at(sums, owners, _numbers(known)[field.values] * (2 * within.astype(np.uint64) + np.uint64(1)))
+    np.add.at(
+        sums,
+        owners,
+        _numbers(known)[field.values] * (2 * within.astype(np.uint64) + np.uint64(1)),
+    )
     return sums
 
 
@@ -73,14 +79,23 @@ def _among(hashes: Hashes, ascending: Hashes) -> npt.NDArray[np.bool_]:
     return found
 
 
-def avoided_corpus(work: Path, packages: Iterable[Package], numbering: Numbering, texts: Iterable[str] = ()) -> Corpus:
+def avoided_corpus(
+    work: Path,
+    packages: Iterable[Package],
+    numbering: Numbering,
+    texts: Iterable[str] = (),
+) -> Corpus:
     """Return the avoided packages as rows, one per file and one per documentation sentence, and the texts."""
-    code: list[list[int]] = [[numbering[word] for word in words(text)] for text in texts]
+    code: list[list[int]] = [
+        [numbering[word] for word in words(text)] for text in texts
+    ]
     questions: list[list[int]] = []
     for package in packages:
         for text, sentences in _read(work, package):
             code.append([numbering[word] for word in words(text)])
-            questions.extend([numbering[word] for word in words(sentence)] for sentence in sentences)
+            questions.extend(
+                [numbering[word] for word in words(sentence)] for sentence in sentences
+            )
     fields = {"code": Ragged.of(code), "question": Ragged.of(questions)}
     return Corpus(list(numbering), fields, [])
 
@@ -89,7 +104,14 @@ def _read(work: Path, package: Package) -> Iterator[tuple[str, list[str]]]:
     archive = archive_of(work, package.kind, package.name)
     for file in source_files(package.kind, archive) if archive else ():
         found = parse(file.text, file.language).definitions
-        yield file.text, [sentence for each in found if (sentence := first_sentence(plain(each.doc)))]
+        yield (
+            file.text,
+            [
+                sentence
+                for each in found
+                if (sentence := first_sentence(plain(each.doc)))
+            ],
+        )
 
 
 def evaluated_texts(cache: Path) -> Iterator[str]:
@@ -98,5 +120,9 @@ def evaluated_texts(cache: Path) -> Iterator[str]:
         if package.use not in {"docstrings", "tasks"}:
             root = evaluation.unpacked(package, cache)
             for path in sorted(root.rglob("*")):
-                if written_in(path.name) and path.is_file() and path.stat().st_size <= LARGEST:
+                if (
+                    written_in(path.name)
+                    and path.is_file()
+                    and path.stat().st_size <= LARGEST
+                ):
                     yield path.read_text("utf-8", "replace")

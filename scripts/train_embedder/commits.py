@@ -14,7 +14,13 @@ from typing import Final, NamedTuple
 
 from scripts.train_embedder.languages import written_in
 from scripts.train_embedder.packages import HERE, Package
-from scripts.train_embedder.pairs import CODE_WORDS, DOC_WORDS, FEWEST_CODE_WORDS, NOT_SOURCE, Row
+from scripts.train_embedder.pairs import (
+    CODE_WORDS,
+    DOC_WORDS,
+    FEWEST_CODE_WORDS,
+    NOT_SOURCE,
+    Row,
+)
 from scripts.train_embedder.words import words
 
 REPOSITORIES: Final = HERE / "repositories.tsv"
@@ -25,14 +31,24 @@ BATCH: Final = 200
 AROUND: Final = 14
 LARGEST: Final = 400_000
 """Characters of the largest patches used; larger ones move code."""
-PATCH: Final = ("-r", "-p", f"-U{AROUND}", "--root", "--no-renames", "--no-ext-diff", "--diff-filter=AM")
+PATCH: Final = (
+    "-r",
+    "-p",
+    f"-U{AROUND}",
+    "--root",
+    "--no-renames",
+    "--no-ext-diff",
+    "--diff-filter=AM",
+)
 LINES: Final = 48
 """Lines of a chunk of the index."""
 MOST_SOURCES, MOST_HUNKS = 6, 3
 WORDS: Final = (4, 40)
 FEWEST_ASKED: Final = 3
 
-_LABEL: Final = re.compile(r"^(?:\[[^\]]{1,40}\]\s*:?\s*)+|^[\w./*,{}+-]+(?:\([^)]*\))?!?:\s+")
+_LABEL: Final = re.compile(
+    r"^(?:\[[^\]]{1,40}\]\s*:?\s*)+|^[\w./*,{}+-]+(?:\([^)]*\))?!?:\s+"
+)
 _NUMBER: Final = re.compile(
     r"\(?(?:closes|fix(?:es)?|refs|resolves|see|issue|bug|gh|pr)?[ :]*(?:#|gh-)\d+\)?|\b[A-Z]{2,10}-\d+\b:?"
     r"|\(?https?:\S+",
@@ -44,8 +60,12 @@ _NO_QUESTION: Final = re.compile(
     r"|clean\w*|cosmetic|nits?|polish|\w*format\w*|styl\w+|review|feedback|tests?|testing|version|vendor\w*|ci|tidy)\b",
     re.IGNORECASE,
 )
-_TRAILER: Final = re.compile(r"[A-Z][\w-]+: |[^A-Za-z]|(?:closes|fixes|see|part of|depends) ", re.IGNORECASE)
-_NAME: Final = re.compile(r"`[^`]+`|\b\w*[a-z][A-Z]\w*(?:\(\))?|\b\w+(?:_|::|->|\.)\w[\w.:]*(?:\(\))?|\b\w+\(\)")
+_TRAILER: Final = re.compile(
+    r"[A-Z][\w-]+: |[^A-Za-z]|(?:closes|fixes|see|part of|depends) ", re.IGNORECASE
+)
+_NAME: Final = re.compile(
+    r"`[^`]+`|\b\w*[a-z][A-Z]\w*(?:\(\))?|\b\w+(?:_|::|->|\.)\w[\w.:]*(?:\(\))?|\b\w+\(\)"
+)
 _SENTENCE: Final = re.compile(r"(?<=[.!?:])\s+(?=[A-Z(`'\"])")
 
 
@@ -60,12 +80,16 @@ class Commit(NamedTuple):
 
 def question_of(text: str) -> str:
     """Return a subject or sentence without labels and issue numbers; empty if it is not usable as a question."""
-    text = re.sub(r"\s+", " ", _NUMBER.sub("", _LABEL.sub("", text.strip()))).strip(" .:;,-")
+    text = re.sub(r"\s+", " ", _NUMBER.sub("", _LABEL.sub("", text.strip()))).strip(
+        " .:;,-"
+    )
     usable = text.isascii() and WORDS[0] <= len(text.split()) <= WORDS[1]
     return text if usable and not _NO_QUESTION.search(text) else ""
 
 
-def commits_of(repository: Path, last: str = "HEAD", most: int = COMMITS) -> list[Commit]:
+def commits_of(
+    repository: Path, last: str = "HEAD", most: int = COMMITS
+) -> list[Commit]:
     """Return the commits up to ``last`` with the most informative messages, without repeated subjects, in log order."""
     log = _git(repository, "log", "-z", "--no-merges", "--format=%H%n%s%n%b", last)
     log.check_returncode()
@@ -74,10 +98,15 @@ def commits_of(repository: Path, last: str = "HEAD", most: int = COMMITS) -> lis
         number, subject, body = (*entry.split("\n", 2), "", "")[:3]
         asked = question_of(subject)
         first = body.strip().split("\n\n")[0]
-        sentence = "" if _TRAILER.match(first) else question_of(_SENTENCE.split(first)[0])
+        sentence = (
+            "" if _TRAILER.match(first) else question_of(_SENTENCE.split(first)[0])
+        )
         if asked:
             found.setdefault(asked.lower(), Commit(number, asked, sentence))
-    telling = sorted(found.values(), key=lambda each: -len(each.subject.split()) - 4 * bool(each.sentence))
+    telling = sorted(
+        found.values(),
+        key=lambda each: -len(each.subject.split()) - 4 * bool(each.sentence),
+    )
     kept = {each.number for each in telling[:most]}
     return [each for each in found.values() if each.number in kept]
 
@@ -95,15 +124,22 @@ def rows_of(repository: Path, last: str = "HEAD") -> Iterator[Row]:
 
 def write_rows(work: Path, repository: Package) -> Path:
     """Write a repository's rows, cloning it first if needed; existing rows are kept."""
-    folder, path = (work / kind / repository.name.replace("/", "+") for kind in ("repositories", "commits"))
+    folder, path = (
+        work / kind / repository.name.replace("/", "+")
+        for kind in ("repositories", "commits")
+    )
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         if not folder.exists():
             address = f"https://github.com/{repository.name}"
-            subprocess.run(["git", "clone", "--quiet", "--bare", address, folder], check=True)
+            subprocess.run(
+                ["git", "clone", "--quiet", "--bare", address, folder], check=True
+            )
         part = path.with_suffix(".part")
         with part.open("w") as out:
-            out.writelines(json.dumps(row) + "\n" for row in rows_of(folder, repository.version))
+            out.writelines(
+                json.dumps(row) + "\n" for row in rows_of(folder, repository.version)
+            )
         part.rename(path)
     return path
 
@@ -113,8 +149,11 @@ def _row(commit: Commit, path: str, lines: list[str]) -> Iterator[Row]:
     code = words(text)
     said = commit.subject
     if int(commit.number[:8], 16) % 2:
-        # Questions seldom contain names: every other subject is used without the names in its code.
-        said = _NAME.sub(lambda name: " " if name[0].strip("`()") in text else name[0], said)
+        # Questions seldom contain names: every other subject is used without the names
+        # in its code.
+        said = _NAME.sub(
+            lambda name: " " if name[0].strip("`()") in text else name[0], said
+        )
     asked = words(said)
     if len(code) >= FEWEST_CODE_WORDS and len(asked) >= FEWEST_ASKED:
         yield Row(
@@ -144,8 +183,12 @@ def _patches(repository: Path, waiting: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the id and the patch of each commit, except for those with files missing in a partial clone."""
     while waiting:
         asked = waiting[:BATCH]
-        done = _git(repository, "diff-tree", "--stdin", *PATCH, given="\n".join([*asked, ""]))
-        parts = re.split(r"(?m)^([0-9a-f]{40})\n", done.stdout.decode("utf-8", "replace"))
+        done = _git(
+            repository, "diff-tree", "--stdin", *PATCH, given="\n".join([*asked, ""])
+        )
+        parts = re.split(
+            r"(?m)^([0-9a-f]{40})\n", done.stdout.decode("utf-8", "replace")
+        )
         told = [*zip(parts[1::2], parts[2::2], strict=True)]
         left = len(asked)
         if done.returncode:  # Git stops at such a commit, the last one printed.
@@ -154,6 +197,10 @@ def _patches(repository: Path, waiting: list[str]) -> Iterator[tuple[str, str]]:
         waiting = waiting[left:]
 
 
-def _git(repository: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[bytes]:
+def _git(
+    repository: Path, *arguments: str, given: str = ""
+) -> subprocess.CompletedProcess[bytes]:
     command = ["git", f"--git-dir={repository}", *arguments]
-    return subprocess.run(command, input=given.encode(), capture_output=True, check=False)
+    return subprocess.run(
+        command, input=given.encode(), capture_output=True, check=False
+    )

@@ -40,10 +40,14 @@ class Corpus(NamedTuple):
     def take(self, rows: Ints) -> "Corpus":
         """Return some rows."""
         fields = {name: field.take(rows) for name, field in self.fields.items()}
-        return Corpus(self.words, fields, [self.languages[row] for row in rows.tolist()])
+        return Corpus(
+            self.words, fields, [self.languages[row] for row in rows.tolist()]
+        )
 
 
-def load(paths: Iterable[Path], numbering: Numbering, share: float = UNDOCUMENTED) -> Corpus:
+def load(
+    paths: Iterable[Path], numbering: Numbering, share: float = UNDOCUMENTED
+) -> Corpus:
     """Read rows files; ``share`` of the rows without documentation are kept, evenly spread."""
     values = {name: array("i") for name in FIELDS}
     bounds = {name: array("q", [0]) for name in FIELDS}
@@ -53,7 +57,10 @@ def load(paths: Iterable[Path], numbering: Numbering, share: float = UNDOCUMENTE
         for name, field in _fields(row).items():
             values[name].extend(map(numbering.__getitem__, field))
             bounds[name].append(len(values[name]))
-    fields = {name: Ragged(np.array(values[name], np.int32), np.array(bounds[name], np.int64)) for name in FIELDS}
+    fields = {
+        name: Ragged(np.array(values[name], np.int32), np.array(bounds[name], np.int64))
+        for name in FIELDS
+    }
     return Corpus(list(numbering), fields, languages)
 
 
@@ -73,7 +80,9 @@ def _fields(row: Row) -> dict[str, list[str]]:
     question, name, doc = row["q"].split(), row["n"].split(), row["d"].split()
     rest = doc[len(question) :] if doc[: len(question)] == question else []
     if name and question[: len(name)] == name:
-        question = question[len(name) :]  # comments in Go and JSDoc start with the name, which would reveal the answer
+        question = question[
+            len(name) :
+        ]  # comments in Go and JSDoc start with the name, which would reveal the answer
     usable = len(question) > 1
     return {
         "question": question if usable else [],

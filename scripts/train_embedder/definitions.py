@@ -57,20 +57,31 @@ def parse(text: str, language: str) -> Source:
     root = parser.parse(data).root_node
     found = [captures for _, captures in QueryCursor(query).matches(root)]
     lines = text.split("\n")
-    comments = _blocks([match["comment"][0] for match in found if "comment" in match], lines)
+    comments = _blocks(
+        [match["comment"][0] for match in found if "comment" in match], lines
+    )
     pairs = [(match["def"][0], match["name"][0]) for match in found if "def" in match]
-    return Source(lines, [_definition(*pair, lines, comments) for pair in pairs], comments)
+    return Source(
+        lines, [_definition(*pair, lines, comments) for pair in pairs], comments
+    )
 
 
 def text_of(lines: list[str], rows: Rows, without: Rows | None = None) -> str:
     """Return rows of a file, except for those in ``without``."""
     kept = range(rows.start, min(rows.end, len(lines)))
-    return "\n".join(lines[row] for row in kept if without is None or not without.start <= row < without.end)
+    return "\n".join(
+        lines[row]
+        for row in kept
+        if without is None or not without.start <= row < without.end
+    )
 
 
 def _rows(node: Node) -> Rows:
     end = node.end_point
-    return Rows(node.start_point.row, end.row + (1 if end.column or end.row == node.start_point.row else 0))
+    return Rows(
+        node.start_point.row,
+        end.row + (1 if end.column or end.row == node.start_point.row else 0),
+    )
 
 
 def _blocks(nodes: list[Node], lines: list[str]) -> dict[int, Rows]:
@@ -84,7 +95,9 @@ def _blocks(nodes: list[Node], lines: list[str]) -> dict[int, Rows]:
     return ends
 
 
-def _definition(node: Node, name: Node, lines: list[str], comments: dict[int, Rows]) -> Definition:
+def _definition(
+    node: Node, name: Node, lines: list[str], comments: dict[int, Rows]
+) -> Definition:
     rows = _rows(node)
     top = rows.start
     while top > 0 and _BETWEEN.match(lines[top - 1]):
@@ -96,8 +109,16 @@ def _definition(node: Node, name: Node, lines: list[str], comments: dict[int, Ro
 
 def _docstring(node: Node) -> Rows | None:
     body = node.child_by_field_name("body")
-    first = body.named_children[0] if body is not None and body.type == "block" and body.named_children else None
-    if first is not None and first.type == "expression_statement" and first.named_children:
+    first = (
+        body.named_children[0]
+        if body is not None and body.type == "block" and body.named_children
+        else None
+    )
+    if (
+        first is not None
+        and first.type == "expression_statement"
+        and first.named_children
+    ):
         first = first.named_children[0]
     return _rows(first) if first is not None and first.type == "string" else None
 

@@ -10,7 +10,12 @@ from scripts.train_embedder.packages import Package, permissive
 SECONDS = 300
 """Longest a download may take."""
 
-_ARCHIVES = {"pypi": ("*.whl",), "npm": ("*.tgz",), "debian": ("*.deb",), "source": ("*.orig.tar.*", "*.tar.*")}
+_ARCHIVES = {
+    "pypi": ("*.whl",),
+    "npm": ("*.tgz",),
+    "debian": ("*.deb",),
+    "source": ("*.orig.tar.*", "*.tar.*"),
+}
 
 
 def folder_of(work: Path, kind: str, name: str) -> Path:
@@ -22,7 +27,10 @@ def archive_of(work: Path, kind: str, name: str) -> Path | None:
     """Return the archive of a package's sources, if downloaded."""
     folder = folder_of(work, kind, name)
     found = [
-        path for pattern in _ARCHIVES.get(kind, ()) for path in sorted(folder.glob(pattern)) if path.suffix != ".asc"
+        path
+        for pattern in _ARCHIVES.get(kind, ())
+        for path in sorted(folder.glob(pattern))
+        if path.suffix != ".asc"
     ]
     return next((path for path in found if ".debian.tar" not in path.name), None)
 
@@ -30,22 +38,47 @@ def archive_of(work: Path, kind: str, name: str) -> Path | None:
 def download(work: Path, kind: str, name: str, version: str) -> Path | None:
     """Download a package unless present (empty version: the newest); None if the registry no longer has it."""
     present = archive_of(work, kind, name)
-    if present is not None or kind not in _ARCHIVES:  # Maven packages are only on the list to avoid
+    if (
+        present is not None or kind not in _ARCHIVES
+    ):  # Maven packages are only on the list to avoid
         return present
     folder = folder_of(work, kind, name)
     folder.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(_command(kind, name, version), cwd=folder, capture_output=True, timeout=SECONDS, check=False)
+    done = subprocess.run(
+        _command(kind, name, version),
+        cwd=folder,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
     if done.returncode:
-        print(f"{kind} {name}: {done.stderr.decode(errors='replace').strip().splitlines()[-1:]}", file=sys.stderr)
+        print(
+            f"{kind} {name}: {done.stderr.decode(errors='replace').strip().splitlines()[-1:]}",
+            file=sys.stderr,
+        )
     return archive_of(work, kind, name)
 
 
 def _command(kind: str, name: str, version: str) -> list[str]:
-    pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+    ]
     return {
         "pypi": [*pip, f"{name}=={version}" if version else name],
         "npm": ["npm", "pack", "-s", f"{name}@{version}" if version else name],
-        "debian": ["apt-get", "download", "-qq", f"{name}={version}" if version else name],
+        "debian": [
+            "apt-get",
+            "download",
+            "-qq",
+            f"{name}={version}" if version else name,
+        ],
         "source": ["apt-get", "source", "-qq", "--download-only", name],
     }[kind]
 
@@ -57,7 +90,11 @@ def described(work: Path, package: Package) -> Package | None:
         said = describe(package.kind, archive) if archive else Described("", "")
     except (StopIteration, KeyError, ValueError):
         return None
-    return package._replace(version=said.version, licence=said.licence) if said.licence else None
+    return (
+        package._replace(version=said.version, licence=said.licence)
+        if said.licence
+        else None
+    )
 
 
 def admit(work: Path, packages: list[Package]) -> list[Package]:

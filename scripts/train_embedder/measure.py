@@ -47,12 +47,22 @@ class Figures(NamedTuple):
 def held_rows(path: Path) -> Held:
     """Return a package's functions; a name at the start of a question, as in Go, is removed."""
     rows = [row for row in map(json.loads, path.open()) if row["sort"] != "window"]
-    asked = [number for number, row in enumerate(rows) if row["q"] and len(_question(row).split()) > 2]  # noqa: PLR2004
+    asked = [
+        number
+        for number, row in enumerate(rows)
+        if row["q"] and len(_question(row).split()) > 2  # noqa: PLR2004
+    ]
     once = Counter(_question(rows[number]) for number in asked)
     targets = [number for number in asked if once[_question(rows[number])] == 1]
     targets = targets[:: max(1, math.ceil(len(targets) / MOST_QUESTIONS))]
     language = Counter(row["language"] for row in rows).most_common(1)[0][0]
-    return Held(path.stem, language, [row["c"] for row in rows], [_question(rows[n]) for n in targets], targets)
+    return Held(
+        path.stem,
+        language,
+        [row["c"] for row in rows],
+        [_question(rows[n]) for n in targets],
+        targets,
+    )
 
 
 def _question(row: dict[str, str]) -> str:
@@ -64,17 +74,26 @@ def _question(row: dict[str, str]) -> str:
 def measure(held: Held, embedder: Embedder) -> Figures:
     """Return a package's figures."""
     lexical = bm25(held.code, held.questions)
-    dense = np.maximum(embedder.embed_queries(held.questions) @ embedder.embed_code(held.code).T, 0)
+    dense = np.maximum(
+        embedder.embed_queries(held.questions) @ embedder.embed_code(held.code).T, 0
+    )
     mixed = LEXICAL * _scaled(lexical) + DENSE * _scaled(dense)
     told = _told(held)
-    figures = (ndcg(np.where(told, -1, scores), held.targets) for scores in (lexical, dense, mixed))
-    return Figures(held.name, held.language, len(held.code), len(held.questions), *figures)
+    figures = (
+        ndcg(np.where(told, -1, scores), held.targets)
+        for scores in (lexical, dense, mixed)
+    )
+    return Figures(
+        held.name, held.language, len(held.code), len(held.questions), *figures
+    )
 
 
 def _told(held: Held) -> npt.NDArray[np.bool_]:
     """Return which code contains a question verbatim: a class with its methods counts neither as right nor as wrong."""
     code = [f" {each} " for each in held.code]
-    told = np.array([[f" {question} " in each for each in code] for question in held.questions])
+    told = np.array(
+        [[f" {question} " in each for each in code] for question in held.questions]
+    )
     told[np.arange(len(held.targets)), held.targets] = False
     return told
 
@@ -102,14 +121,20 @@ def bm25(texts: list[str], questions: list[str]) -> Scores:
     for row, question in enumerate(questions):
         for word in set(question.split()):
             places, often = found[word]
-            rarity = math.log(1 + (len(texts) - len(places) + 0.5) / (len(places) + 0.5))
+            rarity = math.log(
+                1 + (len(texts) - len(places) + 0.5) / (len(places) + 0.5)
+            )
             scores[row, places] += rarity * often * (K1 + 1) / (often + shorten[places])
     return scores
 
 
-def _postings(counts: list[Counter[str]], word: str) -> tuple[npt.NDArray[np.int64], Scores]:
+def _postings(
+    counts: list[Counter[str]], word: str
+) -> tuple[npt.NDArray[np.int64], Scores]:
     places = [number for number, count in enumerate(counts) if word in count]
-    return np.array(places, np.int64), np.array([counts[place][word] for place in places], np.float32)
+    return np.array(places, np.int64), np.array(
+        [counts[place][word] for place in places], np.float32
+    )
 
 
 def report(figures: list[Figures]) -> Iterator[str]:
@@ -117,11 +142,28 @@ def report(figures: list[Figures]) -> Iterator[str]:
     yield "| package | language | functions | questions | BM25 | model | hybrid |"
     yield "|---|---|---|---|---|---|---|"
     for each in sorted(figures, key=lambda each: (each.language, each.name)):
-        yield _line(each.name, each.language, str(each.functions), str(each.questions), each[4:])
+        yield _line(
+            each.name, each.language, str(each.functions), str(each.questions), each[4:]
+        )
     languages = sorted({each.language for each in figures})
-    means = [np.mean([each[4:] for each in figures if each.language == language], axis=0) for language in languages]
-    yield _line("mean of languages", str(len(languages)), "", "", tuple(np.mean(means, axis=0).tolist()))
+    means = [
+        np.mean([each[4:] for each in figures if each.language == language], axis=0)
+        for language in languages
+    ]
+    yield _line(
+        "mean of languages",
+        str(len(languages)),
+        "",
+        "",
+        tuple(np.mean(means, axis=0).tolist()),
+    )
 
 
-def _line(name: str, language: str, functions: str, questions: str, values: tuple[float, ...]) -> str:
-    return f"| {name} | {language} | {functions} | {questions} | " + " | ".join(f"{v:.3f}" for v in values) + " |"
+def _line(
+    name: str, language: str, functions: str, questions: str, values: tuple[float, ...]
+) -> str:
+    return (
+        f"| {name} | {language} | {functions} | {questions} | "
+        + " | ".join(f"{v:.3f}" for v in values)
+        + " |"
+    )

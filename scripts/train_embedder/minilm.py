@@ -27,8 +27,12 @@ class MiniLM:
     def __init__(self, work: Path, longest: int, threads: int = 2) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        self._session: Any = onnxruntime.InferenceSession(_read(work, MODEL, "model.onnx"), options)
-        self._tokenizer: Any = Tokenizer.from_str(_read(work, PIECES, "tokenizer.json").decode())
+        self._session: Any = onnxruntime.InferenceSession(
+            _read(work, MODEL, "model.onnx"), options
+        )
+        self._tokenizer: Any = Tokenizer.from_str(
+            _read(work, PIECES, "tokenizer.json").decode()
+        )
         self._tokenizer.enable_truncation(longest)
         self._tokenizer.enable_padding()
 
@@ -45,9 +49,15 @@ class MiniLM:
         encoded = self._tokenizer.encode_batch(texts)
         ids = np.array([each.ids for each in encoded], np.int64)
         mask = np.array([each.attention_mask for each in encoded], np.int64)
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        given = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "token_type_ids": np.zeros_like(ids),
+        }
         wanted = {entry.name for entry in self._session.get_inputs()}
-        hidden = self._session.run(None, {name: value for name, value in given.items() if name in wanted})[0]
+        hidden = self._session.run(
+            None, {name: value for name, value in given.items() if name in wanted}
+        )[0]
         sums = (hidden * mask[:, :, None]).sum(1) if hidden.ndim > 2 else hidden  # noqa: PLR2004 - pooled already
         rows: Vectors = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         return rows.astype(np.float32)
@@ -58,4 +68,6 @@ def _read(work: Path, package: str, name: str) -> bytes:
     if wheel is None:
         raise FileNotFoundError(package)
     with zipfile.ZipFile(wheel) as members:
-        return members.read(next(member for member in members.namelist() if member.endswith("/" + name)))
+        return members.read(
+            next(member for member in members.namelist() if member.endswith("/" + name))
+        )

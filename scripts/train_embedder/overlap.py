@@ -39,8 +39,12 @@ def _probes(owners: Ints) -> tuple[Ints, Ints]:
     """Return places of up to ``PROBES`` evenly spread shingles of each row, and their rows."""
     rows, starts, counts = np.unique(owners, return_index=True, return_counts=True)
     steps = np.arange(PROBES) / PROBES
-    places = np.unique((starts[:, None] + (counts[:, None] * steps).astype(np.int64)).ravel())
-    return places, np.repeat(rows, counts)[np.searchsorted(np.arange(len(owners)), places)]
+    places = np.unique(
+        (starts[:, None] + (counts[:, None] * steps).astype(np.int64)).ravel()
+    )
+    return places, np.repeat(rows, counts)[
+        np.searchsorted(np.arange(len(owners)), places)
+    ]
 
 
 def _frequent(pairs: Ints, probes: Ints) -> Ints:

@@ -44,19 +44,30 @@ class Package(NamedTuple):
 def plain_name(name: str) -> str:
     """Return a package's name without registry-specific parts: ``golang-github-gorilla-mux-dev`` is ``mux``."""
     name = re.sub(r"[_.]+", "-", name.lower()).removesuffix("-dev").removesuffix("-src")
-    name = re.sub(r"^(?:librust-|ruby-|php-|golang-(?:github-|golang-|go\.)?|lib(?=.*-java$))", "", name)
+    name = re.sub(
+        r"^(?:librust-|ruby-|php-|golang-(?:github-|golang-|go\.)?|lib(?=.*-java$))",
+        "",
+        name,
+    )
     return re.sub(r"\d*(?:-java)?$", "", name.removesuffix("-java"))
 
 
 def permissive(licence: str) -> bool:
     """Return whether a licence, or one of several to choose from, requires no more than a notice."""
     choices = re.split(r"\s+or\s+|\s*/\s*|\|", licence, flags=re.IGNORECASE)
-    return any(_PERMISSIVE.search(choice) and not _RESTRICTED.search(choice) for choice in choices)
+    return any(
+        _PERMISSIVE.search(choice) and not _RESTRICTED.search(choice)
+        for choice in choices
+    )
 
 
 def read(path: Path) -> list[Package]:
     """Return the packages of a list; its first line names the columns, and unknown columns are ignored."""
-    rows = [line.split("\t") for line in path.read_text("utf-8").splitlines() if line and not line.startswith("#")]
+    rows = [
+        line.split("\t")
+        for line in path.read_text("utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
     return [Package(*(*row, "", "", "", "")[:5]) for row in rows[1:]]
 
 
@@ -69,10 +80,17 @@ def write(path: Path, packages: list[Package]) -> None:
 def kept_out() -> list[Package]:
     """Return all packages that must not be trained on: common evaluation repositories, and those of our evaluation."""
     own = read(EVALUATED) if EVALUATED.exists() else []
-    return read(AVOID) + [package._replace(kind=package.kind.replace("deb", "debian"), use="avoid") for package in own]
+    return read(AVOID) + [
+        package._replace(kind=package.kind.replace("deb", "debian"), use="avoid")
+        for package in own
+    ]
 
 
 def clashes(allowed: list[Package], avoided: list[Package]) -> list[Package]:
     """Return the packages to train on that must also be avoided, across registries."""
     names = {package.key for package in avoided}
-    return [package for package in allowed if package.use == "train" and package.key in names]
+    return [
+        package
+        for package in allowed
+        if package.use == "train" and package.key in names
+    ]

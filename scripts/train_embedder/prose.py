@@ -4,14 +4,18 @@ import re
 import textwrap
 from typing import Final
 
-_OPEN: Final = re.compile(r"^\s*(?:/\*+!?|[rRuUbB]{0,2}(?:\"\"\"|'''|\"|')|<!--)|(?:\*+/|\"\"\"|'''|\"|')\s*$")
+_OPEN: Final = re.compile(
+    r"^\s*(?:/\*+!?|[rRuUbB]{0,2}(?:\"\"\"|'''|\"|')|<!--)|(?:\*+/|\"\"\"|'''|\"|')\s*$"
+)
 _MARK: Final = re.compile(r"^\s*(?:///?!?|//!|\*(?!\*)|#+!?|--)\s?", re.MULTILINE)
 _TAG: Final = re.compile(
     r"^\s*(?:[@\\](?!code\b)\w|:param|:return|:rtype|:type|Args?:|Arguments:|Parameters|Returns?:|Raises:|Yields:"
     r"|Examples?\b|>>>|\.\. |Usage:|Notes?:|See [Aa]lso|# |```|---|===)",
     re.MULTILINE,
 )
-_LEAD: Final = re.compile(r"^\s*[@\\](?:brief|summary|description|desc|short)\b[ :]*", re.MULTILINE)
+_LEAD: Final = re.compile(
+    r"^\s*[@\\](?:brief|summary|description|desc|short)\b[ :]*", re.MULTILINE
+)
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z(`'\"])|\n\s*\n")
 _ROLE: Final = re.compile(r":\w+(?::\w+)?:`~?([^`]+)`")
 _INLINE: Final = re.compile(r"\{@\w+\s+([^}]+)\}")
@@ -28,7 +32,11 @@ SHORTEST, LONGEST = 3, 40
 def plain(comment: str) -> str:
     """Return the text of a comment or docstring without its delimiters."""
     text = _OPEN.sub("", comment.strip())
-    text = _MARK.sub("", text) if not comment.lstrip().startswith(('"', "'", "r", "R", "u", "U")) else text
+    text = (
+        _MARK.sub("", text)
+        if not comment.lstrip().startswith(('"', "'", "r", "R", "u", "U"))
+        else text
+    )
     return textwrap.dedent(_LEAD.sub("", text)).strip()
 
 
@@ -43,5 +51,9 @@ def first_sentence(text: str) -> str:
     sentence = re.sub(r"\s+", " ", _SENTENCE.split(body(text), maxsplit=1)[0])
     sentence = _ELEMENT.sub("", _INLINE.sub(r"\1", _ROLE.sub(r"\1", sentence)))
     sentence = sentence.replace("`", "").strip().rstrip(".:").strip()
-    usable = sentence.isascii() and SHORTEST <= len(sentence.split()) <= LONGEST and not _NO_QUERY.search(sentence)
+    usable = (
+        sentence.isascii()
+        and SHORTEST <= len(sentence.split()) <= LONGEST
+        and not _NO_QUERY.search(sentence)
+    )
     return sentence if usable else ""

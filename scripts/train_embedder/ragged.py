@@ -32,7 +32,9 @@ class Ragged(NamedTuple):
         """Return the positions of the values of some rows, row by row, and the place in ``rows`` of each."""
         lengths = self.bounds[rows + 1] - self.bounds[rows]
         owners = np.repeat(np.arange(len(rows)), lengths)
-        starts = self.bounds[rows] - np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
+        starts = self.bounds[rows] - np.concatenate(
+            [[0], np.cumsum(lengths)[:-1]]
+        ).astype(np.int64)
         return np.arange(len(owners)) + starts[owners], owners
 
     def take(self, rows: Ints) -> Self:

@@ -59,16 +59,28 @@ class Sampler:
     """Samples batches endlessly; every row is used once before any is repeated."""
 
     def __init__(
-        self, bags: dict[str, Bags], vocabulary: list[str], overlap: Ints, seed: int = 1, block: int = BLOCK
+        self,
+        bags: dict[str, Bags],
+        vocabulary: list[str],
+        overlap: Ints,
+        seed: int = 1,
+        block: int = BLOCK,
     ) -> None:
         self._bags = bags
         self._block = block
         self._width = len(vocabulary)
-        shared = bags_matrix(*overlap.T, np.ones(len(overlap), np.float32), (len(bags["code"].words.lengths),) * 2)
+        shared = bags_matrix(
+            *overlap.T,
+            np.ones(len(overlap), np.float32),
+            (len(bags["code"].words.lengths),) * 2,
+        )
         self._overlap = (shared + shared.T).tocsr()
         self._rng = np.random.default_rng(seed)
         numbers = {word: number for number, word in enumerate(vocabulary)}
-        self._phrases = [np.array([numbers[w] for w in phrase.split() if w in numbers]) for phrase in PHRASES]
+        self._phrases = [
+            np.array([numbers[w] for w in phrase.split() if w in numbers])
+            for phrase in PHRASES
+        ]
         self._lengths = {name: bag.words.lengths for name, bag in bags.items()}
         self._queue: list[Ints] = []
 
@@ -79,8 +91,12 @@ class Sampler:
         asked = (self._lengths["question"][rows] >= 2) & (draws[0] < TOLD)  # noqa: PLR2004 - one word asks nothing
         questions = self._questions(rows, asked, draws)
         code = self._code(rows, asked, draws)
-        same = _alike(questions, len(rows)) | (self._overlap[rows][:, rows].toarray() > 0)
-        return Batch(self._sparse(questions, len(rows)), self._sparse(code, len(rows)), same)
+        same = _alike(questions, len(rows)) | (
+            self._overlap[rows][:, rows].toarray() > 0
+        )
+        return Batch(
+            self._sparse(questions, len(rows)), self._sparse(code, len(rows)), same
+        )
 
     def _rows(self) -> Ints:
         if not self._queue:
@@ -97,9 +113,15 @@ class Sampler:
         chosen = np.flatnonzero(wanted)
         bag = self._bags[field]
         places, owners = bag.words.places(rows[chosen])
-        return Picked(chosen[owners], bag.words.values[places].astype(np.int64), bag.damped[places])
+        return Picked(
+            chosen[owners],
+            bag.words.values[places].astype(np.int64),
+            bag.damped[places],
+        )
 
-    def _questions(self, rows: Ints, asked: Flags, draws: npt.NDArray[np.float64]) -> Picked:
+    def _questions(
+        self, rows: Ints, asked: Flags, draws: npt.NDArray[np.float64]
+    ) -> Picked:
         placed = ~asked & (draws[1] < 0.25) & (self._lengths["place"][rows] > 0)  # noqa: PLR2004 - a quarter ask by path
         named = ~asked & ~placed | asked & (draws[1] < WITH_NAME)
         parts = [
@@ -113,7 +135,10 @@ class Sampler:
 
     def _phrased(self, wanted: Flags) -> Picked:
         chosen = np.flatnonzero(wanted)
-        phrases = [self._phrases[number] for number in self._rng.integers(len(PHRASES), size=len(chosen))]
+        phrases = [
+            self._phrases[number]
+            for number in self._rng.integers(len(PHRASES), size=len(chosen))
+        ]
         owners = np.repeat(chosen, [len(phrase) for phrase in phrases])
         words = np.concatenate([*phrases, np.empty(0, np.int64)]).astype(np.int64)
         return Picked(owners, words, np.ones(len(words), np.float32))
@@ -142,7 +167,9 @@ class Sampler:
         return bags_matrix(*picked, shape=(rows, self._width))
 
 
-def bags_matrix(owners: Ints, words: Ints, damped: Floats, shape: tuple[int, int]) -> Sparse:
+def bags_matrix(
+    owners: Ints, words: Ints, damped: Floats, shape: tuple[int, int]
+) -> Sparse:
     """Return the sparse matrix of (row, word, value) entries."""
     return csr_matrix((damped, (owners, words)), shape=shape, dtype=np.float32)
 

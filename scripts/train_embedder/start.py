@@ -25,8 +25,16 @@ def word_vectors(work: Path, words: list[str]) -> Vectors:
             known = dict(zip(data["words"].tolist(), data["vectors"], strict=True))
     new = [word for word in words if word not in known]
     if new:
-        known.update(zip(new, MiniLM(work, WORD_PIECES).encode(new).astype(np.float16), strict=True))
-        np.savez(memory, words=np.array(list(known)), vectors=np.stack(list(known.values())))
+        known.update(
+            zip(
+                new,
+                MiniLM(work, WORD_PIECES).encode(new).astype(np.float16),
+                strict=True,
+            )
+        )
+        np.savez(
+            memory, words=np.array(list(known)), vectors=np.stack(list(known.values()))
+        )
     return np.stack([known[word] for word in words]).astype(np.float32)
 
 
@@ -35,14 +43,18 @@ def principal(vectors: Vectors, dims: int = DIMS) -> Vectors:
     centred = vectors - vectors.mean(0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     turned = centred @ axes[:, ::-1][:, :dims]
-    rows: Vectors = (turned / np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-6)).astype(np.float32)
+    rows: Vectors = (
+        turned / np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-6)
+    ).astype(np.float32)
     return rows
 
 
 def rarity(rows: Ints) -> Vectors:
     """Return a weight for each word by the number of rows it is in."""
     share = (rows + 1) / (rows + 1).sum()
-    weights: Vectors = np.maximum(RARITY / (RARITY + share), LIGHTEST).astype(np.float32)
+    weights: Vectors = np.maximum(RARITY / (RARITY + share), LIGHTEST).astype(
+        np.float32
+    )
     return weights
 
 

@@ -30,13 +30,22 @@ class Teacher(NamedTuple):
         chosen = self.rng.integers(len(self.rows), size=count)
         places, owners = self.bags.words.places(self.rows[chosen])
         words = self.bags.words.values[places].astype(np.int64)
-        return bags_matrix(owners, words, self.bags.damped[places], (count, self.width)), self.vectors[chosen]
+        return bags_matrix(
+            owners, words, self.bags.damped[places], (count, self.width)
+        ), self.vectors[chosen]
 
 
 def taught(work: Path, corpus: Corpus, count: int = QUESTIONS) -> tuple[Ints, Vectors]:
     """Return a sample of rows with questions of reasonable length, and MiniLM's vectors of the questions."""
     field = corpus.fields["question"]
-    usable = np.flatnonzero((field.lengths >= LENGTHS[0]) & (field.lengths <= LENGTHS[1]))
+    usable = np.flatnonzero(
+        (field.lengths >= LENGTHS[0]) & (field.lengths <= LENGTHS[1])
+    )
     rows = np.sort(np.random.default_rng(3).permutation(usable)[:count])
-    asked = [" ".join(corpus.words[n] for n in field.values[field.bounds[r] : field.bounds[r + 1]]) for r in rows]
+    asked = [
+        " ".join(
+            corpus.words[n] for n in field.values[field.bounds[r] : field.bounds[r + 1]]
+        )
+        for r in rows
+    ]
     return rows, MiniLM(work, WORD_PIECES).encode(asked)

@@ -65,8 +65,13 @@ class Table(torch.nn.Module):
     def __init__(self, start: Start, settings: Settings) -> None:
         super().__init__()
         self.rows = torch.nn.Parameter(torch.from_numpy(start.rows.copy()))
-        self.code, self.query = (torch.nn.Parameter(_before_softplus(side)) for side in (start.code, start.query))
-        self.scale = torch.nn.Parameter(torch.tensor(math.log(1 / settings.temperature)))
+        self.code, self.query = (
+            torch.nn.Parameter(_before_softplus(side))
+            for side in (start.code, start.query)
+        )
+        self.scale = torch.nn.Parameter(
+            torch.tensor(math.log(1 / settings.temperature))
+        )
 
     def embed(self, bags: Sparse, weights: torch.Tensor) -> torch.Tensor:
         """Return unit rows for bags, with one side's weights."""
@@ -77,8 +82,14 @@ class Table(torch.nn.Module):
         """Return the table with unit rows; their lengths are multiplied into the weights."""
         with torch.no_grad():
             lengths = self.rows.norm(dim=1)
-            sides = (functional.softplus(side) * lengths for side in (self.code, self.query))
-            return Model(words, functional.normalize(self.rows, dim=1).numpy(), *(side.numpy() for side in sides))
+            sides = (
+                functional.softplus(side) * lengths for side in (self.code, self.query)
+            )
+            return Model(
+                words,
+                functional.normalize(self.rows, dim=1).numpy(),
+                *(side.numpy() for side in sides),
+            )
 
 
 def _before_softplus(weights: Vectors) -> torch.Tensor:
@@ -92,9 +103,9 @@ def contrast(table: Table, batch: Batch) -> tuple[torch.Tensor, float]:
     likeness = questions @ code.t() * table.scale.exp().clamp(max=SHARPEST)
     likeness = likeness.masked_fill(torch.from_numpy(batch.same), -1e4)
     own = torch.arange(len(likeness))
-    loss = FORWARD * functional.cross_entropy(likeness, own) + (1 - FORWARD) * functional.cross_entropy(
-        likeness.t(), own
-    )
+    loss = FORWARD * functional.cross_entropy(likeness, own) + (
+        1 - FORWARD
+    ) * functional.cross_entropy(likeness.t(), own)
     return loss, (likeness.detach().argmax(1) == own).float().mean().item()
 
 
@@ -103,30 +114,61 @@ def relation(table: Table, bags: Sparse, wanted: Vectors) -> torch.Tensor:
     ours = table.embed(bags, table.query)
     theirs = torch.from_numpy(wanted)
     itself = torch.eye(len(theirs), dtype=torch.bool)
-    mine, aim = ((side @ side.t() * TEACHER_SCALE).masked_fill(itself, -1e4) for side in (ours, theirs))
-    return functional.kl_div(functional.log_softmax(mine, 1), functional.softmax(aim, 1), reduction="batchmean")
+    mine, aim = (
+        (side @ side.t() * TEACHER_SCALE).masked_fill(itself, -1e4)
+        for side in (ours, theirs)
+    )
+    return functional.kl_div(
+        functional.log_softmax(mine, 1),
+        functional.softmax(aim, 1),
+        reduction="batchmean",
+    )
 
 
-def train(table: Table, draw: Callable[[], Batch], teacher: Teacher | None, settings: Settings) -> None:
+def train(
+    table: Table, draw: Callable[[], Batch], teacher: Teacher | None, settings: Settings
+) -> None:
     """Train for the given steps."""
     torch.set_num_threads(settings.threads)
-    groups = [{"params": [table.rows]}, {"params": [table.code, table.query]}, {"params": [table.scale]}]
-    optimiser = torch.optim.Adam(groups, lr=settings.rate, betas=(0.9, 0.98), fused=True)
+    groups = [
+        {"params": [table.rows]},
+        {"params": [table.code, table.query]},
+        {"params": [table.scale]},
+    ]
+    optimiser = torch.optim.Adam(
+        groups, lr=settings.rate, betas=(0.9, 0.98), fused=True
+    )
     loss, hits = 0.0, 0.0
     for step in range(settings.steps):
         _set_rates(optimiser, settings, step)
-        new_loss, new_hits = _step(table, draw(), teacher if step % 2 else None, optimiser, settings)
+        new_loss, new_hits = _step(
+            table, draw(), teacher if step % 2 else None, optimiser, settings
+        )
         share = REMEMBERED if step else 0.0
-        loss, hits = share * loss + (1 - share) * new_loss, share * hits + (1 - share) * new_hits
+        loss, hits = (
+            share * loss + (1 - share) * new_loss,
+            share * hits + (1 - share) * new_hits,
+        )
         if step % REPORT == REPORT - 1:
-            print(f"{step + 1} loss {loss:.3f} first {hits:.3f} scale {table.scale.exp().item():.1f}", flush=True)
+            print(
+                f"{step + 1} loss {loss:.3f} first {hits:.3f} scale {table.scale.exp().item():.1f}",
+                flush=True,
+            )
 
 
 def _step(
-    table: Table, batch: Batch, teacher: Teacher | None, optimiser: torch.optim.Optimizer, settings: Settings
+    table: Table,
+    batch: Batch,
+    teacher: Teacher | None,
+    optimiser: torch.optim.Optimizer,
+    settings: Settings,
 ) -> tuple[float, float]:
     loss, hits = contrast(table, batch)
-    total = loss + settings.teacher * relation(table, *teacher.draw(settings.taught)) if teacher else loss
+    total = (
+        loss + settings.teacher * relation(table, *teacher.draw(settings.taught))
+        if teacher
+        else loss
+    )
     optimiser.zero_grad()
     total.backward()
     optimiser.step()
@@ -135,6 +177,10 @@ def _step(
 
 def _set_rates(optimiser: torch.optim.Optimizer, settings: Settings, step: int) -> None:
     """Warm up, then fall along a cosine."""
-    factor = min(1.0, (step + 1) / WARM_UP) * max(0.02, 0.5 * (1 + math.cos(math.pi * step / settings.steps)))
-    for group, rate in zip(optimiser.param_groups, (settings.rate, settings.weight_rate, 1e-3), strict=True):
+    factor = min(1.0, (step + 1) / WARM_UP) * max(
+        0.02, 0.5 * (1 + math.cos(math.pi * step / settings.steps))
+    )
+    for group, rate in zip(
+        optimiser.param_groups, (settings.rate, settings.weight_rate, 1e-3), strict=True
+    ):
         group["lr"] = rate * factor

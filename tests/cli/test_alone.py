@@ -34,9 +34,16 @@ def nowhere(cold_daemon: DaemonAtHand, tmp_path: Path) -> DaemonAtHand:
     return cold_daemon
 
 
-def test_reading_commands_answer_and_say_how(nowhere: DaemonAtHand, root: Path, tmp_path: Path) -> None:
+def test_reading_commands_answer_and_say_how(
+    nowhere: DaemonAtHand, root: Path, tmp_path: Path
+) -> None:
     expected = {
-        ("query", "needle", "--mode", "literal"): "a.py:1:5:def needle():\nb/c.txt:1:4:no needle\n",
+        (
+            "query",
+            "needle",
+            "--mode",
+            "literal",
+        ): "a.py:1:5:def needle():\nb/c.txt:1:4:no needle\n",
         ("symbol", "needle"): None,
         ("stats",): None,
     }
@@ -52,7 +59,9 @@ def test_reading_commands_answer_and_say_how(nowhere: DaemonAtHand, root: Path, 
         os.sched_yield()
 
 
-def test_a_wrong_setting_is_reported_once(cold_daemon: DaemonAtHand, root: Path) -> None:
+def test_a_wrong_setting_is_reported_once(
+    cold_daemon: DaemonAtHand, root: Path
+) -> None:
     cold_daemon.environ.update(FLASHGREP_TCP_PROT="1")
     for arguments in (["query", "needle"], ["index"], ["rpc"]):
         refused = cold_daemon.run(*arguments, cwd=root)
@@ -77,9 +86,19 @@ def test_a_host_has_its_tools_for_reading(nowhere: DaemonAtHand, root: Path) -> 
         tools = {tool["name"] for tool in client.request("tools/list")["tools"]}
         assert "query" in tools
         assert "write_code" not in tools
-        assert client.call("query", text="needle", mode="literal")["structuredContent"]["total"] == 2
+        assert (
+            client.call("query", text="needle", mode="literal")["structuredContent"][
+                "total"
+            ]
+            == 2
+        )
         (root / "new.py").write_text("needle\n")
-        assert client.call("query", text="needle", mode="literal")["structuredContent"]["total"] == 3
+        assert (
+            client.call("query", text="needle", mode="literal")["structuredContent"][
+                "total"
+            ]
+            == 3
+        )
 
 
 def test_json_rpc_over_stdio_answers_too(nowhere: DaemonAtHand, root: Path) -> None:
@@ -87,7 +106,11 @@ def test_json_rpc_over_stdio_answers_too(nowhere: DaemonAtHand, root: Path) -> N
         answer = wire.call("query", text="needle", mode="literal")
         assert answer["total"] == 2
         assert answer["coverage"]["complete"]
-        assert answer["coverage"]["stage"] == "failed"  # nothing is indexed, in no folder
-        assert wire.call("stats")["stage_detail"] == "nothing is indexed: no daemon runs"
+        assert (
+            answer["coverage"]["stage"] == "failed"
+        )  # nothing is indexed, in no folder
+        assert (
+            wire.call("stats")["stage_detail"] == "nothing is indexed: no daemon runs"
+        )
         assert wire.fail("fs_remove", path="a.py")["data"]["reason"] == "read_only"
         assert wire.call("query", text="needle", mode="literal")["total"] == 2

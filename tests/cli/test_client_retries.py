@@ -41,7 +41,12 @@ class Dying:
                     result = self._result(json.loads(line))
                     if result is None:
                         break
-                    connection.sendall(json.dumps({"jsonrpc": "2.0", "result": result, "id": 1}).encode() + b"\n")
+                    connection.sendall(
+                        json.dumps(
+                            {"jsonrpc": "2.0", "result": result, "id": 1}
+                        ).encode()
+                        + b"\n"
+                    )
 
     def _result(self, request: Any) -> Any:
         if request["method"] == "$/version":
@@ -63,7 +68,9 @@ def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def run(monkeypatch: pytest.MonkeyPatch, state: Path, deaths: int, *arguments: str) -> tuple[int, list[str]]:
+def run(
+    monkeypatch: pytest.MonkeyPatch, state: Path, deaths: int, *arguments: str
+) -> tuple[int, list[str]]:
     """Run a command against a daemon that dies so often; return its status and what was asked."""
     monkeypatch.setattr("sys.argv", ["fgrep", *arguments])
     daemon = Dying(state, deaths)
@@ -81,19 +88,29 @@ def test_what_reads_is_asked_again_once(
     assert capfd.readouterr() == ("found\n", "")
 
 
-def test_but_not_for_ever(state: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_but_not_for_ever(
+    state: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(client, "_die_of_interrupts", lambda: None)
     assert run(monkeypatch, state, 9, "query", "x") == (2, ["query", "query"])
     assert "the daemon ended before it answered" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["write-code", "fs-remove", "index-codebase", "watch-codebase"])
+@pytest.mark.parametrize(
+    "command", ["write-code", "fs-remove", "index-codebase", "watch-codebase"]
+)
 def test_what_writes_says_that_its_fate_is_unknown(
-    state: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], command: str
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    command: str,
 ) -> None:
     monkeypatch.setattr(client, "_die_of_interrupts", lambda: None)
     assert run(monkeypatch, state, 1, command, "a") == (2, [command])
-    assert "it may or may not have been carried out: check before you try again" in capfd.readouterr().err
+    assert (
+        "it may or may not have been carried out: check before you try again"
+        in capfd.readouterr().err
+    )
 
 
 def test_what_writes_is_known_to_be_done_though_nobody_reads_what_it_prints(
@@ -105,7 +122,10 @@ def test_what_writes_is_known_to_be_done_though_nobody_reads_what_it_prints(
     os.close(reader)
     os.dup2(writer, 1)
     try:
-        assert run(monkeypatch, state, 0, "write-code", "a") == (client.BROKEN_PIPE, ["write-code"])
+        assert run(monkeypatch, state, 0, "write-code", "a") == (
+            client.BROKEN_PIPE,
+            ["write-code"],
+        )
     finally:
         os.dup2(kept, 1)
         os.close(writer)

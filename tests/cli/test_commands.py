@@ -30,7 +30,9 @@ def root(project: MakeProject) -> Path:
     return project(FILES)
 
 
-def test_hits_are_printed_as_path_line_column_text(daemon: DaemonAtHand, root: Path) -> None:
+def test_hits_are_printed_as_path_line_column_text(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     found = daemon.run("query", "needle", "--order", "path", cwd=root)
     assert found.stdout.splitlines() == [
         "notes.md:2:8:second needle",
@@ -40,17 +42,28 @@ def test_hits_are_printed_as_path_line_column_text(daemon: DaemonAtHand, root: P
     assert (found.returncode, found.stderr) == (0, "")
 
 
-def test_paths_are_seen_from_the_folder_of_the_caller(daemon: DaemonAtHand, root: Path) -> None:
+def test_paths_are_seen_from_the_folder_of_the_caller(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     found = daemon.run("query", "needle", "--order", "path", cwd=root / "src")
-    assert [line.partition(":")[0] for line in found.stdout.splitlines()] == ["../notes.md", "app.py", "Ünï.txt"]
+    assert [line.partition(":")[0] for line in found.stdout.splitlines()] == [
+        "../notes.md",
+        "app.py",
+        "Ünï.txt",
+    ]
 
 
 def test_context_is_printed_as_grep_does(daemon: DaemonAtHand, root: Path) -> None:
     found = daemon.run("query", "second needle", "-C", "1", cwd=root)
-    assert found.stdout == "notes.md-1-first\nnotes.md:2:1:second needle\nnotes.md-3-third\n"
+    assert (
+        found.stdout
+        == "notes.md-1-first\nnotes.md:2:1:second needle\nnotes.md-3-third\n"
+    )
 
 
-def test_nothing_found_is_status_1_and_says_what_was_searched_on_stderr(daemon: DaemonAtHand, root: Path) -> None:
+def test_nothing_found_is_status_1_and_says_what_was_searched_on_stderr(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     found = daemon.run("query", "no such text", cwd=root)
     assert (found.returncode, found.stdout) == (1, "")
     assert "nothing found in 3 files" in found.stderr
@@ -62,7 +75,10 @@ def test_nothing_found_is_status_1_and_says_what_was_searched_on_stderr(daemon: 
         (["query", "(", "--mode", "regex"], "at 0"),
         (["query"], "Missing argument 'query'"),
         (["query", "x", "--no-such"], "No such option: --no-such"),
-        (["query", "x", "--mode", "magic"], "is not one of 'smart', 'literal', 'regex'"),
+        (
+            ["query", "x", "--mode", "magic"],
+            "is not one of 'smart', 'literal', 'regex'",
+        ),
         (["query", "x", "--limit", "0"], "limit"),
         (["query", "x", "--project", "nobody"], "no such project: nobody"),
         (["projects", "remove", "nobody"], "no such project: nobody"),
@@ -84,33 +100,53 @@ def test_json_is_the_raw_result(daemon: DaemonAtHand, root: Path) -> None:
     assert found["coverage"]["complete"]
 
 
-def test_more_hits_than_the_limit_are_announced_with_a_cursor_that_goes_on(daemon: DaemonAtHand, root: Path) -> None:
+def test_more_hits_than_the_limit_are_announced_with_a_cursor_that_goes_on(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     first = daemon.run("query", "needle", "--order", "path", "-l", "2", cwd=root)
     assert "2 of 3 shown; continue with --cursor " in first.stderr
     cursor = shlex.split(first.stderr)[-1]  # as a shell reads it
-    second = daemon.run("query", "needle", "--order", "path", "-l", "2", "--cursor", cursor, cwd=root)
+    second = daemon.run(
+        "query", "needle", "--order", "path", "-l", "2", "--cursor", cursor, cwd=root
+    )
     assert second.stdout == "src/Ünï.txt:1:7:näive needle\n"
 
 
 def test_files_are_listed_one_a_line(daemon: DaemonAtHand, root: Path) -> None:
-    assert daemon.run("files", cwd=root).stdout.splitlines() == ["notes.md", "src/app.py", "src/Ünï.txt"]
+    assert daemon.run("files", cwd=root).stdout.splitlines() == [
+        "notes.md",
+        "src/app.py",
+        "src/Ünï.txt",
+    ]
     assert daemon.run("files", "notes", cwd=root).stdout == "notes.md\n"
 
 
-def test_a_file_name_that_is_not_utf8_is_printed_in_its_own_bytes(daemon: DaemonAtHand, root: Path) -> None:
+def test_a_file_name_that_is_not_utf8_is_printed_in_its_own_bytes(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     (root / os.fsdecode(b"b\xff.txt")).write_text("odd one out\n")
-    found = subprocess.run([FGREP, "query", "odd one"], cwd=root, env=daemon.environ, capture_output=True, check=True)
+    found = subprocess.run(
+        [FGREP, "query", "odd one"],
+        cwd=root,
+        env=daemon.environ,
+        capture_output=True,
+        check=True,
+    )
     assert found.stdout == b"b\xff.txt:1:1:odd one out\n"
 
 
-def test_a_folder_outside_any_project_is_not_indexed_by_a_mere_query(daemon: DaemonAtHand, tmp_path: Path) -> None:
+def test_a_folder_outside_any_project_is_not_indexed_by_a_mere_query(
+    daemon: DaemonAtHand, tmp_path: Path
+) -> None:
     found = daemon.run("query", "x", cwd=tmp_path)
     assert found.returncode == 2
     assert "make the folder a project with: fgrep index" in found.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_project_is_asked_by_name_from_anywhere(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_another_project_is_asked_by_name_from_anywhere(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a.txt": "elsewhere\n"}, name="other")
     assert daemon.run("projects", "add", str(root)).stdout == f"other  {root}\n"
     found = daemon.run("query", "elsewhere", "--project", "other", cwd=Path("/"))
@@ -123,25 +159,47 @@ def test_a_path_means_the_project_it_lies_in(daemon: DaemonAtHand, root: Path) -
     assert "src  " not in daemon.run("projects", "list").stdout
 
 
-def test_in_read_only_mode_nothing_is_written(cold_daemon: DaemonAtHand, root: Path) -> None:
+def test_in_read_only_mode_nothing_is_written(
+    cold_daemon: DaemonAtHand, root: Path
+) -> None:
     cold_daemon.environ["FLASHGREP_READ_ONLY"] = "true"
-    edit = ["write-code", "notes.md", "--start-line", "1", "--end-line", "1", "--replacement", "changed"]
+    edit = [
+        "write-code",
+        "notes.md",
+        "--start-line",
+        "1",
+        "--end-line",
+        "1",
+        "--replacement",
+        "changed",
+    ]
     refused = cold_daemon.run(*edit, cwd=root)
     assert refused.returncode == 2
     assert (root / "notes.md").read_text().startswith("first\n")
     assert cold_daemon.run("query", "second", cwd=root).returncode == 0
 
 
-def test_index_says_what_it_did_and_then_stats_are_ready(daemon: DaemonAtHand, root: Path) -> None:
+def test_index_says_what_it_did_and_then_stats_are_ready(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     done = daemon.run("index", cwd=root)
     assert done.returncode == 0
     assert "indexed: 3 files" in done.stderr
-    assert json.loads(daemon.run("stats", "--json", cwd=root).stdout)["stage"] == "ready"
+    assert (
+        json.loads(daemon.run("stats", "--json", cwd=root).stdout)["stage"] == "ready"
+    )
 
 
-def test_called_as_flashgrep_an_unknown_command_is_an_error(daemon: DaemonAtHand) -> None:
+def test_called_as_flashgrep_an_unknown_command_is_an_error(
+    daemon: DaemonAtHand,
+) -> None:
     found = subprocess.run(
-        [FLASHGREP, "nonsense"], env=daemon.environ, capture_output=True, text=True, check=False, stdin=-3
+        [FLASHGREP, "nonsense"],
+        env=daemon.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=-3,
     )
     assert found.returncode == 2
     assert "No such command 'nonsense'" in found.stderr
@@ -154,18 +212,32 @@ def test_no_arguments_give_the_help_and_status_2(daemon: DaemonAtHand) -> None:
 
 
 def test_help_needs_no_daemon(cold_daemon: DaemonAtHand) -> None:
-    for arguments in (["--help"], ["query", "--help"], ["daemon", "--help"], ["--version"]):
+    for arguments in (
+        ["--help"],
+        ["query", "--help"],
+        ["daemon", "--help"],
+        ["--version"],
+    ):
         helped = cold_daemon.run(*arguments)
         assert helped.returncode == 0, helped.stderr
     assert not Path(cold_daemon.paths.state).exists()
 
 
-def test_a_reader_that_goes_away_is_no_error(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_a_reader_that_goes_away_is_no_error(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"big.txt": "needle and more of it\n" * 5000})
     command = [FGREP, "query", "needle", "--limit", "5000", "--max-tokens", "1000000"]
     reader, writer = os.pipe()
     os.close(reader)
-    found = subprocess.run(command, cwd=root, env=daemon.environ, stdout=writer, stderr=subprocess.PIPE, check=False)
+    found = subprocess.run(
+        command,
+        cwd=root,
+        env=daemon.environ,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
     os.close(writer)
     assert b"Traceback" not in found.stderr
     assert found.returncode == 141
@@ -174,12 +246,22 @@ def test_a_reader_that_goes_away_is_no_error(daemon: DaemonAtHand, project: Make
 def test_an_interrupted_command_ends_quietly(cold_daemon: DaemonAtHand) -> None:
     cold_daemon.start()
     pid = cold_daemon.status()["pid"]
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has it ignored in what runs in the background
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell has it ignored in what runs in the background
     os.kill(pid, signal.SIGSTOP)
     try:
-        command, nothing = [FGREP, "stats"], subprocess.DEVNULL  # so that the only socket it has is its own
+        command, nothing = (
+            [FGREP, "stats"],
+            subprocess.DEVNULL,
+        )  # so that the only socket it has is its own
         with subprocess.Popen(
-            command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, env=cold_daemon.environ, cwd="/"
+            command,
+            stdin=nothing,
+            stdout=nothing,
+            stderr=subprocess.PIPE,
+            env=cold_daemon.environ,
+            cwd="/",
         ) as waiting:
             until = time.monotonic() + BOUND
             while not _is_connected(waiting.pid):
@@ -194,11 +276,16 @@ def test_an_interrupted_command_ends_quietly(cold_daemon: DaemonAtHand) -> None:
 def _is_connected(pid: int) -> bool:
     """Whether the process has a socket open: it has sent its request then, or is about to."""
     with contextlib.suppress(OSError):
-        return any(os.readlink(link).startswith("socket:") for link in Path(f"/proc/{pid}/fd").iterdir())  # noqa: PTH115 - no path
+        return any(
+            os.readlink(link).startswith("socket:")  # noqa: PTH115 - no path
+            for link in Path(f"/proc/{pid}/fd").iterdir()
+        )
     return False
 
 
-def test_config_show_tells_the_origin_of_each_value(daemon: DaemonAtHand, root: Path) -> None:
+def test_config_show_tells_the_origin_of_each_value(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     rows = json.loads(daemon.run("config", "show", "--json", cwd=root).stdout)
     assert rows["tcp.port"] == {"value": 0, "origin": "environment"}
     assert rows["read_only"] == {"value": False, "origin": "default"}
@@ -239,16 +326,28 @@ def test_a_dry_uninstall_lists_and_removes_nothing_and_a_real_one_leaves_nothing
     assert list(Path(cache, "stores").glob("*/index.db"))
     (root / ".flashgrep" / "index.db").write_bytes(b"an earlier version's")
     assert "holds index.db: never read" in cold_daemon.run("doctor").stdout
-    for name in ("commands.tsv", "commands.new", "token.new"):  # of parts of other packages, and of killed processes
+    for name in (
+        "commands.tsv",
+        "commands.new",
+        "token.new",
+    ):  # of parts of other packages, and of killed processes
         (Path(cold_daemon.paths.state) / name).touch()
     mine = [str(root / ".flashgrep"), str(config), cache, cold_daemon.paths.state]
     pid = cold_daemon.status()["pid"]
     dry = cold_daemon.run("uninstall", "--dry-run")
-    assert [line.split()[-1] for line in dry.stdout.splitlines() if line.startswith("remove")] == mine
+    assert [
+        line.split()[-1]
+        for line in dry.stdout.splitlines()
+        if line.startswith("remove")
+    ] == mine
     assert all(Path(path).exists() for path in mine)
     done = cold_daemon.run("uninstall", "--yes")
-    assert (done.returncode, done.stderr.splitlines()[-1][:6]) == (0, "clean:"), done.stderr
-    with contextlib.suppress(FileNotFoundError):  # a process that has ended may wait for its parent to take note
+    assert (done.returncode, done.stderr.splitlines()[-1][:6]) == (0, "clean:"), (
+        done.stderr
+    )
+    with contextlib.suppress(
+        FileNotFoundError
+    ):  # a process that has ended may wait for its parent to take note
         assert Path("/proc", str(pid), "cmdline").read_bytes() == b""
     assert not any(Path(path).exists() for path in [*mine, str(config.parent)])
     assert sorted(path.name for path in root.iterdir()) == [".git", "notes.md", "src"]
@@ -256,8 +355,13 @@ def test_a_dry_uninstall_lists_and_removes_nothing_and_a_real_one_leaves_nothing
 
 def test_every_method_has_its_command_and_the_client_knows_it() -> None:
     known = read_commands()
-    summaries = {handler: REGISTRY.name_commands(handler.summary) for handler in REGISTRY}
-    assert all(known[handler.command] == (handler.safety, summary, "") for handler, summary in summaries.items())
+    summaries = {
+        handler: REGISTRY.name_commands(handler.summary) for handler in REGISTRY
+    }
+    assert all(
+        known[handler.command] == (handler.safety, summary, "")
+        for handler, summary in summaries.items()
+    )
 
 
 def test_the_entry_points_are_executable() -> None:

@@ -13,10 +13,18 @@ from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 CHECKOUT = Path(__file__).parents[2]
 
 
-def first_run(daemon: DaemonAtHand, folder: Path | str, query: str = "") -> subprocess.CompletedProcess[str]:
+def first_run(
+    daemon: DaemonAtHand, folder: Path | str, query: str = ""
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "scripts.tools.first_run", str(folder), query]
     return subprocess.run(
-        command, env=daemon.environ, cwd=CHECKOUT, capture_output=True, text=True, timeout=2 * BOUND, check=False
+        command,
+        env=daemon.environ,
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=2 * BOUND,
+        check=False,
     )
 
 
@@ -30,14 +38,21 @@ def test_the_first_run_starts_indexes_finds_and_says_where_to_go_on(
     assert "listing" not in said.stderr  # how far it is would fill a log
     assert "a.py:1:5:def needle():" in said.stdout
     titles = [line for line in said.stdout.splitlines() if line.startswith("== ")]
-    assert titles == ["== The daemon", f"== The index of {root}", "== fgrep query 'needle'", "== Next steps"]
+    assert titles == [
+        "== The daemon",
+        f"== The index of {root}",
+        "== fgrep query 'needle'",
+        "== Next steps",
+    ]
     port = cold_daemon.status()["tcp"]["port"]
     assert f"nc -N 127.0.0.1 {port}" in said.stdout
     assert f"cd '{root}'" in said.stdout
     assert cold_daemon.run("projects", "list").stdout == f"my project  {root}\n"
 
 
-def test_without_a_query_some_are_tried_until_one_is_found(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_without_a_query_some_are_tried_until_one_is_found(
+    cold_daemon: DaemonAtHand, project: MakeProject
+) -> None:
     cold_daemon.environ["FLASHGREP_TCP_ENABLED"] = "false"
     root = project({"a.bin": b"\0\1\2"})
     said = first_run(cold_daemon, root)
@@ -58,11 +73,15 @@ def test_a_first_run_of_no_folder_stops_there(cold_daemon: DaemonAtHand) -> None
     assert "query" not in said.stdout
 
 
-def test_on_a_terminal_progress_is_drawn_and_then_gone(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_on_a_terminal_progress_is_drawn_and_then_gone(
+    cold_daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({f"{at}.txt": "some text\n" * 1000 for at in range(40)})
     ours, theirs = pty.openpty()
     environ = cold_daemon.environ | {"TERM": "xterm", "COLUMNS": "100"}
-    process = subprocess.Popen([FGREP, "index", str(root)], env=environ, stdout=subprocess.PIPE, stderr=theirs)
+    process = subprocess.Popen(
+        [FGREP, "index", str(root)], env=environ, stdout=subprocess.PIPE, stderr=theirs
+    )
     os.close(theirs)
     shown = read_all(ours)
     assert process.communicate(timeout=2 * BOUND)[0] == f"project  {root}\n".encode()
@@ -71,12 +90,16 @@ def test_on_a_terminal_progress_is_drawn_and_then_gone(cold_daemon: DaemonAtHand
     assert b"\x1b[2K" in shown  # the bar's line was wiped
 
 
-def test_a_terminal_gets_colours_and_headings_in_its_width(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_a_terminal_gets_colours_and_headings_in_its_width(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a.py": "needle\n"})
     daemon.run("projects", "add", str(root))
     ours, theirs = pty.openpty()
     environ = daemon.environ | {"TERM": "xterm"}
-    process = subprocess.Popen([FGREP, "query", "needle"], env=environ, cwd=root, stdout=theirs, stderr=theirs)
+    process = subprocess.Popen(
+        [FGREP, "query", "needle"], env=environ, cwd=root, stdout=theirs, stderr=theirs
+    )
     os.close(theirs)
     shown = read_all(ours)
     assert process.wait(BOUND) == 0
@@ -106,12 +129,24 @@ os.write(kept, repr(told).encode())
 """
 
 
-def test_what_is_detached_keeps_one_descriptor_and_nothing_else_of_its_caller(tmp_path: Path) -> None:
+def test_what_is_detached_keeps_one_descriptor_and_nothing_else_of_its_caller(
+    tmp_path: Path,
+) -> None:
     reader, writer = os.pipe()
     stray = os.open(tmp_path, os.O_RDONLY)
     facts = [str(writer), str(os.getpid()), str(stray)]
-    command = [sys.executable, DETACH, str(writer), sys.executable, "-c", DAEMON, *facts]
-    done = subprocess.run(command, cwd=tmp_path, pass_fds=[writer, stray], timeout=2 * BOUND, check=False)
+    command = [
+        sys.executable,
+        DETACH,
+        str(writer),
+        sys.executable,
+        "-c",
+        DAEMON,
+        *facts,
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path, pass_fds=[writer, stray], timeout=2 * BOUND, check=False
+    )
     os.close(writer)
     os.close(stray)
     with os.fdopen(reader, "rb") as told:

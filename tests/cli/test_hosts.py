@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from flashgrep import __version__
 from flashgrep.base.errors import InvalidParams
 from flashgrep.parts.hosts import jsonc
-from flashgrep.parts.hosts.host_settings import Change, parse, plan_entry, take_back, write_change
+from flashgrep.parts.hosts.host_settings import (
+    Change,
+    parse,
+    plan_entry,
+    take_back,
+    write_change,
+)
 from flashgrep.parts.hosts.hosts import HOSTS, SERVER, Host, locate_folders
 from tests.conftest import FGREP
 
@@ -26,10 +32,15 @@ JSON_HOSTS = [name for name, host in HOSTS.items() if host.format == "json"]
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
-objects = st.dictionaries(st.text(max_size=5) | st.sampled_from(["a", "b"]), values, max_size=4)
+objects = st.dictionaries(
+    st.text(max_size=5) | st.sampled_from(["a", "b"]), values, max_size=4
+)
 layouts = st.sampled_from([None, 1, 2, "\t"])
 
 
@@ -40,9 +51,16 @@ def set_in(value: dict[str, Any], path: list[str], item: Any) -> dict[str, Any]:
     return {**value, name: set_in(inner, rest, item) if rest else item}
 
 
-@given(objects, layouts, st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=2), values)
+@given(
+    objects,
+    layouts,
+    st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=2),
+    values,
+)
 @settings(max_examples=60, deadline=None)
-def test_a_member_is_set_and_nothing_else(value: dict[str, Any], layout: Any, path: list[str], item: Any) -> None:
+def test_a_member_is_set_and_nothing_else(
+    value: dict[str, Any], layout: Any, path: list[str], item: Any
+) -> None:
     text = json.dumps(value, indent=layout)
     if len(path) == 2 and not isinstance(value.get(path[0], {}), dict):
         with pytest.raises(InvalidParams):
@@ -56,7 +74,9 @@ def test_a_member_is_set_and_nothing_else(value: dict[str, Any], layout: Any, pa
 
 @given(objects, layouts)
 @settings(max_examples=40, deadline=None)
-def test_what_was_added_can_be_taken_out_again(value: dict[str, Any], layout: Any) -> None:
+def test_what_was_added_can_be_taken_out_again(
+    value: dict[str, Any], layout: Any
+) -> None:
     value.pop("key", None)
     text = json.dumps(value, indent=layout)
     after = jsonc.set_member(text, ["key", SERVER], {"command": "x"})
@@ -75,7 +95,9 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
         try:
             assert found == json.loads(text)
         except json.JSONDecodeError:
-            assert any(sign in text for sign in ("//", "/*", ",")) or not text.strip()  # what JSON itself has not
+            assert (
+                any(sign in text for sign in ("//", "/*", ",")) or not text.strip()
+            )  # what JSON itself has not
 
 
 COMMENTED = """// my settings
@@ -89,9 +111,18 @@ COMMENTED = """// my settings
 """
 
 
-def add(host: Host, file: Path, state: Path, command: list[str] = COMMAND, *, in_project: bool = True) -> Change:
+def add(
+    host: Host,
+    file: Path,
+    state: Path,
+    command: list[str] = COMMAND,
+    *,
+    in_project: bool = True,
+) -> Change:
     change = plan_entry(host, file, command, in_project=in_project)
-    write_change(change, state, next(name for name, each in HOSTS.items() if each is host))
+    write_change(
+        change, state, next(name for name, each in HOSTS.items() if each is host)
+    )
     return change
 
 
@@ -104,7 +135,9 @@ def test_comments_order_and_layout_stay(tmp_path: Path, name: str) -> None:
     change = add(host, file, state)
     assert change.after.startswith(text[: text.index("},\n  },") + 1])
     assert change.after.endswith(",\n  },\n}\n")
-    assert jsonc.parse(change.after).value[host.key][SERVER] == host.merge_entry(None, COMMAND, in_project=True)
+    assert jsonc.parse(change.after).value[host.key][SERVER] == host.merge_entry(
+        None, COMMAND, in_project=True
+    )
     again = plan_entry(host, file, COMMAND, in_project=True)
     assert again.before == again.after
     take_back(plan_entry(host, file, None), state)
@@ -113,14 +146,28 @@ def test_comments_order_and_layout_stay(tmp_path: Path, name: str) -> None:
 
 
 def test_each_host_gets_its_own_form() -> None:
-    made = {name: host.merge_entry(None, COMMAND, in_project=True) for name, host in HOSTS.items()}
+    made = {
+        name: host.merge_entry(None, COMMAND, in_project=True)
+        for name, host in HOSTS.items()
+    }
     assert made["opencode"] == {"type": "local", "command": COMMAND, "enabled": True}
     assert made["cursor"] == {"command": COMMAND[0], "args": ["mcp"]}
-    assert made["claude-code"] == {"type": "stdio", "command": COMMAND[0], "args": ["mcp"]}
-    assert made["copilot"] == {"type": "local", "command": COMMAND[0], "args": ["mcp"], "tools": ["*"]}
+    assert made["claude-code"] == {
+        "type": "stdio",
+        "command": COMMAND[0],
+        "args": ["mcp"],
+    }
+    assert made["copilot"] == {
+        "type": "local",
+        "command": COMMAND[0],
+        "args": ["mcp"],
+        "tools": ["*"],
+    }
     assert made["goose"]["cmd"] == COMMAND[0]
     assert made["vscode"]["args"] == ["mcp", "--project", "${workspaceFolder}"]
-    assert HOSTS["vscode"].merge_entry(None, COMMAND, in_project=False)["args"] == ["mcp"]
+    assert HOSTS["vscode"].merge_entry(None, COMMAND, in_project=False)["args"] == [
+        "mcp"
+    ]
 
 
 TOML = '# mine\nmodel = "o"\n\n[mcp_servers.other]\ncommand = "x"\n\n[mcp_servers.flashgrep-2]\ncommand = "y"\n'
@@ -128,17 +175,24 @@ YAML = "# mine\nGOOSE_MODEL: 'o'   # as ever\nextensions:\n  developer:\n    ena
 
 
 @pytest.mark.parametrize(("name", "text"), [("codex", TOML), ("goose", YAML)])
-def test_toml_and_yaml_keep_their_comments_and_other_servers(tmp_path: Path, name: str, text: str) -> None:
+def test_toml_and_yaml_keep_their_comments_and_other_servers(
+    tmp_path: Path, name: str, text: str
+) -> None:
     host, file, state = HOSTS[name], tmp_path / ".host" / "config", tmp_path / "state"
     file.parent.mkdir()
     file.write_text(text)
     add(host, file, state)
     assert file.read_text().startswith(text.rstrip())
-    assert host.read_command(parse(host.format, file.read_text())[host.key][SERVER]) == COMMAND
+    assert (
+        host.read_command(parse(host.format, file.read_text())[host.key][SERVER])
+        == COMMAND
+    )
     again = plan_entry(host, file, COMMAND)
     assert again.before == again.after
     add(host, file, state, ["/new", "mcp"])
-    assert host.read_command(parse(host.format, file.read_text())[host.key][SERVER]) == ["/new", "mcp"]
+    assert host.read_command(
+        parse(host.format, file.read_text())[host.key][SERVER]
+    ) == ["/new", "mcp"]
     take_back(plan_entry(host, file, None), state)
     assert file.read_text() == text
 
@@ -147,7 +201,11 @@ def test_toml_and_yaml_keep_their_comments_and_other_servers(tmp_path: Path, nam
 def test_what_a_person_added_stays(tmp_path: Path, name: str) -> None:
     host, file, state = HOSTS[name], tmp_path / "settings", tmp_path / "state"
     add(host, file, state)
-    mark, option = ("- mcp", "\n    - --read-only") if host.format == "yaml" else ('"mcp"', ', "--read-only"')
+    mark, option = (
+        ("- mcp", "\n    - --read-only")
+        if host.format == "yaml"
+        else ('"mcp"', ', "--read-only"')
+    )
     head, _, tail = file.read_text().rpartition(mark)
     file.write_text(head + mark + option + tail)
     entry = parse(host.format, file.read_text())[host.key][SERVER]
@@ -170,7 +228,15 @@ def _with_member(host: Host, text: str, name: str, value: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "text", ["{}", '{"mcpServers": {}}', '{\n\t"a": 1\n}', "// nothing\n", "\n", '{"mcpServers":{"a":{}}}']
+    "text",
+    [
+        "{}",
+        '{"mcpServers": {}}',
+        '{\n\t"a": 1\n}',
+        "// nothing\n",
+        "\n",
+        '{"mcpServers":{"a":{}}}',
+    ],
 )
 def test_a_file_is_given_back_to_the_byte(tmp_path: Path, text: str) -> None:
     file, state = tmp_path / "new" / "settings.json", tmp_path / "state"
@@ -207,7 +273,9 @@ def test_what_was_changed_since_stays(tmp_path: Path) -> None:
         ("goose", "- a\n"),
     ],
 )
-def test_a_file_in_another_form_is_left_alone(tmp_path: Path, name: str, text: str | bytes) -> None:
+def test_a_file_in_another_form_is_left_alone(
+    tmp_path: Path, name: str, text: str | bytes
+) -> None:
     file = tmp_path / "settings"
     before = text.encode() if isinstance(text, str) else text
     file.write_bytes(before)
@@ -228,7 +296,9 @@ def test_a_link_stays_a_link_and_a_mode_a_mode(tmp_path: Path) -> None:
     assert SERVER in real.read_text()
 
 
-def fgrep(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def fgrep(
+    folder: Path, *arguments: str, **environ: str
+) -> subprocess.CompletedProcess[str]:
     environ = {"HOME": str(folder / "home"), "PATH": os.environ["PATH"], **environ}
     return subprocess.run(
         [FGREP, *arguments],
@@ -242,7 +312,9 @@ def fgrep(folder: Path, *arguments: str, **environ: str) -> subprocess.Completed
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex", "goose", "opencode"])
-def test_the_command_edits_the_projects_file_or_the_users(tmp_path: Path, name: str) -> None:
+def test_the_command_edits_the_projects_file_or_the_users(
+    tmp_path: Path, name: str
+) -> None:
     host, home = HOSTS[name], tmp_path / "home"
     home.mkdir()
     assert "+" in fgrep(tmp_path, "install", name, "--dry-run").stdout
@@ -251,37 +323,64 @@ def test_the_command_edits_the_projects_file_or_the_users(tmp_path: Path, name: 
     for options, project in [((), tmp_path), (("--global",), None)]:
         added = fgrep(tmp_path, "install", name, *options)
         assert added.returncode == 0, added.stderr
-        assert not host.approval or (host.approval in added.stderr) == (project is not None)
+        assert not host.approval or (host.approval in added.stderr) == (
+            project is not None
+        )
         file = host.file(locate_folders({}, home), project)
-        program = host.read_command(parse(host.format, file.read_text())[host.key][SERVER])[0]
+        program = host.read_command(
+            parse(host.format, file.read_text())[host.key][SERVER]
+        )[0]
         own = str(Path(sys.executable).with_name("flashgrep"))
         assert program == (own if project is None or not host.project_file else program)
         assert program == own or project is not None
         assert "nothing to change" in fgrep(tmp_path, "install", name, *options).stdout
-        assert "removed" in fgrep(tmp_path, "install", name, *options, "--uninstall").stdout
+        assert (
+            "removed"
+            in fgrep(tmp_path, "install", name, *options, "--uninstall").stdout
+        )
         assert not file.exists()
     assert {path.name for path in tmp_path.iterdir()} == {"home"}
 
 
-def test_settings_meant_for_git_name_the_command_where_path_leads_to_it(tmp_path: Path) -> None:
+def test_settings_meant_for_git_name_the_command_where_path_leads_to_it(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "home").mkdir()
     own = str(Path(sys.executable).parent)
     fgrep(tmp_path, "install", "cursor", PATH=f"{own}:/usr/bin:/bin")
-    assert json.loads((tmp_path / ".cursor/mcp.json").read_text())["mcpServers"][SERVER]["command"] == "flashgrep"
+    assert (
+        json.loads((tmp_path / ".cursor/mcp.json").read_text())["mcpServers"][SERVER][
+            "command"
+        ]
+        == "flashgrep"
+    )
     fgrep(tmp_path, "install", "cursor", PATH="/usr/bin:/bin")
-    assert json.loads((tmp_path / ".cursor/mcp.json").read_text())["mcpServers"][SERVER]["command"].startswith(own)
+    assert json.loads((tmp_path / ".cursor/mcp.json").read_text())["mcpServers"][
+        SERVER
+    ]["command"].startswith(own)
 
 
-def test_hosts_of_this_machine_are_found_where_their_settings_are(tmp_path: Path) -> None:
+def test_hosts_of_this_machine_are_found_where_their_settings_are(
+    tmp_path: Path,
+) -> None:
     moved = {
         "CLAUDE_CONFIG_DIR": "claude",
         "CODEX_HOME": "codex",
         "XDG_CONFIG_HOME": "config",
         "COPILOT_HOME": "copilot",
     }
-    for folder in ("home/.claude", "home/.cursor", "codex", "config/opencode", "copilot", "claude"):
+    for folder in (
+        "home/.claude",
+        "home/.cursor",
+        "codex",
+        "config/opencode",
+        "copilot",
+        "claude",
+    ):
         (tmp_path / folder).mkdir(parents=True)
-    environ = {name: str(tmp_path / folder) for name, folder in moved.items()} | {"PATH": "/usr/bin:/bin"}
+    environ = {name: str(tmp_path / folder) for name, folder in moved.items()} | {
+        "PATH": "/usr/bin:/bin"
+    }
     listed = fgrep(tmp_path, "install", **environ)
     assert [line.split()[0] for line in listed.stdout.splitlines()] == [
         "claude-code",
@@ -316,11 +415,17 @@ def test_rules_are_added_once_and_taken_out_to_the_byte(tmp_path: Path) -> None:
     assert claude.read_text().startswith("# Mine\nwithout an end\n\n")
     assert fgrep(tmp_path, "uninstall", "--yes").returncode == 0
     assert claude.read_text() == "# Mine\nwithout an end"
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".cursor", "CLAUDE.md", "home"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".cursor",
+        "CLAUDE.md",
+        "home",
+    ]
     assert not list((tmp_path / ".cursor").iterdir())
 
 
-def test_rules_whose_end_was_lost_are_left_and_reported_and_the_rest_is_removed(tmp_path: Path) -> None:
+def test_rules_whose_end_was_lost_are_left_and_reported_and_the_rest_is_removed(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "home").mkdir()
     claude, mine = tmp_path / "CLAUDE.md", tmp_path / "mine"
     claude.touch()
@@ -336,12 +441,18 @@ def test_rules_whose_end_was_lost_are_left_and_reported_and_the_rest_is_removed(
     assert gone.returncode == 2
     assert str(claude) in gone.stderr
     assert claude.read_text() == broken
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["CLAUDE.md", "home", "mine"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "CLAUDE.md",
+        "home",
+        "mine",
+    ]
 
 
 def test_the_registrys_description_fits_the_package() -> None:
     told = json.loads((Path(__file__).parents[2] / "server.json").read_text())
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())[
+        "project"
+    ]
     assert told["version"] == told["packages"][0]["version"] == __version__
     assert told["packages"][0]["identifier"] == project["name"]
     assert project["scripts"]["flashgrep"]

@@ -16,19 +16,28 @@ from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 FLASHGREP = FGREP.removesuffix("fgrep") + "flashgrep"
 WORDS = sorted(read_commands().keys() - PROTOCOLS)
-TEXT = "".join(f"{number} {word} {word.upper()}\n" for number, word in enumerate(WORDS, 1)).encode()
+TEXT = "".join(
+    f"{number} {word} {word.upper()}\n" for number, word in enumerate(WORDS, 1)
+).encode()
 
 
 def run(
     daemon: DaemonAtHand, *arguments: str | bytes, program: str = FGREP, **how: object
 ) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(  # type: ignore[call-overload, no-any-return] # ``how`` is stdin or input
-        [program, *arguments], env=daemon.environ, capture_output=True, timeout=BOUND, check=False, **how
+        [program, *arguments],
+        env=daemon.environ,
+        capture_output=True,
+        timeout=BOUND,
+        check=False,
+        **how,
     )
 
 
 def grep(*arguments: str, **how: object) -> tuple[bytes, int]:
-    found = subprocess.run(["grep", "-F", *arguments], capture_output=True, check=False, **how)  # type: ignore[call-overload]
+    found = subprocess.run(
+        ["grep", "-F", *arguments], capture_output=True, check=False, **how
+    )  # type: ignore[call-overload]
     return found.stdout, found.returncode
 
 
@@ -58,7 +67,10 @@ def test_every_command_word_filters_a_pipe(cold_daemon: DaemonAtHand) -> None:
     lines = TEXT.splitlines(keepends=True)
     for word in WORDS:
         found = run(cold_daemon, word, input=TEXT)
-        assert (found.stdout, found.returncode) == (b"".join(line for line in lines if word.encode() in line), 0)
+        assert (found.stdout, found.returncode) == (
+            b"".join(line for line in lines if word.encode() in line),
+            0,
+        )
     assert not Path(cold_daemon.paths.state).exists()
 
 
@@ -80,13 +92,17 @@ def test_every_command_word_filters_a_pipe(cold_daemon: DaemonAtHand) -> None:
         ["", "-c"],
     ],
 )
-def test_a_word_with_the_flags_of_grep_filters_a_pipe(cold_daemon: DaemonAtHand, arguments: list[str]) -> None:
+def test_a_word_with_the_flags_of_grep_filters_a_pipe(
+    cold_daemon: DaemonAtHand, arguments: list[str]
+) -> None:
     found = run(cold_daemon, *arguments, input=TEXT)
     assert (found.stdout, found.returncode) == grep(*arguments, input=TEXT)
     assert not Path(cold_daemon.paths.state).exists()
 
 
-def test_a_word_filters_a_file_on_standard_input(cold_daemon: DaemonAtHand, tmp_path: Path) -> None:
+def test_a_word_filters_a_file_on_standard_input(
+    cold_daemon: DaemonAtHand, tmp_path: Path
+) -> None:
     file = tmp_path / "text"
     file.write_bytes(TEXT)
     with file.open() as ours, file.open() as theirs:
@@ -113,7 +129,10 @@ def test_a_word_filters_a_file_on_standard_input(cold_daemon: DaemonAtHand, tmp_
         (["index", "-nm2"], True),
     ],
 )
-def test_two_words_or_a_flag_that_grep_lacks_are_a_command_of_ours(arguments: list[str], filters: bool) -> None:  # noqa: FBT001
+def test_two_words_or_a_flag_that_grep_lacks_are_a_command_of_ours(
+    arguments: list[str],
+    filters: bool,  # noqa: FBT001
+) -> None:
     assert is_filter(arguments) is filters
 
 
@@ -126,17 +145,29 @@ def test_without_a_pipe_or_a_file_a_command_is_a_command(
     assert (found.returncode, found.stdout[:10]) == (0, b"flashgrep ")
 
 
-def test_without_any_standard_input_a_command_is_a_command(cold_daemon: DaemonAtHand) -> None:
+def test_without_any_standard_input_a_command_is_a_command(
+    cold_daemon: DaemonAtHand,
+) -> None:
     found = run(cold_daemon, "-c", f"exec '{FGREP}' version <&-", program="/bin/sh")
     assert (found.returncode, found.stdout[:10]) == (0, b"flashgrep ")
 
 
-def test_two_words_are_ours_on_a_pipe_too(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_two_words_are_ours_on_a_pipe_too(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a.txt": "needle\n"})
     found = run(daemon, "query", "needle", "-p", str(root), input=b"")
     assert (found.returncode, found.stderr) == (0, b"")
     assert b"needle" in found.stdout
-    aliased = run(daemon, "--color=auto", "query", "needle", "-p", str(root), stdin=subprocess.DEVNULL)
+    aliased = run(
+        daemon,
+        "--color=auto",
+        "query",
+        "needle",
+        "-p",
+        str(root),
+        stdin=subprocess.DEVNULL,
+    )
     assert aliased.stdout == found.stdout
 
 
@@ -146,11 +177,19 @@ def test_called_as_flashgrep_nothing_is_grep(cold_daemon: DaemonAtHand) -> None:
     assert run(cold_daemon, "", program=FLASHGREP, input=TEXT).returncode == 2
 
 
-def test_what_is_no_command_goes_to_grep_unchanged(cold_daemon: DaemonAtHand, tmp_path: Path) -> None:
+def test_what_is_no_command_goes_to_grep_unchanged(
+    cold_daemon: DaemonAtHand, tmp_path: Path
+) -> None:
     file = tmp_path / "f.txt"
     file.write_text("a.b\naxb\n")
     name = str(file)
-    for arguments in (["a.b", name], ["-c", "a.b", name], ["-e", "a.b", "-n", name], ["zz", name], ["", name]):
+    for arguments in (
+        ["a.b", name],
+        ["-c", "a.b", name],
+        ["-e", "a.b", "-n", name],
+        ["zz", name],
+        ["", name],
+    ):
         found = run(cold_daemon, *arguments)
         assert (found.stdout, found.returncode) == grep(*arguments)
 
@@ -161,25 +200,43 @@ def test_grep_finds_its_signals_and_its_locale_as_they_were(tmp_path: Path) -> N
     for locale in ({}, {"LC_CTYPE": "C.UTF-8"}, {"LC_ALL": "C"}, {"LANG": "C"}):
         environ = {"PATH": os.environ["PATH"], **locale}
         command = ["needle", str(file)]
-        ours = subprocess.run([FGREP, *command], env=environ, capture_output=True, check=False)
-        theirs = subprocess.run(["grep", "-F", *command], env=environ, capture_output=True, check=False)
+        ours = subprocess.run(
+            [FGREP, *command], env=environ, capture_output=True, check=False
+        )
+        theirs = subprocess.run(
+            ["grep", "-F", *command], env=environ, capture_output=True, check=False
+        )
         assert (ours.stdout, ours.stderr) == (theirs.stdout, theirs.stderr)
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as broken:
-        ended = subprocess.run([FGREP, "", str(file)], stdout=broken, stderr=subprocess.PIPE, check=False)
+        ended = subprocess.run(
+            [FGREP, "", str(file)], stdout=broken, stderr=subprocess.PIPE, check=False
+        )
     assert (ended.returncode, ended.stderr) == (-signal.SIGPIPE, b"")
 
 
 def test_it_never_hands_over_to_itself(tmp_path: Path) -> None:
     (tmp_path / "grep").symlink_to(FGREP)
-    found = subprocess.run([FGREP, "x"], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [FGREP, "x"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert found.returncode == 2
     assert "no grep on PATH" in found.stderr
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"), [("qurey", "query"), ("help", "--help"), ("stat", "stats"), ("search_cod", "search-code")]
+    ("word", "meant"),
+    [
+        ("qurey", "query"),
+        ("help", "--help"),
+        ("stat", "stats"),
+        ("search_cod", "search-code"),
+    ],
 )
 def test_a_mistyped_command_on_a_terminal_is_reported_and_does_not_wait(
     cold_daemon: DaemonAtHand, word: str, meant: str
@@ -206,25 +263,51 @@ def test_a_mistyped_command_elsewhere_is_reported_only_where_grep_finds_no_file(
     tmp_path: Path, arguments: list[str], meant: bytes
 ) -> None:
     (tmp_path / "f.txt").write_text("stat\n")
-    ours = subprocess.run([FGREP, *arguments], cwd=tmp_path, input=TEXT, capture_output=True, check=False)
-    theirs = subprocess.run(["grep", "-F", *arguments], cwd=tmp_path, input=TEXT, capture_output=True, check=False)
-    hint = b"fgrep: no command '%s'; did you mean: fgrep %s\n" % (arguments[0].encode(), meant) if meant else b""
-    assert (ours.stdout, ours.stderr, ours.returncode) == (theirs.stdout, hint + theirs.stderr, theirs.returncode)
+    ours = subprocess.run(
+        [FGREP, *arguments], cwd=tmp_path, input=TEXT, capture_output=True, check=False
+    )
+    theirs = subprocess.run(
+        ["grep", "-F", *arguments],
+        cwd=tmp_path,
+        input=TEXT,
+        capture_output=True,
+        check=False,
+    )
+    hint = (
+        b"fgrep: no command '%s'; did you mean: fgrep %s\n"
+        % (arguments[0].encode(), meant)
+        if meant
+        else b""
+    )
+    assert (ours.stdout, ours.stderr, ours.returncode) == (
+        theirs.stdout,
+        hint + theirs.stderr,
+        theirs.returncode,
+    )
 
 
 def test_help_is_a_word_too(cold_daemon: DaemonAtHand) -> None:
-    whole, one = (run(cold_daemon, "help", *word, program=FLASHGREP) for word in ([], ["rg"]))
+    whole, one = (
+        run(cold_daemon, "help", *word, program=FLASHGREP) for word in ([], ["rg"])
+    )
     assert (whole.returncode, whole.stdout) == (0, run(cold_daemon, "--help").stdout)
     assert (one.returncode, b"Usage: fgrep rg" in one.stdout) == (0, True)
 
 
-def test_a_file_or_another_word_on_a_terminal_is_greps(cold_daemon: DaemonAtHand, tmp_path: Path) -> None:
+def test_a_file_or_another_word_on_a_terminal_is_greps(
+    cold_daemon: DaemonAtHand, tmp_path: Path
+) -> None:
     file = tmp_path / "f.txt"
     file.write_text("qurey\n")
     with terminal() as descriptor:
         found = run(cold_daemon, "qurey", str(file), stdin=descriptor)
     assert (found.returncode, found.stdout) == (0, b"qurey\n")
-    assert guess_command(["spin_lock"]) == guess_command([""]) == guess_command(["-i", "qurey"]) == ""
+    assert (
+        guess_command(["spin_lock"])
+        == guess_command([""])
+        == guess_command(["-i", "qurey"])
+        == ""
+    )
     assert guess_command(["q" * 1_000_000]) == ""
 
 

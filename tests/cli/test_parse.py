@@ -16,10 +16,16 @@ class OddParams(Params):
     text: str = Field(description="Text.")
     limit: Annotated[int, Usage(short="-l")] = Field(10, description="Limit.")
     ratio: float | None = Field(None, description="Ratio.")
-    mode: Annotated[Literal["smart", "regex"], Usage(short="-m")] = Field("smart", description="Mode.")
+    mode: Annotated[Literal["smart", "regex"], Usage(short="-m")] = Field(
+        "smart", description="Mode."
+    )
     kinds: list[Literal["a", "b"]] = Field(default=[], description="Kinds.")
-    include: Annotated[list[str], Usage(short="-g")] = Field(default=[], description="Globs.")
-    word: Annotated[bool, Usage(short="-w")] = Field(default=False, description="Whole words.")
+    include: Annotated[list[str], Usage(short="-g")] = Field(
+        default=[], description="Globs."
+    )
+    word: Annotated[bool, Usage(short="-w")] = Field(
+        default=False, description="Whole words."
+    )
     fresh: bool = Field(default=True, description="Fresh.")
     edits: list[dict[str, int]] = Field(default=[], description="Edits.")
     position: int | str | None = Field(None, description="Where.")
@@ -53,19 +59,26 @@ def parsed(*argv: str) -> Invocation:
         (["x"], {"text": "x"}),
         (["--", "--x"], {"text": "--x"}),
         (["x", "-l", "3", "--ratio", "0.5"], {"text": "x", "limit": 3, "ratio": 0.5}),
-        (["x", "-m", "regex", "--kinds", "a", "--kinds", "b"], {"text": "x", "mode": "regex", "kinds": ["a", "b"]}),
+        (
+            ["x", "-m", "regex", "--kinds", "a", "--kinds", "b"],
+            {"text": "x", "mode": "regex", "kinds": ["a", "b"]},
+        ),
         (["x", "-g", "a", "-g", "b"], {"text": "x", "include": ["a", "b"]}),
         (["x", "-w", "--no-fresh"], {"text": "x", "word": True, "fresh": False}),
         (["x", "--edits", '[{"a": 1}]'], {"text": "x", "edits": [{"a": 1}]}),
         (["x", "--position", "top"], {"text": "x", "position": "top"}),
     ],
 )
-def test_only_what_is_given_is_passed_on(argv: list[str], params: dict[str, Any]) -> None:
+def test_only_what_is_given_is_passed_on(
+    argv: list[str], params: dict[str, Any]
+) -> None:
     assert parsed(*argv) == Invocation("odd_one", params, as_json=False, projects=[])
 
 
 def test_json_and_project_are_the_command_lines_own() -> None:
-    assert parsed("x", "--json", "-p", "name") == Invocation("odd_one", {"text": "x"}, as_json=True, projects=["name"])
+    assert parsed("x", "--json", "-p", "name") == Invocation(
+        "odd_one", {"text": "x"}, as_json=True, projects=["name"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,13 +101,19 @@ def test_a_wrong_line_is_status_2_with_its_usage(argv: list[str], told: str) -> 
 
 
 @pytest.mark.parametrize("declared", list(REGISTRY), ids=lambda declared: declared.name)
-def test_every_method_has_a_help_with_its_sentence_and_every_field(declared: Handler) -> None:
+def test_every_method_has_a_help_with_its_sentence_and_every_field(
+    declared: Handler,
+) -> None:
     found = parse_line(METHODS, [declared.command, "--help"], 100)
     assert isinstance(found, Output)
     assert found.status == 0, found.stderr
     words = b" ".join(found.stdout.split()).decode()
     assert " ".join(REGISTRY.name_commands(declared.summary).split()) in words
-    missing = [name for name in declared.params.model_fields if name.replace("_", "-") not in words.replace("_", "-")]
+    missing = [
+        name
+        for name in declared.params.model_fields
+        if name.replace("_", "-") not in words.replace("_", "-")
+    ]
     assert not missing
 
 
@@ -145,10 +164,16 @@ def test_a_place_is_three_words_or_as_a_hit_begins(argv: list[str], path: str) -
         (["a.py#L3-L9"], (3, 9)),
     ],
 )
-def test_a_slice_takes_its_lines_as_one_word_too(argv: list[str], lines: tuple[int, int]) -> None:
+def test_a_slice_takes_its_lines_as_one_word_too(
+    argv: list[str], lines: tuple[int, int]
+) -> None:
     found = parse_line(METHODS, ["slice", *argv], 80)
     assert isinstance(found, Invocation)
-    assert found.params == {"path": "a.py", "start_line": lines[0], "end_line": lines[1]}
+    assert found.params == {
+        "path": "a.py",
+        "start_line": lines[0],
+        "end_line": lines[1],
+    }
 
 
 @pytest.mark.parametrize("argv", [[], ["a.py"], ["a.py:3"], ["--json"]])
@@ -167,7 +192,9 @@ def test_half_a_place_is_an_error(argv: list[str]) -> None:
         (["x", "-m", "regex", "-m", "smart"], "--mode"),
     ],
 )
-def test_an_option_of_one_value_given_twice_is_an_error(argv: list[str], told: str) -> None:
+def test_an_option_of_one_value_given_twice_is_an_error(
+    argv: list[str], told: str
+) -> None:
     said = parse_line(METHODS, ["odd-one", *argv], 80)
     assert isinstance(said, Output)
     assert (said.status, said.stdout) == (2, b"")
@@ -175,7 +202,10 @@ def test_an_option_of_one_value_given_twice_is_an_error(argv: list[str], told: s
     assert b"given 2 times" in said.stderr
 
 
-@pytest.mark.parametrize("argv", [["-F", "-e"], ["-i", "-s"], ["-F", "-m", "regex"], ["-i", "--case", "smart"]])
+@pytest.mark.parametrize(
+    "argv",
+    [["-F", "-e"], ["-i", "-s"], ["-F", "-m", "regex"], ["-i", "--case", "smart"]],
+)
 def test_options_that_contradict_each_other_are_an_error(argv: list[str]) -> None:
     said = parse_line(METHODS, ["query", "x", *argv], 80)
     assert isinstance(said, Output)
@@ -183,7 +213,25 @@ def test_options_that_contradict_each_other_are_an_error(argv: list[str]) -> Non
 
 
 def test_an_option_may_be_said_twice_over_where_it_says_the_same() -> None:
-    found = parse_line(METHODS, ["query", "x", "-w", "-w", "-i", "-i", "-F", "-m", "literal", "-g", "a", "-g", "b"], 80)
+    found = parse_line(
+        METHODS,
+        [
+            "query",
+            "x",
+            "-w",
+            "-w",
+            "-i",
+            "-i",
+            "-F",
+            "-m",
+            "literal",
+            "-g",
+            "a",
+            "-g",
+            "b",
+        ],
+        80,
+    )
     assert isinstance(found, Invocation)
     assert found.params["include"] == ["a", "b"]
 
@@ -191,13 +239,18 @@ def test_an_option_may_be_said_twice_over_where_it_says_the_same() -> None:
 @pytest.mark.parametrize(
     ("argv", "params"),
     [
-        (["files", "sched", "core", "!test", "-l", "3"], {"query": "sched core !test", "limit": 3}),
+        (
+            ["files", "sched", "core", "!test", "-l", "3"],
+            {"query": "sched core !test", "limit": 3},
+        ),
         (["files"], {}),
         (["files", "sched core"], {"query": "sched core"}),
         (["search-code", "who", "pays", "--", "-x"], {"query": "who pays -x"}),
     ],
 )
-def test_words_that_are_left_are_one_text(argv: list[str], params: dict[str, Any]) -> None:
+def test_words_that_are_left_are_one_text(
+    argv: list[str], params: dict[str, Any]
+) -> None:
     found = parse_line(METHODS, argv, 80)
     assert isinstance(found, Invocation), found
     assert found.params == params

@@ -14,17 +14,31 @@ from flashgrep.methods.text import FOR_MODEL, Style, format_time
 from flashgrep.parts.navigation.methods import render_targets
 from flashgrep.parts.symbols.methods import render_map, render_outline, render_symbols
 
-HIT: dict[str, Any] = {"file_path": "a/b.py", "start_line": 3, "end_line": 3, "column": 5, "text": "x = 1"}
+HIT: dict[str, Any] = {
+    "file_path": "a/b.py",
+    "start_line": 3,
+    "end_line": 3,
+    "column": 5,
+    "text": "x = 1",
+}
 
 
-def shown(result: Any, renderer: Any = render_query, **style: Any) -> tuple[bytes, bytes, int]:
-    found = render(result, Style(is_person=True, **{"headings": False, **style}), renderer)
+def shown(
+    result: Any, renderer: Any = render_query, **style: Any
+) -> tuple[bytes, bytes, int]:
+    found = render(
+        result, Style(is_person=True, **{"headings": False, **style}), renderer
+    )
     return found.stdout, found.stderr, found.status
 
 
 def test_a_terminal_gets_one_coloured_heading_for_each_file() -> None:
     other = HIT | {"file_path": "c.py"}
-    stdout, _, _ = shown({"results": [HIT, HIT | {"start_line": 9, "end_line": 9}, other]}, color=True, headings=True)
+    stdout, _, _ = shown(
+        {"results": [HIT, HIT | {"start_line": 9, "end_line": 9}, other]},
+        color=True,
+        headings=True,
+    )
     assert stdout.decode() == (
         "\x1b[35ma/b.py\x1b[0m\n\x1b[32m3\x1b[0m:5:x = 1\n\x1b[32m9\x1b[0m:5:x = 1\n"
         "\n\x1b[35mc.py\x1b[0m\n\x1b[32m3\x1b[0m:5:x = 1\n"
@@ -52,25 +66,48 @@ def test_context_is_set_apart_by_dashes() -> None:
     ]
 
 
-@given(st.lists(st.integers(1, 30), min_size=1, unique=True), st.integers(0, 5), st.integers(0, 5))
-def test_a_model_sees_each_line_around_the_hits_of_a_file_once(places: list[int], before: int, after: int) -> None:
+@given(
+    st.lists(st.integers(1, 30), min_size=1, unique=True),
+    st.integers(0, 5),
+    st.integers(0, 5),
+)
+def test_a_model_sees_each_line_around_the_hits_of_a_file_once(
+    places: list[int], before: int, after: int
+) -> None:
     lines = {number: f"line {number}" for number in range(1, 31)}
     hits = [
         HIT
         | {"start_line": place, "end_line": place, "text": lines[place]}
         | {"before": [lines[number] for number in range(max(1, place - before), place)]}
-        | {"after": [lines[number] for number in range(place + 1, min(30, place + after) + 1)]}
+        | {
+            "after": [
+                lines[number] for number in range(place + 1, min(30, place + after) + 1)
+            ]
+        }
         for place in places
     ]
-    near = {number for number in lines if any(place - before <= number <= place + after for place in places)}
+    near = {
+        number
+        for number in lines
+        if any(place - before <= number <= place + after for place in places)
+    }
     order = sorted(near) if before or after else places
-    told = [f"{number}{':' if number in places else '-'}{lines[number]}" for number in order]
-    assert list(render_query(cast("Any", {"results": hits}), FOR_MODEL)) == ["a/b.py", *told]
+    told = [
+        f"{number}{':' if number in places else '-'}{lines[number]}" for number in order
+    ]
+    assert list(render_query(cast("Any", {"results": hits}), FOR_MODEL)) == [
+        "a/b.py",
+        *told,
+    ]
 
 
-def test_paths_are_printed_in_their_own_bytes_and_from_where_the_reader_stands() -> None:
+def test_paths_are_printed_in_their_own_bytes_and_from_where_the_reader_stands() -> (
+    None
+):
     raw = base64.b64encode(b"a/\xff.py").decode()
-    stdout, _, _ = shown({"results": [HIT | {"file_path_bytes": raw}]}, root="/r", cwd="/r/a/deep")
+    stdout, _, _ = shown(
+        {"results": [HIT | {"file_path_bytes": raw}]}, root="/r", cwd="/r/a/deep"
+    )
     assert stdout == b"../\xff.py:3:5:x = 1\n"
 
 
@@ -81,7 +118,14 @@ def test_paths_are_printed_in_their_own_bytes_and_from_where_the_reader_stands()
         (render_query, {"file_path": "a.py", "count": 3}, b"a.py:3"),
         (
             render_symbols,
-            {"file_path": "a.py", "start_line": 2, "column": 5, "role": "call", "signature": "f()", "symbol_name": "f"},
+            {
+                "file_path": "a.py",
+                "start_line": 2,
+                "column": 5,
+                "role": "call",
+                "signature": "f()",
+                "symbol_name": "f",
+            },
             b"a.py:2:5:call: f()",
         ),
         (
@@ -90,7 +134,11 @@ def test_paths_are_printed_in_their_own_bytes_and_from_where_the_reader_stands()
             b"a.py\n  1-2 def f():\n  4 x",
         ),
         (None, {"file_path": "a.py"}, b"a.py"),
-        (None, {"file_path": "a.py", "start_line": 2, "name": "f", "kind": "function"}, b"a.py:2:function: f"),
+        (
+            None,
+            {"file_path": "a.py", "start_line": 2, "name": "f", "kind": "function"},
+            b"a.py:2:function: f",
+        ),
         (None, "plain", b"plain"),
         (None, {"other": 1}, b"other: 1"),
     ],
@@ -112,7 +160,12 @@ def test_an_outline_for_a_model_says_no_more_than_it_needs() -> None:
         "70 LIMIT",
         "71-90 export function spin (a, b)",
     ]
-    told = list(render_map(cast("Any", {"results": [{"file_path": "a", "symbols": symbols}]}), FOR_MODEL))
+    told = list(
+        render_map(
+            cast("Any", {"results": [{"file_path": "a", "symbols": symbols}]}),
+            FOR_MODEL,
+        )
+    )
     assert told == [
         "a",
         "1 class Loom(Base)",
@@ -136,36 +189,71 @@ def test_a_read_is_its_text_with_an_end_of_line() -> None:
 
 
 def test_nothing_found_is_status_1_with_what_was_skipped_and_suggested() -> None:
-    coverage = {"complete": True, "files_searched": 7, "files_skipped": {"binary": 2, "too_large": 0}}
-    stdout, stderr, status = shown({"results": [], "coverage": coverage, "suggestions": ["needle"]})
+    coverage = {
+        "complete": True,
+        "files_searched": 7,
+        "files_skipped": {"binary": 2, "too_large": 0},
+    }
+    stdout, stderr, status = shown(
+        {"results": [], "coverage": coverage, "suggestions": ["needle"]}
+    )
     assert (stdout, status) == (b"", 1)
-    assert stderr == b"fgrep: nothing found in 7 files (skipped: 2 binary)\nfgrep: did you mean needle?\n"
-    _, stderr, _ = shown({"results": [], "coverage": coverage, "summary": "not understood"})
+    assert (
+        stderr
+        == b"fgrep: nothing found in 7 files (skipped: 2 binary)\nfgrep: did you mean needle?\n"
+    )
+    _, stderr, _ = shown(
+        {"results": [], "coverage": coverage, "summary": "not understood"}
+    )
     assert stderr.endswith(b"\nfgrep: not understood\n")
 
 
 def test_why_nothing_was_found_is_a_note_not_a_result() -> None:
     coverage = {"complete": True, "files_searched": 1, "files_skipped": {}}
-    nowhere = {"results": [], "reason": "no_name", "detail": "there is no name at this position", "coverage": coverage}
-    assert shown(nowhere, render_targets) == (b"", b"fgrep: there is no name at this position\n", 1)
-    assert [*render_targets(cast("Any", nowhere), FOR_MODEL)] == ["[no_name: there is no name at this position]"]
-    broken = {"results": [], "coverage": {**coverage, "detail": "the pattern is not complete code in python"}}
+    nowhere = {
+        "results": [],
+        "reason": "no_name",
+        "detail": "there is no name at this position",
+        "coverage": coverage,
+    }
+    assert shown(nowhere, render_targets) == (
+        b"",
+        b"fgrep: there is no name at this position\n",
+        1,
+    )
+    assert [*render_targets(cast("Any", nowhere), FOR_MODEL)] == [
+        "[no_name: there is no name at this position]"
+    ]
+    broken = {
+        "results": [],
+        "coverage": {
+            **coverage,
+            "detail": "the pattern is not complete code in python",
+        },
+    }
     note = b"fgrep: nothing found in 1 file\nfgrep: the pattern is not complete code in python\n"
     assert shown(broken) == (b"", note, 1)
 
 
 def test_an_answer_cut_by_its_deadline_says_so() -> None:
-    _, stderr, status = shown({"results": [HIT], "coverage": {"complete": False, "detail": "after 30 s"}})
+    _, stderr, status = shown(
+        {"results": [HIT], "coverage": {"complete": False, "detail": "after 30 s"}}
+    )
     assert (stderr, status) == (b"fgrep: incomplete: after 30 s\n", 0)
 
 
 def test_more_than_is_shown_is_announced_with_the_way_to_it() -> None:
     assert (
-        shown({"results": [HIT], "next": "abc", "total": 9})[1] == b"fgrep: 1 of 9 shown; continue with --cursor abc\n"
+        shown({"results": [HIT], "next": "abc", "total": 9})[1]
+        == b"fgrep: 1 of 9 shown; continue with --cursor abc\n"
     )
     # A shell would read $a as a variable.
-    assert shown({"results": [HIT], "next": "x,$a", "total": 9})[1].endswith(b" --cursor 'x,$a'\n")
-    assert shown({"results": [HIT], "next": "abc", "total": None})[1].startswith(b"fgrep: there is more;")
+    assert shown({"results": [HIT], "next": "x,$a", "total": 9})[1].endswith(
+        b" --cursor 'x,$a'\n"
+    )
+    assert shown({"results": [HIT], "next": "abc", "total": None})[1].startswith(
+        b"fgrep: there is more;"
+    )
 
 
 def test_hits_by_words_are_not_passed_off_as_hits_of_the_text() -> None:
@@ -180,7 +268,14 @@ def test_hits_by_words_are_not_passed_off_as_hits_of_the_text() -> None:
 
 def test_an_answer_without_a_renderer_is_an_outline_of_what_it_has() -> None:
     step = {"keyword": "WHEN", "text": "it\nrains\x1b", "line": 3}
-    answer = {"valid": False, "given": ["a", "b"], "empty": [], "nothing": None, "steps": [step, {"line": 4}], "n": 0}
+    answer = {
+        "valid": False,
+        "given": ["a", "b"],
+        "empty": [],
+        "nothing": None,
+        "steps": [step, {"line": 4}],
+        "n": 0,
+    }
     stdout, stderr, status = shown(answer, None, headings=True)
     assert stdout.decode() == (
         "valid: no\ngiven: a, b\nsteps:\n  - keyword: WHEN\n    text:\n      it\n      rains\\x1b\n    line: 3\n"

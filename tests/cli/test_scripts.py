@@ -31,11 +31,16 @@ def run(checkout: Path, pythons: dict[str, str]) -> subprocess.CompletedProcess[
         (bin_folder / name).chmod(0o755)
     environ = {"PATH": str(bin_folder), "HOME": str(checkout.parent)}
     command = [str(checkout / "scripts" / "test")]
-    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        command, env=environ, capture_output=True, text=True, check=False, timeout=60
+    )
 
 
 def test_a_python_that_is_too_old_is_named(checkout: Path) -> None:
-    said = run(checkout, {"python3": 'case "$1" in --version) echo Python 3.9.2;; *) exit 1;; esac'})
+    said = run(
+        checkout,
+        {"python3": 'case "$1" in --version) echo Python 3.9.2;; *) exit 1;; esac'},
+    )
     assert said.returncode == 2
     assert "CPython 3.11 or later is needed; found: Python 3.9.2" in said.stderr
 
@@ -47,7 +52,10 @@ def test_no_python_at_all_is_reported(checkout: Path) -> None:
 
 
 def test_a_python_without_venv_is_reported_with_its_remedy(checkout: Path) -> None:
-    said = run(checkout, {"python3": 'case "$1" in --version) echo Python 3.11.2;; -m) exit 1;; esac'})
+    said = run(
+        checkout,
+        {"python3": 'case "$1" in --version) echo Python 3.11.2;; -m) exit 1;; esac'},
+    )
     assert said.returncode == 2
     assert "apt install python3-venv" in said.stderr
     assert not (checkout / ".venv" / ".stamp").exists()
@@ -57,18 +65,29 @@ def test_only_what_is_installed_has_an_environment_rebuilt(checkout: Path) -> No
     def stamp() -> str:
         script = f'. "{checkout}/scripts/environment"; wanted_stamp'
         command = ["sh", "-c", script, str(checkout / "scripts" / "test")]
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        said = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=60
+        )
         return said.stdout
 
-    settings, constraints = checkout / "pyproject.toml", checkout / "scripts" / "constraints.txt"
+    settings, constraints = (
+        checkout / "pyproject.toml",
+        checkout / "scripts" / "constraints.txt",
+    )
     written = settings.read_text()
     # Only the stamp is asked for here; no environment is made.
-    sourced = (checkout / "scripts" / "environment").read_text().replace("\nmake_environment\n", "\n")
+    sourced = (
+        (checkout / "scripts" / "environment")
+        .read_text()
+        .replace("\nmake_environment\n", "\n")
+    )
     (checkout / "scripts" / "environment").write_text(sourced)
     first = stamp()
     settings.write_text(written.replace("[tool.ruff]\n", "[tool.ruff]\nfix = true\n"))
     assert stamp() == first
-    settings.write_text(written.replace("dependencies = [", 'dependencies = ["attrs",', 1))
+    settings.write_text(
+        written.replace("dependencies = [", 'dependencies = ["attrs",', 1)
+    )
     assert stamp() != first
     settings.write_text(written)
     constraints.write_text(f"{constraints.read_text()}attrs==1\n")
@@ -80,7 +99,10 @@ def test_what_ci_runs_is_the_tests_and_nothing_else() -> None:
     assert lines == ["#!/bin/sh", 'exec "$(dirname -- "$0")/../scripts/test"']
 
 
-@pytest.mark.parametrize("name", ["scripts/start", "scripts/test", "scripts/check", "scripts/generate", ".ci/run"])
+@pytest.mark.parametrize(
+    "name",
+    ["scripts/start", "scripts/test", "scripts/check", "scripts/generate", ".ci/run"],
+)
 def test_scripts_are_executable_and_plain_sh(name: str) -> None:
     path = ROOT / name
     assert os.access(path, os.X_OK)

@@ -25,12 +25,22 @@ def checks(daemon: DaemonAtHand, status: int = 0) -> dict[str, str]:
     found = daemon.run("doctor")
     assert found.returncode == status, found.stdout
     rows = [line.split(None, 2) for line in found.stdout.splitlines()]
-    told = {check: f"{state} {text}" for state, check, text in rows if check != "project"}
-    return told | {text.split()[0]: f"{state} {text}" for state, check, text in rows if check == "project"}
+    told = {
+        check: f"{state} {text}" for state, check, text in rows if check != "project"
+    }
+    return told | {
+        text.split()[0]: f"{state} {text}"
+        for state, check, text in rows
+        if check == "project"
+    }
 
 
-def test_settings_are_shown_one_a_line_with_their_origin(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
-    root = project({".flashgrep/config.toml": "[index]\nmax_file_size = 2000\n", "sub/a": ""})
+def test_settings_are_shown_one_a_line_with_their_origin(
+    cold_daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project(
+        {".flashgrep/config.toml": "[index]\nmax_file_size = 2000\n", "sub/a": ""}
+    )
     shown = cold_daemon.run("config", "show", str(root / "sub"))
     assert shown.returncode == 0, shown.stderr
     rows = {line.split()[0]: line.split()[1:] for line in shown.stdout.splitlines()}
@@ -38,11 +48,14 @@ def test_settings_are_shown_one_a_line_with_their_origin(cold_daemon: DaemonAtHa
     assert "project" in " ".join(rows["index.max_file_size"])
     assert rows["tcp.port"] == ["0", "environment"]
     assert (
-        cold_daemon.run("config", "path").stdout == f"{cold_daemon.environ['XDG_CONFIG_HOME']}/flashgrep/config.toml\n"
+        cold_daemon.run("config", "path").stdout
+        == f"{cold_daemon.environ['XDG_CONFIG_HOME']}/flashgrep/config.toml\n"
     )
 
 
-def test_a_wrong_setting_stops_those_that_need_the_settings(cold_daemon: DaemonAtHand) -> None:
+def test_a_wrong_setting_stops_those_that_need_the_settings(
+    cold_daemon: DaemonAtHand,
+) -> None:
     cold_daemon.environ["FLASHGREP_LOG_LEVEL"] = "loud"
     for command in (["config", "show"], ["daemon", "run"]):
         said = cold_daemon.run(*command)
@@ -51,13 +64,17 @@ def test_a_wrong_setting_stops_those_that_need_the_settings(cold_daemon: DaemonA
     assert cold_daemon.run("daemon", "status").stdout == "not running\n"
 
 
-def test_doctor_without_a_daemon_has_nothing_to_complain_of(cold_daemon: DaemonAtHand) -> None:
+def test_doctor_without_a_daemon_has_nothing_to_complain_of(
+    cold_daemon: DaemonAtHand,
+) -> None:
     told = checks(cold_daemon)
     assert told["daemon"] == "ok not running; the next command starts it"
     assert told["state"] == f"ok {cold_daemon.paths.state}"
 
 
-def test_doctor_tells_a_state_folder_that_others_may_write(cold_daemon: DaemonAtHand) -> None:
+def test_doctor_tells_a_state_folder_that_others_may_write(
+    cold_daemon: DaemonAtHand,
+) -> None:
     Path(cold_daemon.paths.state).mkdir(mode=0o700)
     Path(cold_daemon.paths.state).chmod(0o777)
     assert "is writable by others" in checks(cold_daemon, status=1)["state"]
@@ -71,8 +88,12 @@ def test_doctor_reports_an_index_being_created_as_not_indexed_yet(
     file = store_folder(tmp_path / "cache", os.fsencode(tmp_path)) / INDEX
     file.parent.mkdir(parents=True)
     file.touch()  # as the indexer leaves it until its first transaction
-    found = check_project({"name": "there", "root": str(tmp_path), "problem": "", "stage": "listing"}, {})
-    assert found == CheckResult("ok", "project there", f"{tmp_path}: not indexed yet, stage listing")
+    found = check_project(
+        {"name": "there", "root": str(tmp_path), "problem": "", "stage": "listing"}, {}
+    )
+    assert found == CheckResult(
+        "ok", "project there", f"{tmp_path}: not indexed yet, stage listing"
+    )
 
 
 @pytest.mark.parametrize("full", ["cache", "state"])
@@ -83,18 +104,27 @@ def test_doctor_tells_the_fuller_of_the_disks_of_index_and_state(
         (tmp_path / name).mkdir()
         monkeypatch.setenv(f"FLASHGREP_{name.upper()}_DIR", str(tmp_path / name))
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=0 if folder.name == full else 10**12))
+    monkeypatch.setattr(
+        shutil,
+        "disk_usage",
+        lambda folder: usage._replace(free=0 if folder.name == full else 10**12),
+    )
     told = [(one.state, one.text) for one in check_machine() if one.check == "disk"]
     assert told == [("warn", f"0.0 GB free for {tmp_path / full}")]
 
 
-def test_doctor_tells_which_fgrep_the_shell_finds(cold_daemon: DaemonAtHand, tmp_path: Path) -> None:
+def test_doctor_tells_which_fgrep_the_shell_finds(
+    cold_daemon: DaemonAtHand, tmp_path: Path
+) -> None:
     cold_daemon.environ["PATH"] = str(tmp_path)
     assert checks(cold_daemon)["PATH"] == "warn no fgrep on PATH"
     other = tmp_path / "fgrep"
     other.write_text("#!/bin/sh\nexec grep -F\n")
     other.chmod(0o755)
-    assert checks(cold_daemon)["PATH"] == f"warn fgrep is {other}, another program; use flashgrep"
+    assert (
+        checks(cold_daemon)["PATH"]
+        == f"warn fgrep is {other}, another program; use flashgrep"
+    )
     other.write_text("#!/usr/bin/python\nfrom flashgrep.cli.client import main\n")
     assert checks(cold_daemon)["PATH"] == f"ok {other}"
 
@@ -108,13 +138,19 @@ def taken_port() -> Iterator[int]:
 def test_doctor_and_status_tell_what_is_wrong_with_projects_and_ports(
     cold_daemon: DaemonAtHand, project: MakeProject
 ) -> None:
-    gone, blocked, whole = project({}, name="gone"), project({}, name="blocked"), project({"a": "x\n"}, name="whole")
+    gone, blocked, whole = (
+        project({}, name="gone"),
+        project({}, name="blocked"),
+        project({"a": "x\n"}, name="whole"),
+    )
     with taken_port() as port:
         cold_daemon.environ["FLASHGREP_TCP_PORT"] = str(port)
         cold_daemon.start()
         for root in (gone, blocked, whole):
             assert cold_daemon.run("projects", "add", str(root)).returncode == 0
-        assert cold_daemon.run("index", str(whole)).returncode == 0  # which waits until there is one
+        assert (
+            cold_daemon.run("index", str(whole)).returncode == 0
+        )  # which waits until there is one
         cold_daemon.stop()
         shutil.rmtree(blocked / ".flashgrep")
         (blocked / ".flashgrep").write_text("in the way\n")
@@ -123,14 +159,19 @@ def test_doctor_and_status_tell_what_is_wrong_with_projects_and_ports(
         cold_daemon.index(whole).parent.mkdir(0o700)
         cold_daemon.start()
         told = checks(cold_daemon)
-        assert f"port {port} is taken; listening on {cold_daemon.status()['tcp']['port']}" in told["tcp"]
+        assert (
+            f"port {port} is taken; listening on {cold_daemon.status()['tcp']['port']}"
+            in told["tcp"]
+        )
         assert told["gone"].startswith("warn ")
         assert f"{gone} is gone; fgrep projects remove gone" in told["gone"]
         assert told["blocked"].startswith("warn ")
         assert "no socket of its own" in told["blocked"]
         assert "not indexed yet" in told["whole"]
         assert told["daemon"].startswith("ok process ")
-        cold_daemon.index(whole).write_bytes(b"no database, but longer than its header\n" * 100)
+        cold_daemon.index(whole).write_bytes(
+            b"no database, but longer than its header\n" * 100
+        )
         assert "index damaged" in checks(cold_daemon)["whole"]
         rows = cold_daemon.run("daemon", "status").stdout
         assert f"(port {port} was taken)" in rows
@@ -148,7 +189,14 @@ def test_doctor_and_status_tell_what_is_wrong_with_projects_and_ports(
     ],
 )
 def test_status_says_where_tcp_is(tcp: dict[str, Any] | None, shown: str) -> None:
-    status = {"pid": 1, "version": "1", "uptime_seconds": 2.4, "memory_bytes": 3 << 20, "clients": 2, "socket": "/s"}
+    status = {
+        "pid": 1,
+        "version": "1",
+        "uptime_seconds": 2.4,
+        "memory_bytes": 3 << 20,
+        "clients": 2,
+        "socket": "/s",
+    }
     rows = status_rows({**status, "tcp": tcp, "projects": [], "problems": {}})
     assert rows == [
         ("running", "process 1, flashgrep 1, up 2 s"),
@@ -159,7 +207,9 @@ def test_status_says_where_tcp_is(tcp: dict[str, Any] | None, shown: str) -> Non
     ]
 
 
-def test_install_leaves_settings_alone_that_it_cannot_read(cold_daemon: DaemonAtHand, tmp_path: Path) -> None:
+def test_install_leaves_settings_alone_that_it_cannot_read(
+    cold_daemon: DaemonAtHand, tmp_path: Path
+) -> None:
     file = tmp_path / ".mcp.json"
     file.write_text('{"mcpServers": [}')
     refused = cold_daemon.run("install", "claude-code", cwd=tmp_path)
@@ -169,12 +219,21 @@ def test_install_leaves_settings_alone_that_it_cannot_read(cold_daemon: DaemonAt
     file.unlink()
     file.mkdir()
     refused = cold_daemon.run("install", "claude-code", cwd=tmp_path)
-    assert (refused.returncode, refused.stderr) == (2, f"fgrep: {file}: Is a directory\n")
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        f"fgrep: {file}: Is a directory\n",
+    )
 
 
-def test_logs_say_where_they_are_even_when_there_are_none(cold_daemon: DaemonAtHand) -> None:
+def test_logs_say_where_they_are_even_when_there_are_none(
+    cold_daemon: DaemonAtHand,
+) -> None:
     said = cold_daemon.run("daemon", "logs")
-    assert (said.returncode, said.stdout, said.stderr) == (0, "", f"{cold_daemon.paths.log}\n")
+    assert (said.returncode, said.stdout, said.stderr) == (
+        0,
+        "",
+        f"{cold_daemon.paths.log}\n",
+    )
     Path(cold_daemon.paths.state).mkdir(mode=0o700)
     Path(cold_daemon.paths.log).write_text("1\n2\n3\n")
     assert cold_daemon.run("daemon", "logs", "-n", "2").stdout == "2\n3\n"
@@ -182,19 +241,25 @@ def test_logs_say_where_they_are_even_when_there_are_none(cold_daemon: DaemonAtH
 
 @pytest.mark.slow
 def test_what_only_the_entry_point_can_run_says_so() -> None:
-    # Another program may call the application itself; these commands are the thin client's.
+    # Another program may call the application itself; these commands are the thin
+    # client's.
     python = FGREP.removesuffix("fgrep") + "python"
     for arguments in (["rpc", "x"], ["mcp", "--project", "x"], ["rg"]):
         program = f"import sys; from flashgrep.cli.app import main; sys.exit(main({arguments!r}))"
         said = subprocess.run(
-            [python, "-c", program], capture_output=True, text=True, env=dict(os.environ), check=False
+            [python, "-c", program],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ),
+            check=False,
         )
         assert said.returncode == 2
         assert f"run it by its entry point: fgrep {' '.join(arguments)}" in said.stderr
 
 
 @pytest.mark.parametrize(
-    ("argument", "says"), [("--nonsense", "usage: fgrep rpc [PATH]"), ("missing", "no such folder: ")]
+    ("argument", "says"),
+    [("--nonsense", "usage: fgrep rpc [PATH]"), ("missing", "no such folder: ")],
 )
 def test_rpc_refuses_what_is_no_folder_of_a_project(
     daemon: DaemonAtHand, project: MakeProject, argument: str, says: str
@@ -205,23 +270,36 @@ def test_rpc_refuses_what_is_no_folder_of_a_project(
 
 
 @pytest.mark.parametrize("sink", ["file", "null"])
-def test_rpc_reads_a_file_and_writes_to_one(daemon: DaemonAtHand, tmp_path: Path, sink: str) -> None:
+def test_rpc_reads_a_file_and_writes_to_one(
+    daemon: DaemonAtHand, tmp_path: Path, sink: str
+) -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": "stats", "params": {}}
     (tmp_path / "requests").write_text(3 * f"{json.dumps(request)}\n")
     answers = tmp_path / "answers" if sink == "file" else Path(os.devnull)
     with (tmp_path / "requests").open("rb") as source, answers.open("wb") as output:
         done = subprocess.run(
-            [FGREP, "rpc"], stdin=source, stdout=output, env=daemon.environ, cwd="/", timeout=BOUND, check=False
+            [FGREP, "rpc"],
+            stdin=source,
+            stdout=output,
+            env=daemon.environ,
+            cwd="/",
+            timeout=BOUND,
+            check=False,
         )
     assert done.returncode == 0
     if sink == "file":
-        assert [json.loads(line)["id"] for line in answers.read_text().splitlines()] == [1, 1, 1]
+        assert [
+            json.loads(line)["id"] for line in answers.read_text().splitlines()
+        ] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
     ("method", "params"),
     [
-        ("$/cli", {"argv": "query", "cwd": 1, "tty": False, "color": False, "width": 80}),
+        (
+            "$/cli",
+            {"argv": "query", "cwd": 1, "tty": False, "color": False, "width": 80},
+        ),
         ("$/cli", {"argv": ["query", "x"]}),
         ("$/cli", {"argv": ["query", "x"], "cwd": "/", "width": "wide"}),
         ("$/open", {}),
@@ -235,6 +313,9 @@ def test_what_the_command_line_says_to_the_daemon_is_checked(
 ) -> None:
     with closing(daemon.wire("unix")) as wire:
         error = wire.fail(method, **params)
-        assert (error["code"], error["data"]["reason"]) == (InvalidParams.code, "invalid_params")
+        assert (error["code"], error["data"]["reason"]) == (
+            InvalidParams.code,
+            "invalid_params",
+        )
         wire.send({"jsonrpc": "2.0", "id": 99, "method": method, "params": [1]})
         assert wire.receive()["error"]["code"] == InvalidParams.code

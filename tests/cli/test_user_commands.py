@@ -14,42 +14,77 @@ from tests.support.mcp_clients import token_of
 
 
 @pytest.mark.parametrize("group", ["daemon", "projects", "config"])
-def test_a_group_without_a_command_shows_its_help_once(daemon: DaemonAtHand, group: str) -> None:
+def test_a_group_without_a_command_shows_its_help_once(
+    daemon: DaemonAtHand, group: str
+) -> None:
     found = daemon.run(group)
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr.count("Usage:") == 1
     assert "Commands:" in found.stderr
 
 
-def test_a_reader_that_has_enough_ends_a_long_answer_quietly(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_a_reader_that_has_enough_ends_a_long_answer_quietly(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"many.txt": "needle in a long line of hay\n" * 20_000})
-    command = [FGREP, "query", "needle", "--limit", "10000", "--max-bytes", "3000000", "--max-tokens", "1000000"]
-    process = subprocess.Popen(command, cwd=root, env=daemon.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [
+        FGREP,
+        "query",
+        "needle",
+        "--limit",
+        "10000",
+        "--max-bytes",
+        "3000000",
+        "--max-tokens",
+        "1000000",
+    ]
+    process = subprocess.Popen(
+        command,
+        cwd=root,
+        env=daemon.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert process.stdout is not None
     assert process.stderr is not None
     with process.stdout, process.stderr:
-        assert process.stdout.readline() == b"many.txt:1:1:needle in a long line of hay\n"
+        assert (
+            process.stdout.readline() == b"many.txt:1:1:needle in a long line of hay\n"
+        )
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()
     assert process.wait(30) in {0, 141}
 
 
-def test_names_that_are_not_text_go_through_a_pipe_and_back(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_names_that_are_not_text_go_through_a_pipe_and_back(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project()
     name = b"new\nline \xff.txt"
     Path(os.fsdecode(os.fsencode(root) + b"/" + name)).write_bytes(b"needle\n")
-    found = subprocess.run([FGREP, "files"], cwd=root, env=daemon.environ, capture_output=True, check=True)
+    found = subprocess.run(
+        [FGREP, "files"], cwd=root, env=daemon.environ, capture_output=True, check=True
+    )
     assert found.stdout == name + b"\n"
     sliced = subprocess.run(
-        [FGREP.encode(), b"slice", name, b"1", b"1"], cwd=root, env=daemon.environ, capture_output=True, check=True
+        [FGREP.encode(), b"slice", name, b"1", b"1"],
+        cwd=root,
+        env=daemon.environ,
+        capture_output=True,
+        check=True,
     )
     assert sliced.stdout == b"needle\n"
 
 
-def test_uninstalled_no_host_starts_it_any_more(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_uninstalled_no_host_starts_it_any_more(
+    cold_daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root, elsewhere = project({"a.txt": "needle"}), project({"b.txt": "needle"})
     home = Path(cold_daemon.environ["HOME"])
-    theirs = {"other": {"command": "other"}, "flashgrep": {"command": "/somewhere/else/flashgrep", "args": ["mcp"]}}
+    theirs = {
+        "other": {"command": "other"},
+        "flashgrep": {"command": "/somewhere/else/flashgrep", "args": ["mcp"]},
+    }
     (root / ".mcp.json").write_text(json.dumps({"mcpServers": theirs}))
     (home / ".codex").mkdir()
     (home / ".codex" / "config.toml").write_text('model = "o"\n')
@@ -58,23 +93,49 @@ def test_uninstalled_no_host_starts_it_any_more(cold_daemon: DaemonAtHand, proje
     for host in ("codex", "vscode"):
         assert cold_daemon.run("install", host, "--global", cwd=root).returncode == 0
     cold_daemon.run("index", cwd=root)
-    before = {path: path.read_bytes() for path in (*root.rglob("*.json"), *home.rglob("*.toml"), *home.rglob("*.json"))}
+    before = {
+        path: path.read_bytes()
+        for path in (
+            *root.rglob("*.json"),
+            *home.rglob("*.toml"),
+            *home.rglob("*.json"),
+        )
+    }
     dry = cold_daemon.run("uninstall", "--dry-run", cwd=elsewhere)
-    told = {line.split()[-1] for line in dry.stdout.splitlines() if line.startswith("take")}
-    mine = {root / ".cursor/mcp.json", root / "opencode.json", elsewhere / ".zed/settings.json"}
-    mine |= {home / ".codex/config.toml", HOSTS["vscode"].file(locate_folders(cold_daemon.environ, home), None)}
+    told = {
+        line.split()[-1] for line in dry.stdout.splitlines() if line.startswith("take")
+    }
+    mine = {
+        root / ".cursor/mcp.json",
+        root / "opencode.json",
+        elsewhere / ".zed/settings.json",
+    }
+    mine |= {
+        home / ".codex/config.toml",
+        HOSTS["vscode"].file(locate_folders(cold_daemon.environ, home), None),
+    }
     assert told == set(map(str, mine))
-    assert all(path.read_bytes() == text for path, text in before.items() if ".flashgrep" not in path.parts)
+    assert all(
+        path.read_bytes() == text
+        for path, text in before.items()
+        if ".flashgrep" not in path.parts
+    )
     gone = cold_daemon.run("uninstall", "--yes", cwd=elsewhere)
     assert (gone.returncode, gone.stderr.splitlines()[-1][:6]) == (0, "clean:")
     assert json.loads((root / ".mcp.json").read_bytes()) == {"mcpServers": theirs}
     assert (home / ".codex" / "config.toml").read_text() == 'model = "o"\n'
-    assert sorted(path.name for path in root.iterdir()) == [".git", ".mcp.json", "a.txt"]
+    assert sorted(path.name for path in root.iterdir()) == [
+        ".git",
+        ".mcp.json",
+        "a.txt",
+    ]
     assert sorted(path.name for path in elsewhere.iterdir()) == [".git", "b.txt"]
     assert [path.name for path in (home / ".codex").iterdir()] == ["config.toml"]
 
 
-def test_a_path_after_the_text_is_answered_with_how_to_narrow(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_a_path_after_the_text_is_answered_with_how_to_narrow(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"src/a.txt": "needle", "b.txt": "needle"})
     wrong = daemon.run("query", "needle", "src/", cwd=root)
     assert wrong.returncode == 2
@@ -91,7 +152,11 @@ def test_commands_of_the_terminal_run_on_the_control_socket_alone(
 ) -> None:
     root = project({"a.txt": "needle"})
     daemon.add(root)
-    wire = daemon.wire("unix", root) if door == "project" else daemon.wire("stdio" if door == "stdio" else "tcp")
+    wire = (
+        daemon.wire("unix", root)
+        if door == "project"
+        else daemon.wire("stdio" if door == "stdio" else "tcp")
+    )
     if door == "token":
         wire.call("auth", token=token_of(daemon))
     given = {"cwd": str(root), "tty": False, "color": False, "width": 80}
@@ -105,11 +170,19 @@ def test_commands_of_the_terminal_run_on_the_control_socket_alone(
     }
     for method, params in calls.items():
         error = wire.fail(method, **params)
-        assert (error["code"], error["data"]["reason"]) == (-32006, "control_only"), method
+        assert (error["code"], error["data"]["reason"]) == (-32006, "control_only"), (
+            method
+        )
     answer = wire.ask("$/status")
-    assert answer["result"]["pid"] if door == "token" else answer["error"]["data"]["reason"] == "auth_required"
+    assert (
+        answer["result"]["pid"]
+        if door == "token"
+        else answer["error"]["data"]["reason"] == "auth_required"
+    )
     wire.close()
-    assert {path.name: path.read_text() for path in root.glob("*.txt")} == {"a.txt": "needle"}
+    assert {path.name: path.read_text() for path in root.glob("*.txt")} == {
+        "a.txt": "needle"
+    }
 
 
 def test_commands_on_files_take_paths_as_seen_from_the_current_folder(
@@ -119,17 +192,28 @@ def test_commands_on_files_take_paths_as_seen_from_the_current_folder(
     here = root / "sub"
     written = daemon.run("fs-write", "b.txt", "two", cwd=here).stdout.split()
     assert (written[0], written[2:]) == ("3", ["b.txt"])
-    assert daemon.run("fs-copy", "b.txt", "../c.txt", cwd=here).stdout == "copied b.txt to ../c.txt\n"
-    assert daemon.run("fs-move", "a.txt", "d.txt", cwd=here).stdout == "moved a.txt to d.txt\n"
+    assert (
+        daemon.run("fs-copy", "b.txt", "../c.txt", cwd=here).stdout
+        == "copied b.txt to ../c.txt\n"
+    )
+    assert (
+        daemon.run("fs-move", "a.txt", "d.txt", cwd=here).stdout
+        == "moved a.txt to d.txt\n"
+    )
     listed = daemon.run("fs-list", ".", "--limit", "1", cwd=here)
     assert listed.stdout.split()[2:] == ["b.txt"]
     assert listed.stderr == "fgrep: 1 of 2 shown; continue with --offset 1\n"
     assert daemon.run("fs-remove", "b.txt", cwd=here).stdout == "removed b.txt\n"
-    assert daemon.run("fs-remove", "b.txt", "--force", "--dry-run", cwd=here).stdout == (
-        "removed b.txt\nit was not there\ndry run: nothing is written\n"
-    )
+    assert daemon.run(
+        "fs-remove", "b.txt", "--force", "--dry-run", cwd=here
+    ).stdout == ("removed b.txt\nit was not there\ndry run: nothing is written\n")
     assert daemon.run("fs-read", "d.txt", cwd=here).stdout == "one\n"
-    told = dict(line.split(maxsplit=1) for line in daemon.run("stats", cwd=here).stdout.splitlines())
+    told = dict(
+        line.split(maxsplit=1)
+        for line in daemon.run("stats", cwd=here).stdout.splitlines()
+    )
     assert told["project"].endswith(f" ({root})")
     assert told["files"] == "2"
-    assert sorted(path.name for path in root.rglob("*.txt") if ".flashgrep" not in path.parts) == ["c.txt", "d.txt"]
+    assert sorted(
+        path.name for path in root.rglob("*.txt") if ".flashgrep" not in path.parts
+    ) == ["c.txt", "d.txt"]

@@ -37,7 +37,9 @@ def read(tmp_path: Path, text: str | bytes, loaded: Loaded | None = None) -> Loa
         ("#" * (MAX_BYTES + 1), "larger than 16 KiB"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_left_out_at_once(tmp_path: Path, text: str | bytes, told: str) -> None:
+def test_a_file_that_cannot_be_used_is_left_out_at_once(
+    tmp_path: Path, text: str | bytes, told: str
+) -> None:
     begun = time.thread_time()
     loaded = read(tmp_path, text)
     assert time.thread_time() - begun < QUICK_SECONDS
@@ -57,7 +59,9 @@ def test_a_file_that_cannot_be_used_is_left_out_at_once(tmp_path: Path, text: st
         "[[a]]\n" * 40,
     ],
 )
-def test_the_most_that_passes_the_bounds_is_quick_too(tmp_path: Path, text: str) -> None:
+def test_the_most_that_passes_the_bounds_is_quick_too(
+    tmp_path: Path, text: str
+) -> None:
     assert len(text) <= MAX_BYTES
     begun = time.thread_time()
     loaded = read(tmp_path, text)
@@ -90,7 +94,9 @@ def a_linked_folder(file: Path) -> None:
 
 
 @pytest.mark.parametrize("put", [a_pipe, a_link, a_folder, a_linked_folder])
-def test_what_is_no_file_of_the_project_is_not_opened(tmp_path: Path, put: Callable[[Path], None]) -> None:
+def test_what_is_no_file_of_the_project_is_not_opened(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
     root = tmp_path / "project"
     file = root / ".flashgrep" / "config.toml"
     file.parent.mkdir(parents=True)
@@ -116,7 +122,9 @@ def test_what_is_no_file_of_the_project_is_not_opened(tmp_path: Path, put: Calla
         '"\\u001b]0;owned\\u0007" = 1',
     ],
 )
-def test_what_a_project_may_not_set_is_left_out_and_the_rest_holds(tmp_path: Path, text: str) -> None:
+def test_what_a_project_may_not_set_is_left_out_and_the_rest_holds(
+    tmp_path: Path, text: str
+) -> None:
     loaded = read(tmp_path, f"read_only = true\n{text}\n")
     assert loaded.settings == Settings(read_only=True)
     assert len(loaded.warnings) == 1
@@ -126,30 +134,58 @@ def test_what_a_project_may_not_set_is_left_out_and_the_rest_holds(tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "key", "holds"),
     [
-        ("[index]\nmax_file_size = 1073741824", "index.max_file_size", Settings().index.max_file_size),
+        (
+            "[index]\nmax_file_size = 1073741824",
+            "index.max_file_size",
+            Settings().index.max_file_size,
+        ),
         ("[read]\nmax_bytes = 67108864", "read.max_bytes", Settings().read.max_bytes),
-        ("[write]\nmax_bytes = 67108864", "write.max_bytes", Settings().write.max_bytes),
+        (
+            "[write]\nmax_bytes = 67108864",
+            "write.max_bytes",
+            Settings().write.max_bytes,
+        ),
         ("[write]\nmax_bytes = true", "write.max_bytes", Settings().write.max_bytes),
         ("[write]\nmax_bytes = 1", "write.max_bytes", Settings().write.max_bytes),
-        ('[specs]\nfolders = ["specs", "../other"]', "specs.folders", Settings().specs.folders),
+        (
+            '[specs]\nfolders = ["specs", "../other"]',
+            "specs.folders",
+            Settings().specs.folders,
+        ),
         ('[specs]\nfolders = ["/etc"]', "specs.folders", Settings().specs.folders),
-        ("[specs]\nfolders = [" + "'a'," * 65 + "]", "specs.folders", Settings().specs.folders),
+        (
+            "[specs]\nfolders = [" + "'a'," * 65 + "]",
+            "specs.folders",
+            Settings().specs.folders,
+        ),
         ('[specs]\nfolders = "/etc"', "specs.folders", Settings().specs.folders),
     ],
 )
-def test_a_project_makes_nothing_looser(tmp_path: Path, text: str, key: str, holds: Any) -> None:
+def test_a_project_makes_nothing_looser(
+    tmp_path: Path, text: str, key: str, holds: Any
+) -> None:
     loaded = read(tmp_path, text)
     section, _, leaf = key.partition(".")
     assert getattr(getattr(loaded.settings, section), leaf) == holds
     assert key in loaded.warnings[0]
 
 
-def test_a_project_makes_things_stricter_and_cannot_undo_its_users_read_only_mode(tmp_path: Path) -> None:
-    stricter = read(tmp_path, "read_only = true\n[index]\nmax_file_size = 2000\n[specs]\nfolders = ['docs/*', '.']\n")
+def test_a_project_makes_things_stricter_and_cannot_undo_its_users_read_only_mode(
+    tmp_path: Path,
+) -> None:
+    stricter = read(
+        tmp_path,
+        "read_only = true\n[index]\nmax_file_size = 2000\n[specs]\nfolders = ['docs/*', '.']\n",
+    )
     assert stricter.warnings == ()
-    assert (stricter.settings.read_only, stricter.settings.index.max_file_size) == (True, 2000)
+    assert (stricter.settings.read_only, stricter.settings.index.max_file_size) == (
+        True,
+        2000,
+    )
     assert stricter.settings.specs.folders == ["docs/*", "."]
-    undone = read(tmp_path, "read_only = false", load(environ={"FLASHGREP_READ_ONLY": "1"}))
+    undone = read(
+        tmp_path, "read_only = false", load(environ={"FLASHGREP_READ_ONLY": "1"})
+    )
     assert undone.settings.read_only
     assert "cannot loosen" in undone.warnings[0]
     assert read(tmp_path, "read_only = false").warnings == ()
@@ -158,7 +194,9 @@ def test_a_project_makes_things_stricter_and_cannot_undo_its_users_read_only_mod
 def test_a_project_with_broken_settings_is_searched_and_the_warning_is_shown_everywhere(
     cold_daemon: DaemonAtHand, project: MakeProject
 ) -> None:
-    root = project({".flashgrep/config.toml": "a." * 100_000 + "a = 1", "a.txt": "needle\n"})
+    root = project(
+        {".flashgrep/config.toml": "a." * 100_000 + "a = 1", "a.txt": "needle\n"}
+    )
     found = cold_daemon.run("query", "needle", cwd=root)
     assert (found.returncode, found.stdout) == (0, "a.txt:1:1:needle\n")
     warning = f"{root}/.flashgrep/config.toml: not used: larger than 16 KiB"

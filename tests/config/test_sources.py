@@ -10,7 +10,13 @@ from platformdirs import macos, unix
 from flashgrep.base import config
 from flashgrep.base.config import Settings, load
 from flashgrep.base.errors import BadSetting
-from flashgrep.base.paths import Paths, cache_folder, config_file, make_private, state_folder
+from flashgrep.base.paths import (
+    Paths,
+    cache_folder,
+    config_file,
+    make_private,
+    state_folder,
+)
 from flashgrep.base.project_settings import with_project
 
 
@@ -20,15 +26,23 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_later_sources_win_field_by_field_and_the_origin_is_kept(tmp_path: Path) -> None:
-    user = write(tmp_path / "config.toml", "[tcp]\nport = 7001\n[read]\nmax_bytes = 6000\n")
+def test_later_sources_win_field_by_field_and_the_origin_is_kept(
+    tmp_path: Path,
+) -> None:
+    user = write(
+        tmp_path / "config.toml", "[tcp]\nport = 7001\n[read]\nmax_bytes = 6000\n"
+    )
     project = write(
         tmp_path / "p" / ".flashgrep" / "config.toml",
         "read_only = true\n[read]\nmax_bytes = 5000\n[write]\nmax_bytes = 8000\n",
     )
     loaded = load(
         user_file=user,
-        environ={"FLASHGREP_WRITE_MAX_BYTES": "8000", "FLASHGREP_READ_ONLY": "false", "PATH": "/bin"},
+        environ={
+            "FLASHGREP_WRITE_MAX_BYTES": "8000",
+            "FLASHGREP_READ_ONLY": "false",
+            "PATH": "/bin",
+        },
         flags={"tcp.enabled": False},
     )
     loaded = with_project(loaded, tmp_path / "p")
@@ -40,16 +54,25 @@ def test_later_sources_win_field_by_field_and_the_origin_is_kept(tmp_path: Path)
         "write.max_bytes": (8000, str(project)),
         "log.level": ("info", "default"),
     }
-    assert {key: (config.get_value(loaded.settings, key), loaded.origins[key]) for key in expected} == expected
+    assert {
+        key: (config.get_value(loaded.settings, key), loaded.origins[key])
+        for key in expected
+    } == expected
     assert loaded.warnings == ()
 
 
 def test_every_setting_is_read_somewhere() -> None:
     package = Path(config.__file__).parents[1]
-    code = "".join(path.read_text() for path in package.rglob("*.py") if path.name != "config.py")
-    sections_are_passed_on = {key: key.rpartition(".")[2] for key, _ in config.list_settings()}
+    code = "".join(
+        path.read_text() for path in package.rglob("*.py") if path.name != "config.py"
+    )
+    sections_are_passed_on = {
+        key: key.rpartition(".")[2] for key, _ in config.list_settings()
+    }
     assert not [
-        key for key, leaf in sections_are_passed_on.items() if f"settings.{key}" not in code and f".{leaf}" not in code
+        key
+        for key, leaf in sections_are_passed_on.items()
+        if f"settings.{key}" not in code and f".{leaf}" not in code
     ]
 
 
@@ -82,7 +105,9 @@ def test_a_wrong_file_is_an_error_that_names_file_key_and_choices(
     assert str(file) in caught.value.message
 
 
-def test_a_wrong_value_is_an_error_even_when_a_later_source_overrides_it(tmp_path: Path) -> None:
+def test_a_wrong_value_is_an_error_even_when_a_later_source_overrides_it(
+    tmp_path: Path,
+) -> None:
     file = write(tmp_path / "config.toml", "[tcp]\nport = -1")
     with pytest.raises(BadSetting):
         load(user_file=file, environ={"FLASHGREP_TCP_PORT": "0"})
@@ -91,13 +116,20 @@ def test_a_wrong_value_is_an_error_even_when_a_later_source_overrides_it(tmp_pat
 def test_an_unknown_variable_of_ours_is_an_error_and_others_are_not_looked_at() -> None:
     with pytest.raises(BadSetting, match="did you mean FLASHGREP_TCP_PORT"):
         load(environ={"FLASHGREP_TCP_PROT": "1"})
-    assert load(environ={"FLASHGREP_STATE_DIR": "/x", "OTHER": "1"}).settings == Settings()
+    assert (
+        load(environ={"FLASHGREP_STATE_DIR": "/x", "OTHER": "1"}).settings == Settings()
+    )
 
 
-def test_the_example_is_a_valid_file_and_uncommented_it_gives_the_defaults(tmp_path: Path) -> None:
+def test_the_example_is_a_valid_file_and_uncommented_it_gives_the_defaults(
+    tmp_path: Path,
+) -> None:
     text = config.format_example()
     assert load(user_file=write(tmp_path / "a.toml", text)).settings == Settings()
-    settings = [line.removeprefix("# ") if " = " in line and line.count(" ") < 5 else line for line in text.split("\n")]
+    settings = [
+        line.removeprefix("# ") if " = " in line and line.count(" ") < 5 else line
+        for line in text.split("\n")
+    ]
     loaded = load(user_file=write(tmp_path / "b.toml", "\n".join(settings)))
     assert loaded.settings == Settings()
     assert set(loaded.origins.values()) == {str(tmp_path / "b.toml")}
@@ -105,14 +137,20 @@ def test_the_example_is_a_valid_file_and_uncommented_it_gives_the_defaults(tmp_p
 
 @pytest.mark.parametrize("home", ["/home/u", "/Users/a b"])
 @pytest.mark.parametrize("xdg", [None, "", "relative", "/x/y"])
-def test_places_are_those_of_platformdirs(monkeypatch: pytest.MonkeyPatch, home: str, xdg: str | None) -> None:
+def test_places_are_those_of_platformdirs(
+    monkeypatch: pytest.MonkeyPatch, home: str, xdg: str | None
+) -> None:
     monkeypatch.setenv("HOME", home)
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         if xdg is None:
             monkeypatch.delenv(name, raising=False)
         else:
             monkeypatch.setenv(name, xdg)
-    environ = {name: text for name, text in os.environ.items() if not name.startswith("FLASHGREP_")}
+    environ = {
+        name: text
+        for name, text in os.environ.items()
+        if not name.startswith("FLASHGREP_")
+    }
     for platform, theirs in (("linux", unix.Unix), ("darwin", macos.MacOS)):
         monkeypatch.setattr(sys, "platform", platform)
         dirs = theirs("flashgrep", appauthor=False)
@@ -126,7 +164,9 @@ def test_the_state_folder_can_be_named(tmp_path: Path) -> None:
     assert Paths(str(tmp_path)).socket == str(tmp_path / "daemon.sock")
 
 
-def test_the_cache_folder_goes_with_a_state_folder_that_is_named_unless_it_is_named_too(tmp_path: Path) -> None:
+def test_the_cache_folder_goes_with_a_state_folder_that_is_named_unless_it_is_named_too(
+    tmp_path: Path,
+) -> None:
     state = {"FLASHGREP_STATE_DIR": str(tmp_path), "XDG_CACHE_HOME": "/elsewhere"}
     assert cache_folder(state) == Paths(str(tmp_path)).cache == str(tmp_path / "cache")
     assert cache_folder({**state, "FLASHGREP_CACHE_DIR": "/mine"}) == "/mine"
@@ -138,7 +178,9 @@ def test_a_state_folder_is_made_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o720])
-def test_a_state_folder_others_may_write_to_is_refused(tmp_path: Path, mode: int) -> None:
+def test_a_state_folder_others_may_write_to_is_refused(
+    tmp_path: Path, mode: int
+) -> None:
     tmp_path.chmod(mode)
     with pytest.raises(PermissionError, match="is writable by others"):
         make_private(str(tmp_path))

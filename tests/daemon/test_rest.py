@@ -37,13 +37,17 @@ async def test_a_few_questions_leave_nothing_parsed_when_a_minute_has_passed(
     forget_parsed_files()
     gc.disable()
     request.addfinalizer(gc.enable)
-    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False
+    ) as catalogue:
         await catalogue.open(str(root))
         method = REGISTRY.get("get_symbol")
         call = Call(catalogue, Session(projects=(str(root),)))
         # Twice: what has been let go of once is let go of again.
         for asked in (1, 2):
-            assert (await method.call(call, {"symbol_name": "weave"}))["total"] == 2, asked
+            assert (await method.call(call, {"symbol_name": "weave"}))["total"] == 2, (
+                asked
+            )
             left = ref(Knot())
             with anyio.fail_after(BOUND):
                 while parse_and_keep.cache_info().currsize:
@@ -69,10 +73,14 @@ async def test_an_answer_leaves_no_folder_open_and_nothing_that_only_a_search_fo
     root = tmp_path / "root"
     (root / "parts").mkdir(parents=True)
     for name in "abc":
-        (root / "parts" / f"{name}.py").write_text("class Loom:\n    def weave(self):\n        return self.weave()\n")
+        (root / "parts" / f"{name}.py").write_text(
+            "class Loom:\n    def weave(self):\n        return self.weave()\n"
+        )
     gc.disable()
     request.addfinalizer(gc.enable)
-    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False
+    ) as catalogue:
         await catalogue.open(str(root))
         call = Call(catalogue, Session(projects=(str(root),)))
         method = REGISTRY.get(asked)
@@ -86,7 +94,11 @@ async def test_an_answer_leaves_no_folder_open_and_nothing_that_only_a_search_fo
         request.addfinalizer(gc.garbage.clear)
         gc.collect()
         gc.set_debug(0)
-        assert [thing for thing in gc.garbage if type(thing).__module__.startswith("flashgrep")] == []
+        assert [
+            thing
+            for thing in gc.garbage
+            if type(thing).__module__.startswith("flashgrep")
+        ] == []
 
 
 def count_open_folders(root: Path) -> int:
@@ -107,7 +119,9 @@ async def test_garbage_is_collected_while_questions_never_end(
     (root / "a.py").write_text("def weave():\n    return weave()\n")
     gc.disable()
     request.addfinalizer(gc.enable)
-    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False
+    ) as catalogue:
         await catalogue.open(str(root))
         method = REGISTRY.get("get_symbol")
         call = Call(catalogue, Session(projects=(str(root),)))
@@ -127,13 +141,17 @@ async def test_projects_that_nobody_asks_are_closed_and_answer_when_they_are_ask
     for root in roots:
         root.mkdir()
         (root / "a.txt").write_text("before\n")
-    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False) as catalogue:
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False
+    ) as catalogue:
         first, subscribed, last = [await catalogue.open(str(root)) for root in roots]
         subscribed.subscribers = 1
         with anyio.fail_after(BOUND):
             while not (first.is_closed and last.is_closed):
                 await checkpoint()
-        assert [one.name for one in catalogue.list_projects() if one.open] == ["subscribed"]
+        assert [one.name for one in catalogue.list_projects() if one.open] == [
+            "subscribed"
+        ]
         monkeypatch.setattr(project, "UNASKED_SECONDS", BOUND)
         (roots[0] / "a.txt").write_text("changed meanwhile\n")
         call = Call(catalogue, Session(projects=(str(roots[0]),)))

@@ -40,7 +40,14 @@ class Running:
         self.release = anyio.Event()
         log = Log(Path(self.paths.log), level="info", max_bytes=100_000)
         settings = Settings(tcp=Tcp(enabled=False))
-        self.daemon = Daemon(self.paths, settings, log, self._slow, BUILT_IN, lambda _root: Loaded(settings, {}))
+        self.daemon = Daemon(
+            self.paths,
+            settings,
+            log,
+            self._slow,
+            BUILT_IN,
+            lambda _root: Loaded(settings, {}),
+        )
 
     async def _slow(self, _context: RequestContext, _params: Any) -> dict[str, Any]:
         self.entered.set()
@@ -73,14 +80,21 @@ def running() -> Iterator[Running]:
 
 
 async def ask(stream: ByteStream, method: str) -> None:
-    await stream.send(orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}) + b"\n")
+    await stream.send(
+        orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}})
+        + b"\n"
+    )
 
 
 async def answer(stream: ByteStream) -> Any:
-    return orjson.loads(await BufferedByteReceiveStream(stream).receive_until(b"\n", 1_000_000))
+    return orjson.loads(
+        await BufferedByteReceiveStream(stream).receive_until(b"\n", 1_000_000)
+    )
 
 
-async def test_a_call_in_flight_is_answered_before_the_daemon_ends(running: Running) -> None:
+async def test_a_call_in_flight_is_answered_before_the_daemon_ends(
+    running: Running,
+) -> None:
     async with running.serving():
         stream = await running.connect()
         await ask(stream, "$/cli")
@@ -101,7 +115,9 @@ async def test_a_call_that_never_ends_does_not_hold_up_the_end(
         await ask(stream, "$/cli")
         await running.entered.wait()
         os.kill(os.getpid(), signal.SIGTERM)
-        with contextlib.suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+        with contextlib.suppress(
+            anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError
+        ):
             assert "error" in await answer(stream)
         await stream.aclose()
 
@@ -137,9 +153,20 @@ def test_the_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\n", b"a1" * 20, bytes(64), b"g" * 64, b"\xff" * 64, b"a1" * 32 + b"\nmore"]
+    "content",
+    [
+        b"",
+        b"\n",
+        b"a1" * 20,
+        bytes(64),
+        b"g" * 64,
+        b"\xff" * 64,
+        b"a1" * 32 + b"\nmore",
+    ],
 )
-def test_a_token_file_that_holds_no_token_is_made_anew(tmp_path: Path, content: bytes) -> None:
+def test_a_token_file_that_holds_no_token_is_made_anew(
+    tmp_path: Path, content: bytes
+) -> None:
     paths = Paths(str(tmp_path))
     Path(paths.token).write_bytes(content)
     Path(paths.token).chmod(0o644)
@@ -150,7 +177,9 @@ def test_a_token_file_that_holds_no_token_is_made_anew(tmp_path: Path, content: 
     assert list(tmp_path.iterdir()) == [Path(paths.token)]
 
 
-def test_a_link_in_place_of_the_token_is_replaced_and_never_followed(tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_token_is_replaced_and_never_followed(
+    tmp_path: Path,
+) -> None:
     outside = tmp_path / "outside"
     outside.write_text("a1" * 32 + "\n")
     state = tmp_path / "state"
@@ -164,21 +193,33 @@ def test_a_link_in_place_of_the_token_is_replaced_and_never_followed(tmp_path: P
     assert not Path(tmp_path / "nowhere").exists()
 
 
-def test_a_pipe_in_place_of_the_token_is_replaced_and_nobody_waits_for_it(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_the_token_is_replaced_and_nobody_waits_for_it(
+    tmp_path: Path,
+) -> None:
     paths = Paths(str(tmp_path))
     os.mkfifo(paths.token)
     token = read_token(paths)
     assert Path(paths.token).read_text() == token + "\n"
 
 
-@pytest.mark.parametrize("end", [signal.SIG_DFL, signal.SIG_IGN], ids=["killed", "disk full"])
-def test_a_token_whose_writing_is_cut_off_is_no_token(tmp_path: Path, end: signal.Handlers) -> None:
+@pytest.mark.parametrize(
+    "end", [signal.SIG_DFL, signal.SIG_IGN], ids=["killed", "disk full"]
+)
+def test_a_token_whose_writing_is_cut_off_is_no_token(
+    tmp_path: Path, end: signal.Handlers
+) -> None:
     paths = Paths(str(tmp_path))
-    # The system ends the process, or refuses, at the first byte that is written to a file.
+    # The system ends the process, or refuses, at the first byte that is written to a
+    # file.
     limit = f"signal.signal(signal.SIGXFSZ, {int(end)}); resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
     call = f"read_token(Paths({str(tmp_path)!r}))"
     program = f"import resource, signal\n{IMPORTS}\n{limit}\n{call}"
-    writer = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, check=False, timeout=BOUND)
+    writer = subprocess.run(
+        [sys.executable, "-B", "-c", program],
+        capture_output=True,
+        check=False,
+        timeout=BOUND,
+    )
     assert writer.returncode in {-signal.SIGXFSZ, 1}
     assert not Path(paths.token).exists()
     assert len(read_token(paths)) == 64
@@ -186,13 +227,17 @@ def test_a_token_whose_writing_is_cut_off_is_no_token(tmp_path: Path, end: signa
 
 
 @pytest.mark.parametrize("content", [None, ""], ids=["absent", "empty"])
-def test_processes_that_need_a_token_at_once_get_the_same(tmp_path: Path, content: str | None) -> None:
+def test_processes_that_need_a_token_at_once_get_the_same(
+    tmp_path: Path, content: str | None
+) -> None:
     if content is not None:
         Path(tmp_path / "token").write_text(content)
     program = f"{IMPORTS}\ninput()\nprint(read_token(Paths({str(tmp_path)!r})))"
     command = [sys.executable, "-B", "-c", program]
     pipe = subprocess.PIPE
-    readers = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(6)]
+    readers = [
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(6)
+    ]
     for reader in readers:
         assert reader.stdin is not None
         reader.stdin.write("go\n")
@@ -201,13 +246,18 @@ def test_processes_that_need_a_token_at_once_get_the_same(tmp_path: Path, conten
     assert tokens == [read_token(Paths(str(tmp_path)))] * 6
 
 
-def test_the_log_is_json_lines_in_at_most_two_files_of_bounded_size(tmp_path: Path) -> None:
+def test_the_log_is_json_lines_in_at_most_two_files_of_bounded_size(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "daemon.log"
     log = Log(path, level="info", max_bytes=2000)
     for number in range(200):
         log.info("event", number=number, path=Path("/x"))
         log.debug("never seen")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["daemon.log", "daemon.log.1"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "daemon.log",
+        "daemon.log.1",
+    ]
     texts = [(tmp_path / file).read_text() for file in ("daemon.log.1", "daemon.log")]
     lines = [orjson.loads(line) for text in texts for line in text.splitlines()]
     assert lines[-1]["number"] == 199
@@ -215,7 +265,9 @@ def test_the_log_is_json_lines_in_at_most_two_files_of_bounded_size(tmp_path: Pa
     assert all(file.stat().st_size <= 2000 for file in tmp_path.iterdir())
 
 
-def test_a_full_disk_or_a_lost_folder_loses_lines_and_nothing_else(tmp_path: Path) -> None:
+def test_a_full_disk_or_a_lost_folder_loses_lines_and_nothing_else(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "full.log").symlink_to("/dev/full")
     for path in (tmp_path / "full.log", tmp_path / "gone" / "x.log"):
         Log(path, level="info", max_bytes=2000).error("event")

@@ -23,11 +23,25 @@ from flashgrep.parts.edit.write import WriteRequest
 from tests.edit.harness import root_at, state_of
 
 
-def lines(name: str, path: str, start: int, end: int, new: str, belief: Precondition | None = None) -> Operation:
-    return Operation(name, WriteRequest(path.encode(), LineEdit(start, end, new), belief or Precondition()))
+def lines(
+    name: str,
+    path: str,
+    start: int,
+    end: int,
+    new: str,
+    belief: Precondition | None = None,
+) -> Operation:
+    return Operation(
+        name,
+        WriteRequest(
+            path.encode(), LineEdit(start, end, new), belief or Precondition()
+        ),
+    )
 
 
-def run(editor: Editor, *operations: Operation, mode: Mode = "atomic", dry_run: bool = False) -> BatchResult:
+def run(
+    editor: Editor, *operations: Operation, mode: Mode = "atomic", dry_run: bool = False
+) -> BatchResult:
     return write_batch(editor, operations, mode, dry_run=dry_run)[0]
 
 
@@ -37,11 +51,17 @@ def statuses(result: BatchResult) -> list[tuple[str, str | None]]:
 
 def content(folder: Path) -> dict[str, bytes]:
     """Return every file of a folder but the state's own; leftovers would show here."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and ".flashgrep" not in path.parts]
+    files = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and ".flashgrep" not in path.parts
+    ]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_edits_of_one_file_are_in_its_original_line_numbers(editor: Editor, tmp_path: Path) -> None:
+def test_edits_of_one_file_are_in_its_original_line_numbers(
+    editor: Editor, tmp_path: Path
+) -> None:
     (tmp_path / "a").write_bytes(b"1\n2\n3\n4\n5\n")
     result = run(
         editor,
@@ -53,16 +73,26 @@ def test_edits_of_one_file_are_in_its_original_line_numbers(editor: Editor, tmp_
     assert (result["ok"], result["applied_count"]) == (True, 4)
     after = b"2.5\nthree\nfour\nfive\nsix\n"
     assert (tmp_path / "a").read_bytes() == after
-    assert {each["file_hash_after"] for each in result["results"]} == {hashlib.sha256(after).hexdigest()}
+    assert {each["file_hash_after"] for each in result["results"]} == {
+        hashlib.sha256(after).hexdigest()
+    }
 
 
-RANGES = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 3), st.sampled_from(["", "x", "x\ny"])), max_size=6)
+RANGES = st.lists(
+    st.tuples(
+        st.integers(1, 12), st.integers(0, 3), st.sampled_from(["", "x", "x\ny"])
+    ),
+    max_size=6,
+)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 12), st.sampled_from(["", "\n"]), RANGES)
 def test_a_batch_equals_its_edits_from_the_last_to_the_first(
-    tmp_path_factory: pytest.TempPathFactory, count: int, final: str, ranges: list[tuple[int, int, str]]
+    tmp_path_factory: pytest.TempPathFactory,
+    count: int,
+    final: str,
+    ranges: list[tuple[int, int, str]],
 ) -> None:
     folder = tmp_path_factory.mktemp("batch")
     text = "\n".join(f"line {number}" for number in range(1, count + 1)) + final
@@ -77,21 +107,29 @@ def test_a_batch_equals_its_edits_from_the_last_to_the_first(
     (folder / "all").write_text(text)
     with root_at(folder) as root:
         editor = Editor(root)
-        whole = run(editor, *(lines(str(at), "all", *edit) for at, edit in enumerate(chosen)))
+        whole = run(
+            editor, *(lines(str(at), "all", *edit) for at, edit in enumerate(chosen))
+        )
         for edit in sorted(chosen, reverse=True):
             assert run(editor, lines("x", "one", *edit))["ok"]
     assert whole["ok"]
-    if not (final == "" and count in taken):  # then the order decides which line is last while others follow
+    if not (
+        final == "" and count in taken
+    ):  # then the order decides which line is last while others follow
         assert (folder / "all").read_bytes() == (folder / "one").read_bytes()
 
 
 @pytest.mark.parametrize("mode", ["atomic", "best_effort"])
-def test_one_edit_of_several_files_has_one_name(editor: Editor, tmp_path: Path, mode: Mode) -> None:
+def test_one_edit_of_several_files_has_one_name(
+    editor: Editor, tmp_path: Path, mode: Mode
+) -> None:
     texts = {"a": b"old, old\n", "b": b"none\n", "c": b"old\n"}
     for name, text in texts.items():
         (tmp_path / name).write_bytes(text)
     edit = TextEdit("old", "new", everywhere=True)
-    everywhere = [Operation("rename", WriteRequest(name.encode(), edit)) for name in texts]
+    everywhere = [
+        Operation("rename", WriteRequest(name.encode(), edit)) for name in texts
+    ]
     refused = run(editor, *everywhere, mode=mode)
     reasons = {
         each["file_path"]: each["reason_code"]
@@ -107,7 +145,9 @@ def test_one_edit_of_several_files_has_one_name(editor: Editor, tmp_path: Path, 
     assert content(tmp_path) == {"a": b"new, new\n", "b": b"none\n", "c": b"new\n"}
 
 
-def test_everything_wrong_is_reported_and_nothing_written(editor: Editor, tmp_path: Path) -> None:
+def test_everything_wrong_is_reported_and_nothing_written(
+    editor: Editor, tmp_path: Path
+) -> None:
     (tmp_path / "a").write_bytes(b"1\n2\n3\n4\n")
     before = content(tmp_path)
     result = run(
@@ -137,7 +177,10 @@ def test_everything_wrong_is_reported_and_nothing_written(editor: Editor, tmp_pa
         ("failed", "overlapping_operations"),
         ("failed", "outside_root"),
     ]
-    counts = [result[key] for key in ("applied_count", "failed_count", "conflict_count", "skipped_count")]
+    counts = [
+        result[key]
+        for key in ("applied_count", "failed_count", "conflict_count", "skipped_count")
+    ]
     assert counts == [0, 9, 1, 1]
     assert not result["ok"]
     assert content(tmp_path) == before
@@ -145,12 +188,19 @@ def test_everything_wrong_is_reported_and_nothing_written(editor: Editor, tmp_pa
 
 def test_best_effort_applies_what_is_valid(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"1\n2\n")
-    result = run(editor, lines("bad", "a", 5, 5, "x"), lines("good", "a", 2, 2, "two"), mode="best_effort")
+    result = run(
+        editor,
+        lines("bad", "a", 5, 5, "x"),
+        lines("good", "a", 2, 2, "two"),
+        mode="best_effort",
+    )
     assert statuses(result) == [("failed", "invalid_range"), ("applied", None)]
     assert (tmp_path / "a").read_bytes() == b"1\ntwo\n"
 
 
-def test_a_dry_run_shows_the_diff_and_writes_nothing(editor: Editor, tmp_path: Path) -> None:
+def test_a_dry_run_shows_the_diff_and_writes_nothing(
+    editor: Editor, tmp_path: Path
+) -> None:
     (tmp_path / "a").write_bytes(b"1\n2\n")
     result = run(
         editor,
@@ -191,7 +241,11 @@ def test_a_failure_while_applying_gives_back_every_file(tmp_path: Path) -> None:
 
 def test_a_batch_of_too_many_operations_is_refused(tmp_path: Path) -> None:
     with root_at(tmp_path) as root, pytest.raises(TooLarge):
-        run(Editor(root, Limits(batch_operations=1)), lines("1", "a", 1, 1, ""), lines("2", "a", 1, 1, ""))
+        run(
+            Editor(root, Limits(batch_operations=1)),
+            lines("1", "a", 1, 1, ""),
+            lines("2", "a", 1, 1, ""),
+        )
 
 
 VICTIM = """
@@ -241,12 +295,16 @@ def kill_at(folder: Path, point: str, count: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("point", "count"), POINTS)
-def test_a_batch_killed_anywhere_leaves_all_or_nothing(tmp_path: Path, point: str, count: int) -> None:
+def test_a_batch_killed_anywhere_leaves_all_or_nothing(
+    tmp_path: Path, point: str, count: int
+) -> None:
     kill_at(tmp_path, point, count)
     with root_at(tmp_path) as root:
         found = recover(root)
         decided = point not in {"write", "backup", "decide"}
-        assert [each.outcome for each in found] == ["completed" if decided else "nothing"]
+        assert [each.outcome for each in found] == [
+            "completed" if decided else "nothing"
+        ]
         assert content(tmp_path) == (NEW if decided else OLD)
         assert not list((state_of(tmp_path) / "journal").iterdir())
         assert recover(root) == []
@@ -268,9 +326,13 @@ write_file(Editor(Root(root, root + b"-state"), step=step), WriteRequest(b"a", L
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["write", "check", "rename", "sync"])
-def test_a_single_write_killed_anywhere_leaves_the_old_or_the_new_and_no_debris(tmp_path: Path, point: str) -> None:
+def test_a_single_write_killed_anywhere_leaves_the_old_or_the_new_and_no_debris(
+    tmp_path: Path, point: str
+) -> None:
     (tmp_path / "a").write_bytes(b"old\n")
-    victim = subprocess.run([sys.executable, "-c", SINGLE, str(tmp_path), point], check=False, timeout=60)
+    victim = subprocess.run(
+        [sys.executable, "-c", SINGLE, str(tmp_path), point], check=False, timeout=60
+    )
     assert victim.returncode == -signal.SIGKILL
     with root_at(tmp_path) as root:
         recover(root)
@@ -304,15 +366,45 @@ def test_recovery_overwrites_nobodys_later_changes(tmp_path: Path) -> None:
     (tmp_path / "c").write_bytes(b"changed before us\n")
     with root_at(tmp_path) as root:
         assert [each.outcome for each in recover(root)] == ["kept"]
-    assert content(tmp_path) == {"a": b"changed after us\n", "c": b"changed before us\n", "sub/b": b"old\n"}
+    assert content(tmp_path) == {
+        "a": b"changed after us\n",
+        "c": b"changed before us\n",
+        "sub/b": b"old\n",
+    }
 
 
 EVIL = [
-    {"path": "../outside", "temporary": ".flashgrep-tmp-1", "backup": None, "before": None, "after": [1, 2, 3]},
-    {"path": "file", "temporary": "../outside", "backup": "file", "before": None, "after": [1, 2, 3]},
-    {"path": ".git/config", "temporary": ".flashgrep-tmp-1", "backup": None, "before": None, "after": [1, 2, 3]},
+    {
+        "path": "../outside",
+        "temporary": ".flashgrep-tmp-1",
+        "backup": None,
+        "before": None,
+        "after": [1, 2, 3],
+    },
+    {
+        "path": "file",
+        "temporary": "../outside",
+        "backup": "file",
+        "before": None,
+        "after": [1, 2, 3],
+    },
+    {
+        "path": ".git/config",
+        "temporary": ".flashgrep-tmp-1",
+        "backup": None,
+        "before": None,
+        "after": [1, 2, 3],
+    },
 ]
-OURS = [{"path": "file", "temporary": ".flashgrep-tmp-1", "backup": None, "before": None, "after": None}]
+OURS = [
+    {
+        "path": "file",
+        "temporary": ".flashgrep-tmp-1",
+        "backup": None,
+        "before": None,
+        "after": None,
+    }
+]
 
 
 def write_journal(folder: Path, state: str, entries: list[dict[str, Any]]) -> Path:
@@ -325,7 +417,9 @@ def write_journal(folder: Path, state: str, entries: list[dict[str, Any]]) -> Pa
     journal.mkdir(parents=True)
     (journal / "broken").write_text("no journal\n")
     kind = "prepare" if entries == OURS else "commit"
-    (journal / "evil").write_text(json.dumps({"state": kind, "entries": entries}) + "\n")
+    (journal / "evil").write_text(
+        json.dumps({"state": kind, "entries": entries}) + "\n"
+    )
     return journal / "evil"
 
 
@@ -333,14 +427,20 @@ def test_a_journal_that_lies_touches_nothing(tmp_path: Path) -> None:
     write_journal(tmp_path, "root-state", EVIL)
     with root_at(tmp_path / "root") as root:
         assert {each.paths for each in recover(root)} == {()}
-    assert ((tmp_path / "outside").read_bytes(), (tmp_path / "root/file").read_bytes()) == (b"secret", b"text")
+    assert (
+        (tmp_path / "outside").read_bytes(),
+        (tmp_path / "root/file").read_bytes(),
+    ) == (b"secret", b"text")
 
 
 def test_a_journal_that_came_with_the_repository_is_not_opened(tmp_path: Path) -> None:
     journal = write_journal(tmp_path, "root/.flashgrep", OURS)
     with root_at(tmp_path / "root") as root:
         assert recover(root) == []
-    assert (journal.exists(), (tmp_path / "root/.flashgrep-tmp-1").read_bytes()) == (True, b"mine")
+    assert (journal.exists(), (tmp_path / "root/.flashgrep-tmp-1").read_bytes()) == (
+        True,
+        b"mine",
+    )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
@@ -349,14 +449,20 @@ def test_a_journal_of_somebody_else_is_not_believed(tmp_path: Path) -> None:
     os.chown(state_of(tmp_path / "root"), 12345, 12345)
     with root_at(tmp_path / "root") as root:
         assert recover(root) == []
-    assert (journal.exists(), (tmp_path / "root/.flashgrep-tmp-1").read_bytes()) == (True, b"mine")
+    assert (journal.exists(), (tmp_path / "root/.flashgrep-tmp-1").read_bytes()) == (
+        True,
+        b"mine",
+    )
 
 
 def test_a_living_writers_journal_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"old\n")
     seen: list[object] = []
     with root_at(tmp_path) as root:
-        editor = Editor(root, step=lambda step: seen.append(recover(root)) if step == "decide" else None)
+        editor = Editor(
+            root,
+            step=lambda step: seen.append(recover(root)) if step == "decide" else None,
+        )
         assert run(editor, lines("1", "a", 1, 1, "new"))["ok"]
     assert seen == [[]]
     assert (tmp_path / "a").read_bytes() == b"new\n"

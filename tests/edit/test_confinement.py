@@ -70,12 +70,24 @@ EVERY_WAY: list[Callable[[Editor, bytes], object]] = [
     stat_entry,
     removing,
     lambda editor, path: list_folder(editor, path, ListQuery()),
-    lambda editor, path: files.write(editor, path, "w", WriteOptions(overwrite=True, parents=True)),
-    lambda editor, path: files.create(editor, path, WriteOptions(overwrite=True, parents=True), folder=False),
-    lambda editor, path: transfer.copy(editor, path, b"copied", WriteOptions(overwrite=True), recursive=True),
-    lambda editor, path: transfer.copy(editor, b"sub", path, WriteOptions(overwrite=True), recursive=True),
-    lambda editor, path: transfer.move(editor, path, b"moved", WriteOptions(overwrite=True)),
-    lambda editor, path: transfer.move(editor, b"sub", path, WriteOptions(overwrite=True)),
+    lambda editor, path: files.write(
+        editor, path, "w", WriteOptions(overwrite=True, parents=True)
+    ),
+    lambda editor, path: files.create(
+        editor, path, WriteOptions(overwrite=True, parents=True), folder=False
+    ),
+    lambda editor, path: transfer.copy(
+        editor, path, b"copied", WriteOptions(overwrite=True), recursive=True
+    ),
+    lambda editor, path: transfer.copy(
+        editor, b"sub", path, WriteOptions(overwrite=True), recursive=True
+    ),
+    lambda editor, path: transfer.move(
+        editor, path, b"moved", WriteOptions(overwrite=True)
+    ),
+    lambda editor, path: transfer.move(
+        editor, b"sub", path, WriteOptions(overwrite=True)
+    ),
 ]
 
 
@@ -104,8 +116,13 @@ def test_a_path_out_of_the_root_is_refused_by_every_method(
     assert (outside / "secret.txt").read_text() == SENTINEL
 
 
-@pytest.mark.parametrize("target", ["{outside}/secret.txt", "../root-outside/secret.txt", "/proc/self/cwd", "loop/.."])
-def test_a_link_out_of_the_root_is_refused(editor: Editor, inside: Path, outside: Path, target: str) -> None:
+@pytest.mark.parametrize(
+    "target",
+    ["{outside}/secret.txt", "../root-outside/secret.txt", "/proc/self/cwd", "loop/.."],
+)
+def test_a_link_out_of_the_root_is_refused(
+    editor: Editor, inside: Path, outside: Path, target: str
+) -> None:
     (inside / "link").symlink_to(target.format(outside=outside))
     (inside / "loop").symlink_to("..")
     for way in (read, write):
@@ -114,15 +131,22 @@ def test_a_link_out_of_the_root_is_refused(editor: Editor, inside: Path, outside
     assert (outside / "secret.txt").read_text() == SENTINEL
 
 
-def test_a_link_of_a_parent_folder_out_of_the_root_is_refused(editor: Editor, inside: Path, outside: Path) -> None:
+def test_a_link_of_a_parent_folder_out_of_the_root_is_refused(
+    editor: Editor, inside: Path, outside: Path
+) -> None:
     (inside / "sub/link").symlink_to(outside, target_is_directory=True)
     for way in (read, write):
         with pytest.raises(Forbidden):
             way(editor, "sub/link/secret.txt")
 
 
-@pytest.mark.parametrize("target", ["sub/file.txt", "./sub/deep/../file.txt", "{inside}/sub/file.txt", "again"])
-def test_a_link_that_stays_inside_is_followed(editor: Editor, inside: Path, target: str) -> None:
+@pytest.mark.parametrize(
+    "target",
+    ["sub/file.txt", "./sub/deep/../file.txt", "{inside}/sub/file.txt", "again"],
+)
+def test_a_link_that_stays_inside_is_followed(
+    editor: Editor, inside: Path, target: str
+) -> None:
     (inside / "again").symlink_to("sub/file.txt")
     (inside / "link").symlink_to(target.format(inside=inside))
     assert read(editor, "link") == "sub\n"
@@ -131,11 +155,15 @@ def test_a_link_that_stays_inside_is_followed(editor: Editor, inside: Path, targ
     assert (inside / "link").is_symlink()
 
 
-def test_an_absolute_path_inside_the_root_is_taken_as_relative(editor: Editor, inside: Path) -> None:
+def test_an_absolute_path_inside_the_root_is_taken_as_relative(
+    editor: Editor, inside: Path
+) -> None:
     assert read(editor, f"{inside}/sub/../file.txt") == "file\n"
 
 
-def test_a_root_reached_by_a_link_takes_both_spellings(inside: Path, tmp_path: Path) -> None:
+def test_a_root_reached_by_a_link_takes_both_spellings(
+    inside: Path, tmp_path: Path
+) -> None:
     (tmp_path / "alias").symlink_to(inside)
     with root_at(tmp_path / "alias") as root:
         for spelling in (tmp_path / "alias", inside):
@@ -176,20 +204,41 @@ def test_what_is_no_file_never_blocks(editor: Editor, inside: Path, kind: str) -
 
 
 @pytest.mark.parametrize(
-    "name", [".git", ".GIT", ".Git ", ".git.", ".git::$INDEX", ".g\u200cit", "git~1", ".FlashGrep", "sub/.git"]
+    "name",
+    [
+        ".git",
+        ".GIT",
+        ".Git ",
+        ".git.",
+        ".git::$INDEX",
+        ".g\u200cit",
+        "git~1",
+        ".FlashGrep",
+        "sub/.git",
+    ],
 )
-def test_a_protected_name_is_never_written(editor: Editor, inside: Path, name: str) -> None:
+def test_a_protected_name_is_never_written(
+    editor: Editor, inside: Path, name: str
+) -> None:
     (inside / name).mkdir()
     (inside / name / "config").write_text("kept\n")
     ways: list[Callable[[], object]] = [
         lambda: write(editor, f"{name}/config"),
-        lambda: files.write(editor, f"{name}/new".encode(), "x", WriteOptions(parents=True)),
-        lambda: files.create(editor, f"{name}/new/deep".encode(), WriteOptions(parents=True), folder=True),
+        lambda: files.write(
+            editor, f"{name}/new".encode(), "x", WriteOptions(parents=True)
+        ),
+        lambda: files.create(
+            editor, f"{name}/new/deep".encode(), WriteOptions(parents=True), folder=True
+        ),
         lambda: removing(editor, f"{name}/config".encode()),
         lambda: removing(editor, name.encode()),
         lambda: transfer.move(editor, name.encode(), b"elsewhere", WriteOptions()),
         lambda: transfer.copy(
-            editor, b"file.txt", f"{name}/config".encode(), WriteOptions(overwrite=True), recursive=False
+            editor,
+            b"file.txt",
+            f"{name}/config".encode(),
+            WriteOptions(overwrite=True),
+            recursive=False,
         ),
     ]
     for way in ways:
@@ -200,7 +249,9 @@ def test_a_protected_name_is_never_written(editor: Editor, inside: Path, name: s
     assert (inside / name / "config").read_text() == "kept\n"
 
 
-def test_a_link_to_a_protected_folder_is_not_written_through(editor: Editor, inside: Path) -> None:
+def test_a_link_to_a_protected_folder_is_not_written_through(
+    editor: Editor, inside: Path
+) -> None:
     (inside / ".git").mkdir()
     (inside / ".git/config").write_text("kept\n")
     (inside / "innocent").symlink_to(".git")
@@ -208,7 +259,9 @@ def test_a_link_to_a_protected_folder_is_not_written_through(editor: Editor, ins
         write(editor, "innocent/config")
 
 
-def test_a_folder_with_a_repository_in_it_is_not_removed_or_moved_or_copied(editor: Editor, inside: Path) -> None:
+def test_a_folder_with_a_repository_in_it_is_not_removed_or_moved_or_copied(
+    editor: Editor, inside: Path
+) -> None:
     (inside / "sub/deep/.git").mkdir()
     ways: list[Callable[[], object]] = [
         lambda: removing(editor, b"sub"),
@@ -222,12 +275,16 @@ def test_a_folder_with_a_repository_in_it_is_not_removed_or_moved_or_copied(edit
     assert not (inside / "new").exists()
 
 
-@pytest.mark.parametrize("name", [b".gitignore", b".github", b"git", b".flashgrep.example", b"a~1", b"\xff"])
+@pytest.mark.parametrize(
+    "name", [b".gitignore", b".github", b"git", b".flashgrep.example", b"a~1", b"\xff"]
+)
 def test_names_that_only_look_alike_are_written(name: bytes) -> None:
     assert not is_protected(name)
 
 
-def test_a_hard_link_to_a_protected_file_leaves_it_as_it_is(editor: Editor, inside: Path) -> None:
+def test_a_hard_link_to_a_protected_file_leaves_it_as_it_is(
+    editor: Editor, inside: Path
+) -> None:
     (inside / ".git").mkdir()
     (inside / ".git/config").write_text("kept\n")
     (inside / "link").hardlink_to(inside / ".git/config")
@@ -244,7 +301,9 @@ def test_a_folder_of_ours_in_the_project_that_is_a_link_is_not_entered(
     assert [path.name for path in outside.iterdir()] == ["secret.txt"]
 
 
-def test_a_name_that_is_not_utf8_is_found_as_it_is_shown(editor: Editor, inside: Path) -> None:
+def test_a_name_that_is_not_utf8_is_found_as_it_is_shown(
+    editor: Editor, inside: Path
+) -> None:
     (inside / os.fsdecode(b"caf\xe9.txt")).write_text("coffee\n")
     shown = read_slice(editor, b"caf\xe9.txt", SliceQuery())
     assert (shown["file_path"], shown["content"]) == ("caf\ufffd.txt", "coffee\n")
@@ -253,7 +312,13 @@ def test_a_name_that_is_not_utf8_is_found_as_it_is_shown(editor: Editor, inside:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.sampled_from(["..", ".", "", "sub", "deep", "file.txt", "up", "in", "x"]), min_size=1, max_size=7))
+@given(
+    st.lists(
+        st.sampled_from(["..", ".", "", "sub", "deep", "file.txt", "up", "in", "x"]),
+        min_size=1,
+        max_size=7,
+    )
+)
 def test_every_path_resolves_as_the_kernel_does_or_is_refused(
     tmp_path_factory: pytest.TempPathFactory, parts: list[str]
 ) -> None:
@@ -294,13 +359,21 @@ for turn in itertools.count():
         os.rename(name, "turn")
         os.rename("turn", name)
 """
-RACED = ["swap/secret.txt", "swap.txt", "turn/secret.txt", "real/secret.txt", "out/secret.txt"]
+RACED = [
+    "swap/secret.txt",
+    "swap.txt",
+    "turn/secret.txt",
+    "real/secret.txt",
+    "out/secret.txt",
+]
 
 
 @contextmanager
 def swapping(folder: Path) -> Iterator[None]:
     """Swap a folder, a file and links for links out of the root as fast as can be."""
-    with subprocess.Popen([sys.executable, "-c", SWAPPER], cwd=folder, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", SWAPPER], cwd=folder, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         try:
@@ -322,25 +395,36 @@ def race(editor: Editor, path: bytes, *, write: bool) -> bool:
 
 
 @pytest.mark.slow
-def test_a_thousand_races_of_links_never_reach_the_sentinel(editor: Editor, inside: Path, outside: Path) -> None:
+def test_a_thousand_races_of_links_never_reach_the_sentinel(
+    editor: Editor, inside: Path, outside: Path
+) -> None:
     (inside / "real").mkdir()
     (inside / "real/secret.txt").write_text("inside\n")
     (inside / "out").symlink_to(outside)
     (inside / "out.txt").symlink_to(outside / "secret.txt")
     draw = random.Random(5)
     with swapping(inside):
-        passed = [race(editor, draw.choice(RACED).encode(), write=draw.random() < 0.3) for _ in range(1000)]
+        passed = [
+            race(editor, draw.choice(RACED).encode(), write=draw.random() < 0.3)
+            for _ in range(1000)
+        ]
     assert (outside / "secret.txt").read_text() == SENTINEL
     assert [path.name for path in outside.iterdir()] == ["secret.txt"]
     assert 50 < sum(passed) < 950
 
 
-def test_a_private_folder_made_or_moved_while_the_root_is_open_is_known_at_once(tmp_path: Path) -> None:
+def test_a_private_folder_made_or_moved_while_the_root_is_open_is_known_at_once(
+    tmp_path: Path,
+) -> None:
     older, own = tmp_path / "older", tmp_path / "own"
     older.mkdir()
     for folder in (tmp_path, older):
         (folder / "token").write_text("secret")
-    with Root(os.fsencode(tmp_path), os.fsencode(state_of(tmp_path)), PrivateFolders([str(own)])) as root:
+    with Root(
+        os.fsencode(tmp_path),
+        os.fsencode(state_of(tmp_path)),
+        PrivateFolders([str(own)]),
+    ) as root:
 
         def is_refused(path: str) -> bool:
             try:

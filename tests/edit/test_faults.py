@@ -53,17 +53,36 @@ except FlashgrepError as error:
 """
 
 
-def run(folder: Path, *args: str, before: str = "", mounts: str = "", user: int | None = None) -> dict[str, Any]:
+def run(
+    folder: Path,
+    *args: str,
+    before: str = "",
+    mounts: str = "",
+    user: int | None = None,
+) -> dict[str, Any]:
     """Run a write in a child, within mounts of its own if there are any, and return what came of it."""
     command = [sys.executable, "-c", CHILD, str(folder), args[0], before, *args[1:]]
     if mounts:
-        command = ["unshare", "--map-root-user", "--mount", "sh", "-ec", f'{mounts}\nexec "$@"', "sh", *command]
+        command = [
+            "unshare",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-ec",
+            f'{mounts}\nexec "$@"',
+            "sh",
+            *command,
+        ]
     environment = dict(os.environ)
-    with tempfile.TemporaryDirectory() as state:  # the user could not reach one beside the folder
+    with (
+        tempfile.TemporaryDirectory() as state
+    ):  # the user could not reach one beside the folder
         if user is not None:
             os.chown(state, user, user)
             environment |= {"AS_USER": str(user), "STATE": state}
-        done = subprocess.run(command, capture_output=True, check=False, timeout=60, env=environment)
+        done = subprocess.run(
+            command, capture_output=True, check=False, timeout=60, env=environment
+        )
     assert done.returncode == 0, done.stderr.decode()
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -72,22 +91,34 @@ def run(folder: Path, *args: str, before: str = "", mounts: str = "", user: int 
 def content(folder: Path) -> dict[str, bytes]:
     """Return every file of a folder, and every journal left of writes in it."""
     paths = (*folder.rglob("*"), *state_of(folder).rglob("*"))
-    return {os.path.relpath(path, folder): path.read_bytes() for path in paths if path.is_file()}
+    return {
+        os.path.relpath(path, folder): path.read_bytes()
+        for path in paths
+        if path.is_file()
+    }
 
 
 def _can_mount() -> bool:
     command = ["unshare", "--map-root-user", "--mount", "true"]
-    return shutil.which("unshare") is not None and subprocess.run(command, check=False).returncode == 0
+    return (
+        shutil.which("unshare") is not None
+        and subprocess.run(command, check=False).returncode == 0
+    )
 
 
-mounts_needed = pytest.mark.skipif(not _can_mount(), reason="this system gives no mounts of one's own")
+mounts_needed = pytest.mark.skipif(
+    not _can_mount(), reason="this system gives no mounts of one's own"
+)
 
 
 def test_a_file_size_limit_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old\n")
     limit = "resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))"
     found = run(tmp_path, "100000", "file", before=limit)
-    assert (found["error"]["code"], found["error"]["data"]["reason"]) == (-32000, "no_space")
+    assert (found["error"]["code"], found["error"]["data"]["reason"]) == (
+        -32000,
+        "no_space",
+    )
     assert content(tmp_path) == {"file": b"old\n"}
 
 
@@ -101,7 +132,12 @@ def test_a_full_disk_leaves_every_file_as_it_was(tmp_path: Path, what: str) -> N
         f"trap 'cp -r {tmp_path}/disk/. {tmp_path}/after' EXIT"
     )
     mounts += '\n"$@"\nexit 0'  # without exec, so that the trap runs
-    found = run(tmp_path / "disk", what, *(["a", "b", "c"] if what == "batch" else ["a"]), mounts=mounts)
+    found = run(
+        tmp_path / "disk",
+        what,
+        *(["a", "b", "c"] if what == "batch" else ["a"]),
+        mounts=mounts,
+    )
     if what == "batch":
         reasons = [each["reason_code"] for each in found["answer"]["results"]]
         assert reasons == ["atomic_aborted", "no_space", "atomic_aborted"]
@@ -115,21 +151,31 @@ def test_a_read_only_file_system_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old\n")
     mounts = f"mount --bind {tmp_path} {tmp_path}\nmount -o remount,bind,ro {tmp_path}"
     found = run(tmp_path, "10", "file", mounts=mounts)
-    assert (found["error"]["code"], found["error"]["data"]["reason"]) == (-32006, "read_only")
+    assert (found["error"]["code"], found["error"]["data"]["reason"]) == (
+        -32006,
+        "read_only",
+    )
 
 
 @mounts_needed
 def test_a_file_that_is_a_mount_itself_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old\n")
     (tmp_path / "other").write_bytes(b"other\n")
-    found = run(tmp_path, "10", "file", mounts=f"mount --bind {tmp_path}/other {tmp_path}/file")
-    assert (found["error"]["code"], found["error"]["data"]["reason"]) == (-32005, "busy")
+    found = run(
+        tmp_path, "10", "file", mounts=f"mount --bind {tmp_path}/other {tmp_path}/file"
+    )
+    assert (found["error"]["code"], found["error"]["data"]["reason"]) == (
+        -32005,
+        "busy",
+    )
     assert content(tmp_path) == {"file": b"old\n", "other": b"other\n"}
 
 
 @mounts_needed
 @pytest.mark.parametrize("target", ["kept", "new"])
-def test_a_move_to_another_file_system_copies_and_then_removes(tmp_path: Path, target: str) -> None:
+def test_a_move_to_another_file_system_copies_and_then_removes(
+    tmp_path: Path, target: str
+) -> None:
     (tmp_path / "root/folder/deep").mkdir(parents=True)
     (tmp_path / "root/folder/deep/file").write_bytes(b"text\n")
     (tmp_path / "root/folder/link").symlink_to("deep/file")
@@ -143,7 +189,11 @@ def test_a_move_to_another_file_system_copies_and_then_removes(tmp_path: Path, t
     assert "answer" in found
     assert not (tmp_path / "root/folder").exists()
     files = {} if target == "kept" else {"kept/x": b"x\n"}
-    assert content(tmp_path / "after") == {**files, f"{target}/deep/file": b"text\n", f"{target}/link": b"text\n"}
+    assert content(tmp_path / "after") == {
+        **files,
+        f"{target}/deep/file": b"text\n",
+        f"{target}/link": b"text\n",
+    }
     assert (tmp_path / f"after/{target}/link").is_symlink()
 
 
@@ -166,7 +216,10 @@ def test_a_folder_one_may_not_write_is_named(tmp_path: Path) -> None:
         found = run(tmp_path, "10", "sub/file", user=user)
     finally:
         (tmp_path / "sub").chmod(0o755)
-    assert (found["error"]["code"], found["error"]["data"]["reason"]) == (-32006, "permission_denied")
+    assert (found["error"]["code"], found["error"]["data"]["reason"]) == (
+        -32006,
+        "permission_denied",
+    )
     assert content(tmp_path) == {"sub/file": b"old\n"}
 
 
@@ -188,7 +241,11 @@ def test_owner_and_attributes_are_kept_where_they_may_be(tmp_path: Path) -> None
     os.setxattr(file, "user.note", b"kept")
     assert run(tmp_path, "3", "file")["answer"]["ok"]
     status = file.stat()
-    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 5678, 0o2640)
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (
+        1234,
+        5678,
+        0o2640,
+    )
     assert os.getxattr(file, "user.note") == b"kept"
     assert file.read_bytes() == b"xxx\n"
 

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, InvalidParams, InvalidRange, NotFound
+from flashgrep.base.errors import (
+    DeadlineExceeded,
+    FlashgrepError,
+    InvalidParams,
+    InvalidRange,
+    NotFound,
+)
 from flashgrep.files.editor import Editor, Limits
 from flashgrep.files.read import SliceQuery, SliceResult, read_slice
 from tests.edit.harness import root_at
@@ -28,7 +34,9 @@ def put(editor: Editor, data: bytes, name: str = "file.txt") -> bytes:
 def as_shown(data: bytes, encoding: str) -> str:
     """Return bytes as an answer shows them: a U+FFFD for each byte, or unit of UTF-16, that is no text."""
     if not encoding.startswith("utf-16"):
-        return re.sub("[\udc80-\udcff]", "\ufffd", data.decode(encoding, "surrogateescape"))
+        return re.sub(
+            "[\udc80-\udcff]", "\ufffd", data.decode(encoding, "surrogateescape")
+        )
     return data.decode(encoding, "replace")
 
 
@@ -50,7 +58,9 @@ def follow(editor: Editor, path: bytes, ask: SliceQuery) -> list[SliceResult]:
 
 LINE = st.text(st.sampled_from("ab \r\tß€😀\u0a0a\u0d0d"), max_size=12)
 ENDS = st.sampled_from(["\n", "\r\n", "\r"])
-TEXTS = st.lists(st.tuples(LINE, ENDS), max_size=12).map(lambda parts: "".join(a + b for a, b in parts))
+TEXTS = st.lists(st.tuples(LINE, ENDS), max_size=12).map(
+    lambda parts: "".join(a + b for a, b in parts)
+)
 FILES = st.one_of(
     st.builds(
         lambda text, last, kind: kind[0] + (text + last).encode(kind[1], "replace"),
@@ -73,18 +83,30 @@ BUDGETS = st.one_of(st.none(), st.integers(1, 40))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limits", [Limits(), TINY], ids=["whole", "large"])
-def test_any_chunking_covers_the_file_byte_for_byte(tmp_path: Path, limits: Limits) -> None:
+def test_any_chunking_covers_the_file_byte_for_byte(
+    tmp_path: Path, limits: Limits
+) -> None:
     @settings(max_examples=150, deadline=None)
     @given(FILES, BUDGETS, BUDGETS, BUDGETS)
-    def check(data: bytes, lines: int | None, size: int | None, tokens: int | None) -> None:
+    def check(
+        data: bytes, lines: int | None, size: int | None, tokens: int | None
+    ) -> None:
         with root_at(tmp_path) as root:
             editor = Editor(root, limits)
             path = put(editor, data)
-            results = follow(editor, path, SliceQuery(max_lines=lines, max_bytes=size, max_tokens=tokens))
+            results = follow(
+                editor,
+                path,
+                SliceQuery(max_lines=lines, max_bytes=size, max_tokens=tokens),
+            )
             encoding = results[0]["encoding"]
-            bom = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"\xef\xbb\xbf")
+            bom = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(
+                encoding, b"\xef\xbb\xbf"
+            )
             at = len(bom) if results[0]["bom"] and data.startswith(bom) else 0
-            assert "".join(each["content"] for each in results) == as_shown(data[at:], encoding)
+            assert "".join(each["content"] for each in results) == as_shown(
+                data[at:], encoding
+            )
             for result in results:
                 applied = result["applied_limits"]
                 piece = data[at : at + applied["consumed_bytes"]]
@@ -110,7 +132,11 @@ def test_any_chunking_covers_the_file_byte_for_byte(tmp_path: Path, limits: Limi
     st.integers(0, 9),
 )
 def test_a_range_is_what_splitting_at_line_feeds_gives(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[str], final: str, start: int, more: int
+    tmp_path_factory: pytest.TempPathFactory,
+    lines: list[str],
+    final: str,
+    start: int,
+    more: int,
 ) -> None:
     text = "\n".join(lines) + (final if lines else "")
     wanted = text.split("\n") if not text.endswith("\n") else text.split("\n")[:-1]
@@ -122,11 +148,21 @@ def test_a_range_is_what_splitting_at_line_feeds_gives(
             path = put(editor, text.encode())
             if start > max(len(wanted), 1):
                 with pytest.raises(InvalidRange):
-                    read_slice(editor, path, SliceQuery(start_line=start, end_line=start + more))
+                    read_slice(
+                        editor,
+                        path,
+                        SliceQuery(start_line=start, end_line=start + more),
+                    )
                 continue
-            result = read_slice(editor, path, SliceQuery(start_line=start, end_line=start + more))
+            result = read_slice(
+                editor, path, SliceQuery(start_line=start, end_line=start + more)
+            )
             end = min(start + more, len(wanted))
-            assert (result["start_line"], result["end_line"], result["truncated"]) == (start, end, False)
+            assert (result["start_line"], result["end_line"], result["truncated"]) == (
+                start,
+                end,
+                False,
+            )
             pieces = text.splitlines(keepends=True) if "\r" not in text else None
             if pieces is not None:
                 assert result["content"] == "".join(pieces[start - 1 : end])
@@ -136,7 +172,11 @@ def test_the_hash_is_of_the_raw_bytes(editor: Editor) -> None:
     data = b"\xef\xbb\xbfone\r\ntwo"
     result = read_slice(editor, put(editor, data), SliceQuery())
     assert result["file_hash"] == hashlib.sha256(data).hexdigest()
-    assert (result["bom"], result["encoding"], result["line_ending"]) == (True, "utf-8", "crlf")
+    assert (result["bom"], result["encoding"], result["line_ending"]) == (
+        True,
+        "utf-8",
+        "crlf",
+    )
     assert result["content"] == "one\r\ntwo"
 
 
@@ -160,15 +200,25 @@ def test_a_full_page_is_not_called_truncated(editor: Editor) -> None:
 
 def test_an_empty_file_is_an_answer(editor: Editor) -> None:
     result = read_slice(editor, put(editor, b""), SliceQuery())
-    assert (result["content"], result["start_line"], result["end_line"], result["truncated"]) == ("", 1, 0, False)
+    assert (
+        result["content"],
+        result["start_line"],
+        result["end_line"],
+        result["truncated"],
+    ) == ("", 1, 0, False)
 
 
-def test_a_line_over_the_budget_comes_in_windows_with_its_columns(editor: Editor) -> None:
+def test_a_line_over_the_budget_comes_in_windows_with_its_columns(
+    editor: Editor,
+) -> None:
     data = b"head\n" + b"x" * 500_000 + b"\ntail\n"
     path = put(editor, data)
     results = follow(editor, path, SliceQuery(start_line=2))
     assert results[0]["cut"]
-    assert (results[0]["start_byte_column"], results[0]["end_byte_column"]) == (1, 196_608)
+    assert (results[0]["start_byte_column"], results[0]["end_byte_column"]) == (
+        1,
+        196_608,
+    )
     assert results[1]["start_byte_column"] == 196_609
     assert "".join(each["content"] for each in results) == data[5:].decode()
 
@@ -178,7 +228,10 @@ def test_the_tail_of_a_large_file_has_its_line_numbers(tmp_path: Path) -> None:
         editor = Editor(root, TINY)
         path = put(editor, b"".join(b"line %d\n" % number for number in range(1, 5001)))
         result = read_slice(editor, path, SliceQuery(tail=2))
-        assert (result["start_line"], result["content"]) == (4999, "line 4999\nline 5000\n")
+        assert (result["start_line"], result["content"]) == (
+            4999,
+            "line 4999\nline 5000\n",
+        )
 
 
 def test_a_file_that_changes_is_not_read_by_its_old_index(tmp_path: Path) -> None:
@@ -187,7 +240,9 @@ def test_a_file_that_changes_is_not_read_by_its_old_index(tmp_path: Path) -> Non
         path = put(editor, b"aaa\n" * 100)
         old = 1_700_000_000
         os.utime(tmp_path / "file.txt", (old, old))
-        assert read_slice(editor, path, SliceQuery(start_line=100))["content"] == "aaa\n"
+        assert (
+            read_slice(editor, path, SliceQuery(start_line=100))["content"] == "aaa\n"
+        )
         put(editor, b"b\nb\n" * 100)
         assert read_slice(editor, path, SliceQuery(start_line=200))["content"] == "b\n"
 
@@ -201,7 +256,9 @@ def test_a_file_that_changes_is_not_read_by_its_old_index(tmp_path: Path) -> Non
         (SliceQuery(start_line=2, start_byte=0), InvalidRange),
     ],
 )
-def test_what_cannot_be_read_is_refused(editor: Editor, ask: SliceQuery, error: type[FlashgrepError]) -> None:
+def test_what_cannot_be_read_is_refused(
+    editor: Editor, ask: SliceQuery, error: type[FlashgrepError]
+) -> None:
     path = put(editor, b"a\nb\n")
     with pytest.raises(error):
         read_slice(editor, path, ask)
@@ -223,7 +280,12 @@ def test_counting_lines_keeps_to_the_deadline(tmp_path: Path) -> None:
         path = put(editor, b"line\n" * 100)
         with pytest.raises(DeadlineExceeded):
             read_slice(editor, path, SliceQuery(tail=1, deadline=time.monotonic() - 1))
-        assert read_slice(editor, path, SliceQuery(tail=1, deadline=time.monotonic() + 60))["start_line"] == 100
+        assert (
+            read_slice(
+                editor, path, SliceQuery(tail=1, deadline=time.monotonic() + 60)
+            )["start_line"]
+            == 100
+        )
 
 
 @pytest.mark.slow
@@ -243,7 +305,11 @@ def test_a_slice_of_a_huge_file_takes_little_memory(tmp_path: Path) -> None:
     assert peak < 16 << 20
 
 
-def test_the_error_for_a_range_past_the_end_has_the_number_of_lines(editor: Editor) -> None:
+def test_the_error_for_a_range_past_the_end_has_the_number_of_lines(
+    editor: Editor,
+) -> None:
     path = put(editor, b"a\nb\n")
-    with pytest.raises(InvalidRange, match=r"start_line 9 is past the end \(the file has 2 lines\)"):
+    with pytest.raises(
+        InvalidRange, match=r"start_line 9 is past the end \(the file has 2 lines\)"
+    ):
         read_slice(editor, path, SliceQuery(start_line=9))

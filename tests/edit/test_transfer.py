@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.base.errors import Conflict, FlashgrepError, InvalidParams, NotFound, TooLarge
+from flashgrep.base.errors import (
+    Conflict,
+    FlashgrepError,
+    InvalidParams,
+    NotFound,
+    TooLarge,
+)
 from flashgrep.files.editor import Editor, Limits
 from flashgrep.parts.edit import files, transfer
 from flashgrep.parts.edit.files import ListQuery, WriteOptions, list_folder, stat_entry
@@ -40,23 +46,39 @@ def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
     for path in folder.rglob("*"):
         if ".flashgrep" not in path.parts:
             mode = path.lstat().st_mode
-            data = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+            data = (
+                os.fsencode(path.readlink())
+                if path.is_symlink()
+                else path.read_bytes()
+                if path.is_file()
+                else b""
+            )
             found[str(path.relative_to(folder))] = (mode, data)
     return found
 
 
-def copied(snap: dict[str, tuple[int, bytes]], top: str) -> dict[str, tuple[int, bytes]]:
-    return {name.removeprefix(top): what for name, what in snap.items() if name == top or name.startswith(top + "/")}
+def copied(
+    snap: dict[str, tuple[int, bytes]], top: str
+) -> dict[str, tuple[int, bytes]]:
+    return {
+        name.removeprefix(top): what
+        for name, what in snap.items()
+        if name == top or name.startswith(top + "/")
+    }
 
 
-def test_a_copied_folder_is_the_same_with_modes_and_links(editor: Editor, tmp_path: Path) -> None:
+def test_a_copied_folder_is_the_same_with_modes_and_links(
+    editor: Editor, tmp_path: Path
+) -> None:
     done = transfer.copy(editor, b"folder", b"new", WriteOptions(), recursive=True)
     after = snapshot(tmp_path)
     assert copied(after, "new") == copied(after, "folder")
     assert set(done.paths) == {b"new", b"new/deep", b"new/deep/tool", b"new/link"}
 
 
-def test_a_folder_takes_the_place_of_another_only_when_allowed(editor: Editor, tmp_path: Path) -> None:
+def test_a_folder_takes_the_place_of_another_only_when_allowed(
+    editor: Editor, tmp_path: Path
+) -> None:
     before = snapshot(tmp_path)
     with pytest.raises(Conflict) as caught:
         transfer.copy(editor, b"folder", b"other", WriteOptions(), recursive=True)
@@ -67,7 +89,9 @@ def test_a_folder_takes_the_place_of_another_only_when_allowed(editor: Editor, t
     assert copied(after, "other") == copied(before, "folder")
 
 
-def test_a_copied_file_keeps_its_mode_and_one_replaced_its_own(editor: Editor, tmp_path: Path) -> None:
+def test_a_copied_file_keeps_its_mode_and_one_replaced_its_own(
+    editor: Editor, tmp_path: Path
+) -> None:
     transfer.copy(editor, b"folder/deep/tool", b"tool", WriteOptions(), recursive=False)
     assert stat.S_IMODE((tmp_path / "tool").stat().st_mode) == 0o755
     (tmp_path / "file").chmod(0o640)
@@ -77,7 +101,9 @@ def test_a_copied_file_keeps_its_mode_and_one_replaced_its_own(editor: Editor, t
 
 
 @pytest.mark.parametrize("target", ["new", "other"])
-def test_a_moved_folder_is_all_of_it_elsewhere(editor: Editor, tmp_path: Path, target: str) -> None:
+def test_a_moved_folder_is_all_of_it_elsewhere(
+    editor: Editor, tmp_path: Path, target: str
+) -> None:
     before = snapshot(tmp_path)
     done = transfer.move(editor, b"folder", target.encode(), ANY)
     after = snapshot(tmp_path)
@@ -86,7 +112,9 @@ def test_a_moved_folder_is_all_of_it_elsewhere(editor: Editor, tmp_path: Path, t
     assert {b"folder/deep/tool", target.encode() + b"/deep/tool"} <= set(done.paths)
 
 
-def test_a_moved_file_replaces_another_and_a_moved_link_stays_a_link(editor: Editor, tmp_path: Path) -> None:
+def test_a_moved_file_replaces_another_and_a_moved_link_stays_a_link(
+    editor: Editor, tmp_path: Path
+) -> None:
     transfer.move(editor, b"file", b"other/kept", ANY)
     assert (tmp_path / "other/kept").read_bytes() == b"text\n"
     transfer.move(editor, b"folder/link", b"folder/deep/link", WriteOptions())
@@ -99,34 +127,60 @@ def test_a_removed_link_leaves_its_target(editor: Editor, tmp_path: Path) -> Non
     assert (tmp_path / "folder/deep/tool").exists()
 
 
-def test_a_removed_folder_is_gone_and_reported_path_by_path(editor: Editor, tmp_path: Path) -> None:
-    done = transfer.remove(editor, b"folder", recursive=True, force=False, dry_run=False)
+def test_a_removed_folder_is_gone_and_reported_path_by_path(
+    editor: Editor, tmp_path: Path
+) -> None:
+    done = transfer.remove(
+        editor, b"folder", recursive=True, force=False, dry_run=False
+    )
     assert not (tmp_path / "folder").exists()
-    assert set(done.paths) == {b"folder", b"folder/deep", b"folder/deep/tool", b"folder/link"}
-    assert transfer.remove(editor, b"folder", recursive=False, force=True, dry_run=False).already_missing
+    assert set(done.paths) == {
+        b"folder",
+        b"folder/deep",
+        b"folder/deep/tool",
+        b"folder/link",
+    }
+    assert transfer.remove(
+        editor, b"folder", recursive=False, force=True, dry_run=False
+    ).already_missing
 
 
-def test_writing_keeps_the_encoding_and_adds_in_it(editor: Editor, tmp_path: Path) -> None:
+def test_writing_keeps_the_encoding_and_adds_in_it(
+    editor: Editor, tmp_path: Path
+) -> None:
     (tmp_path / "wide").write_bytes(b"\xff\xfe" + "é\n".encode("utf-16-le"))
     assert files.write(editor, b"wide", "ü\n", ANY, append=True)[0] == 4
-    assert (tmp_path / "wide").read_bytes() == b"\xff\xfe" + "é\nü\n".encode("utf-16-le")
+    assert (tmp_path / "wide").read_bytes() == b"\xff\xfe" + "é\nü\n".encode(
+        "utf-16-le"
+    )
     files.write(editor, b"wide", "new\r\n", ANY)
-    assert (tmp_path / "wide").read_bytes() == b"\xff\xfe" + "new\r\n".encode("utf-16-le")
+    assert (tmp_path / "wide").read_bytes() == b"\xff\xfe" + "new\r\n".encode(
+        "utf-16-le"
+    )
     (tmp_path / "latin").write_bytes(b"\xe9\n")
     files.write(editor, b"latin", "€", ANY)
     assert (tmp_path / "latin").read_bytes() == "€".encode()
 
 
 def test_making_folders_and_files(editor: Editor, tmp_path: Path) -> None:
-    assert files.create(editor, b"a/b/c", WriteOptions(parents=True), folder=True).entry["file_type"] == "directory"
-    assert files.create(editor, b"a/b/file", WriteOptions(), folder=False).paths == [b"a/b/file"]
+    assert (
+        files.create(editor, b"a/b/c", WriteOptions(parents=True), folder=True).entry[
+            "file_type"
+        ]
+        == "directory"
+    )
+    assert files.create(editor, b"a/b/file", WriteOptions(), folder=False).paths == [
+        b"a/b/file"
+    ]
     files.create(editor, b"file", ANY, folder=False)
     assert (tmp_path / "file").read_bytes() == b""
     files.write(editor, b"x/y/z", "text", WriteOptions(parents=True))
     assert (tmp_path / "x/y/z").read_bytes() == b"text"
 
 
-@pytest.mark.parametrize(("folder", "file"), [(0o755, 0o644), (0o775, 0o664), (0o777, 0o664), (0o700, 0o600)])
+@pytest.mark.parametrize(
+    ("folder", "file"), [(0o755, 0o644), (0o775, 0o664), (0o777, 0o664), (0o700, 0o600)]
+)
 def test_what_is_new_has_the_rights_of_its_folder_whatever_the_umask(
     editor: Editor, tmp_path: Path, folder: int, file: int
 ) -> None:
@@ -137,27 +191,49 @@ def test_what_is_new_has_the_rights_of_its_folder_whatever_the_umask(
         files.create(editor, b"folder/made", WriteOptions(), folder=True)
     finally:
         os.umask(before)
-    modes = [stat.S_IMODE((tmp_path / "folder" / name).stat().st_mode) for name in ("new", "made", "new/file")]
+    modes = [
+        stat.S_IMODE((tmp_path / "folder" / name).stat().st_mode)
+        for name in ("new", "made", "new/file")
+    ]
     assert modes == [folder & 0o775, folder & 0o775, file]
 
 
 def test_reading_whole_says_what_it_read(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "marked").write_bytes(b"\xef\xbb\xbfa\r\n")
     found = files.read(editor, b"marked")
-    assert (found.text.text, found.text.bom, found.data) == ("a\r\n", b"\xef\xbb\xbf", b"\xef\xbb\xbfa\r\n")
+    assert (found.text.text, found.text.bom, found.data) == (
+        "a\r\n",
+        b"\xef\xbb\xbf",
+        b"\xef\xbb\xbfa\r\n",
+    )
     (tmp_path / "large").write_bytes(b"x" * 196_609)
     with pytest.raises(TooLarge) as caught:
         files.read(editor, b"large")
-    assert (caught.value.data["observed_bytes"], caught.value.data["limit_bytes"]) == (196_609, 196_608)
+    assert (caught.value.data["observed_bytes"], caught.value.data["limit_bytes"]) == (
+        196_609,
+        196_608,
+    )
 
 
-def test_a_listing_is_paged_without_gaps_and_sorted_by_what_is_asked(editor: Editor, tmp_path: Path) -> None:
+def test_a_listing_is_paged_without_gaps_and_sorted_by_what_is_asked(
+    editor: Editor, tmp_path: Path
+) -> None:
     for size, name in enumerate(["b", "a", ".hidden", "c"]):
         (tmp_path / "other" / name).write_bytes(b"x" * size)
-    listing = list_folder(editor, b"other", ListQuery(sort_by="size", sort_order="desc", limit=2))
+    listing = list_folder(
+        editor, b"other", ListQuery(sort_by="size", sort_order="desc", limit=2)
+    )
     assert [entry["path"] for entry in listing["entries"]] == ["other/kept", "other/c"]
-    assert (listing["total"], listing["next_offset"], listing["completed"]) == (4, 2, False)
-    rest = list_folder(editor, b"other", ListQuery(sort_by="size", sort_order="desc", limit=2, offset=2))
+    assert (listing["total"], listing["next_offset"], listing["completed"]) == (
+        4,
+        2,
+        False,
+    )
+    rest = list_folder(
+        editor,
+        b"other",
+        ListQuery(sort_by="size", sort_order="desc", limit=2, offset=2),
+    )
     assert [entry["path"] for entry in rest["entries"]] == ["other/a", "other/b"]
     assert rest["completed"]
     assert list_folder(editor, b"other", ListQuery(include_hidden=True))["total"] == 5
@@ -202,30 +278,56 @@ REFUSED: list[tuple[str, type[FlashgrepError], str, Callable[[Editor], object]]]
         "copy over a file",
         Conflict,
         "destination_exists",
-        lambda e: transfer.copy(e, b"folder/deep/tool", b"file", WriteOptions(), recursive=False),
+        lambda e: transfer.copy(
+            e, b"folder/deep/tool", b"file", WriteOptions(), recursive=False
+        ),
     ),
-    ("copy nothing", NotFound, "path_not_found", lambda e: transfer.copy(e, b"none", b"n", ANY, recursive=True)),
+    (
+        "copy nothing",
+        NotFound,
+        "path_not_found",
+        lambda e: transfer.copy(e, b"none", b"n", ANY, recursive=True),
+    ),
     (
         "move over a file",
         Conflict,
         "destination_exists",
         lambda e: transfer.move(e, b"folder", b"file", WriteOptions()),
     ),
-    ("move nothing", NotFound, "path_not_found", lambda e: transfer.move(e, b"none", b"n", ANY)),
-    ("move into itself", InvalidParams, "invalid_params", lambda e: transfer.move(e, b"folder", b"folder/deep/n", ANY)),
+    (
+        "move nothing",
+        NotFound,
+        "path_not_found",
+        lambda e: transfer.move(e, b"none", b"n", ANY),
+    ),
+    (
+        "move into itself",
+        InvalidParams,
+        "invalid_params",
+        lambda e: transfer.move(e, b"folder", b"folder/deep/n", ANY),
+    ),
     (
         "remove a full folder",
         InvalidParams,
         "recursive_required",
-        lambda e: transfer.remove(e, b"folder", recursive=False, force=True, dry_run=False),
+        lambda e: transfer.remove(
+            e, b"folder", recursive=False, force=True, dry_run=False
+        ),
     ),
     (
         "remove nothing",
         NotFound,
         "path_not_found",
-        lambda e: transfer.remove(e, b"none", recursive=True, force=False, dry_run=False),
+        lambda e: transfer.remove(
+            e, b"none", recursive=True, force=False, dry_run=False
+        ),
     ),
-    ("create over", Conflict, "destination_exists", lambda e: files.create(e, b"file", WriteOptions(), folder=False)),
+    (
+        "create over",
+        Conflict,
+        "destination_exists",
+        lambda e: files.create(e, b"file", WriteOptions(), folder=False),
+    ),
     (
         "create without parents",
         NotFound,
@@ -238,15 +340,45 @@ REFUSED: list[tuple[str, type[FlashgrepError], str, Callable[[Editor], object]]]
         "not_a_directory",
         lambda e: files.create(e, b"file", ANY, folder=True),
     ),
-    ("write over", Conflict, "destination_exists", lambda e: files.write(e, b"file", "x", WriteOptions())),
-    ("write a folder", InvalidParams, "target_is_directory", lambda e: files.write(e, b"folder", "x", ANY)),
-    ("write too much", TooLarge, "payload_too_large", lambda e: files.write(e, b"file", "x" * 131_073, ANY)),
+    (
+        "write over",
+        Conflict,
+        "destination_exists",
+        lambda e: files.write(e, b"file", "x", WriteOptions()),
+    ),
+    (
+        "write a folder",
+        InvalidParams,
+        "target_is_directory",
+        lambda e: files.write(e, b"folder", "x", ANY),
+    ),
+    (
+        "write too much",
+        TooLarge,
+        "payload_too_large",
+        lambda e: files.write(e, b"file", "x" * 131_073, ANY),
+    ),
     ("read a folder", InvalidParams, "not_a_file", lambda e: files.read(e, b"folder")),
     ("read nothing", NotFound, "file_not_found", lambda e: files.read(e, b"none")),
     ("stat nothing", NotFound, "path_not_found", lambda e: stat_entry(e, b"none")),
-    ("list nothing", NotFound, "directory_not_found", lambda e: list_folder(e, b"none", ListQuery())),
-    ("list a file", InvalidParams, "not_a_directory", lambda e: list_folder(e, b"file", ListQuery())),
-    ("sort by what is not", InvalidParams, "invalid_sort_by", lambda e: list_folder(e, b".", ListQuery(sort_by="x"))),
+    (
+        "list nothing",
+        NotFound,
+        "directory_not_found",
+        lambda e: list_folder(e, b"none", ListQuery()),
+    ),
+    (
+        "list a file",
+        InvalidParams,
+        "not_a_directory",
+        lambda e: list_folder(e, b"file", ListQuery()),
+    ),
+    (
+        "sort by what is not",
+        InvalidParams,
+        "invalid_sort_by",
+        lambda e: list_folder(e, b".", ListQuery(sort_by="x")),
+    ),
     (
         "sort in no order",
         InvalidParams,
@@ -256,9 +388,17 @@ REFUSED: list[tuple[str, type[FlashgrepError], str, Callable[[Editor], object]]]
 ]
 
 
-@pytest.mark.parametrize(("error", "reason", "way"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+@pytest.mark.parametrize(
+    ("error", "reason", "way"),
+    [row[1:] for row in REFUSED],
+    ids=[row[0] for row in REFUSED],
+)
 def test_what_is_refused_changes_nothing(
-    editor: Editor, tmp_path: Path, error: type[FlashgrepError], reason: str, way: Callable[[Editor], object]
+    editor: Editor,
+    tmp_path: Path,
+    error: type[FlashgrepError],
+    reason: str,
+    way: Callable[[Editor], object],
 ) -> None:
     before = snapshot(tmp_path)
     with pytest.raises(error) as caught:
@@ -280,22 +420,34 @@ PLANS: list[Callable[[Editor], object]] = [
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_a_dry_run_changes_nothing(editor: Editor, tmp_path: Path, plan: Callable[[Editor], object]) -> None:
+def test_a_dry_run_changes_nothing(
+    editor: Editor, tmp_path: Path, plan: Callable[[Editor], object]
+) -> None:
     before = snapshot(tmp_path)
     plan(editor)
     assert snapshot(tmp_path) == before
 
 
-def test_a_tree_over_the_limit_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+def test_a_tree_over_the_limit_is_refused_before_anything_is_done(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "many").mkdir()
     for number in range(5):
         (tmp_path / f"many/{number}").touch()
     with root_at(tmp_path) as root, pytest.raises(TooLarge):
-        transfer.remove(Editor(root, Limits(tree_entries=4)), b"many", recursive=True, force=False, dry_run=False)
+        transfer.remove(
+            Editor(root, Limits(tree_entries=4)),
+            b"many",
+            recursive=True,
+            force=False,
+            dry_run=False,
+        )
     assert len(list((tmp_path / "many").iterdir())) == 5
 
 
-def test_a_file_moved_onto_a_hard_link_of_itself_is_there_once(editor: Editor, tmp_path: Path) -> None:
+def test_a_file_moved_onto_a_hard_link_of_itself_is_there_once(
+    editor: Editor, tmp_path: Path
+) -> None:
     (tmp_path / "same").hardlink_to(tmp_path / "file")
     transfer.move(editor, b"file", b"same", ANY)
     assert not (tmp_path / "file").exists()
@@ -331,7 +483,11 @@ def test_a_folder_replaced_by_a_process_that_is_killed_is_the_old_or_the_new(
     editor: Editor, tmp_path: Path, what: str, point: str
 ) -> None:
     before = snapshot(tmp_path)
-    victim = subprocess.run([sys.executable, "-c", VICTIM, str(tmp_path), what, point], check=False, timeout=60)
+    victim = subprocess.run(
+        [sys.executable, "-c", VICTIM, str(tmp_path), what, point],
+        check=False,
+        timeout=60,
+    )
     assert victim.returncode == -signal.SIGKILL
     recover(editor.root)
     after = snapshot(tmp_path)

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.base.errors import Conflict, FlashgrepError, Forbidden, InvalidParams, InvalidRange, NotFound, TooLarge
+from flashgrep.base.errors import (
+    Conflict,
+    FlashgrepError,
+    Forbidden,
+    InvalidParams,
+    InvalidRange,
+    NotFound,
+    TooLarge,
+)
 from flashgrep.files.editor import Editor, Limits
 from flashgrep.parts.edit.edits import LineEdit, Precondition, TextEdit
 from flashgrep.parts.edit.write import WriteRequest, write_file
@@ -28,8 +36,13 @@ ENDS = st.sampled_from(["", "\n"])
 WORDS = st.text(st.sampled_from("ab\tß "), max_size=6)
 
 
-def replace_lines(editor: Editor, start: int, end: int, new: str, belief: Precondition | None = None) -> None:
-    write_file(editor, WriteRequest(b"file.txt", LineEdit(start, end, new), belief or Precondition()))
+def replace_lines(
+    editor: Editor, start: int, end: int, new: str, belief: Precondition | None = None
+) -> None:
+    write_file(
+        editor,
+        WriteRequest(b"file.txt", LineEdit(start, end, new), belief or Precondition()),
+    )
 
 
 @dataclass
@@ -41,13 +54,17 @@ class Model:
     ended: bool
 
     def text(self) -> str:
-        return self.ending.join(self.lines) + (self.ending if self.ended and self.lines else "")
+        return self.ending.join(self.lines) + (
+            self.ending if self.ended and self.lines else ""
+        )
 
     def edit(self, start: int, end: int, new: list[str]) -> None:
         if len(self.lines) == 1 and not self.ended:
             self.ending = "\n"  # nothing is left that says otherwise
         self.lines[start - 1 : end] = new
-        if not self.ended and self.lines[-1:] == [""]:  # in bytes, that is the line before with its end
+        if not self.ended and self.lines[-1:] == [
+            ""
+        ]:  # in bytes, that is the line before with its end
             self.lines.pop()
             self.ended = True
 
@@ -58,7 +75,12 @@ class Model:
     st.sampled_from(["\n", "\r\n"]),
     ENDS,
     st.sampled_from(KINDS),
-    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4), st.lists(WORDS, max_size=4), ENDS), max_size=5),
+    st.lists(
+        st.tuples(
+            st.integers(0, 9), st.integers(0, 4), st.lists(WORDS, max_size=4), ENDS
+        ),
+        max_size=5,
+    ),
 )
 def test_any_sequence_of_writes_equals_the_same_on_a_list_of_lines(
     tmp_path_factory: pytest.TempPathFactory,
@@ -68,7 +90,11 @@ def test_any_sequence_of_writes_equals_the_same_on_a_list_of_lines(
     kind: tuple[bytes, str],
     edits: list[tuple[int, int, list[str], str]],
 ) -> None:
-    lines = [lines[0] + "ß", *lines[1:-1], lines[-1] + "x"]  # latin-1 shows as such; no unended empty last line
+    lines = [
+        lines[0] + "ß",
+        *lines[1:-1],
+        lines[-1] + "x",
+    ]  # latin-1 shows as such; no unended empty last line
     model = Model(list(lines), ending, ended=bool(final))
     file = tmp_path_factory.mktemp("model") / "file.txt"
     file.write_bytes(kind[0] + model.text().encode(kind[1]))
@@ -78,7 +104,9 @@ def test_any_sequence_of_writes_equals_the_same_on_a_list_of_lines(
             count = len(model.lines)
             start = min(at, count - 1) + 1
             end = min(start + length - 1, count)
-            new = [each + "ß" for each in drawn] or (["ß"] if end - start + 1 == count else [])
+            new = [each + "ß" for each in drawn] or (
+                ["ß"] if end - start + 1 == count else []
+            )
             replace_lines(editor, start, end, "\n".join(new) + (closed if new else ""))
             model.edit(start, end, new)
             assert file.read_bytes() == kind[0] + model.text().encode(kind[1])
@@ -87,13 +115,20 @@ def test_any_sequence_of_writes_equals_the_same_on_a_list_of_lines(
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["", "a", "ab", "b\r"]), st.sampled_from(["\n", "\r\n"])), min_size=1, max_size=6
+        st.tuples(
+            st.sampled_from(["", "a", "ab", "b\r"]), st.sampled_from(["\n", "\r\n"])
+        ),
+        min_size=1,
+        max_size=6,
     ),
     st.sampled_from(["", "end", "end\r"]),
     st.data(),
 )
 def test_in_a_mixed_file_only_the_range_changes(
-    tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[str, str]], last: str, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory,
+    pairs: list[tuple[str, str]],
+    last: str,
+    data: st.DataObject,
 ) -> None:
     file = tmp_path_factory.mktemp("mixed") / "file.txt"
     whole = [content + end for content, end in pairs] + ([last] if last else [])
@@ -107,7 +142,9 @@ def test_in_a_mixed_file_only_the_range_changes(
     assert after.startswith(before)
     assert after.endswith(behind)
     middle = after[len(before) : len(after) - len(behind)]
-    assert middle in ({b"new"} if end == len(whole) and last else {b"new\n", b"new\r\n"})
+    assert middle in (
+        {b"new"} if end == len(whole) and last else {b"new\n", b"new\r\n"}
+    )
 
 
 def test_a_file_of_carriage_returns_keeps_them(editor: Editor, tmp_path: Path) -> None:
@@ -134,17 +171,28 @@ def test_a_file_of_carriage_returns_keeps_them(editor: Editor, tmp_path: Path) -
         (b"x\nabc\r", LineEdit(1, 1, "y"), b"y\nabc\r"),
     ],
 )
-def test_an_edit_gives(editor: Editor, tmp_path: Path, before: bytes, edit: LineEdit | TextEdit, after: bytes) -> None:
+def test_an_edit_gives(
+    editor: Editor,
+    tmp_path: Path,
+    before: bytes,
+    edit: LineEdit | TextEdit,
+    after: bytes,
+) -> None:
     file = tmp_path / "file.txt"
     file.write_bytes(before)
     result, path = write_file(editor, WriteRequest(b"file.txt", edit))
     assert file.read_bytes() == after
     assert path == b"file.txt"
-    assert (result["file_hash_before"], result["file_hash_after"]) == (sha(before), sha(after))
+    assert (result["file_hash_before"], result["file_hash_after"]) == (
+        sha(before),
+        sha(after),
+    )
 
 
 @pytest.mark.parametrize(("old", "count"), [("zz", 0), ("x", 3), ("aa", 2)])
-def test_a_text_that_does_not_occur_once_is_refused(editor: Editor, tmp_path: Path, old: str, count: int) -> None:
+def test_a_text_that_does_not_occur_once_is_refused(
+    editor: Editor, tmp_path: Path, old: str, count: int
+) -> None:
     (tmp_path / "file.txt").write_bytes(b"x\nx\nx aaa")
     with pytest.raises(Conflict) as caught:
         write_file(editor, WriteRequest(b"file.txt", TextEdit(old, "y")))
@@ -158,21 +206,27 @@ def test_every_mismatch_is_listed(editor: Editor, tmp_path: Path) -> None:
     with pytest.raises(Conflict) as caught:
         replace_lines(editor, 1, 2, "x", Precondition("0" * 64, "z", "c"))
     mismatches = caught.value.data["conflict"]["mismatches"]
-    assert [(each["field"], each.get("line"), each["actual"]) for each in mismatches] == [
+    assert [
+        (each["field"], each.get("line"), each["actual"]) for each in mismatches
+    ] == [
         ("expected_file_hash", None, sha(b"a\nb\nc\n")),
         ("expected_start_line_text", 1, "a"),
         ("expected_end_line_text", 2, "b"),
     ]
 
 
-def test_preconditions_that_hold_let_the_write_through(editor: Editor, tmp_path: Path) -> None:
+def test_preconditions_that_hold_let_the_write_through(
+    editor: Editor, tmp_path: Path
+) -> None:
     (tmp_path / "file.txt").write_bytes(b"a\r\nb\r\n")
     replace_lines(editor, 1, 2, "x", Precondition(sha(b"a\r\nb\r\n"), "a", "b\n"))
     assert (tmp_path / "file.txt").read_bytes() == b"x\r\n"
 
 
 def test_a_new_file_needs_to_be_expected_absent(editor: Editor, tmp_path: Path) -> None:
-    order = WriteRequest(b"new.txt", LineEdit(1, 0, "text\r\n"), Precondition(absent=True))
+    order = WriteRequest(
+        b"new.txt", LineEdit(1, 0, "text\r\n"), Precondition(absent=True)
+    )
     with pytest.raises(NotFound):
         write_file(editor, WriteRequest(b"new.txt", order.edit))
     assert write_file(editor, order)[0]["created"]
@@ -181,7 +235,9 @@ def test_a_new_file_needs_to_be_expected_absent(editor: Editor, tmp_path: Path) 
         write_file(editor, order)
 
 
-def test_the_mode_is_kept_and_a_link_stays_a_link(editor: Editor, tmp_path: Path) -> None:
+def test_the_mode_is_kept_and_a_link_stays_a_link(
+    editor: Editor, tmp_path: Path
+) -> None:
     file = tmp_path / "file.txt"
     (tmp_path / "real").mkdir()
     (tmp_path / "real/target.sh").write_bytes(b"#!/bin/sh\n")
@@ -194,7 +250,9 @@ def test_the_mode_is_kept_and_a_link_stays_a_link(editor: Editor, tmp_path: Path
     assert file.read_bytes() == b"#!/bin/sh\ntrue\n"
 
 
-def test_a_hard_link_elsewhere_keeps_its_content(editor: Editor, tmp_path: Path) -> None:
+def test_a_hard_link_elsewhere_keeps_its_content(
+    editor: Editor, tmp_path: Path
+) -> None:
     file, other = tmp_path / "file.txt", tmp_path / "other.txt"
     file.write_bytes(b"a\n")
     other.hardlink_to(file)
@@ -207,20 +265,44 @@ def test_a_hard_link_elsewhere_keeps_its_content(editor: Editor, tmp_path: Path)
     [
         (WriteRequest(b"file.txt", LineEdit(3, 3, "")), InvalidRange, "invalid_range"),
         (WriteRequest(b"file.txt", LineEdit(3, 1, "")), InvalidRange, "invalid_range"),
-        (WriteRequest(b"empty.txt", LineEdit(1, 1, "x")), InvalidRange, "invalid_range"),
-        (WriteRequest(b"file.txt", LineEdit(1, 1, "x" * 131_073)), TooLarge, "payload_too_large"),
+        (
+            WriteRequest(b"empty.txt", LineEdit(1, 1, "x")),
+            InvalidRange,
+            "invalid_range",
+        ),
+        (
+            WriteRequest(b"file.txt", LineEdit(1, 1, "x" * 131_073)),
+            TooLarge,
+            "payload_too_large",
+        ),
         (WriteRequest(b"latin.txt", LineEdit(1, 1, "€")), InvalidParams, "encoding"),
         (WriteRequest(b"folder", LineEdit(1, 1, "x")), InvalidParams, "not_a_file"),
-        (WriteRequest(b".git/config", LineEdit(1, 1, "x")), Forbidden, "protected_path"),
-        (WriteRequest(b"sub/.Git/config", LineEdit(1, 1, "x")), Forbidden, "protected_path"),
-        (WriteRequest(b".FLASHGREP/x", LineEdit(1, 1, "x")), Forbidden, "protected_path"),
+        (
+            WriteRequest(b".git/config", LineEdit(1, 1, "x")),
+            Forbidden,
+            "protected_path",
+        ),
+        (
+            WriteRequest(b"sub/.Git/config", LineEdit(1, 1, "x")),
+            Forbidden,
+            "protected_path",
+        ),
+        (
+            WriteRequest(b".FLASHGREP/x", LineEdit(1, 1, "x")),
+            Forbidden,
+            "protected_path",
+        ),
         (WriteRequest(b"../out.txt", LineEdit(1, 1, "x")), Forbidden, "outside_root"),
         (WriteRequest(b"", LineEdit(1, 1, "x")), InvalidParams, "invalid_params"),
         (WriteRequest(b"a\0b", LineEdit(1, 1, "x")), InvalidParams, "invalid_params"),
     ],
 )
 def test_a_write_that_cannot_be_is_refused(
-    editor: Editor, tmp_path: Path, order: WriteRequest, error: type[FlashgrepError], reason: str
+    editor: Editor,
+    tmp_path: Path,
+    order: WriteRequest,
+    error: type[FlashgrepError],
+    reason: str,
 ) -> None:
     (tmp_path / "file.txt").write_bytes(b"a\nb\n")
     (tmp_path / "latin.txt").write_bytes(b"\xe9\n")
@@ -234,8 +316,12 @@ def test_a_write_that_cannot_be_is_refused(
 
 
 @pytest.mark.parametrize("step", ["check", "write"])
-@pytest.mark.parametrize("how", ["in place", "by rename", "removed", "same size and time"])
-def test_a_change_between_our_read_and_our_rename_is_refused(tmp_path: Path, step: str, how: str) -> None:
+@pytest.mark.parametrize(
+    "how", ["in place", "by rename", "removed", "same size and time"]
+)
+def test_a_change_between_our_read_and_our_rename_is_refused(
+    tmp_path: Path, step: str, how: str
+) -> None:
     file = tmp_path / "file.txt"
     file.write_bytes(b"one\n")
 
@@ -249,14 +335,18 @@ def test_a_change_between_our_read_and_our_rename_is_refused(tmp_path: Path, ste
         elif how == "removed":
             file.unlink()
         else:
-            file.write_bytes(b"two\n" if how == "same size and time" else b"two and more\n")
+            file.write_bytes(
+                b"two\n" if how == "same size and time" else b"two and more\n"
+            )
             if how == "same size and time":
                 os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     with root_at(tmp_path) as root:
         with pytest.raises(Conflict) as caught:
             replace_lines(Editor(root, step=meddle), 1, 1, "ours")
-        assert caught.value.data["conflict"]["mismatches"][0]["expected"] == sha(b"one\n")
+        assert caught.value.data["conflict"]["mismatches"][0]["expected"] == sha(
+            b"one\n"
+        )
     assert not file.exists() or file.read_bytes() != b"ours\n"
     assert {path.name for path in tmp_path.iterdir()} <= {"file.txt", ".flashgrep"}
 
@@ -283,7 +373,9 @@ def test_of_concurrent_writers_exactly_one_wins(editor: Editor, tmp_path: Path) 
     assert file.read_text() in outcomes
 
 
-def test_no_update_of_concurrent_writers_without_preconditions_is_lost(editor: Editor, tmp_path: Path) -> None:
+def test_no_update_of_concurrent_writers_without_preconditions_is_lost(
+    editor: Editor, tmp_path: Path
+) -> None:
     file = tmp_path / "file.txt"
     file.write_bytes(b"")
 
@@ -304,7 +396,12 @@ def test_no_update_of_concurrent_writers_without_preconditions_is_lost(editor: E
     st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=30),
     ENDS,
     st.lists(
-        st.tuples(st.integers(0, 30), st.integers(0, 6), st.sampled_from(["", "x", "x\ny\n", "a\nb"])), max_size=1
+        st.tuples(
+            st.integers(0, 30),
+            st.integers(0, 6),
+            st.sampled_from(["", "x", "x\ny\n", "a\nb"]),
+        ),
+        max_size=1,
     ),
 )
 def test_git_apply_takes_the_preview_and_gets_what_the_write_gives(
@@ -316,35 +413,53 @@ def test_git_apply_takes_the_preview_and_gets_what_the_write_gives(
     folder = tmp_path_factory.mktemp("diff")
     file = folder / "file.txt"
     file.write_text("\n".join(lines) + (final if lines else ""))
-    count = file.read_bytes().count(b"\n") + (not file.read_bytes().endswith(b"\n") if file.read_bytes() else 0)
+    count = file.read_bytes().count(b"\n") + (
+        not file.read_bytes().endswith(b"\n") if file.read_bytes() else 0
+    )
     with root_at(folder) as root:
         editor = Editor(root)
         for at, length, new in edits:
             start = min(at, count) + 1
             edit = LineEdit(start, min(start + length - 1, count), new)
-            diff = write_file(editor, WriteRequest(b"file.txt", edit, dry_run=True))[0]["diff"]
+            diff = write_file(editor, WriteRequest(b"file.txt", edit, dry_run=True))[0][
+                "diff"
+            ]
             before = file.read_bytes()
             write_file(editor, WriteRequest(b"file.txt", edit))
             after = file.read_bytes()
             file.write_bytes(before)
             if diff:
-                subprocess.run(["git", "apply", "-"], input=diff.encode(), cwd=folder, check=True, capture_output=True)
+                subprocess.run(
+                    ["git", "apply", "-"],
+                    input=diff.encode(),
+                    cwd=folder,
+                    check=True,
+                    capture_output=True,
+                )
             assert file.read_bytes() == after
 
 
-def test_an_old_text_that_is_only_spaced_otherwise_is_pointed_to(editor: Editor, tmp_path: Path) -> None:
+def test_an_old_text_that_is_only_spaced_otherwise_is_pointed_to(
+    editor: Editor, tmp_path: Path
+) -> None:
     (tmp_path / "file.txt").write_bytes(b"if x:\n        return  # deep\n")
     with pytest.raises(Conflict) as caught:
-        write_file(editor, WriteRequest(b"file.txt", TextEdit("\treturn  # deep\n", "pass\n")))
+        write_file(
+            editor, WriteRequest(b"file.txt", TextEdit("\treturn  # deep\n", "pass\n"))
+        )
     write_file(editor, WriteRequest(b"file.txt", TextEdit("return  # deep", "pass")))
     assert (tmp_path / "file.txt").read_bytes() == b"if x:\n        pass\n"
     assert caught.value.data["conflict"]["mismatches"][0]["lines"] == [2]
 
 
 @pytest.mark.slow
-def test_a_text_of_many_places_is_replaced_at_once(editor: Editor, tmp_path: Path) -> None:
+def test_a_text_of_many_places_is_replaced_at_once(
+    editor: Editor, tmp_path: Path
+) -> None:
     (tmp_path / "file.txt").write_bytes(b"x x\n" * 100_000)
-    result, _ = write_file(editor, WriteRequest(b"file.txt", TextEdit("x", "y", everywhere=True)))
+    result, _ = write_file(
+        editor, WriteRequest(b"file.txt", TextEdit("x", "y", everywhere=True))
+    )
     assert (result["occurrences"], result["end_line"]) == (200_000, 100_000)
     with pytest.raises(Conflict, match="at least 20 times"):
         write_file(editor, WriteRequest(b"file.txt", TextEdit("y", "x")))

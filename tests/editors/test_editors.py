@@ -69,7 +69,9 @@ def test_the_settings_for_emacs_work(daemon: DaemonAtHand) -> None:
         assert run_emacs(root, environment(daemon)) == 0
 
 
-def test_the_client_of_vs_code_works_under_node(daemon: DaemonAtHand, parcels: Path) -> None:
+def test_the_client_of_vs_code_works_under_node(
+    daemon: DaemonAtHand, parcels: Path
+) -> None:
     extension = ROOT / "editors" / "vscode"
     npm = shutil.which("npm")
     if npm is None or not (extension / "node_modules").is_dir():
@@ -86,13 +88,22 @@ def test_the_client_of_vs_code_works_under_node(daemon: DaemonAtHand, parcels: P
     assert said.returncode == 0, said.stdout + said.stderr
 
 
-def test_the_example_for_plugin_authors_runs_and_has_50_lines(daemon: DaemonAtHand, parcels: Path) -> None:
-    found = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "editors.md").read_text(), re.DOTALL)
+def test_the_example_for_plugin_authors_runs_and_has_50_lines(
+    daemon: DaemonAtHand, parcels: Path
+) -> None:
+    found = re.search(
+        r"```python\n(.*?)```", (ROOT / "docs" / "editors.md").read_text(), re.DOTALL
+    )
     assert found
     assert len(found[1].splitlines()) <= 50
     command = [sys.executable, "-c", found[1], str(parcels), "find_parcel"]
     said = subprocess.run(
-        command, env=environment(daemon), capture_output=True, text=True, timeout=SECONDS, check=False
+        command,
+        env=environment(daemon),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
     )
     assert said.stdout.splitlines() == [
         "src/parcel.py:1:5:def find_parcel(number):",
@@ -107,7 +118,13 @@ def test_a_line_is_picked_in_a_terminal(
 ) -> None:
     if shutil.which("setsid") is None or (not options and shutil.which("fzf") is None):
         pytest.skip("setsid or fzf is not installed")
-    command = [str(Path(FGREP).with_name("flashgrep")), "pick", "find_parcel", "--print", *options]
+    command = [
+        str(Path(FGREP).with_name("flashgrep")),
+        "pick",
+        "find_parcel",
+        "--print",
+        *options,
+    ]
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     with (tmp_path / "chosen").open("w") as chosen:
@@ -149,8 +166,16 @@ def test_without_a_terminal_the_picker_says_so(cold_daemon: DaemonAtHand) -> Non
 
 def test_each_editor_gets_the_position_in_its_own_form() -> None:
     assert make_editor_command("vi", "a b.py", 3, 4) == ["vi", "+3", "./a b.py"]
-    assert make_editor_command("code --wait", "-x.py", 3, 4) == ["code", "--wait", "-g", "./-x.py:3:4"]
-    assert make_editor_command("/usr/bin/hx", "/a.py", 3, 4) == ["/usr/bin/hx", "/a.py:3:4"]
+    assert make_editor_command("code --wait", "-x.py", 3, 4) == [
+        "code",
+        "--wait",
+        "-g",
+        "./-x.py:3:4",
+    ]
+    assert make_editor_command("/usr/bin/hx", "/a.py", 3, 4) == [
+        "/usr/bin/hx",
+        "/a.py:3:4",
+    ]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -158,11 +183,24 @@ def test_a_shell_reads_its_key_bindings(daemon: DaemonAtHand, shell: str) -> Non
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     keys = daemon.run("pick", "--keys", shell).stdout
-    options = {"bash": ["-n"], "zsh": ["-f", "-n"], "fish": ["--no-config", "--no-execute"]}[shell]
-    read = subprocess.run([shell, *options], input=keys, capture_output=True, text=True, timeout=SECONDS, check=False)
+    options = {
+        "bash": ["-n"],
+        "zsh": ["-f", "-n"],
+        "fish": ["--no-config", "--no-execute"],
+    }[shell]
+    read = subprocess.run(
+        [shell, *options],
+        input=keys,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
     assert (read.returncode, read.stderr) == (0, "")
 
 
-def test_the_lines_for_neovim_name_the_folder_of_the_plugin(daemon: DaemonAtHand) -> None:
+def test_the_lines_for_neovim_name_the_folder_of_the_plugin(
+    daemon: DaemonAtHand,
+) -> None:
     said = daemon.run("install", "nvim").stdout
     assert f'vim.opt.runtimepath:prepend("{ROOT / "editors" / "nvim"}")' in said

@@ -6,11 +6,50 @@ from typing import Any
 import numpy as np
 
 WORDS = [
-    *("get", "http", "response", "parse", "config", "file", "user", "name", "read", "write", "token", "con", "fig"),
-    *("re", "ad", "er", "ing", "pars", "the", "of", "where", "is", "v", "2", "42", "x", "un", "known", "data", "base"),
+    *(
+        "get",
+        "http",
+        "response",
+        "parse",
+        "config",
+        "file",
+        "user",
+        "name",
+        "read",
+        "write",
+        "token",
+        "con",
+        "fig",
+    ),
+    *(
+        "re",
+        "ad",
+        "er",
+        "ing",
+        "pars",
+        "the",
+        "of",
+        "where",
+        "is",
+        "v",
+        "2",
+        "42",
+        "x",
+        "un",
+        "known",
+        "data",
+        "base",
+    ),
 ]
 DIMS = 16
-QUANTILES = [(0.0, -0.4), (0.5, 0.05), (0.9, 0.2), (0.99, 0.4), (0.999, 0.55), (1.0, 0.7)]
+QUANTILES = [
+    (0.0, -0.4),
+    (0.5, 0.05),
+    (0.9, 0.2),
+    (0.99, 0.4),
+    (0.999, 0.55),
+    (1.0, 0.7),
+]
 
 
 def write_model(path: Path, **changed: object) -> Path:
@@ -25,6 +64,8 @@ def write_model(path: Path, **changed: object) -> Path:
         "format": np.int64(1),
     }
     arrays.update(changed)
-    kept: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items() if array is not None}
+    kept: dict[str, Any] = {
+        name: np.asarray(array) for name, array in arrays.items() if array is not None
+    }
     np.savez_compressed(path, **kept)
     return path

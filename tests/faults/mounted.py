@@ -16,9 +16,18 @@ async def body(root: Path, other: Path) -> None:
         await indexed(workspace)
         await anyio.run_process(["mount", "--bind", str(other), str(root / "in")])
         try:
-            assert await files_with(workspace, "needle") == {b"a.txt", b"in/c.txt", b"in/deep/d.txt"}
+            assert await files_with(workspace, "needle") == {
+                b"a.txt",
+                b"in/c.txt",
+                b"in/deep/d.txt",
+            }
             put(root, {"in/deep/e.txt": b"needle\n"})
-            assert await files_with(workspace, "needle") == {b"a.txt", b"in/c.txt", b"in/deep/d.txt", b"in/deep/e.txt"}
+            assert await files_with(workspace, "needle") == {
+                b"a.txt",
+                b"in/c.txt",
+                b"in/deep/d.txt",
+                b"in/deep/e.txt",
+            }
             await indexed(workspace)
         finally:
             await anyio.run_process(["umount", str(root / "in")])

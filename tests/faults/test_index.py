@@ -84,7 +84,18 @@ def folder_in_its_place(file: Path, rng: random.Random) -> None:
     (file / "in the way").touch()
 
 
-ALL = [truncate, empty, flip, no_database, foreign, other_format, numbers_again, shifted_segment, deleted, log_deleted]
+ALL = [
+    truncate,
+    empty,
+    flip,
+    no_database,
+    foreign,
+    other_format,
+    numbers_again,
+    shifted_segment,
+    deleted,
+    log_deleted,
+]
 
 
 def some_tree(root: Path, rng: random.Random) -> None:
@@ -92,7 +103,9 @@ def some_tree(root: Path, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("damage", ALL, ids=lambda damage: damage.__name__)
-async def test_a_damaged_database_is_reported_at_the_start_and_rebuilt(damage: Damage, root: Path) -> None:
+async def test_a_damaged_database_is_reported_at_the_start_and_rebuilt(
+    damage: Damage, root: Path
+) -> None:
     rng = random.Random(damage.__name__)
     some_tree(root, rng)
     async with opened(root) as workspace:
@@ -113,7 +126,9 @@ async def test_a_damaged_database_is_reported_at_the_start_and_rebuilt(damage: D
 
 
 @pytest.mark.parametrize("damage", ALL, ids=lambda damage: damage.__name__)
-async def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Damage, root: Path) -> None:
+async def test_a_database_damaged_under_a_running_daemon_costs_no_hit(
+    damage: Damage, root: Path
+) -> None:
     rng = random.Random(damage.__name__)
     some_tree(root, rng)
     async with opened(root) as workspace:
@@ -122,7 +137,10 @@ async def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Da
         damage(index_of(root), rng)
         await agree(workspace, root)
         for turn in range(2):
-            put(root, {f"fresh{turn}.txt": b"word7 word7 needle saved after the damage\n"})
+            put(
+                root,
+                {f"fresh{turn}.txt": b"word7 word7 needle saved after the damage\n"},
+            )
             await indexed(workspace)
             await agree(workspace, root)
         assert not workspace.tree.pending
@@ -133,12 +151,16 @@ async def test_a_database_damaged_under_a_running_daemon_costs_no_hit(damage: Da
     assert integrity(index_of(root)) == "ok"
 
 
-async def test_damage_that_no_check_knows_is_rebuilt_after_a_few_attempts(root: Path) -> None:
+async def test_damage_that_no_check_knows_is_rebuilt_after_a_few_attempts(
+    root: Path,
+) -> None:
     put(root, {"a.txt": b"needle\n"})
     async with opened(root) as workspace:
         await indexed(workspace)
     with closing(sqlite3.connect(index_of(root))) as connection:
-        connection.execute("UPDATE project SET id = 0")  # found by its root, and taken for none
+        connection.execute(
+            "UPDATE project SET id = 0"
+        )  # found by its root, and taken for none
         connection.commit()
     async with opened(root) as workspace:
         await agree(workspace, root)
@@ -147,7 +169,9 @@ async def test_damage_that_no_check_knows_is_rebuilt_after_a_few_attempts(root: 
         await agree(workspace, root)
 
 
-async def test_lookups_that_find_invalid_rows_have_the_index_rebuilt_once(root: Path) -> None:
+async def test_lookups_that_find_invalid_rows_have_the_index_rebuilt_once(
+    root: Path,
+) -> None:
     put(root, {"a.txt": b"needle\n"})
     async with opened(root) as workspace:
         await indexed(workspace)
@@ -163,13 +187,17 @@ async def test_lookups_that_find_invalid_rows_have_the_index_rebuilt_once(root: 
             indexes.append(workspace.index.reader)
             assert await workspace.lookups.run(misread)
             await indexed(workspace)
-        assert [one is indexes[0] for one in indexes] == [at < MOST_UNREADABLE for at in range(len(indexes))]
+        assert [one is indexes[0] for one in indexes] == [
+            at < MOST_UNREADABLE for at in range(len(indexes))
+        ]
         assert len(set(indexes)) == 2
         await agree(workspace, root)
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_bits_flipped_at_drawn_offsets_never_cost_a_hit(seed: int, root: Path) -> None:
+async def test_bits_flipped_at_drawn_offsets_never_cost_a_hit(
+    seed: int, root: Path
+) -> None:
     rng = random.Random(seed)
     some_tree(root, rng)
     async with opened(root) as workspace:
@@ -201,7 +229,9 @@ sys.stdin.read()
 def locked(file: Path) -> Iterator[None]:
     """Have another process hold the database for itself."""
     command = [sys.executable, "-c", LOCKER, str(file)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"locked\n"
         try:
@@ -210,7 +240,9 @@ def locked(file: Path) -> Iterator[None]:
             process.kill()
 
 
-async def test_a_database_somebody_locks_is_done_without_and_used_again_afterwards(root: Path) -> None:
+async def test_a_database_somebody_locks_is_done_without_and_used_again_afterwards(
+    root: Path,
+) -> None:
     some_tree(root, random.Random(1))
     async with opened(root) as workspace:
         await indexed(workspace)
@@ -237,7 +269,9 @@ async def test_an_indexer_that_finds_a_lock_goes_on_when_it_is_gone(root: Path) 
         await agree(workspace, root)
 
 
-async def test_a_folder_in_the_place_of_the_database_leaves_the_slow_truth(root: Path) -> None:
+async def test_a_folder_in_the_place_of_the_database_leaves_the_slow_truth(
+    root: Path,
+) -> None:
     rng = random.Random(1)
     some_tree(root, rng)
     index_of(root).parent.mkdir(mode=0o700, parents=True)
@@ -255,8 +289,13 @@ async def test_an_indexer_that_is_not_understood_leaves_the_slow_truth(
     event: str, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some_tree(root, random.Random(3))
-    # The package may be upgraded under a running daemon: its next indexer is of another version.
-    newer = [sys.executable, "-c", f"import sys\nfor line in sys.stdin: print({event!r}, flush=True)"]
+    # The package may be upgraded under a running daemon: its next indexer is of another
+    # version.
+    newer = [
+        sys.executable,
+        "-c",
+        f"import sys\nfor line in sys.stdin: print({event!r}, flush=True)",
+    ]
     async with opened(root) as workspace:
         with monkeypatch.context() as patch:
             patch.setattr(IndexJob, "command", lambda _job: newer)
@@ -270,7 +309,9 @@ async def test_an_indexer_that_is_not_understood_leaves_the_slow_truth(
         assert workspace.index.reader is not None
 
 
-async def test_files_that_change_while_they_are_indexed_are_found_as_they_are(root: Path) -> None:
+async def test_files_that_change_while_they_are_indexed_are_found_as_they_are(
+    root: Path,
+) -> None:
     rng = random.Random(5)
     fill(root, rng, 60)
     async with opened(root) as workspace:
@@ -285,11 +326,15 @@ async def test_files_that_change_while_they_are_indexed_are_found_as_they_are(ro
         await agree(workspace, root)
 
 
-async def test_a_mistake_in_a_question_is_answered_by_a_scan_and_leaves_the_index(root: Path) -> None:
+async def test_a_mistake_in_a_question_is_answered_by_a_scan_and_leaves_the_index(
+    root: Path,
+) -> None:
     some_tree(root, random.Random(2))
     async with opened(root) as workspace:
         await indexed(workspace)
-        await workspace.wait_embedded()  # a later stage would clear what is said of the index
+        await (
+            workspace.wait_embedded()
+        )  # a later stage would clear what is said of the index
         reader = workspace.index.reader
 
         def misread(snapshot: Snapshot) -> str:

@@ -16,7 +16,16 @@ from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
 from flashgrep.search.exact import Question
 from tests.conftest import DaemonAtHand, MakeProject, Wire
-from tests.faults.harness import PATTERNS, agree, changing, fill, indexed, integrity, kill, truth
+from tests.faults.harness import (
+    PATTERNS,
+    agree,
+    changing,
+    fill,
+    indexed,
+    integrity,
+    kill,
+    truth,
+)
 from tests.support.workspace import BOUND, index_of, opened, put
 
 SEEDS = (1, 2)
@@ -36,10 +45,18 @@ async def catch(workspace: Workspace, root: Path) -> tuple[int, set[int]]:
     given = 0
     with anyio.fail_after(BOUND):
         while True:
-            if workspace.progress.stage in WITH_ALL_GRAMS and not workspace.tree.pending:
+            if (
+                workspace.progress.stage in WITH_ALL_GRAMS
+                and not workspace.tree.pending
+            ):
                 given += 1
                 put(
-                    root, {f"big{given}.{at}.txt": os.urandom(600_000).hex().encode() + b" needle\n" for at in range(8)}
+                    root,
+                    {
+                        f"big{given}.{at}.txt": os.urandom(600_000).hex().encode()
+                        + b" needle\n"
+                        for at in range(8)
+                    },
                 )
                 await workspace.refresh()
             await checkpoint()  # the scheduler starts the indexer meanwhile
@@ -69,13 +86,21 @@ async def some_questions(workspace: Workspace, rng: random.Random) -> None:
     """Ask a random number of questions: the clock by which the moments are random. None may fail."""
     for _ in range(rng.randrange(1, 25)):
         mode, text = rng.choice(PATTERNS)
-        pattern = Pattern(texts=(text,), mode="literal" if mode == "literal" else "regex", case="sensitive")
+        pattern = Pattern(
+            texts=(text,),
+            mode="literal" if mode == "literal" else "regex",
+            case="sensitive",
+        )
         await workspace.refresh()
-        assert (await workspace.search(Question(pattern=pattern, limit=10_000))).complete
+        assert (
+            await workspace.search(Question(pattern=pattern, limit=10_000))
+        ).complete
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_an_indexer_killed_at_random_moments_of_a_changing_tree_costs_no_hit(seed: int, root: Path) -> None:
+async def test_an_indexer_killed_at_random_moments_of_a_changing_tree_costs_no_hit(
+    seed: int, root: Path
+) -> None:
     rng = random.Random(seed)
     fill(root, rng, 300)
     async with opened(root) as workspace:
@@ -97,7 +122,9 @@ async def test_the_workers_of_a_killed_indexer_end_with_it(root: Path) -> None:
         await indexed(workspace)
 
 
-async def test_one_failure_that_the_next_attempt_mends_is_not_reported(root: Path) -> None:
+async def test_one_failure_that_the_next_attempt_mends_is_not_reported(
+    root: Path,
+) -> None:
     async with opened(root) as workspace:
         pid, _ = await catch(workspace, root)
         kill(pid)
@@ -107,7 +134,9 @@ async def test_one_failure_that_the_next_attempt_mends_is_not_reported(root: Pat
         assert not workspace.tree.pending
 
 
-async def test_a_worker_of_the_indexer_that_is_killed_is_done_without(root: Path) -> None:
+async def test_a_worker_of_the_indexer_that_is_killed_is_done_without(
+    root: Path,
+) -> None:
     async with opened(root) as workspace:
         _, workers = await catch(workspace, root)
         kill(max(workers))
@@ -116,10 +145,19 @@ async def test_a_worker_of_the_indexer_that_is_killed_is_done_without(root: Path
 
 
 def hits(wire: Wire, mode: str, text: str) -> set[tuple[bytes, int]]:
-    answer = wire.call("query", text=text, mode=mode, case="sensitive", limit=10_000, max_tokens=1_000_000)
+    answer = wire.call(
+        "query",
+        text=text,
+        mode=mode,
+        case="sensitive",
+        limit=10_000,
+        max_tokens=1_000_000,
+    )
     assert answer["coverage"]["complete"]
     assert answer["coverage"]["fresh"]
-    return {(os.fsencode(hit["file_path"]), hit["start_line"]) for hit in answer["results"]}
+    return {
+        (os.fsencode(hit["file_path"]), hit["start_line"]) for hit in answer["results"]
+    }
 
 
 @pytest.mark.parametrize("seed", SEEDS[:1])

@@ -38,13 +38,25 @@ def test_no_more_is_inflated_than_is_allowed(data: bytes, most: int) -> None:
 def test_what_was_cut_or_changed_is_not_inflated(data: st.DataObject) -> None:
     packed = zlib.compress(data.draw(st.binary(min_size=20, max_size=200)))
     at = data.draw(st.integers(2, len(packed) - 1))
-    for broken in (packed[:at], packed[:at] + bytes([packed[at] ^ 0xFF]) + packed[at + 1 :], b"", b"plain"):
+    for broken in (
+        packed[:at],
+        packed[:at] + bytes([packed[at] ^ 0xFF]) + packed[at + 1 :],
+        b"",
+        b"plain",
+    ):
         with pytest.raises(Damaged):
             inflate(broken, 1 << 20)
 
 
 @pytest.mark.parametrize(
-    "packed", [b"", b"\n", b"1 python tree-sitter 1 0 0 0 0 0\n", b"9 python generic 0 0 0 0 0 0\n", b"1 \xff\n"]
+    "packed",
+    [
+        b"",
+        b"\n",
+        b"1 python tree-sitter 1 0 0 0 0 0\n",
+        b"9 python generic 0 0 0 0 0 0\n",
+        b"1 \xff\n",
+    ],
 )
 def test_symbols_that_nobody_packed_are_damage(packed: bytes) -> None:
     with pytest.raises(Damaged):
@@ -66,9 +78,14 @@ def spoil(root: Path, table: str) -> None:
     """Change a byte near the end of each row's packed part, as a bad disk would; nothing is remembered of before."""
     forget_parsed_files()
     with closing(sqlite3.connect(index_of(root))) as connection, connection:
-        for text_id, packed in connection.execute(f"SELECT text_id, packed FROM {table}").fetchall():  # noqa: S608 - ours
+        for text_id, packed in connection.execute(
+            f"SELECT text_id, packed FROM {table}"  # noqa: S608 - ours
+        ).fetchall():
             broken = packed[:-3] + bytes([packed[-3] ^ 0xFF]) + packed[-2:]
-            connection.execute(f"UPDATE {table} SET packed = ? WHERE text_id = ?", [broken, text_id])  # noqa: S608 - ours
+            connection.execute(
+                f"UPDATE {table} SET packed = ? WHERE text_id = ?",  # noqa: S608 - ours
+                [broken, text_id],
+            )
 
 
 async def healed(workspace: Workspace) -> None:
@@ -85,11 +102,15 @@ async def defines_the_cart(workspace: Workspace) -> None:
 
 async def hashes_passwords(workspace: Workspace) -> None:
     """See that chunks answer."""
-    found = await search_by_meaning(workspace, MeaningQuestion(text="hash a password", limit=1))
+    found = await search_by_meaning(
+        workspace, MeaningQuestion(text="hash a password", limit=1)
+    )
     assert [piece.path for piece in found.results] == [b"shop/passwords.py"]
 
 
-@pytest.mark.parametrize(("table", "answers"), [("symbol", defines_the_cart), ("chunked", hashes_passwords)])
+@pytest.mark.parametrize(
+    ("table", "answers"), [("symbol", defines_the_cart), ("chunked", hashes_passwords)]
+)
 async def test_a_damaged_index_costs_no_answer_and_is_rebuilt(
     table: str,
     answers: Callable[[Workspace], Awaitable[None]],
@@ -104,8 +125,12 @@ async def test_a_damaged_index_costs_no_answer_and_is_rebuilt(
             await healed(workspace)
 
 
-@pytest.mark.parametrize(("table", "unfinished"), [("symbol", "chunked"), ("chunked", "embedded")])
-async def test_an_indexer_that_finds_them_rebuilds_the_index(table: str, unfinished: str, root: Path) -> None:
+@pytest.mark.parametrize(
+    ("table", "unfinished"), [("symbol", "chunked"), ("chunked", "embedded")]
+)
+async def test_an_indexer_that_finds_them_rebuilds_the_index(
+    table: str, unfinished: str, root: Path
+) -> None:
     put(root, FILES)
     async with opened(root) as workspace:
         await healed(workspace)

@@ -22,7 +22,10 @@ from tests.support.workspace import index_of, opened, put
 def small_disk(folder: Path, size: str) -> Iterator[None]:
     """Mount a file system of so many bytes; needs root and the right to mount."""
     folder.mkdir(parents=True, exist_ok=True)
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "none", folder], check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "none", folder],
+        check=False,
+    )
     if mounted.returncode:
         pytest.skip("no right to mount")
     try:
@@ -32,7 +35,9 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-async def test_a_full_disk_leaves_right_answers_and_room_lets_the_index_go_on(root: Path) -> None:
+async def test_a_full_disk_leaves_right_answers_and_room_lets_the_index_go_on(
+    root: Path,
+) -> None:
     fill(root, random.Random(1), 400)
     with small_disk(index_of(root).parents[2], "300k"):
         async with opened(root) as workspace:
@@ -43,7 +48,9 @@ async def test_a_full_disk_leaves_right_answers_and_room_lets_the_index_go_on(ro
             await agree(workspace, root)
             put(root, {"fresh.txt": b"word7 word7 needle\n"})
             await agree(workspace, root)
-            await anyio.run_process(["mount", "-o", "remount,size=60m", str(index_of(root).parents[2])])
+            await anyio.run_process(
+                ["mount", "-o", "remount,size=60m", str(index_of(root).parents[2])]
+            )
             await indexed(workspace)
             await agree(workspace, root)
         assert integrity(index_of(root)) == "ok"
@@ -60,7 +67,9 @@ def limited(what: int, least: int) -> Iterator[None]:
         resource.setrlimit(what, before)
 
 
-async def test_an_index_that_may_not_grow_leaves_right_answers_and_goes_on_when_it_may(root: Path) -> None:
+async def test_an_index_that_may_not_grow_leaves_right_answers_and_goes_on_when_it_may(
+    root: Path,
+) -> None:
     fill(root, random.Random(2), 300)
     async with opened(root) as workspace:
         with limited(resource.RLIMIT_FSIZE, 100_000):
@@ -73,9 +82,18 @@ async def test_an_index_that_may_not_grow_leaves_right_answers_and_goes_on_when_
 
 
 def hits(wire: Wire, mode: str, text: str) -> set[tuple[bytes, int]]:
-    answer = wire.call("query", text=text, mode=mode, case="sensitive", limit=10_000, max_tokens=1_000_000)
+    answer = wire.call(
+        "query",
+        text=text,
+        mode=mode,
+        case="sensitive",
+        limit=10_000,
+        max_tokens=1_000_000,
+    )
     assert answer["coverage"]["complete"]
-    return {(os.fsencode(hit["file_path"]), hit["start_line"]) for hit in answer["results"]}
+    return {
+        (os.fsencode(hit["file_path"]), hit["start_line"]) for hit in answer["results"]
+    }
 
 
 def right(wire: Wire, root: Path) -> None:
@@ -108,9 +126,19 @@ def test_without_file_descriptors_a_question_is_answered_right_or_refused(
     try:
         (root / "fresh.txt").write_text("word7 word7 needle\n")
         for (mode, text), wanted in truth(root).items():
-            answer = wire.ask("query", text=text, mode=mode, case="sensitive", limit=10_000, max_tokens=1_000_000)
+            answer = wire.ask(
+                "query",
+                text=text,
+                mode=mode,
+                case="sensitive",
+                limit=10_000,
+                max_tokens=1_000_000,
+            )
             if "result" in answer and answer["result"]["coverage"]["complete"]:
-                found = {(os.fsencode(hit["file_path"]), hit["start_line"]) for hit in answer["result"]["results"]}
+                found = {
+                    (os.fsencode(hit["file_path"]), hit["start_line"])
+                    for hit in answer["result"]["results"]
+                }
                 assert found == wanted
             elif "error" in answer:
                 assert answer["error"]["code"] in {-32005, -32000}, answer
@@ -124,7 +152,11 @@ def test_a_root_that_moves_away_is_reported_and_found_again_when_it_is_back(
     daemon: DaemonAtHand, root: Path, project: MakeProject
 ) -> None:
     other = project({"a.txt": "needle\n"}, name="other")
-    beside = daemon.wire("unix", other) if daemon.run("projects", "add", str(other)).returncode == 0 else None
+    beside = (
+        daemon.wire("unix", other)
+        if daemon.run("projects", "add", str(other)).returncode == 0
+        else None
+    )
     assert beside is not None
     wire = daemon.wire("unix", root)
     right(wire, root)
@@ -141,7 +173,9 @@ def test_a_root_that_moves_away_is_reported_and_found_again_when_it_is_back(
     beside.close()
 
 
-def test_a_root_that_is_deleted_and_made_again_is_a_new_folder(daemon: DaemonAtHand, root: Path) -> None:
+def test_a_root_that_is_deleted_and_made_again_is_a_new_folder(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     wire = daemon.wire("unix", root)
     right(wire, root)
     shutil.rmtree(root)
@@ -159,7 +193,9 @@ def test_a_root_that_is_deleted_and_made_again_is_a_new_folder(daemon: DaemonAtH
     assert daemon.index(root).exists()
 
 
-def test_a_root_that_is_replaced_at_once_is_searched_as_the_new_one(daemon: DaemonAtHand, root: Path) -> None:
+def test_a_root_that_is_replaced_at_once_is_searched_as_the_new_one(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     wire = daemon.wire("unix", root)
     right(wire, root)
     fresh = root.with_name("fresh")
@@ -172,22 +208,40 @@ def test_a_root_that_is_replaced_at_once_is_searched_as_the_new_one(daemon: Daem
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read everything")
-def test_files_and_folders_that_may_not_be_read_are_reported_and_found_once_they_may() -> None:
-    bounded = ["setpriv", "--inh-caps=-all", "--bounding-set=-dac_override,-dac_read_search"]
+@pytest.mark.skipif(
+    os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read everything"
+)
+def test_files_and_folders_that_may_not_be_read_are_reported_and_found_once_they_may() -> (
+    None
+):
+    bounded = [
+        "setpriv",
+        "--inh-caps=-all",
+        "--bounding-set=-dac_override,-dac_read_search",
+    ]
     command = [
         *(bounded if os.geteuid() == 0 else []),
         sys.executable,
         str(Path(__file__).with_name("unreadable.py")),
     ]
-    done = subprocess.run(command, cwd=Path(__file__).parents[2], env=os.environ | {"PYTHONPATH": "."}, check=False)
+    done = subprocess.run(
+        command,
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"PYTHONPATH": "."},
+        check=False,
+    )
     assert done.returncode == 0
 
 
 def mounts_for_itself() -> bool:
     """Return whether a process may have mounts of its own here."""
     try:
-        return subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode == 0
+        return (
+            subprocess.run(
+                ["unshare", "-Urm", "true"], capture_output=True, check=False
+            ).returncode
+            == 0
+        )
     except OSError:
         return False
 
@@ -196,6 +250,16 @@ def mounts_for_itself() -> bool:
 def test_what_is_mounted_in_a_project_is_found_and_gone_with_it() -> None:
     if not mounts_for_itself():
         pytest.skip("no mount namespaces here")
-    command = ["unshare", "-Urm", sys.executable, str(Path(__file__).with_name("mounted.py"))]
-    done = subprocess.run(command, cwd=Path(__file__).parents[2], env=os.environ | {"PYTHONPATH": "."}, check=False)
+    command = [
+        "unshare",
+        "-Urm",
+        sys.executable,
+        str(Path(__file__).with_name("mounted.py")),
+    ]
+    done = subprocess.run(
+        command,
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"PYTHONPATH": "."},
+        check=False,
+    )
     assert done.returncode == 0

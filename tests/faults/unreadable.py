@@ -15,22 +15,35 @@ from tests.support.workspace import ask, files_with, opened, put, repository
 
 async def body(root: Path) -> None:
     """Take permissions and give them back, and compare with what is readable."""
-    put(root, {"a.txt": b"needle\n", "secret.txt": b"needle\n", "closed/b.txt": b"needle\n"})
+    put(
+        root,
+        {"a.txt": b"needle\n", "secret.txt": b"needle\n", "closed/b.txt": b"needle\n"},
+    )
     (root / "secret.txt").chmod(0)
     (root / "closed").chmod(0)
     async with opened(root) as workspace:
         assert await ask(workspace, "literal", "needle") == {(b"a.txt", 1)}
         await indexed(workspace)
         assert await ask(workspace, "literal", "needle") == {(b"a.txt", 1)}
-        assert workspace.tree.count_skips() == {"unreadable": 2}  # the file and the folder
+        assert workspace.tree.count_skips() == {
+            "unreadable": 2
+        }  # the file and the folder
         (root / "secret.txt").chmod(0o600)
         (root / "closed").chmod(0o700)
-        assert await files_with(workspace, "needle") == {b"a.txt", b"secret.txt", b"closed/b.txt"}
+        assert await files_with(workspace, "needle") == {
+            b"a.txt",
+            b"secret.txt",
+            b"closed/b.txt",
+        }
         (root / "a.txt").chmod(0)
         assert await files_with(workspace, "needle") == {b"secret.txt", b"closed/b.txt"}
         (root / "a.txt").chmod(0o600)
         await indexed(workspace)
-        assert await files_with(workspace, "needle") == {b"a.txt", b"secret.txt", b"closed/b.txt"}
+        assert await files_with(workspace, "needle") == {
+            b"a.txt",
+            b"secret.txt",
+            b"closed/b.txt",
+        }
 
 
 async def check_as_fresh(workspace: Workspace, root: Path, story: object) -> None:
@@ -39,13 +52,22 @@ async def check_as_fresh(workspace: Workspace, root: Path, story: object) -> Non
     walker = Walker(os.fsencode(root))
     listed = sorted(entry.path for entry in walker.walk())
     assert workspace.paths() == listed, story
-    assert workspace.tree.count_skips().get("unreadable", 0) == len(walker.unreadable), story
+    assert workspace.tree.count_skips().get("unreadable", 0) == len(
+        walker.unreadable
+    ), story
     assert await files_with(workspace, "needle") == set(listed), story
 
 
 async def close_after_listing(root: Path) -> None:
     """Close folders whose files are known: what may not be listed is gone, though it may still be written."""
-    put(root, {"closed/b.txt": b"needle\n", "closed/in/c.txt": b"needle\n", "open.txt": b"needle\n"})
+    put(
+        root,
+        {
+            "closed/b.txt": b"needle\n",
+            "closed/in/c.txt": b"needle\n",
+            "open.txt": b"needle\n",
+        },
+    )
     closed = root / "closed"
     async with opened(root) as workspace:
         await indexed(workspace)
@@ -58,7 +80,9 @@ async def close_after_listing(root: Path) -> None:
                 (closed / "in" / "new").mkdir(exist_ok=True)
                 (closed / "in" / "new" / "d.txt").write_text("needle\n")
             await check_as_fresh(workspace, root, (oct(mode), "written"))
-            (root / ".ignore").write_text(f"# {mode}, so that everything is listed again\n")
+            (root / ".ignore").write_text(
+                f"# {mode}, so that everything is listed again\n"
+            )
             await check_as_fresh(workspace, root, (oct(mode), "listed again"))
             assert workspace.paths() == [b"open.txt"]
             closed.chmod(0o700)
@@ -80,7 +104,9 @@ async def change_at_random(root: Path) -> None:
             for _ in range(rng.randint(1, 4)):
                 folder = rng.choice(folders)
                 target = rng.choice(folders)
-                action = rng.choice(["chmod", "chmod", "write", "write", "remove", "rename", "make"])
+                action = rng.choice(
+                    ["chmod", "chmod", "write", "write", "remove", "rename", "make"]
+                )
                 mode = rng.choice([0o300, 0, 0o100, 0o400, 0o500, 0o700, 0o700])
                 story.append((action, folder, target, oct(mode)))
                 with suppress(OSError):

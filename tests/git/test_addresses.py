@@ -20,5 +20,7 @@ from flashgrep.parts.git.repository import name_address
         ("", ""),
     ],
 )
-def test_an_address_is_named_alike_however_it_is_written(address: str, name: str) -> None:
+def test_an_address_is_named_alike_however_it_is_written(
+    address: str, name: str
+) -> None:
     assert name_address(address) == name

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from flashgrep.base.model import Document
-from flashgrep.parts.git.changes import FileChange, State, compare_states, describe_change, find_hunks
+from flashgrep.parts.git.changes import (
+    FileChange,
+    State,
+    compare_states,
+    describe_change,
+    find_hunks,
+)
 from flashgrep.parts.git.revisions import REVISIONS
 from flashgrep.project import Workspace
 from tests.conftest import DaemonAtHand, MakeProject, Wire
@@ -68,7 +74,9 @@ async def told_by_us(workspace: Workspace, rev: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_the_files_are_those_that_git_tells(root: Path, workspace: Workspace, seed: int) -> None:
+async def test_the_files_are_those_that_git_tells(
+    root: Path, workspace: Workspace, seed: int
+) -> None:
     rng = random.Random(seed)
     names = ["a.py", "b/c.py", ".hidden/d.txt", "bin", "e.md", "b/f.txt"]
 
@@ -77,7 +85,12 @@ async def test_the_files_are_those_that_git_tells(root: Path, workspace: Workspa
             if (root / name).exists() and rng.random() < 0.3:
                 (root / name).unlink()
             else:
-                text = b"".join(rng.choices([b"one\n", b"two\n", b"def three(): pass\n"], k=rng.randint(0, 6)))
+                text = b"".join(
+                    rng.choices(
+                        [b"one\n", b"two\n", b"def three(): pass\n"],
+                        k=rng.randint(0, 6),
+                    )
+                )
                 put(root, {name: text if name != "bin" else b"\0" + text})
 
     for _ in range(4):
@@ -93,11 +106,16 @@ async def test_the_files_are_those_that_git_tells(root: Path, workspace: Workspa
     }.items():  # fmt: skip
         told = diff(root, *arguments)
         if rev == ":index":  # git holds what was added with -N for new, we for changed
-            told = {("modified" if status == "added" else status, path) for status, path in told}
+            told = {
+                ("modified" if status == "added" else status, path)
+                for status, path in told
+            }
         assert await told_by_us(workspace, rev) == told, rev
 
 
-async def test_a_file_written_in_the_moment_of_the_index_is_looked_at(root: Path, workspace: Workspace) -> None:
+async def test_a_file_written_in_the_moment_of_the_index_is_looked_at(
+    root: Path, workspace: Workspace
+) -> None:
     put(root, {"a.txt": b"one\n"})
     commit(root)
     status = (root / "a.txt").stat()
@@ -146,7 +164,11 @@ def test_symbols_hunks_callers_and_pages(
     connect: Callable[..., Wire], project: MakeProject, daemon: DaemonAtHand
 ) -> None:
     root = project(
-        {"shop.py": BEFORE, "use.py": "from shop import Cart\n\n\ndef run():\n    Cart().add(2)\n", "x.md": "x"}
+        {
+            "shop.py": BEFORE,
+            "use.py": "from shop import Cart\n\n\ndef run():\n    Cart().add(2)\n",
+            "x.md": "x",
+        }
     )
     commit(root)
     put(root, {"shop.py": AFTER.encode(), "new.py": b"def extra():\n    pass\n"})
@@ -161,8 +183,15 @@ def test_symbols_hunks_callers_and_pages(
     assert files["y.md"]["old_path"] == "x.md"
     shop = files["shop.py"]
     touched = {symbol["symbol_name"]: symbol["change"] for symbol in shop["symbols"]}
-    assert touched == {"Cart": "modified", "Cart.add": "modified", "fresh": "added", "Cart.drop": "deleted"}
-    added = next(symbol for symbol in shop["symbols"] if symbol["symbol_name"] == "Cart.add")
+    assert touched == {
+        "Cart": "modified",
+        "Cart.add": "modified",
+        "fresh": "added",
+        "Cart.drop": "deleted",
+    }
+    added = next(
+        symbol for symbol in shop["symbols"] if symbol["symbol_name"] == "Cart.add"
+    )
     assert {(one["file_path"], one["container"]) for one in added["callers"]} == {
         ("shop.py", "total"),
         ("use.py", "run"),

@@ -96,7 +96,10 @@ def by_own_work_tree_setting(root: Path, victim: Path) -> None:
     """Make a folder inside the root that says what only one outside may say."""
     remove_git(root)
     shutil.copytree(
-        victim / ".git", root / "own", symlinks=True, ignore=shutil.ignore_patterns("objects", "index", "logs")
+        victim / ".git",
+        root / "own",
+        symlinks=True,
+        ignore=shutil.ignore_patterns("objects", "index", "logs"),
     )
     (root / "own" / "objects").symlink_to(victim / ".git" / "objects")
     git(root / "own", "config", "core.worktree", str(root))
@@ -171,7 +174,9 @@ def find_told(wire: Wire) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def bound(daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]) -> tuple[Path, Wire]:
+def bound(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> tuple[Path, Wire]:
     """Return a project, and a connection to its own socket."""
     root = project({"a.txt": "word\n"})
     commit(root, "ours")
@@ -183,7 +188,11 @@ def bound(daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]) -> tup
 @pytest.mark.parametrize("is_open", [True, False])
 @pytest.mark.parametrize("lead", WAYS)
 def test_no_pointer_in_a_project_leads_its_own_socket_to_another_repository(
-    bound: tuple[Path, Wire], victim: Path, lead: Callable[[Path, Path], None], *, is_open: bool
+    bound: tuple[Path, Wire],
+    victim: Path,
+    lead: Callable[[Path, Path], None],
+    *,
+    is_open: bool,
 ) -> None:
     root, wire = bound
     if is_open:  # git runs already
@@ -203,7 +212,9 @@ def test_what_was_refused_is_explained(
     assert "not bound" in error["data"]["suggestion"]
 
 
-def test_pointers_that_change_all_the_time_never_lead_out(bound: tuple[Path, Wire], victim: Path) -> None:
+def test_pointers_that_change_all_the_time_never_lead_out(
+    bound: tuple[Path, Wire], victim: Path
+) -> None:
     root, wire = bound
     alternates = root / ".git" / "objects" / "info" / "alternates"
     git(root, "update-ref", "refs/heads/kept", "HEAD")
@@ -226,7 +237,9 @@ def test_pointers_that_change_all_the_time_never_lead_out(bound: tuple[Path, Wir
         thread.join()
 
 
-def test_a_terminal_reads_what_its_user_points_to(daemon: DaemonAtHand, bound: tuple[Path, Wire], victim: Path) -> None:
+def test_a_terminal_reads_what_its_user_points_to(
+    daemon: DaemonAtHand, bound: tuple[Path, Wire], victim: Path
+) -> None:
     root, _ = bound
     by_file(root, victim)
     answer = daemon.run("query", WORD, "--rev", "HEAD", cwd=root)
@@ -255,11 +268,22 @@ def test_a_linked_work_tree_is_its_repositorys(
     assert wire.call("changes", rev="theirs..HEAD")["results"]
 
 
-def test_a_submodule_is_its_superprojects(daemon: DaemonAtHand, opened: list[Wire], victim: Path, short: Path) -> None:
+def test_a_submodule_is_its_superprojects(
+    daemon: DaemonAtHand, opened: list[Wire], victim: Path, short: Path
+) -> None:
     outer = short / "outer"
     outer.mkdir()
     git(outer, "init", "-q")
-    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(victim), "sub")
+    git(
+        outer,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        str(victim),
+        "sub",
+    )
     commit(outer)
     wire = bind(daemon, opened, outer / "sub")
     assert wire.call("list_files", rev="HEAD")["files"] == ["secret.txt"]
@@ -287,7 +311,9 @@ def test_a_separate_git_folder_is_read_if_it_names_the_work_tree(
     assert wire.call("list_files", rev="HEAD")["files"] == ["a.txt"]
 
 
-async def test_a_folder_below_the_top_has_its_part_of_the_repository(victim: Path) -> None:
+async def test_a_folder_below_the_top_has_its_part_of_the_repository(
+    victim: Path,
+) -> None:
     put(victim, {"part/b.txt": b"word\n"})
     commit(victim)
     async with opened_project(victim / "part", environ=dict(os.environ)) as workspace:
@@ -304,7 +330,8 @@ def test_a_shared_clone_borrows_only_where_the_file_is_outside(
     git(short, "clone", "-q", "-s", str(victim), str(clone))
     wire = bind(daemon, opened, clone)
     assert wire.fail("list_files", rev="HEAD")["data"]["reason"] == "repository_outside"
-    # Of a work tree elsewhere, the file that names the other repository is out of reach.
+    # Of a work tree elsewhere, the file that names the other repository is out of
+    # reach.
     tree = short / "tree"
     git(clone, "worktree", "add", "-q", "-b", "topic", str(tree))
     wire = bind(daemon, opened, tree)
@@ -317,7 +344,10 @@ def test_a_shared_clone_borrows_only_where_the_file_is_outside(
 
 @pytest.mark.parametrize("lead", WAYS)
 async def test_without_landlock_no_pointer_and_no_link_leads_out(
-    short: Path, victim: Path, lead: Callable[[Path, Path], None], monkeypatch: pytest.MonkeyPatch
+    short: Path,
+    victim: Path,
+    lead: Callable[[Path, Path], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(program, "is_available", lambda: False)
     root = short / "root"

@@ -33,7 +33,9 @@ SETTINGS = {
 
 async def lines_with(workspace: Workspace, rev: str, text: str) -> int:
     view = await workspace.service(REVISIONS).at(rev)
-    answer = await view.search(Question(pattern=Pattern(texts=(text,), mode="literal"), limit=1000))
+    answer = await view.search(
+        Question(pattern=Pattern(texts=(text,), mode="literal"), limit=1000)
+    )
     return len(answer.results)
 
 
@@ -47,7 +49,14 @@ async def workspace(root: Path) -> AsyncIterator[Workspace]:
 async def test_a_setting_that_names_a_program_runs_nothing(
     root: Path, tmp_path: Path, workspace: Workspace, setting: str
 ) -> None:
-    put(root, {"a.txt": b"word\n", "b.txt": b"word\n", ".gitattributes": b"*.txt filter=evil diff=evil\n"})
+    put(
+        root,
+        {
+            "a.txt": b"word\n",
+            "b.txt": b"word\n",
+            ".gitattributes": b"*.txt filter=evil diff=evil\n",
+        },
+    )
     commit(root)
     put(root, {"a.txt": b"word two\n"})
     commit(root)
@@ -57,10 +66,23 @@ async def test_a_setting_that_names_a_program_runs_nothing(
     run.mkdir()
     script.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
     script.chmod(0o755)
-    for hook in ("post-index-change", "reference-transaction", "pre-auto-gc", "post-checkout"):
+    for hook in (
+        "post-index-change",
+        "reference-transaction",
+        "pre-auto-gc",
+        "post-checkout",
+    ):
         (run / hook).symlink_to(script)
-    git(root, "config", setting, SETTINGS[setting].replace("RUN", str(script)).replace("HOOKS", str(run)))
-    if setting in {"core.fsmonitor", "filter.evil.clean"}:  # the trap is one: everyday git steps into it
+    git(
+        root,
+        "config",
+        setting,
+        SETTINGS[setting].replace("RUN", str(script)).replace("HOOKS", str(run)),
+    )
+    if setting in {
+        "core.fsmonitor",
+        "filter.evil.clean",
+    }:  # the trap is one: everyday git steps into it
         git(root, "diff", check=False)
         assert marker.exists()
         marker.unlink()
@@ -69,17 +91,24 @@ async def test_a_setting_that_names_a_program_runs_nothing(
     with pytest.raises(NotFound):
         await workspace.service(REVISIONS).at("nosuch")
     for rev in ("HEAD", ":index", "HEAD~1..HEAD", "HEAD..:index"):
-        assert await workspace.service(REVISIONS).compare(rev, compare_states) or "index" in rev
+        assert (
+            await workspace.service(REVISIONS).compare(rev, compare_states)
+            or "index" in rev
+        )
     for rev in ("HEAD", "HEAD~1"):
         ask = partial(repository.list_commits, rev=rev, path=b"a.txt", skip=0, most=5)
         assert await workspace.service(REVISIONS).ask_repository(ask)
         asked = partial(repository.blame, rev=rev, path=b"a.txt", lines=(1, 5))
         assert await workspace.service(REVISIONS).ask_repository(asked)
-    await workspace.service(REVISIONS).ask_repository(partial(repository.list_names, most=5))
+    await workspace.service(REVISIONS).ask_repository(
+        partial(repository.list_names, most=5)
+    )
     assert not marker.exists()
 
 
-async def test_a_partial_clone_names_what_it_lacks_and_fetches_nothing(root: Path, tmp_path: Path) -> None:
+async def test_a_partial_clone_names_what_it_lacks_and_fetches_nothing(
+    root: Path, tmp_path: Path
+) -> None:
     source = tmp_path / "source"
     source.mkdir()
     git(source, "init", "-q")
@@ -102,7 +131,9 @@ async def test_a_partial_clone_names_what_it_lacks_and_fetches_nothing(root: Pat
     assert git(root, "count-objects", "-v") == objects
 
 
-async def test_a_shallow_clone_says_where_its_history_ends(root: Path, tmp_path: Path) -> None:
+async def test_a_shallow_clone_says_where_its_history_ends(
+    root: Path, tmp_path: Path
+) -> None:
     source = tmp_path / "source"
     source.mkdir()
     git(source, "init", "-q")
@@ -125,13 +156,20 @@ async def test_a_broken_repository_is_reported_and_the_work_tree_is_searched(
     put(root, {"a.txt": b"word\n"})
     commit(root)
     blob = git(root, "rev-parse", "HEAD:a.txt").decode().strip()
-    broken = root / ".git" / (f"objects/{blob[:2]}/{blob[2:]}" if what == "blob" else what)
+    broken = (
+        root / ".git" / (f"objects/{blob[:2]}/{blob[2:]}" if what == "blob" else what)
+    )
     broken.rename(tmp_path / "broken")
     if what in {"HEAD", "config", "blob", "index"}:
         broken.write_bytes(b"\0nonsense [")
     with pytest.raises(FlashgrepError) as told:
         await lines_with(workspace, ":index" if what == "index" else "HEAD", "word")
-    assert told.value.reason in {"repository_broken", "repository_not_found", "object_missing", "revision_not_found"}
+    assert told.value.reason in {
+        "repository_broken",
+        "repository_not_found",
+        "object_missing",
+        "revision_not_found",
+    }
     assert await files_with(workspace, "word") == {b"a.txt"}
 
 
@@ -150,18 +188,26 @@ async def test_without_git_revisions_are_refused(root: Path) -> None:
         assert none.value.reason == "git_not_found"
 
 
-async def test_the_daemons_own_environment_names_no_repository(root: Path, tmp_path: Path) -> None:
+async def test_the_daemons_own_environment_names_no_repository(
+    root: Path, tmp_path: Path
+) -> None:
     put(root, {"a.txt": b"word\n"})
     commit(root)
     git(tmp_path, "init", "-q")
-    names = {"GIT_DIR": str(tmp_path / ".git"), "GIT_OBJECT_DIRECTORY": str(tmp_path), "GIT_INDEX_FILE": "/dev/null"}
+    names = {
+        "GIT_DIR": str(tmp_path / ".git"),
+        "GIT_OBJECT_DIRECTORY": str(tmp_path),
+        "GIT_INDEX_FILE": "/dev/null",
+    }
     async with opened(root, environ={**os.environ, **IDENTITY, **names}) as workspace:
         assert await lines_with(workspace, "HEAD", "word") == 1
         assert await lines_with(workspace, ":index", "word") == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a repository to another user")
-async def test_a_repository_of_another_user_is_not_opened(root: Path, workspace: Workspace) -> None:
+async def test_a_repository_of_another_user_is_not_opened(
+    root: Path, workspace: Workspace
+) -> None:
     put(root, {"a.txt": b"word\n"})
     commit(root)
     for folder in (root, root / ".git"):
@@ -186,7 +232,9 @@ async def test_a_pipe_that_nobody_writes_to_ends_git_not_the_question(
     assert await files_with(workspace, "word") == {b"a.txt"}
 
 
-async def test_while_git_waits_at_a_pipe_others_are_answered(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_while_git_waits_at_a_pipe_others_are_answered(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(root, {"a.txt": b"word\n"})
     commit(root)
     os.mkfifo(root / ".git" / "pipe")

@@ -52,7 +52,9 @@ async def wait_kept(workspace: Workspace) -> None:
 
 async def look(workspace: Workspace, rev: str, text: str) -> Answer:
     view = await workspace.service(REVISIONS).at(rev)
-    return await view.search(Question(pattern=Pattern(texts=(text,), mode="literal"), limit=1000))
+    return await view.search(
+        Question(pattern=Pattern(texts=(text,), mode="literal"), limit=1000)
+    )
 
 
 def kept_rows(root: Path) -> list[tuple[Any, ...]]:
@@ -60,7 +62,9 @@ def kept_rows(root: Path) -> list[tuple[Any, ...]]:
         return connection.execute("SELECT text_id, skip FROM kept").fetchall()
 
 
-async def test_the_second_question_about_a_revision_reads_what_may_match(root: Path, workspace: Workspace) -> None:
+async def test_the_second_question_about_a_revision_reads_what_may_match(
+    root: Path, workspace: Workspace
+) -> None:
     two_commits(root)
     await workspace.wait_embedded()
     first = await look(workspace, "HEAD~1", "old_7")
@@ -72,11 +76,16 @@ async def test_the_second_question_about_a_revision_reads_what_may_match(root: P
     assert await ask(workspace, "HEAD~1", "thread") == grep(root, "thread", "HEAD~1")
     size = await workspace.size()
     assert size is not None
-    assert (size.revision_texts, size.revision_bytes) == (30, sum(map(len, OLD.values())))
+    assert (size.revision_texts, size.revision_bytes) == (
+        30,
+        sum(map(len, OLD.values())),
+    )
     assert (size.files, size.texts) == (1, 1)
 
 
-async def test_they_are_there_after_a_restart_and_no_file_of_the_project(root: Path) -> None:
+async def test_they_are_there_after_a_restart_and_no_file_of_the_project(
+    root: Path,
+) -> None:
     two_commits(root)
     for expected in (30, 1):
         async with opened(root, environ=dict(os.environ)) as workspace:
@@ -85,7 +94,9 @@ async def test_they_are_there_after_a_restart_and_no_file_of_the_project(root: P
             await wait_kept(workspace)
             await workspace.refresh()
             assert workspace.paths() == [b"new.py"]
-            answer = await workspace.search(Question(pattern=Pattern(texts=("thread",), mode="literal")))
+            answer = await workspace.search(
+                Question(pattern=Pattern(texts=("thread",), mode="literal"))
+            )
             assert answer.results == []
 
 
@@ -105,7 +116,9 @@ ENCODED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sha1", "sha256"])
-async def test_whatever_its_bytes_a_content_is_read_once(tmp_path: Path, kind: str) -> None:
+async def test_whatever_its_bytes_a_content_is_read_once(
+    tmp_path: Path, kind: str
+) -> None:
     root = tmp_path / "tree"
     git(tmp_path, "init", "-q", f"--object-format={kind}", str(root))
     put(root, ENCODED)
@@ -127,13 +140,17 @@ async def test_whatever_its_bytes_a_content_is_read_once(tmp_path: Path, kind: s
         assert (nothing.files_read, nothing.skipped) == (0, first.skipped)
 
 
-async def test_symbols_are_stored_once_they_are_asked_for(root: Path, workspace: Workspace) -> None:
+async def test_symbols_are_stored_once_they_are_asked_for(
+    root: Path, workspace: Workspace
+) -> None:
     two_commits(root)
     await workspace.wait_embedded()
     view = await workspace.service(REVISIONS).at("HEAD~1")
 
     async def defining(name: str) -> list[bytes] | None:
-        return await view.in_thread(lambda snapshot: SnapshotSource(snapshot).defining(name, prefix=False))
+        return await view.in_thread(
+            lambda snapshot: SnapshotSource(snapshot).defining(name, prefix=False)
+        )
 
     await look(workspace, "HEAD~1", "old_7")
     await wait_kept(workspace)
@@ -146,7 +163,9 @@ async def test_symbols_are_stored_once_they_are_asked_for(root: Path, workspace:
     assert await find_definition(view, "old_7") == (b"old7.py", 1, 2, [])
 
 
-async def test_a_bare_repository_is_searched_by_an_index_of_what_was_asked(root: Path, tmp_path: Path) -> None:
+async def test_a_bare_repository_is_searched_by_an_index_of_what_was_asked(
+    root: Path, tmp_path: Path
+) -> None:
     two_commits(root)
     git(tmp_path, "clone", "-q", "--bare", str(root), "bare")
     for first in (30, 1):
@@ -195,7 +214,9 @@ async def test_they_take_no_more_room_than_is_allowed(root: Path) -> None:
         assert not workspace.indexing.requested
 
 
-async def test_killed_while_keeping_it_goes_on_and_is_right(root: Path, workspace: Workspace) -> None:
+async def test_killed_while_keeping_it_goes_on_and_is_right(
+    root: Path, workspace: Workspace
+) -> None:
     rng = random.Random(3)
     names = []
     for _ in range(12):
@@ -204,7 +225,9 @@ async def test_killed_while_keeping_it_goes_on_and_is_right(root: Path, workspac
     await workspace.wait_embedded()
     for at, rev in enumerate(names):
         if at % 2:
-            assert await ask(workspace, rev, "needle") == grep(root, "needle", rev, "-F")
+            assert await ask(workspace, rev, "needle") == grep(
+                root, "needle", rev, "-F"
+            )
         else:
             await look(workspace, rev, "thread")
         pid = workspace.store.scheduler.pid
@@ -214,10 +237,15 @@ async def test_killed_while_keeping_it_goes_on_and_is_right(root: Path, workspac
     await wait_kept(workspace)
     for rev in names:
         for word in WORDS:
-            assert await ask(workspace, rev, word) == grep(root, word, rev, "-F"), (rev, word)
+            assert await ask(workspace, rev, word) == grep(root, word, rev, "-F"), (
+                rev,
+                word,
+            )
 
 
-async def test_many_ask_at_once_and_some_give_up(root: Path, workspace: Workspace) -> None:
+async def test_many_ask_at_once_and_some_give_up(
+    root: Path, workspace: Workspace
+) -> None:
     two_commits(root)
     await workspace.wait_embedded()
     number = 1
@@ -234,7 +262,9 @@ async def test_many_ask_at_once_and_some_give_up(root: Path, workspace: Workspac
     assert len(kept_rows(root)) == 30
 
 
-async def test_a_false_object_keeps_nothing_by_its_name(root: Path, workspace: Workspace) -> None:
+async def test_a_false_object_keeps_nothing_by_its_name(
+    root: Path, workspace: Workspace
+) -> None:
     two_commits(root)
     false = b"thread but not what the name says\n"
     blob = git(root, "rev-parse", "HEAD~1:old7.py").decode().strip()
@@ -247,11 +277,15 @@ async def test_a_false_object_keeps_nothing_by_its_name(root: Path, workspace: W
     assert len(kept_rows(root)) == 29
     put(root, {"true.py": OLD["old7.py"]})
     await workspace.refresh()
-    found = await workspace.search(Question(pattern=Pattern(texts=("old_7",), mode="literal")))
+    found = await workspace.search(
+        Question(pattern=Pattern(texts=("old_7",), mode="literal"))
+    )
     assert [hit["file_path"] for hit in found.results] == ["true.py"]
 
 
-async def test_a_row_that_was_damaged_hides_no_file(root: Path, workspace: Workspace) -> None:
+async def test_a_row_that_was_damaged_hides_no_file(
+    root: Path, workspace: Workspace
+) -> None:
     two_commits(root)
     await workspace.wait_embedded()
     await look(workspace, "HEAD~1", "old_7")
@@ -264,12 +298,16 @@ async def test_a_row_that_was_damaged_hides_no_file(root: Path, workspace: Works
     assert (await look(workspace, "HEAD~1", "old_7")).total == 1
 
 
-async def test_without_room_on_the_disk_answers_are_read_from_git(root: Path, workspace: Workspace) -> None:
+async def test_without_room_on_the_disk_answers_are_read_from_git(
+    root: Path, workspace: Workspace
+) -> None:
     two_commits(root)
     await workspace.wait_embedded()
     await workspace.store.scheduler.close()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (index_of(root).stat().st_size, before[1]))  # the indexer inherits it
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (index_of(root).stat().st_size, before[1])
+    )  # the indexer inherits it
     try:
         for _ in range(3):
             answer = await look(workspace, "HEAD~1", "old_7")

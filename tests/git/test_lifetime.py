@@ -36,7 +36,13 @@ async def workspace(root: Path) -> AsyncIterator[Workspace]:
 
 async def count(workspace: Workspace, rev: str) -> int:
     view = await workspace.service(REVISIONS).at(rev)
-    return len((await view.search(Question(pattern=Pattern(texts=("word",), mode="literal"), limit=100))).results)
+    return len(
+        (
+            await view.search(
+                Question(pattern=Pattern(texts=("word",), mode="literal"), limit=100)
+            )
+        ).results
+    )
 
 
 EXPECTED = {"HEAD": 15, "HEAD~1": 10, "HEAD~2": 5, ":index": 15, "HEAD~2..HEAD": 10}
@@ -46,7 +52,11 @@ def children() -> set[int]:
     """Return the processes of git that this one has started and not ended."""
     mine = Path(f"/proc/{os.getpid()}/task").glob("*/children")
     numbers = [int(number) for file in mine for number in file.read_text().split()]
-    return {number for number in numbers if b"cat-file" in Path(f"/proc/{number}/cmdline").read_bytes()}
+    return {
+        number
+        for number in numbers
+        if b"cat-file" in Path(f"/proc/{number}/cmdline").read_bytes()
+    }
 
 
 async def test_many_at_once_get_right_answers(workspace: Workspace) -> None:
@@ -63,7 +73,9 @@ async def test_many_at_once_get_right_answers(workspace: Workspace) -> None:
     assert len(found) == 8 * len(STATES)
 
 
-async def test_a_question_cancelled_anywhere_harms_no_other(workspace: Workspace) -> None:
+async def test_a_question_cancelled_anywhere_harms_no_other(
+    workspace: Workspace,
+) -> None:
     number = 1
     while await cancelled_at(number, count(workspace, "HEAD~1")):
         assert await count(workspace, "HEAD") == 15
@@ -73,7 +85,9 @@ async def test_a_question_cancelled_anywhere_harms_no_other(workspace: Workspace
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds git in /proc")
-async def test_git_that_was_killed_is_started_again_and_ended_at_rest(workspace: Workspace) -> None:
+async def test_git_that_was_killed_is_started_again_and_ended_at_rest(
+    workspace: Workspace,
+) -> None:
     assert await count(workspace, "HEAD") == 15
     (first,) = children()
     os.kill(first, 9)
@@ -109,7 +123,9 @@ async def test_a_work_tree_beside_the_first_has_a_head_and_an_index_of_its_own(
         assert await count(other, "HEAD") == 10
         assert await count(other, ":index") == 11
         changed = await other.service(REVISIONS).compare("HEAD", compare_states)
-        assert [(file.path, file.status) for file in changed] == [(b"staged.txt", "added")]
+        assert [(file.path, file.status) for file in changed] == [
+            (b"staged.txt", "added")
+        ]
     assert await count(workspace, "HEAD") == 15
 
 
@@ -121,9 +137,12 @@ async def test_names_by_sha256(tmp_path: Path) -> None:
     async with opened(tmp_path, environ=dict(os.environ)) as workspace:
         await workspace.wait_parsed()
         assert await count(workspace, name) == 1
-        assert [file.status for file in await workspace.service(REVISIONS).compare("HEAD", compare_states)] == [
-            "modified"
-        ]
+        assert [
+            file.status
+            for file in await workspace.service(REVISIONS).compare(
+                "HEAD", compare_states
+            )
+        ] == ["modified"]
 
 
 @pytest.mark.usefixtures("workspace")
@@ -134,10 +153,15 @@ async def test_a_work_tree_whose_path_has_line_ends(root: Path, tmp_path: Path) 
     git(beside, "add", "-A")
     for folder, head, staged in ((beside, 10, 11), (beside / "in\nner", 0, 1)):
         async with opened(folder, environ=dict(os.environ)) as other:
-            assert (await count(other, "HEAD"), await count(other, ":index")) == (head, staged)
+            assert (await count(other, "HEAD"), await count(other, ":index")) == (
+                head,
+                staged,
+            )
 
 
-async def test_contents_read_by_many_at_once_are_counted_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_contents_read_by_many_at_once_are_counted_once(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(root, {f"{at}.txt": b"%d" % at * 100 for at in range(10)})
     commit(root)
     git_here = Git.find(RootFolder(os.fsencode(root)), os.environ)
@@ -146,9 +170,19 @@ async def test_contents_read_by_many_at_once_are_counted_once(root: Path, monkey
     monkeypatch.setattr(revision, "KEPT_BYTES", 550)
     blobs = revision.Blobs(repository)
     with closing(repository), ThreadPoolExecutor(8) as threads:
-        read = [threads.submit(blobs.read, path, file.blob, 1 << 20) for _ in range(60) for path, file in files.items()]
+        read = [
+            threads.submit(blobs.read, path, file.blob, 1 << 20)
+            for _ in range(60)
+            for path, file in files.items()
+        ]
         assert all(isinstance(future.result(), Document) for future in read)
     with closing(repository):
-        known = [blobs.read(b"", file.blob, 1 << 20) for file in list(files.values())[:5]]
-        again = [blobs.read(b"", file.blob, 1 << 20) for file in list(files.values())[:5]]
-    assert all(one is other for one, other in zip(known, again, strict=True))  # there is room for five
+        known = [
+            blobs.read(b"", file.blob, 1 << 20) for file in list(files.values())[:5]
+        ]
+        again = [
+            blobs.read(b"", file.blob, 1 << 20) for file in list(files.values())[:5]
+        ]
+    assert all(
+        one is other for one, other in zip(known, again, strict=True)
+    )  # there is room for five

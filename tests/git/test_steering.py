@@ -79,7 +79,13 @@ OPTIONS = {
 
 @pytest.fixture
 async def workspace(root: Path) -> AsyncIterator[Workspace]:
-    put(root, {"a.txt": b"word\n", ".gitattributes": b"*.txt filter=evil diff=evil merge=evil\n"})
+    put(
+        root,
+        {
+            "a.txt": b"word\n",
+            ".gitattributes": b"*.txt filter=evil diff=evil merge=evil\n",
+        },
+    )
     commit(root)
     put(root, {"a.txt": b"word\nmore\n"})
     commit(root)
@@ -90,11 +96,16 @@ async def workspace(root: Path) -> AsyncIterator[Workspace]:
 def list_questions(workspace: Workspace) -> list[Callable[[], Awaitable[object]]]:
     """Return a question of every kind that runs git."""
     names = partial(repository.list_names, most=5)
-    commits = partial(repository.list_commits, rev="HEAD", path=b"a.txt", skip=0, most=5)
+    commits = partial(
+        repository.list_commits, rev="HEAD", path=b"a.txt", skip=0, most=5
+    )
     lines = partial(repository.blame, rev="HEAD", path=b"a.txt", lines=(1, 2))
     questions: list[Callable[[], Awaitable[object]]] = []
     for revisions in (workspace.service(REVISIONS), workspace.service(BOUND_REVISIONS)):
-        questions += [partial(revisions.at, rev) for rev in ("HEAD", "HEAD~1", ":index", "HEAD~1..HEAD")]
+        questions += [
+            partial(revisions.at, rev)
+            for rev in ("HEAD", "HEAD~1", ":index", "HEAD~1..HEAD")
+        ]
         questions.append(partial(revisions.compare, "HEAD~1", compare_states))
         questions.append(partial(revisions.ask_repository, names))
         questions.append(partial(revisions.ask_repository, commits))
@@ -128,8 +139,13 @@ async def test_an_option_that_names_a_file_or_a_program_has_no_effect(
     assert not target.exists()
 
 
-@pytest.mark.parametrize("option", ["blame.ignoreRevsFile", "mailmap.file", "core.attributesFile", "include.path"])
-async def test_an_endless_file_is_not_read(root: Path, workspace: Workspace, option: str) -> None:
+@pytest.mark.parametrize(
+    "option",
+    ["blame.ignoreRevsFile", "mailmap.file", "core.attributesFile", "include.path"],
+)
+async def test_an_endless_file_is_not_read(
+    root: Path, workspace: Workspace, option: str
+) -> None:
     git(root, "config", option, "/dev/zero")
     started = time.monotonic()
     for question in list_questions(workspace):
@@ -147,7 +163,9 @@ PIPES = (
 
 
 @pytest.mark.parametrize("name", PIPES)
-async def test_a_pipe_in_the_place_of_a_file_of_gits_costs_no_time(root: Path, workspace: Workspace, name: str) -> None:
+async def test_a_pipe_in_the_place_of_a_file_of_gits_costs_no_time(
+    root: Path, workspace: Workspace, name: str
+) -> None:
     pipe = root / ".git" / name
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
@@ -159,7 +177,11 @@ async def test_a_pipe_in_the_place_of_a_file_of_gits_costs_no_time(root: Path, w
         try:
             await question()
         except FlashgrepError as error:
-            refused += error.reason in {"repository_broken", "repository_not_found", "repository_outside"}
+            refused += error.reason in {
+                "repository_broken",
+                "repository_not_found",
+                "repository_outside",
+            }
     assert refused
     assert time.monotonic() - started < QUICK
     assert await files_with(workspace, "word") == {b"a.txt"}

@@ -29,8 +29,20 @@ POINTERS = (
     ".git/objects/info/alternates",
     ".git/HEAD",
 )
-LINES = (".gitmodules", ".git/shallow", ".git/packed-refs", ".git/info/exclude", ".git/refs/heads/odd")
-SETTINGS = ("core.excludesFile", "core.worktree", "core.attributesFile", "include.path", "mailmap.file")
+LINES = (
+    ".gitmodules",
+    ".git/shallow",
+    ".git/packed-refs",
+    ".git/info/exclude",
+    ".git/refs/heads/odd",
+)
+SETTINGS = (
+    "core.excludesFile",
+    "core.worktree",
+    "core.attributesFile",
+    "include.path",
+    "mailmap.file",
+)
 VALUES = st.one_of(
     st.binary(max_size=12),
     st.sampled_from([
@@ -52,7 +64,9 @@ async def ask_everything(workspace: Workspace) -> None:
     """Ask about revisions in every way; each either answers or says by a named error what is wrong."""
     ask = workspace.service(REVISIONS)
     names = partial(repository.list_names, most=5)
-    commits = partial(repository.list_commits, rev="HEAD", path=b"a.txt", skip=0, most=5)
+    commits = partial(
+        repository.list_commits, rev="HEAD", path=b"a.txt", skip=0, most=5
+    )
     lines = partial(repository.blame, rev="HEAD", path=b"a.txt", lines=(1, 1))
     questions: list[Callable[[], Awaitable[object]]] = [
         partial(ask.at, "HEAD"),
@@ -75,7 +89,9 @@ async def check(name: str, value: bytes) -> None:
         if name in SETTINGS:
             section, _, key = name.partition(".")
             with (root / ".git" / "config").open("ab") as config:
-                config.write(b"[%s]\n\t%s = %s\n" % (section.encode(), key.encode(), value))
+                config.write(
+                    b"[%s]\n\t%s = %s\n" % (section.encode(), key.encode(), value)
+                )
         else:
             put(root, {"y/.git": b"gitdir: ../.pointed\n"})
             fill(root, name, value)
@@ -88,13 +104,17 @@ async def check(name: str, value: bytes) -> None:
 @pytest.mark.parametrize("name", [*POINTERS, *LINES, *SETTINGS])
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(value=VALUES)
-def test_any_value_in_one_of_gits_files_leaves_the_project_searchable(name: str, value: bytes) -> None:
+def test_any_value_in_one_of_gits_files_leaves_the_project_searchable(
+    name: str, value: bytes
+) -> None:
     asyncio.run(check(name, value))
 
 
 @pytest.mark.parametrize("value", [b"a\0b", b"\0", b"n" * 5000, b"d/" * 2000 + b"x"])
 @pytest.mark.parametrize("name", ["x/.git", "y/.git/commondir"])
-async def test_a_pointer_that_is_no_path_leads_nowhere(root: Path, name: str, value: bytes) -> None:
+async def test_a_pointer_that_is_no_path_leads_nowhere(
+    root: Path, name: str, value: bytes
+) -> None:
     put(root, {"a.txt": b"word\n", "x/b.txt": b"word\n", "y/c.txt": b"word\n"})
     if name == "y/.git/commondir":
         put(root, {"y/.git": b"gitdir: ../.pointed\n"})

@@ -12,7 +12,9 @@ CODE = "import os\n\n\nclass Loom:\n    def weave(self):\n        return 1\n\n\n
 
 @pytest.fixture
 def wire(connect: Callable[..., Wire], project: MakeProject) -> Wire:
-    long = "def long():\n" + "".join(f"    x{number} = {number}\n" for number in range(100))
+    long = "def long():\n" + "".join(
+        f"    x{number} = {number}\n" for number in range(100)
+    )
     use = "from src.loom import weave\nweave()\n"
     return connect(project({"src/loom.py": CODE, "use.py": use, "long.py": long}))
 
@@ -20,9 +22,18 @@ def wire(connect: Callable[..., Wire], project: MakeProject) -> Wire:
 def test_a_symbol_comes_with_its_text(wire: Wire) -> None:
     found = wire.call("get_symbol", name="weave", body=True)
     bodies = {hit.get("container", ""): hit["body"] for hit in found["results"]}
-    assert bodies == {"Loom": "    def weave(self):\n        return 1", "": "def weave():\n    return 2"}
-    whole = wire.call("get_symbol", name="weave", body=True, role=["definition", "call"])
-    assert [hit["role"] for hit in whole["results"]] == ["definition", "definition", "call"]
+    assert bodies == {
+        "Loom": "    def weave(self):\n        return 1",
+        "": "def weave():\n    return 2",
+    }
+    whole = wire.call(
+        "get_symbol", name="weave", body=True, role=["definition", "call"]
+    )
+    assert [hit["role"] for hit in whole["results"]] == [
+        "definition",
+        "definition",
+        "call",
+    ]
     assert "body" not in whole["results"][2]
 
 
@@ -35,21 +46,35 @@ def test_a_body_is_cut_at_a_line_and_says_so(wire: Wire) -> None:
 
 
 def test_several_places_are_read_at_once(wire: Wire) -> None:
-    first = wire.call("read_code", targets=["src/loom.py:4-6", "use.py", "Loom.weave", "use.py:2"])
+    first = wire.call(
+        "read_code", targets=["src/loom.py:4-6", "use.py", "Loom.weave", "use.py:2"]
+    )
     read: list[Any] = [first, *first["more"]]
     assert [(one["file_path"], one["start_line"], one["end_line"]) for one in read] == [
         ("src/loom.py", 4, 6), ("use.py", 1, 2), ("src/loom.py", 5, 6), ("use.py", 2, 2),
     ]  # fmt: skip
     assert read[2]["content"] == "    def weave(self):\n        return 1\n"
-    assert wire.fail("read_code", targets=["use.py", "gone.py"])["data"]["reason"] == "file_not_found"
-    assert wire.fail("read_code", targets=["use.py"], path="use.py")["data"]["field"] == "targets"
+    assert (
+        wire.fail("read_code", targets=["use.py", "gone.py"])["data"]["reason"]
+        == "file_not_found"
+    )
+    assert (
+        wire.fail("read_code", targets=["use.py"], path="use.py")["data"]["field"]
+        == "targets"
+    )
 
 
 def test_a_bare_name_means_the_definition_that_is_in_no_other(wire: Wire) -> None:
     assert (
-        wire.call("read_code", symbol_name="weave", symbol_context_lines=0)["content"] == "def weave():\n    return 2\n"
+        wire.call("read_code", symbol_name="weave", symbol_context_lines=0)["content"]
+        == "def weave():\n    return 2\n"
     )
-    assert wire.call("read_code", symbol_name="Loom.weave", symbol_context_lines=0)["start_line"] == 5
+    assert (
+        wire.call("read_code", symbol_name="Loom.weave", symbol_context_lines=0)[
+            "start_line"
+        ]
+        == 5
+    )
 
 
 @pytest.mark.parametrize("name", ["Loom.prototype.weave", "Loom.weave", "weave"])
@@ -57,6 +82,13 @@ def test_a_method_set_on_a_prototype_is_read_by_each_of_its_names(
     connect: Callable[..., Wire], project: MakeProject, name: str
 ) -> None:
     wire = connect(
-        project({"loom.js": "function Loom () {}\n\nLoom.prototype.weave = function (yarn) {\n  return yarn\n}\n"})
+        project(
+            {
+                "loom.js": "function Loom () {}\n\nLoom.prototype.weave = function (yarn) {\n  return yarn\n}\n"
+            }
+        )
     )
-    assert wire.call("read_code", symbol_name=name, symbol_context_lines=0)["start_line"] == 3
+    assert (
+        wire.call("read_code", symbol_name=name, symbol_context_lines=0)["start_line"]
+        == 3
+    )

@@ -18,11 +18,19 @@ FIRST = Window()
 NAMES = ["a", "b", "ab", "a.py", "b.rs", ".h", "\u00e9.py", "x y", "A.PY"]
 
 patterns = (
-    st.lists(st.sampled_from([*PIECES, "a", "b", "/", ".py", "\u00e9", "a/"]), min_size=1, max_size=5)
+    st.lists(
+        st.sampled_from([*PIECES, "a", "b", "/", ".py", "\u00e9", "a/"]),
+        min_size=1,
+        max_size=5,
+    )
     .map("".join)
     .filter(lambda pattern: pattern.strip("/"))
 )
-files = st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map("/".join), max_size=12, unique=True)
+files = st.lists(
+    st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map("/".join),
+    max_size=12,
+    unique=True,
+)
 
 
 def plant(root: Path, paths: list[str]) -> list[str]:
@@ -38,15 +46,23 @@ def plant(root: Path, paths: list[str]) -> list[str]:
     return made
 
 
-def slow_truth(paths: list[str], pattern: str = "**/*", exclude: str | None = None) -> list[str]:
+def slow_truth(
+    paths: list[str], pattern: str = "**/*", exclude: str | None = None
+) -> list[str]:
     """Return the paths that are wanted as every filter understands it, by looking at each."""
     wanted = PathFilter((pattern,), (exclude,) if exclude else ())
-    shown = [path for path in paths if not any(step.startswith(".") for step in path.split("/"))]
+    shown = [
+        path
+        for path in paths
+        if not any(step.startswith(".") for step in path.split("/"))
+    ]
     return sorted((path for path in shown if wanted(os.fsencode(path))), key=str.encode)
 
 
 def found(root: Path, window: Window = FIRST, **options: Any) -> list[str]:
-    return [os.fsdecode(file.relative_path) for file in page(root, window, **options).files]
+    return [
+        os.fsdecode(file.relative_path) for file in page(root, window, **options).files
+    ]
 
 
 def page(root: Path, window: Window = FIRST, **options: Any) -> GlobPage:
@@ -56,7 +72,9 @@ def page(root: Path, window: Window = FIRST, **options: Any) -> GlobPage:
 @pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(paths=files, pattern=patterns)
-def test_a_pattern_finds_what_a_plain_scan_finds(paths: list[str], pattern: str) -> None:
+def test_a_pattern_finds_what_a_plain_scan_finds(
+    paths: list[str], pattern: str
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         made = plant(Path(folder), paths)
         assert found(Path(folder), include=(pattern,)) == slow_truth(made, pattern)
@@ -69,8 +87,13 @@ def test_pruning_loses_nothing_but_what_lies_in_an_excluded_folder(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         wanted = slow_truth(plant(Path(folder), paths), exclude=exclude)
-        deep = {path for path in wanted if depth is not None and path.count("/") > depth}
-        assert set(found(Path(folder), exclude=(exclude,), max_depth=depth)) == set(wanted) - deep
+        deep = {
+            path for path in wanted if depth is not None and path.count("/") > depth
+        }
+        assert (
+            set(found(Path(folder), exclude=(exclude,), max_depth=depth))
+            == set(wanted) - deep
+        )
 
 
 @settings(max_examples=40, deadline=None)
@@ -93,7 +116,10 @@ def test_windows_join_without_gap_or_double_by_offset_and_by_key(
             os.utime(root / path, (1, number % 2))
         order: dict[str, Any] = {"sort_by": sort_by, "descending": descending}
         whole = found(root, **order)
-        windows = [found(root, Window(offset=at, limit=step), **order) for at in range(0, len(whole), step)]
+        windows = [
+            found(root, Window(offset=at, limit=step), **order)
+            for at in range(0, len(whole), step)
+        ]
         assert [name for window in windows for name in window] == whole
         joined, after = [], None
         while files := page(root, Window(after=after, limit=step), **order).files:
@@ -103,15 +129,30 @@ def test_windows_join_without_gap_or_double_by_offset_and_by_key(
 
 
 def test_files_are_ordered_by_what_is_asked_and_then_by_path(tmp_path: Path) -> None:
-    for path, size, modified in [("b/z", 1, 30), ("a/z", 1, 10), ("c", 3, 10), ("a/b", 2, 20)]:
+    for path, size, modified in [
+        ("b/z", 1, 30),
+        ("a/z", 1, 10),
+        ("c", 3, 10),
+        ("a/b", 2, 20),
+    ]:
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text("x" * size)
         os.utime(tmp_path / path, (0, modified))
     assert found(tmp_path) == ["a/b", "a/z", "b/z", "c"]
     assert found(tmp_path, descending=True) == ["c", "b/z", "a/z", "a/b"]
     assert found(tmp_path, sort_by="name") == ["a/b", "c", "a/z", "b/z"]
-    assert found(tmp_path, sort_by="name", descending=True) == ["a/z", "b/z", "c", "a/b"]
-    assert found(tmp_path, sort_by="size", descending=True) == ["c", "a/b", "a/z", "b/z"]
+    assert found(tmp_path, sort_by="name", descending=True) == [
+        "a/z",
+        "b/z",
+        "c",
+        "a/b",
+    ]
+    assert found(tmp_path, sort_by="size", descending=True) == [
+        "c",
+        "a/b",
+        "a/z",
+        "b/z",
+    ]
     assert found(tmp_path, sort_by="modified") == ["a/z", "c", "a/b", "b/z"]
 
 
@@ -120,7 +161,10 @@ def test_files_are_ordered_by_what_is_asked_and_then_by_path(tmp_path: Path) -> 
     [
         ({}, ["Makefile", "src/a.py", "src/deep/b.PY", "src/deep/c.rs"]),
         ({"include": ("*.py",)}, ["src/a.py"]),
-        ({"include": ("*.py",), "case_sensitive": False}, ["src/a.py", "src/deep/b.PY"]),
+        (
+            {"include": ("*.py",), "case_sensitive": False},
+            ["src/a.py", "src/deep/b.PY"],
+        ),
         ({"include": ("src/*.rs",)}, []),
         ({"include": ("src/**/*.rs",)}, ["src/deep/c.rs"]),
         ({"include": ("deep",)}, ["src/deep/b.PY", "src/deep/c.rs"]),
@@ -136,20 +180,43 @@ def test_files_are_ordered_by_what_is_asked_and_then_by_path(tmp_path: Path) -> 
         ({"max_depth": 0}, ["Makefile"]),
         ({"max_depth": 1}, ["Makefile", "src/a.py"]),
         ({"under": b"src"}, ["a.py", "deep/b.PY", "deep/c.rs"]),
-        ({"under": b"src", "include": ("deep/*",), "max_depth": 1}, ["deep/b.PY", "deep/c.rs"]),
+        (
+            {"under": b"src", "include": ("deep/*",), "max_depth": 1},
+            ["deep/b.PY", "deep/c.rs"],
+        ),
         ({"include_hidden": True, "include": ("*h*",)}, [".hid/h", "src/.h"]),
         ({"respect_ignore": True}, ["Makefile", "src/a.py", "src/deep/b.PY"]),
         ({"respect_ignore": True, "under": b"src/deep"}, ["b.PY"]),
     ],
 )
-def test_each_option_narrows_the_search(tmp_path: Path, options: dict[str, Any], expected: list[str]) -> None:
-    plant(tmp_path, ["Makefile", "src/a.py", "src/deep/b.PY", "src/deep/c.rs", ".hid/h", "src/.h", ".flashgrep/h"])
+def test_each_option_narrows_the_search(
+    tmp_path: Path, options: dict[str, Any], expected: list[str]
+) -> None:
+    plant(
+        tmp_path,
+        [
+            "Makefile",
+            "src/a.py",
+            "src/deep/b.PY",
+            "src/deep/c.rs",
+            ".hid/h",
+            "src/.h",
+            ".flashgrep/h",
+        ],
+    )
     (tmp_path / ".ignore").write_text("*.rs\n")
     assert found(tmp_path, **options) == expected
 
 
 def test_what_cannot_match_is_not_walked_into(tmp_path: Path) -> None:
-    plant(tmp_path, [f"{top}/{number}" for top in ("src", "node_modules", "docs") for number in range(10)])
+    plant(
+        tmp_path,
+        [
+            f"{top}/{number}"
+            for top in ("src", "node_modules", "docs")
+            for number in range(10)
+        ],
+    )
     assert page(tmp_path, exclude=("node_modules/**",)).seen == 20
     assert page(tmp_path, include=("src/**",)).seen == 10
     assert page(tmp_path, max_depth=0).seen == 0
@@ -161,10 +228,15 @@ def test_a_file_is_described_as_stat_does(tmp_path: Path) -> None:
     (only,) = page(tmp_path, under=b"src").files
     assert only.path == b"src/deep/a.py"
     assert only.relative_path == b"deep/a.py"
-    assert (only.size, only.modified_unix) == (5, int((tmp_path / "src/deep/a.py").stat().st_mtime))
+    assert (only.size, only.modified_unix) == (
+        5,
+        int((tmp_path / "src/deep/a.py").stat().st_mtime),
+    )
 
 
-def test_links_are_followed_on_request_within_the_root_and_never_in_circles(tmp_path: Path) -> None:
+def test_links_are_followed_on_request_within_the_root_and_never_in_circles(
+    tmp_path: Path,
+) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
     plant(root, ["real/file", "real/deep/file"])
     plant(outside, ["secret"])
@@ -174,7 +246,13 @@ def test_links_are_followed_on_request_within_the_root_and_never_in_circles(tmp_
     }.items():  # fmt: skip
         (root / link).symlink_to(target)
     assert found(root) == ["real/deep/file", "real/file"]
-    followed = ["file-link", "link/deep/file", "link/file", "real/deep/file", "real/file"]
+    followed = [
+        "file-link",
+        "link/deep/file",
+        "link/file",
+        "real/deep/file",
+        "real/file",
+    ]
     assert found(root, follow_symlinks=True) == followed
 
 
@@ -198,7 +276,10 @@ def test_a_deadline_in_the_past_gives_what_there_is_and_says_so(tmp_path: Path) 
 def test_a_wildcard_stands_for_a_character_and_not_for_a_byte(tmp_path: Path) -> None:
     plant(tmp_path, ["\u00e9.py", "e.py", "\u20ac\u00e9.py"])
     assert found(tmp_path, include=("?.py",)) == ["e.py", "\u00e9.py"]
-    assert found(tmp_path, include=("[\u00e9\u20ac]*.py",)) == ["\u00e9.py", "\u20ac\u00e9.py"]
+    assert found(tmp_path, include=("[\u00e9\u20ac]*.py",)) == [
+        "\u00e9.py",
+        "\u20ac\u00e9.py",
+    ]
     assert found(tmp_path, include=("[!e].py",)) == ["\u00e9.py"]
     with pytest.raises(InvalidParams, match="ASCII"):
         found(tmp_path, include=("[!\u00e9].py",))
@@ -209,7 +290,9 @@ def test_a_name_of_any_bytes_is_found(tmp_path: Path) -> None:
     for name in names:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).touch()
     assert [file.path for file in page(tmp_path, include=("*.py",)).files] == names
-    assert [file.path for file in page(tmp_path, include=("??.py",)).files] == [b"\xff\xfe.py"]
+    assert [file.path for file in page(tmp_path, include=("??.py",)).files] == [
+        b"\xff\xfe.py"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -221,13 +304,17 @@ def test_a_name_of_any_bytes_is_found(tmp_path: Path) -> None:
         ("extensions", {"extensions": ("a/b",)}),
     ],
 )
-def test_what_cannot_be_understood_is_refused_by_name(tmp_path: Path, field: str, options: dict[str, Any]) -> None:
+def test_what_cannot_be_understood_is_refused_by_name(
+    tmp_path: Path, field: str, options: dict[str, Any]
+) -> None:
     with pytest.raises(InvalidParams) as caught:
         page(tmp_path, **options)
     assert caught.value.data["field"] == field
 
 
-def test_a_folder_is_named_from_the_root_or_absolutely_and_lies_inside(tmp_path: Path) -> None:
+def test_a_folder_is_named_from_the_root_or_absolutely_and_lies_inside(
+    tmp_path: Path,
+) -> None:
     root = tmp_path / "root"
     plant(root, ["src/deep/a"])
     plant(tmp_path, ["outside/a"])

@@ -16,7 +16,12 @@ from tests.support.workspace import cancelled_at, opened, put, repository
 
 FOLDERS = ["", "a/", "a/b/", "out/", "out/deep/", "a/out/", ".h/", "kept/"]
 NAMES = ["x.py", "y.o", "z.txt", ".hidden", "out"]
-FILES = [folder + name for folder in FOLDERS for name in NAMES if f"{folder}{name}/" not in FOLDERS]
+FILES = [
+    folder + name
+    for folder in FOLDERS
+    for name in NAMES
+    if f"{folder}{name}/" not in FOLDERS
+]
 ASKED: list[dict[str, Any]] = [
     {},
     {"include": ("*.py", "**/z.*")},
@@ -36,7 +41,15 @@ ASKED: list[dict[str, Any]] = [
     {"include_hidden": True},
     {"case_sensitive": False, "include": ("**/X.PY",)},
 ]
-RULES = ["*.o\nout/\n", "out\n", "", "*\n!*.py\n!a/\n", "kept/*\n!kept/x.py\n!.h/\n", "!*/\n!.hidden\n", "!\na/\n"]
+RULES = [
+    "*.o\nout/\n",
+    "out\n",
+    "",
+    "*\n!*.py\n!a/\n",
+    "kept/*\n!kept/x.py\n!.h/\n",
+    "!*/\n!.hidden\n",
+    "!\na/\n",
+]
 
 steps = st.lists(
     st.one_of(
@@ -84,7 +97,9 @@ async def as_a_walk(workspace: Workspace, root: Path) -> None:
         options = GlobOptions(**asked)
         if (root / os.fsdecode(options.under)).is_dir():
             walked = find(os.fsencode(root), options)
-            assert seen(find(os.fsencode(root), options, known=known)) == seen(walked), asked
+            assert seen(find(os.fsencode(root), options, known=known)) == seen(
+                walked
+            ), asked
     ours = find(os.fsencode(root), GlobOptions(respect_ignore=True), known=known)
     assert [file.path for file in ours.files] == workspace.paths()
     assert ours.seen == len(ours.files)
@@ -113,7 +128,9 @@ def a_tree(root: Path) -> None:
 
 
 @pytest.mark.parametrize("number", range(1, 6))
-async def test_a_barrier_cancelled_at_any_wait_costs_no_file(number: int, root: Path) -> None:
+async def test_a_barrier_cancelled_at_any_wait_costs_no_file(
+    number: int, root: Path
+) -> None:
     a_tree(root)
     async with opened(root) as workspace:
         await workspace.wait_indexed()
@@ -125,7 +142,9 @@ async def test_a_barrier_cancelled_at_any_wait_costs_no_file(number: int, root: 
         await as_a_walk(workspace, root)
 
 
-async def test_where_too_much_is_ignored_the_disk_is_walked(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+async def test_where_too_much_is_ignored_the_disk_is_walked(
+    monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
     monkeypatch.setattr(file_tree, "MOST_EXCLUDED", 3)
 
     a_tree(root)
@@ -134,7 +153,9 @@ async def test_where_too_much_is_ignored_the_disk_is_walked(monkeypatch: pytest.
         assert workspace.tree.known(workspace.snapshot()) is None
 
 
-async def test_known_folders_are_not_read(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+async def test_known_folders_are_not_read(
+    monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
     a_tree(root)
     async with opened(root) as workspace:
         await workspace.wait_indexed()

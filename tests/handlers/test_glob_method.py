@@ -24,11 +24,15 @@ GLOB = Registry(HANDLERS).get("glob")
 
 @asynccontextmanager
 async def asking(root: Path) -> AsyncIterator[Any]:
-    async with Catalogue(parts=BUILT_IN, state_dir=root.parent / "state", settings=Settings()) as catalogue:
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=root.parent / "state", settings=Settings()
+    ) as catalogue:
         await catalogue.open(str(root))
 
         async def ask(**params: Any) -> Any:
-            return await GLOB.call(Call(catalogue, Session(projects=(str(root),))), params)
+            return await GLOB.call(
+                Call(catalogue, Session(projects=(str(root),))), params
+            )
 
         yield ask
 
@@ -54,7 +58,13 @@ def root(tmp_path: Path) -> Path:
 def test_an_answer_has_every_field_of_the_contract(root: Path) -> None:
     answer = glob(root, pattern="**/*.py", path="src")
     modified = int((root / "src/b.py").stat().st_mtime)
-    expected = {"file_path": "src/b.py", "name": "b.py", "relative_path": "b.py", "size": 8, "modified_unix": modified}
+    expected = {
+        "file_path": "src/b.py",
+        "name": "b.py",
+        "relative_path": "b.py",
+        "size": 8,
+        "modified_unix": modified,
+    }
     assert answer["results"] == [expected]
     assert (answer["total"], answer["returned"], answer["completed"]) == (1, 1, True)
     assert (answer["next_offset"], answer["next"]) == (None, None)
@@ -62,7 +72,12 @@ def test_an_answer_has_every_field_of_the_contract(root: Path) -> None:
     assert answer["coverage"]["fresh"]
     echo = answer["options"]
     assert echo["root"] == str(root / "src")
-    assert (echo["includes"], echo["excludes"], echo["sort_by"], echo["limit"]) == (["**/*.py"], [], "path", None)
+    assert (echo["includes"], echo["excludes"], echo["sort_by"], echo["limit"]) == (
+        ["**/*.py"],
+        [],
+        "path",
+        None,
+    )
 
 
 def test_ignore_rules_hold_unless_a_call_says_otherwise(root: Path) -> None:
@@ -75,10 +90,16 @@ def test_ignore_rules_hold_unless_a_call_says_otherwise(root: Path) -> None:
 async def test_pages_follow_one_another_by_cursor_through_changes(root: Path) -> None:
     async with asking(root) as ask:
         first = await ask(respect_ignore=False, limit=1)
-        (root / "a.py").unlink()  # what was sent already is gone: an offset would now pass over a file
+        (
+            root / "a.py"
+        ).unlink()  # what was sent already is gone: an offset would now pass over a file
         second = await ask(respect_ignore=False, limit=1, cursor=first["next"])
         third = await ask(respect_ignore=False, limit=1, cursor=second["next"])
-        assert [page["completed"] for page in (first, second, third)] == [False, False, True]
+        assert [page["completed"] for page in (first, second, third)] == [
+            False,
+            False,
+            True,
+        ]
         assert third["next"] is None
         assert [page["results"][0]["file_path"] for page in (first, second, third)] == [
             "a.py",
@@ -89,9 +110,18 @@ async def test_pages_follow_one_another_by_cursor_through_changes(root: Path) ->
 
 def test_pages_follow_one_another_by_offset(root: Path) -> None:
     first = glob(root, respect_ignore=False, limit=2)
-    assert (first["returned"], first["total"], first["next_offset"], first["completed"]) == (2, 3, 2, False)
+    assert (
+        first["returned"],
+        first["total"],
+        first["next_offset"],
+        first["completed"],
+    ) == (2, 3, 2, False)
     second = glob(root, respect_ignore=False, limit=2, offset=first["next_offset"])
-    assert (second["returned"], second["next_offset"], second["completed"]) == (1, None, True)
+    assert (second["returned"], second["next_offset"], second["completed"]) == (
+        1,
+        None,
+        True,
+    )
     assert glob(root, offset=99)["results"] == []
 
 
@@ -132,7 +162,9 @@ def test_a_name_that_is_not_utf8_is_shown_and_carried_as_bytes(root: Path) -> No
         ({"pattern": {"a": 7}}, "query"),
     ],
 )
-def test_what_contradicts_the_contract_is_refused_by_field(root: Path, params: dict[str, Any], field: str) -> None:
+def test_what_contradicts_the_contract_is_refused_by_field(
+    root: Path, params: dict[str, Any], field: str
+) -> None:
     with pytest.raises(InvalidParams) as refused:
         glob(root, **params)
     assert refused.value.data["field"] == field
@@ -144,19 +176,37 @@ def test_a_cursor_of_another_question_is_refused(root: Path) -> None:
         glob(root, limit=1, cursor=cursor, pattern="*.py")
 
 
-@pytest.mark.parametrize(("path", "error"), [("..", Forbidden), ("gone", NotFound), ("a.py", NotFound)])
-def test_a_folder_that_is_none_of_the_projects_is_refused(root: Path, path: str, error: type[FlashgrepError]) -> None:
+@pytest.mark.parametrize(
+    ("path", "error"), [("..", Forbidden), ("gone", NotFound), ("a.py", NotFound)]
+)
+def test_a_folder_that_is_none_of_the_projects_is_refused(
+    root: Path, path: str, error: type[FlashgrepError]
+) -> None:
     with pytest.raises(error):
         glob(root, path=path)
 
 
-async def test_query_list_files_and_glob_have_the_same_files_also_hidden_ones_that_rules_bring_back(root: Path) -> None:
-    put(root, {".ignore": b"*.rs\n!*/\n!.hidden\n", ".dir/in.txt": b"x\n", ".dir/.deep": b"x\n", ".other": b"x\n"})
-    async with Catalogue(parts=BUILT_IN, state_dir=root.parent / "state", settings=Settings()) as catalogue:
+async def test_query_list_files_and_glob_have_the_same_files_also_hidden_ones_that_rules_bring_back(
+    root: Path,
+) -> None:
+    put(
+        root,
+        {
+            ".ignore": b"*.rs\n!*/\n!.hidden\n",
+            ".dir/in.txt": b"x\n",
+            ".dir/.deep": b"x\n",
+            ".other": b"x\n",
+        },
+    )
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=root.parent / "state", settings=Settings()
+    ) as catalogue:
         await catalogue.open(str(root))
         call = Call(catalogue, Session(projects=(str(root),)))
         methods = Registry((*HANDLERS, *QUERY_HANDLERS))
-        found = await methods.get("query").call(call, {"text": ".", "mode": "regex", "output": "files"})
+        found = await methods.get("query").call(
+            call, {"text": ".", "mode": "regex", "output": "files"}
+        )
         listed = await methods.get("list_files").call(call, {})
         globbed = await methods.get("glob").call(call, {})
         expected = {".hidden", ".dir/in.txt", "a.py", "src/b.py"}

@@ -43,25 +43,41 @@ def test_the_number_after_the_line_is_a_column(ending: str) -> None:
 
 
 @given(NAMES, NUMBERS, NUMBERS)
-def test_the_file_that_is_meant_is_among_the_readings(name: str, line: int, column: int) -> None:
+def test_the_file_that_is_meant_is_among_the_readings(
+    name: str, line: int, column: int
+) -> None:
     text = f"{name}:{line}:{column}"
     readings = list(find_places(text))
     is_cut = len(readings) == MOST_READINGS
     assert LinesOfFile(name, line, line, column) in readings or is_cut
     for place in readings:
-        assert text.startswith((f"{place.path}:{place.first}", f"{place.path}:0", f"{place.path}#L"))
+        assert text.startswith(
+            (f"{place.path}:{place.first}", f"{place.path}:0", f"{place.path}#L")
+        )
 
 
 @given(st.text(alphabet="ab:/.-#L019 \n", max_size=30))
 def test_any_text_has_few_readings_each_with_a_name_and_a_line(text: str) -> None:
     readings = list(find_places(text))
     assert len(readings) <= MOST_READINGS
-    assert all(place.path and place.first > 0 and text.startswith(place.path) for place in readings)
+    assert all(
+        place.path and place.first > 0 and text.startswith(place.path)
+        for place in readings
+    )
 
 
 @pytest.fixture
 def wire(daemon: DaemonAtHand, project: MakeProject) -> Iterator[Wire]:
-    root = project({"gin.go": LINES, "a:1": LINES, "b:4:9": "b\n", "c": LINES, "c:4": "in c:4\n", "d:2-3": "d\n"})
+    root = project(
+        {
+            "gin.go": LINES,
+            "a:1": LINES,
+            "b:4:9": "b\n",
+            "c": LINES,
+            "c:4": "in c:4\n",
+            "d:2-3": "d\n",
+        }
+    )
     daemon.add(root)
     with closing(daemon.wire("unix", root)) as opened:
         yield opened
@@ -85,10 +101,14 @@ def wire(daemon: DaemonAtHand, project: MakeProject) -> Iterator[Wire]:
         ("d:2-3:1", "d\n"),
     ],
 )
-def test_a_place_is_read_as_the_lines_it_means(wire: Wire, place: str, content: str) -> None:
+def test_a_place_is_read_as_the_lines_it_means(
+    wire: Wire, place: str, content: str
+) -> None:
     assert wire.call("read_code", path=place)["content"] == content
     assert wire.call("read_code", targets=[place])["content"] == content
 
 
 def test_a_line_past_the_end_is_told_and_no_other_line_is_read(wire: Wire) -> None:
-    assert "past the end" in wire.ask("read_code", path="gin.go:57:6")["error"]["message"]
+    assert (
+        "past the end" in wire.ask("read_code", path="gin.go:57:6")["error"]["message"]
+    )

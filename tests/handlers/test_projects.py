@@ -36,9 +36,16 @@ def roots() -> Iterator[list[Path]]:
     base, made = short_folder(), []
     for number in range(COUNT):
         uses = "".join(f"x{at} = spin({at})  # use {at}\n" for at in range(number + 3))
-        files = {"src/uses.py": uses, f"src/only{number}.py": "pass\n", "README.md": f"# Number {number}\n"}
+        files = {
+            "src/uses.py": uses,
+            f"src/only{number}.py": "pass\n",
+            "README.md": f"# Number {number}\n",
+        }
         if number == 2:
-            files |= {"src/spin.py": "def spin(count):\n    return count\n", "tests/test_spin.py": "spin(1)\n"}
+            files |= {
+                "src/spin.py": "def spin(count):\n    return count\n",
+                "tests/test_spin.py": "spin(1)\n",
+            }
         made.append(make(base / f"p{number}", files))
     yield made
     shutil.rmtree(base)
@@ -47,17 +54,23 @@ def roots() -> Iterator[list[Path]]:
 @pytest.fixture
 async def catalogue(tmp_path: Path, roots: list[Path]) -> AsyncIterator[Catalogue]:
     """Return a catalogue that scans; it knows the projects that are named to it."""
-    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False) as host:
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False
+    ) as host:
         for root in roots[:2]:
             await host.open(str(root))
         yield host
 
 
-async def ask(host: Catalogue, method: str, session: Session | None = None, /, **params: Any) -> Any:
+async def ask(
+    host: Catalogue, method: str, session: Session | None = None, /, **params: Any
+) -> Any:
     return await REGISTRY.get(method).call(Call(host, session or Session()), params)
 
 
-async def every_page(host: Catalogue, method: str, **params: Any) -> list[dict[str, Any]]:
+async def every_page(
+    host: Catalogue, method: str, **params: Any
+) -> list[dict[str, Any]]:
     """Return the items of all pages; each tells the same total."""
     items: list[dict[str, Any]] = []
     cursor: dict[str, str] | None = {}
@@ -88,18 +101,29 @@ async def every_page(host: Catalogue, method: str, **params: Any) -> list[dict[s
     ],
 )
 async def test_pages_of_any_size_make_the_whole_answer(
-    catalogue: Catalogue, roots: list[Path], method: str, params: dict[str, Any], count: int
+    catalogue: Catalogue,
+    roots: list[Path],
+    method: str,
+    params: dict[str, Any],
+    count: int,
 ) -> None:
     params = {**params, "projects": list(map(str, roots))}
-    whole = await every_page(catalogue, method, **params, limit=1000, max_tokens=100_000)
+    whole = await every_page(
+        catalogue, method, **params, limit=1000, max_tokens=100_000
+    )
     assert len(whole) == count
     assert {item["project"] for item in whole} == {root.name for root in roots}
     for limit in (1, 4):
         assert await every_page(catalogue, method, **params, limit=limit) == whole
-    assert await every_page(catalogue, method, **params, limit=1000, max_tokens=60) == whole
+    assert (
+        await every_page(catalogue, method, **params, limit=1000, max_tokens=60)
+        == whole
+    )
 
 
-async def test_what_is_best_leads_whichever_project_has_it(catalogue: Catalogue, roots: list[Path]) -> None:
+async def test_what_is_best_leads_whichever_project_has_it(
+    catalogue: Catalogue, roots: list[Path]
+) -> None:
     projects = list(map(str, roots))
     found = await ask(catalogue, "query", text="spin", projects=projects, limit=100)
     places = [(hit["project"], hit["file_path"]) for hit in found["results"]]
@@ -108,16 +132,26 @@ async def test_what_is_best_leads_whichever_project_has_it(catalogue: Catalogue,
         ("p0", "src/uses.py"),
         ("p2", "tests/test_spin.py"),
     ]
-    symbols = (await ask(catalogue, "get_symbol", symbol_name="spin", projects=projects))["results"]
+    symbols = (
+        await ask(catalogue, "get_symbol", symbol_name="spin", projects=projects)
+    )["results"]
     assert (symbols[0]["project"], symbols[0]["role"], symbols[-1]["file_path"]) == (
         "p2",
         "definition",
         "tests/test_spin.py",
     )
-    sizes = await ask(catalogue, "glob", projects=projects, sort_by="size", sort_order="desc")
-    assert [one["size"] for one in sizes["results"]] == sorted((one["size"] for one in sizes["results"]), reverse=True)
-    names = await ask(catalogue, "glob", projects=projects, sort_by="name", sort_order="desc")
-    assert [one["name"] for one in names["results"]] == sorted((one["name"] for one in names["results"]), reverse=True)
+    sizes = await ask(
+        catalogue, "glob", projects=projects, sort_by="size", sort_order="desc"
+    )
+    assert [one["size"] for one in sizes["results"]] == sorted(
+        (one["size"] for one in sizes["results"]), reverse=True
+    )
+    names = await ask(
+        catalogue, "glob", projects=projects, sort_by="name", sort_order="desc"
+    )
+    assert [one["name"] for one in names["results"]] == sorted(
+        (one["name"] for one in names["results"]), reverse=True
+    )
 
 
 async def test_where_one_project_has_what_was_meant_others_do_not_guess(
@@ -131,16 +165,25 @@ async def test_where_one_project_has_what_was_meant_others_do_not_guess(
     assert len({hit["project"] for hit in guessed["results"]}) > 1
     nothing = await ask(catalogue, "query", text="used.py", projects=projects[1:3])
     assert nothing["results"] == []
-    assert nothing["suggestions"][:2] == [f"{root}/src/uses.py" for root in projects[1:3]]
+    assert nothing["suggestions"][:2] == [
+        f"{root}/src/uses.py" for root in projects[1:3]
+    ]
     files = await ask(catalogue, "list_files", filter="only3", projects=projects)
-    assert [(one["project"], one["file_path"]) for one in files["results"]] == [("p3", "src/only3.py")]
+    assert [(one["project"], one["file_path"]) for one in files["results"]] == [
+        ("p3", "src/only3.py")
+    ]
     assert files["files"] == ["p3/src/only3.py"]
     assert files["fuzzy"] is False
 
 
 async def test_no_file_is_answered_twice(catalogue: Catalogue, tmp_path: Path) -> None:
     """A project may be named twice, by a link, and lie in another, under a name that is a wildcard."""
-    files = {"a.txt": "needle", "in[n]er/b.txt": "needle", "in[n]er/deep/c.txt": "needle", "inner/d.txt": "needle"}
+    files = {
+        "a.txt": "needle",
+        "in[n]er/b.txt": "needle",
+        "in[n]er/deep/c.txt": "needle",
+        "inner/d.txt": "needle",
+    }
     outer = make(tmp_path / "outer", files)
     inner = outer / "in[n]er"
     (inner / ".git").mkdir()
@@ -153,7 +196,12 @@ async def test_no_file_is_answered_twice(catalogue: Catalogue, tmp_path: Path) -
         ("glob", {"pattern": "*.txt"}),
         ("glob", {"pattern": "*.txt", "include_hidden": True, "exclude": [".git"]}),
     ):
-        found = await ask(catalogue, method, projects=[str(outer), str(inner), str(link), str(outer)], **params)
+        found = await ask(
+            catalogue,
+            method,
+            projects=[str(outer), str(inner), str(link), str(outer)],
+            **params,
+        )
         assert [(hit["project"], hit["file_path"]) for hit in found["results"]] == [
             ("outer", "a.txt"),
             ("outer", "inner/d.txt"),
@@ -161,20 +209,50 @@ async def test_no_file_is_answered_twice(catalogue: Catalogue, tmp_path: Path) -
             ("in[n]er", "deep/c.txt"),
         ]
         assert found["total"] == 4
-        assert found["coverage"]["projects"] == {"outer": str(outer), "in[n]er": str(inner)}
-    below = await ask(catalogue, "glob", projects=[str(outer), str(inner)], path="inner", pattern="*.txt")
+        assert found["coverage"]["projects"] == {
+            "outer": str(outer),
+            "in[n]er": str(inner),
+        }
+    below = await ask(
+        catalogue,
+        "glob",
+        projects=[str(outer), str(inner)],
+        path="inner",
+        pattern="*.txt",
+    )
     assert [hit["file_path"] for hit in below["results"]] == ["inner/d.txt"]
 
 
-async def test_twenty_projects_of_one_name_are_distinguished(catalogue: Catalogue, tmp_path: Path) -> None:
-    twins = [make(tmp_path / str(number) / "twin", {"a.txt": f"needle {number}\n"}) for number in range(MANY)]
-    found = await ask(catalogue, "query", text="needle", projects=list(map(str, twins)), limit=100)
-    assert [hit["text"] for hit in found["results"]] == [f"needle {number}" for number in range(MANY)]
-    assert len({hit["project"] for hit in found["results"]}) == found["coverage"]["files_searched"] == MANY
-    by_name = await ask(catalogue, "query", text="needle", projects=list(found["coverage"]["projects"]), limit=100)
+async def test_twenty_projects_of_one_name_are_distinguished(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    twins = [
+        make(tmp_path / str(number) / "twin", {"a.txt": f"needle {number}\n"})
+        for number in range(MANY)
+    ]
+    found = await ask(
+        catalogue, "query", text="needle", projects=list(map(str, twins)), limit=100
+    )
+    assert [hit["text"] for hit in found["results"]] == [
+        f"needle {number}" for number in range(MANY)
+    ]
+    assert (
+        len({hit["project"] for hit in found["results"]})
+        == found["coverage"]["files_searched"]
+        == MANY
+    )
+    by_name = await ask(
+        catalogue,
+        "query",
+        text="needle",
+        projects=list(found["coverage"]["projects"]),
+        limit=100,
+    )
     assert by_name["results"] == found["results"]
     everywhere = await ask(catalogue, "query", text="needle", projects="*", limit=100)
-    assert {hit["text"] for hit in everywhere["results"]} == {hit["text"] for hit in found["results"]}
+    assert {hit["text"] for hit in everywhere["results"]} == {
+        hit["text"] for hit in found["results"]
+    }
     assert len(everywhere["coverage"]["projects"]) == MANY + 2
 
 
@@ -183,7 +261,12 @@ async def test_behind_a_full_page_projects_together_count_no_further_than_one(
 ) -> None:
     files = {f"{at}.txt": "needle\n" for at in range(60)}
     several = [str(make(tmp_path / f"dense{number}", files)) for number in range(COUNT)]
-    params: dict[str, Any] = {"text": "needle", "mode": "literal", "limit": 3, "explain": True}
+    params: dict[str, Any] = {
+        "text": "needle",
+        "mode": "literal",
+        "limit": 3,
+        "explain": True,
+    }
     alone = await ask(catalogue, "query", project=several[0], **params)
     assert (alone["total"], alone["explained"]["files_read"]) == (60, 60)
     found = await ask(catalogue, "query", projects=several, **params)
@@ -191,8 +274,12 @@ async def test_behind_a_full_page_projects_together_count_no_further_than_one(
     assert found["next"]
 
 
-async def test_who_is_missing_is_named_and_the_others_answer(catalogue: Catalogue, roots: list[Path]) -> None:
-    found = await ask(catalogue, "query", text="spin(0)", projects=["p0", "nobody", "/not/there"])
+async def test_who_is_missing_is_named_and_the_others_answer(
+    catalogue: Catalogue, roots: list[Path]
+) -> None:
+    found = await ask(
+        catalogue, "query", text="spin(0)", projects=["p0", "nobody", "/not/there"]
+    )
     assert [hit["project"] for hit in found["results"]] == ["p0"]
     assert found["coverage"]["projects"] == {"p0": str(roots[0])}
     assert found["coverage"]["complete"] is False
@@ -200,28 +287,52 @@ async def test_who_is_missing_is_named_and_the_others_answer(catalogue: Catalogu
     assert "no such folder: /not/there" in found["coverage"]["detail"]
     with pytest.raises(NotFound, match="no such project: nobody"):
         await ask(catalogue, "query", text="x", projects=["nobody"])
-    with pytest.raises(NotFound, match=r"none of 2 projects answered: nobody: .*; no one: no such"):
+    with pytest.raises(
+        NotFound, match=r"none of 2 projects answered: nobody: .*; no one: no such"
+    ):
         await ask(catalogue, "query", text="x", projects=["nobody", "no one"])
 
 
-async def test_a_project_that_vanishes_between_two_pages_is_named(catalogue: Catalogue, tmp_path: Path) -> None:
-    pair = [make(tmp_path / name, {"a.txt": "needle\n" * 3}) for name in ("stays", "goes")]
+async def test_a_project_that_vanishes_between_two_pages_is_named(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    pair = [
+        make(tmp_path / name, {"a.txt": "needle\n" * 3}) for name in ("stays", "goes")
+    ]
     params: dict[str, Any] = {"text": "needle", "projects": list(map(str, pair))}
     early = await ask(catalogue, "query", **params, limit=2)
     late = await ask(catalogue, "query", **params, limit=4)
-    assert [hit["project"] for hit in late["results"]] == ["stays", "stays", "stays", "goes"]
+    assert [hit["project"] for hit in late["results"]] == [
+        "stays",
+        "stays",
+        "stays",
+        "goes",
+    ]
     shutil.rmtree(pair[1])
-    with pytest.raises(NotFound, match="no such folder"):  # it was the only one with more
+    with pytest.raises(
+        NotFound, match="no such folder"
+    ):  # it was the only one with more
         await ask(catalogue, "query", **params, limit=4, cursor=late["next"])
     then = await ask(catalogue, "query", **params, limit=2, cursor=early["next"])
-    assert ([hit["project"] for hit in then["results"]], then["next"]) == (["stays"], None)
+    assert ([hit["project"] for hit in then["results"]], then["next"]) == (
+        ["stays"],
+        None,
+    )
     assert "goes: no such folder" in then["coverage"]["detail"]
     assert then["coverage"]["complete"] is False
 
 
-async def test_a_bound_connection_reaches_no_other(catalogue: Catalogue, roots: list[Path]) -> None:
+async def test_a_bound_connection_reaches_no_other(
+    catalogue: Catalogue, roots: list[Path]
+) -> None:
     bound = Session(projects=(str(roots[0]),))
-    for several in (["p1"], ["p0", "p1"], [str(roots[1])], [str(roots[0]), str(roots[1].parent)], ["p0", "nobody"]):
+    for several in (
+        ["p1"],
+        ["p0", "p1"],
+        [str(roots[1])],
+        [str(roots[0]), str(roots[1].parent)],
+        ["p0", "nobody"],
+    ):
         with pytest.raises(Forbidden):
             await ask(catalogue, "query", bound, text="spin", projects=several)
     own = await ask(catalogue, "query", bound, text="spin", projects="*", limit=100)
@@ -242,7 +353,9 @@ async def test_contradictions_are_refused(catalogue: Catalogue) -> None:
         await ask(catalogue, "query", text="(", mode="regex", projects=["p0", "p1"])
     with pytest.raises(InvalidParams, match="offset"):
         await ask(catalogue, "glob", offset=1, projects=["p0", "p1"])
-    backwards = encode_cursor(QueryParams(query="spin", projects=["p0"]), 1, "p0", None, -5)
+    backwards = encode_cursor(
+        QueryParams(query="spin", projects=["p0"]), 1, "p0", None, -5
+    )
     with pytest.raises(InvalidParams, match="not one of ours"):
         await ask(catalogue, "query", text="spin", projects=["p0"], cursor=backwards)
     page = await ask(catalogue, "query", text="spin", projects=["p0", "p1"], limit=1)
@@ -254,8 +367,16 @@ async def test_a_cancelled_question_ends_and_a_deadline_leaves_what_was_found(
     catalogue: Catalogue, tmp_path: Path
 ) -> None:
     text = "".join(f"needle {at}\n" for at in range(1_000))
-    large = [make(tmp_path / f"large{number}", {f"{at}.txt": text for at in range(10)}) for number in range(6)]
-    params = {"text": "ne+dle [0-9]*9$", "mode": "regex", "projects": list(map(str, large)), "output": "count"}
+    large = [
+        make(tmp_path / f"large{number}", {f"{at}.txt": text for at in range(10)})
+        for number in range(6)
+    ]
+    params = {
+        "text": "ne+dle [0-9]*9$",
+        "mode": "regex",
+        "projects": list(map(str, large)),
+        "output": "count",
+    }
     with anyio.move_on_after(0.01) as scope:
         await ask(catalogue, "query", **params)
     assert scope.cancelled_caught
@@ -264,22 +385,30 @@ async def test_a_cancelled_question_ends_and_a_deadline_leaves_what_was_found(
     assert cut["coverage"]["detail"]
     whole = await ask(catalogue, "query", **params, limit=1000)
     assert whole["coverage"]["complete"]
-    assert whole["total"] == sum(hit["count"] for hit in whole["results"]) == 6 * 10 * 100
+    assert (
+        whole["total"] == sum(hit["count"] for hit in whole["results"]) == 6 * 10 * 100
+    )
 
 
-def test_every_wire_and_the_command_line_take_several_projects(daemon: DaemonAtHand, roots: list[Path]) -> None:
+def test_every_wire_and_the_command_line_take_several_projects(
+    daemon: DaemonAtHand, roots: list[Path]
+) -> None:
     for root in roots[:3]:
         daemon.add(root)
     wire = daemon.wire("tcp")
     assert wire.call("list_files", projects="*", limit=1)["total"] == 11
     for root in roots[:3]:
         wire.call("index_codebase", path=str(root))
-    code = wire.call("search_code", query="spin count", projects=["p0", "p1", "p2"], limit=3)
+    code = wire.call(
+        "search_code", query="spin count", projects=["p0", "p1", "p2"], limit=3
+    )
     assert code["results"][0]["project"] == "p2"
     scores = [one["score"] for one in code["results"]]
     assert scores == sorted(scores, reverse=True)
     wire.close()
-    found = daemon.run("query", "spin(0)", "-p", "p0", "-p", str(roots[1]), cwd=roots[0])
+    found = daemon.run(
+        "query", "spin(0)", "-p", "p0", "-p", str(roots[1]), cwd=roots[0]
+    )
     assert found.returncode == 0, found.stderr
     assert found.stdout.splitlines() == [
         "src/uses.py:1:6:x0 = spin(0)  # use 0",

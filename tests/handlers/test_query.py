@@ -35,15 +35,21 @@ def root() -> Iterator[Path]:
         subprocess.run(["git", "init", "-q", str(folder)], check=True)
         for name, content in FILES.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+            (folder / name).write_bytes(
+                content.encode() if isinstance(content, str) else content
+            )
         yield folder
 
 
 @pytest.fixture(scope="module", params=["unix", "tcp", "stdio"])
-def wire(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> Iterator[Wire]:
+def wire(
+    request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path
+) -> Iterator[Wire]:
     daemon.add(root)
     connection = daemon.wire(request.param, root)
-    connection.call("list_files")  # before that, ripgrep answers, and files without a hit are not counted
+    connection.call(
+        "list_files"
+    )  # before that, ripgrep answers, and files without a hit are not counted
     yield connection
     connection.close()
 
@@ -58,7 +64,13 @@ def places(result: Any) -> list[tuple[str, int]]:
 def test_a_literal_is_found_with_its_place_and_text(wire: Wire) -> None:
     result = wire.call("query", text="engine.spark", mode="literal")
     assert result["results"] == [
-        {"file_path": "src/ignite.py", "start_line": 2, "end_line": 2, "column": 12, "text": SPARK}
+        {
+            "file_path": "src/ignite.py",
+            "start_line": 2,
+            "end_line": 2,
+            "column": 12,
+            "text": SPARK,
+        }
     ]
     assert result["total"] == 1
     assert result["next"] is None
@@ -75,7 +87,9 @@ def test_characters_and_bytes_are_counted_apart_and_crlf_is_no_text(wire: Wire) 
     assert hit["text"] == "\u00e9t\u00e9 ignite"
 
 
-def test_smart_puts_definitions_first_then_sources_tests_and_vendored_code(wire: Wire) -> None:
+def test_smart_puts_definitions_first_then_sources_tests_and_vendored_code(
+    wire: Wire,
+) -> None:
     found = places(wire.call("query", text="ignite", limit=50))
     assert found[0] == ("src/ignite.py", 1)
     assert found.index(("src/engine.py", 5)) < found.index(("tests/test_engine.py", 3))
@@ -100,9 +114,24 @@ def test_smart_falls_back_to_a_regex_then_to_words_and_says_so(wire: Wire) -> No
 
 @pytest.mark.parametrize(
     "text",
-    ["zq || qz", "zq|", "(zq)?", "(zq)*", "^|zq", "(zq){0,3}", "(|)", "\\b|zq", "z?|qz", "(?:zq|)(?:qz|)", ".*", "$"],
+    [
+        "zq || qz",
+        "zq|",
+        "(zq)?",
+        "(zq)*",
+        "^|zq",
+        "(zq){0,3}",
+        "(|)",
+        "\\b|zq",
+        "z?|qz",
+        "(?:zq|)(?:qz|)",
+        ".*",
+        "$",
+    ],
 )
-def test_smart_never_takes_a_text_for_a_regex_that_matches_the_empty_text(wire: Wire, text: str) -> None:
+def test_smart_never_takes_a_text_for_a_regex_that_matches_the_empty_text(
+    wire: Wire, text: str
+) -> None:
     answer = wire.call("query", text=text)
     assert answer["results"] == []
     assert "fallback" not in answer
@@ -113,8 +142,15 @@ def test_smart_never_takes_a_text_for_a_regex_that_matches_the_empty_text(wire: 
 def test_the_next_page_of_a_fallback_says_that_it_is_one(wire: Wire) -> None:
     first = wire.call("query", text="has a ne+dle", limit=5)
     assert first["fallback"] == "regex"
-    assert wire.call("query", text="has a ne+dle", limit=5, cursor=first["next"])["fallback"] == "regex"
-    among = wire.call("query", text="has a ne+dle", limit=5, project=None, projects=[wire.root])
+    assert (
+        wire.call("query", text="has a ne+dle", limit=5, cursor=first["next"])[
+            "fallback"
+        ]
+        == "regex"
+    )
+    among = wire.call(
+        "query", text="has a ne+dle", limit=5, project=None, projects=[wire.root]
+    )
     assert among["fallback"] == "regex"
 
 
@@ -129,7 +165,9 @@ def test_the_next_page_of_a_fallback_says_that_it_is_one(wire: Wire) -> None:
         {"output": "count"},
     ],
 )
-def test_lines_with_some_of_the_words_are_no_answer_to_a_narrower_question(wire: Wire, more: dict[str, Any]) -> None:
+def test_lines_with_some_of_the_words_are_no_answer_to_a_narrower_question(
+    wire: Wire, more: dict[str, Any]
+) -> None:
     assert wire.call("query", text="ignite engine spark")["results"]
     assert wire.call("query", text="ignite engine spark", **more)["results"] == []
 
@@ -154,7 +192,14 @@ def test_pages_neither_repeat_nor_lose(wire: Wire) -> None:
             if cursor is None:
                 break
         assert pages == whole
-        among = wire.call("query", **asked, limit=1000, max_tokens=100_000, project=None, projects=[wire.root])
+        among = wire.call(
+            "query",
+            **asked,
+            limit=1000,
+            max_tokens=100_000,
+            project=None,
+            projects=[wire.root],
+        )
         assert among["results"] == [{"project": "car", **hit} for hit in whole]
 
 
@@ -162,7 +207,14 @@ def test_a_budget_cuts_between_hits_and_leaves_a_way_on(wire: Wire) -> None:
     first = wire.call("query", text="needle", mode="literal", limit=300, max_tokens=500)
     assert 5 < len(first["results"]) < 30
     assert first["total"] == 300
-    then = wire.call("query", text="needle", mode="literal", limit=300, max_tokens=500, cursor=first["next"])
+    then = wire.call(
+        "query",
+        text="needle",
+        mode="literal",
+        limit=300,
+        max_tokens=500,
+        cursor=first["next"],
+    )
     assert then["results"][0]["start_line"] == first["results"][-1]["start_line"] + 1
     assert then["total"] == 300
 
@@ -176,7 +228,9 @@ def test_a_very_long_line_comes_as_a_window_with_its_column(wire: Wire) -> None:
 
 
 def test_context_lines_stand_around_the_hit(wire: Wire) -> None:
-    (hit,) = wire.call("query", text="def start", mode="literal", context=2, after=1)["results"]
+    (hit,) = wire.call("query", text="def start", mode="literal", context=2, after=1)[
+        "results"
+    ]
     assert hit["before"] == ["", "class Engine:"]
     assert hit["after"] == ["        return ignite(self)"]
 
@@ -185,18 +239,26 @@ def test_files_and_counts_can_be_asked_for(wire: Wire) -> None:
     files = wire.call("query", text="needle", mode="literal", output="files")
     assert files["results"] == [{"file_path": "big/many.txt"}]
     counts = wire.call("query", text="ignite", mode="literal", output="count")
-    assert {hit["file_path"]: hit["count"] for hit in counts["results"]}["src/ignite.py"] == 3
+    assert {hit["file_path"]: hit["count"] for hit in counts["results"]}[
+        "src/ignite.py"
+    ] == 3
     assert counts["total"] == sum(hit["count"] for hit in counts["results"])
 
 
 def test_globs_and_languages_narrow(wire: Wire) -> None:
     def files(**narrow: Any) -> set[str]:
-        result = wire.call("query", text="ignite", mode="literal", output="files", limit=100, **narrow)
+        result = wire.call(
+            "query", text="ignite", mode="literal", output="files", limit=100, **narrow
+        )
         return {hit["file_path"] for hit in result["results"]}
 
     assert files(include=["src/**"]) == {"src/engine.py", "src/ignite.py"}
     assert files(include=["*.md"]) == {"docs/guide.md"}
-    assert files(exclude=["vendor/**", "tests/**"]) == {"src/engine.py", "src/ignite.py", "docs/guide.md"}
+    assert files(exclude=["vendor/**", "tests/**"]) == {
+        "src/engine.py",
+        "src/ignite.py",
+        "docs/guide.md",
+    }
     assert files(language=["markdown"]) == {"docs/guide.md"}
 
 
@@ -212,21 +274,38 @@ def test_globs_and_languages_narrow(wire: Wire) -> None:
         ({"text": "ignite", "use_index": False}, {1, 5, 6}),
     ],
 )
-def test_how_a_text_is_matched_can_be_chosen(wire: Wire, asked: dict[str, Any], lines: set[int]) -> None:
-    result = wire.call("query", **{"mode": "literal", "include": ["src/ignite.py"], **asked})
+def test_how_a_text_is_matched_can_be_chosen(
+    wire: Wire, asked: dict[str, Any], lines: set[int]
+) -> None:
+    result = wire.call(
+        "query", **{"mode": "literal", "include": ["src/ignite.py"], **asked}
+    )
     assert {line for _, line in places(result)} == lines
 
 
 def test_a_plan_is_explained(wire: Wire) -> None:
-    explained = wire.call("query", text=r"engine\.sp\w+", mode="regex", explain=True)["explained"]
+    explained = wire.call("query", text=r"engine\.sp\w+", mode="regex", explain=True)[
+        "explained"
+    ]
     assert explained["pattern"] == r"regex smart 'engine\\.sp\\w+'"
     assert "'engi'" in explained["grams"]
     assert explained["candidates"] >= explained["files_read"] >= 1
 
 
-def test_a_deadline_gives_what_was_found_and_says_that_it_is_not_all(wire: Wire) -> None:
-    result = wire.call("query", text=r"[a-z]", mode="regex", limit=10_000, deadline_ms=1, max_tokens=1_000_000)
-    assert result["coverage"]["complete"] is False or result["total"] == len(result["results"])
+def test_a_deadline_gives_what_was_found_and_says_that_it_is_not_all(
+    wire: Wire,
+) -> None:
+    result = wire.call(
+        "query",
+        text=r"[a-z]",
+        mode="regex",
+        limit=10_000,
+        deadline_ms=1,
+        max_tokens=1_000_000,
+    )
+    assert result["coverage"]["complete"] is False or result["total"] == len(
+        result["results"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,7 +320,9 @@ def test_a_deadline_gives_what_was_found_and_says_that_it_is_not_all(wire: Wire)
         ({}, "query"),
     ],
 )
-def test_bad_parameters_name_the_field(wire: Wire, asked: dict[str, Any], field: str) -> None:
+def test_bad_parameters_name_the_field(
+    wire: Wire, asked: dict[str, Any], field: str
+) -> None:
     error = wire.fail("query", **asked)
     assert error["code"] == -32602
     assert error["data"]["field"] == field
@@ -262,13 +343,27 @@ def test_a_bad_pattern_is_named_with_its_place(wire: Wire) -> None:
     assert look["data"]["at"] == 1
 
 
-def test_look_around_runs_in_the_backtracking_engine_and_hostile_patterns_end(wire: Wire) -> None:
-    found = wire.call("query", text=r"ignite(?=\(engine\):)", mode="regex", engine="backtracking", order="path")
+def test_look_around_runs_in_the_backtracking_engine_and_hostile_patterns_end(
+    wire: Wire,
+) -> None:
+    found = wire.call(
+        "query",
+        text=r"ignite(?=\(engine\):)",
+        mode="regex",
+        engine="backtracking",
+        order="path",
+    )
     assert places(found) == [("src/ignite.py", 1), ("src/ignite.py", 5)]
-    counted = wire.call("query", text=r"(\w)\1gine", engine="backtracking", output="count")
+    counted = wire.call(
+        "query", text=r"(\w)\1gine", engine="backtracking", output="count"
+    )
     assert counted["results"] == []
     error = wire.fail(
-        "query", text=r"(e|ee|[a-z ]+)+\n\n\n!(?=x)", engine="backtracking", multiline=True, deadline_ms=700
+        "query",
+        text=r"(e|ee|[a-z ]+)+\n\n\n!(?=x)",
+        engine="backtracking",
+        multiline=True,
+        deadline_ms=700,
     )
     assert error["code"] == -32004
     assert error["data"]["reason"] == "deadline_exceeded"
@@ -277,34 +372,51 @@ def test_look_around_runs_in_the_backtracking_engine_and_hostile_patterns_end(wi
 def test_a_file_saved_a_moment_ago_counts(wire: Wire, root: Path) -> None:
     fresh = root / "src" / f"fresh_{wire.name}.py"
     fresh.write_text(f"brand_new_{wire.name} = 1\n")
-    assert places(wire.call("query", text=f"brand_new_{wire.name}", mode="literal")) == [(f"src/{fresh.name}", 1)]
+    assert places(
+        wire.call("query", text=f"brand_new_{wire.name}", mode="literal")
+    ) == [(f"src/{fresh.name}", 1)]
     fresh.unlink()
-    assert wire.call("query", text=f"brand_new_{wire.name}", mode="literal")["total"] == 0
+    assert (
+        wire.call("query", text=f"brand_new_{wire.name}", mode="literal")["total"] == 0
+    )
 
 
 def test_stats_and_listing_are_live(wire: Wire) -> None:
     listed = wire.call("list_files")
     assert listed["total"] == len(listed["files"]) == wire.call("stats")["total_files"]
     assert "build.log" not in listed["files"]
-    assert wire.call("list_files", filter="IGNITE")["files"] == ["src/ignite.py", "vendor/lib/ignite.py"]
+    assert wire.call("list_files", filter="IGNITE")["files"] == [
+        "src/ignite.py",
+        "vendor/lib/ignite.py",
+    ]
     near = wire.call("list_files", filter="ignit3.py")
     assert near["fuzzy"]
     assert near["files"][0] == "src/ignite.py"
     page = wire.call("list_files", limit=2)
     rest = wire.call("list_files", cursor=page["next"])
     assert page["files"] + rest["files"] == listed["files"]
-    assert wire.fail("stats", project="nowhere")["data"]["reason"] in {"project_not_found", "outside_root"}
+    assert wire.fail("stats", project="nowhere")["data"]["reason"] in {
+        "project_not_found",
+        "outside_root",
+    }
 
 
-def test_a_file_that_goes_between_two_pages_hides_no_other(wire: Wire, root: Path) -> None:
+def test_a_file_that_goes_between_two_pages_hides_no_other(
+    wire: Wire, root: Path
+) -> None:
     gone = root / f"0_{wire.name}.py"
     gone.write_text("x = 1\n")
     page = wire.call("list_files", limit=2)
     gone.unlink()
     rest = wire.call("list_files", cursor=page["next"])
-    assert page["files"] + rest["files"] == [gone.name, *wire.call("list_files")["files"]]
+    assert page["files"] + rest["files"] == [
+        gone.name,
+        *wire.call("list_files")["files"],
+    ]
 
 
 def test_a_cursor_of_a_question_about_names_that_are_no_utf8_goes_on() -> None:
-    params = QueryParams(query="needle", include=["\udcff*"])  # as a command line carries the byte ff
+    params = QueryParams(
+        query="needle", include=["\udcff*"]
+    )  # as a command line carries the byte ff
     assert decode_cursor(params, encode_cursor(params, 7), int) == 7

@@ -18,20 +18,46 @@ def make_old(root: Path) -> None:
 def test_what_was_changed_or_opened_lately_is_a_little_ahead(
     project: MakeProject, connect: Callable[..., Wire]
 ) -> None:
-    root = project({f"{folder}/view.py": f"# {folder}\n" for folder in "abc"} | {"view/tables.py": "t\n"})
+    root = project(
+        {f"{folder}/view.py": f"# {folder}\n" for folder in "abc"}
+        | {"view/tables.py": "t\n"}
+    )
     make_old(root)
     wire, other = connect(root), connect(root)
-    assert wire.call("list_files", query="view")["files"] == ["a/view.py", "b/view.py", "c/view.py", "view/tables.py"]
+    assert wire.call("list_files", query="view")["files"] == [
+        "a/view.py",
+        "b/view.py",
+        "c/view.py",
+        "view/tables.py",
+    ]
     (root / "b/view.py").write_text("# changed\n")
     (root / "view/tables.py").write_text("changed\n")
-    assert wire.call("list_files", query="view")["files"] == ["b/view.py", "a/view.py", "c/view.py", "view/tables.py"]
+    assert wire.call("list_files", query="view")["files"] == [
+        "b/view.py",
+        "a/view.py",
+        "c/view.py",
+        "view/tables.py",
+    ]
     wire.call("buffers", action="open", path="c/view.py", text="# c\n", version=1)
-    assert wire.call("list_files", query="view")["files"][:2] == ["b/view.py", "c/view.py"]
-    assert other.call("list_files", query="view")["files"][:2] == ["b/view.py", "a/view.py"]
-    assert wire.call("list_files")["files"] == ["a/view.py", "b/view.py", "c/view.py", "view/tables.py"]
+    assert wire.call("list_files", query="view")["files"][:2] == [
+        "b/view.py",
+        "c/view.py",
+    ]
+    assert other.call("list_files", query="view")["files"][:2] == [
+        "b/view.py",
+        "a/view.py",
+    ]
+    assert wire.call("list_files")["files"] == [
+        "a/view.py",
+        "b/view.py",
+        "c/view.py",
+        "view/tables.py",
+    ]
 
 
-def test_a_checkout_puts_no_file_ahead(project: MakeProject, connect: Callable[..., Wire]) -> None:
+def test_a_checkout_puts_no_file_ahead(
+    project: MakeProject, connect: Callable[..., Wire]
+) -> None:
     files = {f"{number:02}/view.py": f"# {number}\n" for number in range(60)}
     root = project(files)
     make_old(root)

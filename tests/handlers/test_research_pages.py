@@ -14,7 +14,11 @@ from flashgrep.base.errors import InvalidParams
 from flashgrep.base.registry import Session
 from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from flashgrep.parts.navigation.research.research_walk import Research
-from flashgrep.parts.symbols.symbol_source import SnapshotSource, TextCache, forget_parsed_files
+from flashgrep.parts.symbols.symbol_source import (
+    SnapshotSource,
+    TextCache,
+    forget_parsed_files,
+)
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.dispatch import Dispatcher
 from tests.rpc.harness import LIMITS, Notes
@@ -43,14 +47,24 @@ def hops(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 async def asking(root: Path, state: Path) -> AsyncIterator[Ask]:
     forget_parsed_files()
     put(root, FILES)
-    async with Catalogue(parts=BUILT_IN, state_dir=state, settings=Settings(), indexes=False) as catalogue:
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=state, settings=Settings(), indexes=False
+    ) as catalogue:
         await catalogue.open(str(root))
         dispatcher = Dispatcher(REGISTRY, catalogue, log=Notes(), limits=LIMITS)
         session = Session(wire="unix")
 
-        async def ask(method: str = "code_research", **params: object) -> dict[str, Any]:
-            asked = {"query": "callers of used", "depth": 1, "max_tokens": 600} if method == "code_research" else {}
-            found: dict[str, Any] = await dispatcher.call(session, method, {"project": str(root), **asked, **params})
+        async def ask(
+            method: str = "code_research", **params: object
+        ) -> dict[str, Any]:
+            asked = (
+                {"query": "callers of used", "depth": 1, "max_tokens": 600}
+                if method == "code_research"
+                else {}
+            )
+            found: dict[str, Any] = await dispatcher.call(
+                session, method, {"project": str(root), **asked, **params}
+            )
             return found
 
         yield ask
@@ -60,13 +74,17 @@ def lines(page: dict[str, Any]) -> list[int]:
     return [edge["line"] for edge in page["edges"]]
 
 
-async def test_pages_are_of_one_walk(root: Path, tmp_path: Path, hops: list[int]) -> None:
+async def test_pages_are_of_one_walk(
+    root: Path, tmp_path: Path, hops: list[int]
+) -> None:
     async with asking(root, tmp_path) as ask:
         pages = [await ask()]
         while pages[-1]["next"] is not None:
             pages.append(await ask(cursor=pages[-1]["next"]))
         assert hops == [1]
-        assert sorted(line for page in pages for line in lines(page)) == [3 + 2 * number for number in range(60)]
+        assert sorted(line for page in pages for line in lines(page)) == [
+            3 + 2 * number for number in range(60)
+        ]
         again: dict[int, dict[str, Any]] = {}
 
         async def go_on(number: int) -> None:
@@ -76,13 +94,17 @@ async def test_pages_are_of_one_walk(root: Path, tmp_path: Path, hops: list[int]
             for number in (1, 2, 1):
                 tasks.start_soon(go_on, number)
         assert hops == [1]
-        assert [lines(again[number]) for number in (1, 2)] == [lines(page) for page in pages[1:3]]
+        assert [lines(again[number]) for number in (1, 2)] == [
+            lines(page) for page in pages[1:3]
+        ]
         forget_parsed_files()  # after a flood
         assert lines(await ask(cursor=pages[0]["next"])) == lines(pages[1])
         assert hops == [1, 1]
 
 
-async def test_a_page_is_of_a_new_walk_once_a_file_has_changed(root: Path, tmp_path: Path, hops: list[int]) -> None:
+async def test_a_page_is_of_a_new_walk_once_a_file_has_changed(
+    root: Path, tmp_path: Path, hops: list[int]
+) -> None:
     async with asking(root, tmp_path) as ask:
         first = await ask()
         second = await ask(cursor=first["next"])
@@ -101,16 +123,26 @@ async def test_a_page_is_of_a_new_walk_once_a_file_has_changed(root: Path, tmp_p
             await ask(cursor=first["next"], fresh=False)
 
 
-async def test_an_unsaved_text_counts_between_pages(root: Path, tmp_path: Path, hops: list[int]) -> None:
+async def test_an_unsaved_text_counts_between_pages(
+    root: Path, tmp_path: Path, hops: list[int]
+) -> None:
     async with asking(root, tmp_path) as ask:
         text = f"# typed\n{FILES['a.py'].decode()}"
         await ask("buffers", action="open", path="a.py", text=text, version=1)
         first = await ask()
         assert lines(await ask(cursor=first["next"]))
         assert hops == [1]
-        change = {"start_line": 1, "start_column": 1, "end_line": 1, "end_column": 8, "text": "# moved"}
+        change = {
+            "start_line": 1,
+            "start_column": 1,
+            "end_line": 1,
+            "end_column": 8,
+            "text": "# moved",
+        }
         await ask("buffers", action="change", path="a.py", version=2, changes=[change])
-        assert lines(await ask(cursor=first["next"]))  # the same lines, of a text as long as before
+        assert lines(
+            await ask(cursor=first["next"])
+        )  # the same lines, of a text as long as before
         assert hops == [1, 1]
         await ask("buffers", action="close", path="a.py")
         with pytest.raises(InvalidParams, match="has changed"):

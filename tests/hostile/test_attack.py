@@ -19,8 +19,20 @@ KINDS = ["paths", "doors", "messages", "repositories", "kills"]
 
 def test_a_short_attack_does_no_harm() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "attacks", "--seconds", str(SECONDS), "--seed", "1", *KINDS],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "scripts")))},
+        [
+            sys.executable,
+            "-m",
+            "attacks",
+            "--seconds",
+            str(SECONDS),
+            "--seed",
+            "1",
+            *KINDS,
+        ],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "scripts"))),
+        },
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from flashgrep.daemon import lifecycle
-from scripts.benchmarks.fairness import GREEDY, IN_FLIGHT, be_polite, greedy_beside, make_tree
+from scripts.benchmarks.fairness import (
+    GREEDY,
+    IN_FLIGHT,
+    be_polite,
+    greedy_beside,
+    make_tree,
+)
 from tests.conftest import BOUND, DaemonAtHand
 
 TIMES = 10
@@ -30,7 +36,9 @@ def root(daemon: DaemonAtHand, _module_folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["large answers", "backtracking", "fuzzy symbol"])
-def test_a_polite_client_waits_little_longer_beside_a_greedy_one(root: Path, kind: str) -> None:
+def test_a_polite_client_waits_little_longer_beside_a_greedy_one(
+    root: Path, kind: str
+) -> None:
     socket = str(root / ".flashgrep" / "mcp.sock")
     for tried in range(TRIES):
         alone = be_polite(socket, SECONDS)
@@ -43,12 +51,16 @@ def test_a_polite_client_waits_little_longer_beside_a_greedy_one(root: Path, kin
 
 
 @pytest.mark.parametrize("kind", ["one big file", "counts", "backtracking"])
-def test_the_work_of_a_client_that_hangs_up_ends(daemon: DaemonAtHand, root: Path, kind: str) -> None:
+def test_the_work_of_a_client_that_hangs_up_ends(
+    daemon: DaemonAtHand, root: Path, kind: str
+) -> None:
     method, params = GREEDY[kind]
     pid = lifecycle.find_holder(daemon.paths)
     with closing(daemon.wire("unix", root)) as wire:
         for number in range(IN_FLIGHT):
-            wire.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            wire.send(
+                {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            )
         begun = time.monotonic()
         while processor_seconds(pid, 0.1) < 0.02:
             assert time.monotonic() - begun < BOUND

@@ -17,7 +17,13 @@ PATHS = (
     ".git/config", "./.git/config", ".git/./config", "sub/../.git/config", "link/config", "config link",
     "sub/.git/config", "nested/.git", ".git/modules/nested/config", ".git/worktrees/tree/HEAD",
 )  # fmt: skip
-READABLE = (".gitignore", ".gitattributes", ".github/workflow.yml", "a.git/config", "git/config")
+READABLE = (
+    ".gitignore",
+    ".gitattributes",
+    ".github/workflow.yml",
+    "a.git/config",
+    "git/config",
+)
 
 
 @pytest.fixture
@@ -59,7 +65,10 @@ def test_no_call_reads_what_git_stores(wire: Wire, root: Path, path: str) -> Non
     for given in (path, f"{root}/{path}"):
         for method, params in list_calls(given):
             error = wire.fail(method, **params)
-            assert (error["code"], error["data"]["reason"]) == (-32006, "protected_path"), (method, error)
+            assert (error["code"], error["data"]["reason"]) == (
+                -32006,
+                "protected_path",
+            ), (method, error)
     assert not (root / "copied").exists()
 
 
@@ -79,10 +88,23 @@ def test_no_call_lists_what_git_stores(wire: Wire, root: Path, folder: str) -> N
 
 def test_a_walk_enters_no_folder_of_git(wire: Wire) -> None:
     for respects, follows in ((True, False), (False, False), (False, True)):
-        options = {"include_hidden": True, "respect_ignore": respects, "follow_symlinks": follows}
-        paths = [file["file_path"] for file in wire.call("glob", pattern="**/*", limit=1000, **options)["results"]]
+        options = {
+            "include_hidden": True,
+            "respect_ignore": respects,
+            "follow_symlinks": follows,
+        }
+        paths = [
+            file["file_path"]
+            for file in wire.call("glob", pattern="**/*", limit=1000, **options)[
+                "results"
+            ]
+        ]
         assert ".gitignore" in paths
-        assert [path for path in paths if ".git" in path.split("/") or path.startswith(("link", "config link"))] == []
+        assert [
+            path
+            for path in paths
+            if ".git" in path.split("/") or path.startswith(("link", "config link"))
+        ] == []
 
 
 @pytest.mark.parametrize("path", READABLE)
@@ -91,14 +113,23 @@ def test_files_that_belong_to_the_project_are_read(wire: Wire, path: str) -> Non
     assert wire.call("fs_stat", path=path)
 
 
-def test_a_folder_in_which_git_stores_something_is_not_copied(wire: Wire, root: Path) -> None:
+def test_a_folder_in_which_git_stores_something_is_not_copied(
+    wire: Wire, root: Path
+) -> None:
     error = wire.fail("fs_copy", src="sub", dst="copied", recursive=True)
     assert error["data"]["reason"] == "protected_path"
-    assert WORD not in "".join(path.read_text() for path in root.glob("copied/**/config"))
+    assert WORD not in "".join(
+        path.read_text() for path in root.glob("copied/**/config")
+    )
 
 
-@pytest.mark.parametrize("name", [b".git", b".GIT", b".Git", b"git~1", b".git ", b".git.", ".g\u200cit".encode()])
-def test_a_name_that_a_file_system_may_take_for_gits_is_refused(tmp_path: Path, name: bytes) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [b".git", b".GIT", b".Git", b"git~1", b".git ", b".git.", ".g\u200cit".encode()],
+)
+def test_a_name_that_a_file_system_may_take_for_gits_is_refused(
+    tmp_path: Path, name: bytes
+) -> None:
     assert is_git_name(name)
     (tmp_path / "root").mkdir()
     editor = Editor(Root(bytes(tmp_path / "root"), bytes(tmp_path / "state")), Limits())
@@ -109,6 +140,9 @@ def test_a_name_that_a_file_system_may_take_for_gits_is_refused(tmp_path: Path, 
         editor.close()
 
 
-@pytest.mark.parametrize("name", [b".gitignore", b".github", b".gitattributes", b"git", b"a.git", b".flashgrep"])
+@pytest.mark.parametrize(
+    "name",
+    [b".gitignore", b".github", b".gitattributes", b"git", b"a.git", b".flashgrep"],
+)
 def test_other_names_are_not_gits(name: bytes) -> None:
     assert not is_git_name(name)

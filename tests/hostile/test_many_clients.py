@@ -22,11 +22,16 @@ SECONDS = 3.0
 
 def python_source(name: str, functions: int) -> str:
     """Return a module whose last function has the name; parsing takes about 50 µs a function."""
-    body = "".join(f"def other_{at}(one, two):\n    return one + two * {at}\n\n\n" for at in range(functions))
+    body = "".join(
+        f"def other_{at}(one, two):\n    return one + two * {at}\n\n\n"
+        for at in range(functions)
+    )
     return f"{body}def {name}():\n    return 1\n"
 
 
-def save_and_ask(daemon: DaemonAtHand, root: Path, number: int, until: float, failures: list[str]) -> None:
+def save_and_ask(
+    daemon: DaemonAtHand, root: Path, number: int, until: float, failures: list[str]
+) -> None:
     """Save a file under ever new names and ask three methods for the newest, until the time is over."""
     wire = daemon.wire("unix", root)
     path = root / f"module_{number}.py"
@@ -36,12 +41,17 @@ def save_and_ask(daemon: DaemonAtHand, root: Path, number: int, until: float, fa
             round_ += 1
             name = f"newest_{number}_{round_}"
             path.write_text(python_source(name, 1_500))
-            outlined = wire.call("outline", path=path.name, max_tokens=1_000_000)["results"][0]["symbols"]
+            outlined = wire.call("outline", path=path.name, max_tokens=1_000_000)[
+                "results"
+            ][0]["symbols"]
             if not any(name in line for line in outlined):
                 failures.append(f"outline: no {name}")
             if not wire.call("get_symbol", symbol_name=name)["results"]:
                 failures.append(f"get_symbol: no {name}")
-            if len(wire.call("query", text=f"def {name}(", mode="literal")["results"]) != 1:
+            if (
+                len(wire.call("query", text=f"def {name}(", mode="literal")["results"])
+                != 1
+            ):
                 failures.append(f"query: not one {name}")
     except (OSError, ValueError, AssertionError) as error:  # the daemon hung up
         failures.append(repr(error))
@@ -49,14 +59,19 @@ def save_and_ask(daemon: DaemonAtHand, root: Path, number: int, until: float, fa
         wire.close()
 
 
-def test_clients_that_save_and_ask_at_once_all_get_what_they_saved(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_clients_that_save_and_ask_at_once_all_get_what_they_saved(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"module_0.py": "x = 1\n"})
     daemon.add(root)
     before = daemon.status()["pid"]
     failures: list[str] = []
     until = time.monotonic() + SECONDS
     clients = [
-        threading.Thread(target=save_and_ask, args=[daemon, root, number, until, failures]) for number in range(CLIENTS)
+        threading.Thread(
+            target=save_and_ask, args=[daemon, root, number, until, failures]
+        )
+        for number in range(CLIENTS)
     ]
     for client in clients:
         client.start()
@@ -68,10 +83,16 @@ def test_clients_that_save_and_ask_at_once_all_get_what_they_saved(daemon: Daemo
 
 @pytest.mark.slow
 def test_threads_that_parse_at_once_get_what_one_alone_gets() -> None:
-    work = [("python", python_source(f"last_{number}", 1_500).encode()) for number in range(4)]
+    work = [
+        ("python", python_source(f"last_{number}", 1_500).encode())
+        for number in range(4)
+    ]
     alone = [parsed(*item) for item in work]
     found: list[list[object]] = []
-    threads = [threading.Thread(target=lambda: found.append([parsed(*item) for item in work])) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: found.append([parsed(*item) for item in work]))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -85,7 +106,9 @@ def parsed(language: str, data: bytes) -> object:
 
 
 def test_files_read_by_two_threads_at_once_are_kept_once() -> None:
-    cache = VersionCache[SmallFile](sum(path.stat().st_size for path in SAMPLES), attrgetter("size"))
+    cache = VersionCache[SmallFile](
+        sum(path.stat().st_size for path in SAMPLES), attrgetter("size")
+    )
     for path in SAMPLES:  # they are older than what is too fresh to be kept
         both = threading.Barrier(2)
 
@@ -93,7 +116,10 @@ def test_files_read_by_two_threads_at_once_are_kept_once() -> None:
             both.wait(BOUND)
             return SmallFile(path.read_bytes())
 
-        threads = [threading.Thread(target=cache.get, args=[path.stat(), read]) for _ in range(2)]
+        threads = [
+            threading.Thread(target=cache.get, args=[path.stat(), read])
+            for _ in range(2)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -106,7 +132,9 @@ def unexpected() -> SmallFile:
     raise AssertionError("read again")
 
 
-def test_what_ends_the_daemon_in_c_is_in_the_crash_log(cold_daemon: DaemonAtHand) -> None:
+def test_what_ends_the_daemon_in_c_is_in_the_crash_log(
+    cold_daemon: DaemonAtHand,
+) -> None:
     cold_daemon.start()
     with closing(cold_daemon.wire("unix")) as wire:
         os.kill(cold_daemon.status()["pid"], signal.SIGSEGV)

@@ -63,9 +63,15 @@ def root(daemon: DaemonAtHand) -> Iterator[Path]:
     (folder / "sub/up").symlink_to("..")
     (folder / "gone").symlink_to("/nonexistent/file")
     with closing(daemon.wire("unix", folder)) as wire:
-        assert wire.call("list_files")["total"] == wire.call("stats")["total_files"] == len(FILES)
+        assert (
+            wire.call("list_files")["total"]
+            == wire.call("stats")["total_files"]
+            == len(FILES)
+        )
     yield folder
-    assert Path(daemon.paths.crash_log).read_bytes() == b"", "a library's complaint about a caller's mistake"
+    assert Path(daemon.paths.crash_log).read_bytes() == b"", (
+        "a library's complaint about a caller's mistake"
+    )
     shutil.rmtree(folder)
 
 
@@ -80,7 +86,11 @@ def cases(handler: Handler) -> Iterator[dict[str, Any]]:
     """Yield each odd value in some field of the method beside usual ones, and each field with a few odd values."""
     chance = random.Random(f"{SEED}{handler.name}")
     names = handler.params.field_names()
-    usual = {name: USUAL[name] for name in names if name in USUAL and handler.params.model_fields[name].is_required()}
+    usual = {
+        name: USUAL[name]
+        for name in names
+        if name in USUAL and handler.params.model_fields[name].is_required()
+    }
     if "deadline_ms" in names:
         usual["deadline_ms"] = 500
     if "path" in names and handler.toolset in {"admin", "core"}:
@@ -93,7 +103,9 @@ def cases(handler: Handler) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("handler", list(REGISTRY), ids=lambda handler: handler.name)
-def test_no_parameter_ends_in_an_internal_error(daemon: DaemonAtHand, root: Path, handler: Handler) -> None:
+def test_no_parameter_ends_in_an_internal_error(
+    daemon: DaemonAtHand, root: Path, handler: Handler
+) -> None:
     with closing(daemon.wire("unix", root)) as wire:
         for params in cases(handler):
             if "project" not in params and handler.name != "fs_remove":
@@ -101,26 +113,45 @@ def test_no_parameter_ends_in_an_internal_error(daemon: DaemonAtHand, root: Path
 
 
 @pytest.mark.parametrize("method", MCP)
-def test_no_parameter_of_the_protocol_ends_in_an_internal_error(daemon: DaemonAtHand, root: Path, method: str) -> None:
+def test_no_parameter_of_the_protocol_ends_in_an_internal_error(
+    daemon: DaemonAtHand, root: Path, method: str
+) -> None:
     with closing(daemon.wire("unix", root)) as wire:
         for name in MCP[method]:
             for value in ODD:
                 assert_named(wire, method, {name: value})
-        for value in ([], [1], [None, "x"], {"_meta": 1}, {"_meta": {"progressToken": [1]}}):
+        for value in (
+            [],
+            [1],
+            [None, "x"],
+            {"_meta": 1},
+            {"_meta": {"progressToken": [1]}},
+        ):
             assert_named(wire, method, value)
 
 
-@pytest.mark.parametrize("name", ["loop", "gone", "sub/up", "loop/x", "a.py/x", "sub/up/sub/up/a.py"])
+@pytest.mark.parametrize(
+    "name", ["loop", "gone", "sub/up", "loop/x", "a.py/x", "sub/up/sub/up/a.py"]
+)
 @pytest.mark.parametrize("respects", [True, False])
 def test_a_link_that_leads_nowhere_is_no_fault_of_ours(
     daemon: DaemonAtHand, root: Path, name: str, *, respects: bool
 ) -> None:
     with closing(daemon.wire("unix", root)) as wire:
         for follows in (False, True):
-            links = {"follow_symlinks": follows, "respect_ignore": respects, "include_hidden": True}
+            links = {
+                "follow_symlinks": follows,
+                "respect_ignore": respects,
+                "include_hidden": True,
+            }
             assert_named(wire, "glob", {"pattern": "**", "path": name, **links})
             assert_named(wire, "glob", {"pattern": f"{name}/**", **links})
-        for method, field in [("fs_read", "path"), ("fs_stat", "path"), ("fs_list", "path"), ("outline", "path")]:
+        for method, field in [
+            ("fs_read", "path"),
+            ("fs_stat", "path"),
+            ("fs_list", "path"),
+            ("outline", "path"),
+        ]:
             assert_named(wire, method, {field: name})
         assert_named(wire, "read_code", {"file_path": name})
 
@@ -129,4 +160,7 @@ def test_a_link_that_leads_nowhere_is_no_fault_of_ours(
 def test_a_symbol_has_a_name(daemon: DaemonAtHand, root: Path, blank: str) -> None:
     with closing(daemon.wire("unix", root)) as wire:
         for method in ("get_symbol", "read_code"):
-            assert wire.fail(method, symbol_name=blank)["data"]["field"] in {"symbol_name", "path"}
+            assert wire.fail(method, symbol_name=blank)["data"]["field"] in {
+                "symbol_name",
+                "path",
+            }

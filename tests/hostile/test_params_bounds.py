@@ -59,11 +59,19 @@ def unbounded(node: dict[str, Any], where: str) -> Iterator[str]:
     kind = node.get("type")
     if kind in BOUNDED and BOUNDED[kind].isdisjoint(node):
         yield f"{where}: {kind}"
-    if kind == "object" and node.get("additionalProperties") is not False and "maxProperties" not in node:
+    if (
+        kind == "object"
+        and node.get("additionalProperties") is not False
+        and "maxProperties" not in node
+    ):
         yield f"{where}: object"
     if node.keys().isdisjoint({"type", "$ref", "anyOf", "enum", "const"}):
         yield f"{where}: anything"
-    inside = [(name, field) for key in ("properties", "$defs") for name, field in node.get(key, {}).items()]
+    inside = [
+        (name, field)
+        for key in ("properties", "$defs")
+        for name, field in node.get(key, {}).items()
+    ]
     for name, field in inside:
         yield from unbounded(field, f"{where}.{name}")
     for form in [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]:
@@ -75,8 +83,14 @@ def test_every_parameter_has_a_maximum(handler: Handler) -> None:
     assert list(unbounded(handler.params_schema(), handler.name)) == []
 
 
-@pytest.mark.parametrize(("method", "params"), COSTLY, ids=[f"{at}-{case[0]}" for at, case in enumerate(COSTLY)])
-def test_a_refusal_is_quick_and_repeats_no_megabyte(method: str, params: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("method", "params"),
+    COSTLY,
+    ids=[f"{at}-{case[0]}" for at, case in enumerate(COSTLY)],
+)
+def test_a_refusal_is_quick_and_repeats_no_megabyte(
+    method: str, params: dict[str, Any]
+) -> None:
     started = time.thread_time()
     with pytest.raises(InvalidParams) as caught:
         REGISTRY.get(method).validate(params)
@@ -88,8 +102,18 @@ def test_an_unknown_field_is_named_with_the_one_that_was_meant() -> None:
     cases: list[tuple[str, dict[str, Any], str, str]] = [
         ("query", {"text": "x", "limti": 1}, "limti", "did you mean limit?"),
         ("query", {"text": "x", "zzz": 1}, "zzz", "known are query, any_of, mode"),
-        ("search_code_by_payload", {"payload": {"startline": 1}}, "payload.startline", "did you mean startLine?"),
-        ("batch_write_code", {"operations": [{"id": "a", "pth": "x"}]}, "operations.0.pth", "did you mean path?"),
+        (
+            "search_code_by_payload",
+            {"payload": {"startline": 1}},
+            "payload.startline",
+            "did you mean startLine?",
+        ),
+        (
+            "batch_write_code",
+            {"operations": [{"id": "a", "pth": "x"}]},
+            "operations.0.pth",
+            "did you mean path?",
+        ),
     ]
     for method, params, field, advice in cases:
         with pytest.raises(InvalidParams, match=re.escape(advice)) as caught:
@@ -125,7 +149,9 @@ def piece(name: str) -> FoundChunk:
         ("[x]\\", ["[x]\\"], ["x", "x\\"]),
     ],
 )
-def test_a_name_is_matched_by_star_and_question_mark_alone(glob: str, matched: list[str], missed: list[str]) -> None:
+def test_a_name_is_matched_by_star_and_question_mark_alone(
+    glob: str, matched: list[str], missed: list[str]
+) -> None:
     wanted = make_payload_filter(Payload(name=glob))
     assert wanted is not None
     assert [name for name in matched + missed if wanted(piece(name))] == matched
@@ -150,7 +176,14 @@ def test_long_patterns_and_texts_are_not_kept_in_numbers() -> None:
         assert long.matcher() is long.matcher()
         long.grams()
         fusion.stems_of(f"some{n} name{n} " * 100)
-    unicode.byte_classes(CharSet(tuple((char, char) for char in range(0x4E00, 0x4E00 + 2 * unicode._MOST_KEPT + 4, 2))))
+    unicode.byte_classes(
+        CharSet(
+            tuple(
+                (char, char)
+                for char in range(0x4E00, 0x4E00 + 2 * unicode._MOST_KEPT + 4, 2)
+            )
+        )
+    )
     assert [cache.cache_info().currsize for cache in kept] == before
     assert 0 < pattern._matcher.long.cache_info().currsize <= pattern.CACHED_LONG
 
@@ -160,5 +193,9 @@ def test_forgetting_patterns_drops_the_long_ones_too() -> None:
         pattern.Pattern(texts=(text,)).matcher()
         pattern.Pattern(texts=(text,)).grams()
     pattern.forget_patterns()
-    caches = [cache for made in (pattern._tree, pattern._matcher, pattern._grams) for cache in (made.short, made.long)]
+    caches = [
+        cache
+        for made in (pattern._tree, pattern._matcher, pattern._grams)
+        for cache in (made.short, made.long)
+    ]
     assert [cache.cache_info().currsize for cache in caches] == [0] * 6

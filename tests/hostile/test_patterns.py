@@ -15,7 +15,10 @@ from tests.support.workspace import put, repository
 
 PATTERNS: dict[str, dict[str, Any]] = {
     "letters of two cases": {"text": "é" * 1500, "mode": "literal"},
-    "a class of thousands": {"text": f"[{''.join(map(chr, range(0x4E00, 0x4E00 + 4000, 2)))}]{{40}}", "mode": "regex"},
+    "a class of thousands": {
+        "text": f"[{''.join(map(chr, range(0x4E00, 0x4E00 + 4000, 2)))}]{{40}}",
+        "mode": "regex",
+    },
     "properties": {"text": r"\pL" * 20_000, "mode": "regex"},
     "a long text": {"text": "z" * 60_000, "mode": "literal"},
 }
@@ -42,16 +45,26 @@ def slowest_of(wire: Wire, ended: threading.Event) -> float:
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_pattern_that_costs_keeps_nobody_waiting(daemon: DaemonAtHand, root: Path, name: str) -> None:
+def test_a_pattern_that_costs_keeps_nobody_waiting(
+    daemon: DaemonAtHand, root: Path, name: str
+) -> None:
     found: list[float] = []
     for attempt in range(3):  # others use the machine too
         ended = threading.Event()
-        with closing(daemon.wire("unix", root)) as polite, closing(daemon.wire("unix", root)) as greedy:
+        with (
+            closing(daemon.wire("unix", root)) as polite,
+            closing(daemon.wire("unix", root)) as greedy,
+        ):
             polite.call("query", text="function_7(", mode="literal")
-            watching = threading.Thread(target=lambda: found.append(slowest_of(polite, ended)))  # noqa: B023 - joined
+            watching = threading.Thread(
+                target=lambda: found.append(slowest_of(polite, ended))  # noqa: B023 - joined
+            )
             watching.start()
             started = time.monotonic()
-            greedy.ask("query", **{**PATTERNS[name], "text": PATTERNS[name]["text"] + "a" * attempt})  # not kept
+            greedy.ask(
+                "query",
+                **{**PATTERNS[name], "text": PATTERNS[name]["text"] + "a" * attempt},
+            )  # not kept
             took = time.monotonic() - started
             ended.set()
             watching.join()

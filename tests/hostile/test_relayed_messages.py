@@ -14,14 +14,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.daemon import lifecycle
-from scripts.attacks.odd_messages import METHODS, RAW, RELAYED, Relayed, compare, make_messages
+from scripts.attacks.odd_messages import (
+    METHODS,
+    RAW,
+    RELAYED,
+    Relayed,
+    compare,
+    make_messages,
+)
 from tests.conftest import BOUND, FGREP, DaemonAtHand, Wire
 
 pytestmark = pytest.mark.slow
 
 JSON: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 MESSAGE = st.fixed_dictionaries(
@@ -36,9 +50,11 @@ MESSAGE = st.fixed_dictionaries(
     },
 )
 LINE = st.one_of(
-    (MESSAGE | st.lists(MESSAGE | JSON, max_size=4) | st.sampled_from(list(make_messages()))).map(
-        lambda message: json.dumps(message).encode()
-    ),
+    (
+        MESSAGE
+        | st.lists(MESSAGE | JSON, max_size=4)
+        | st.sampled_from(list(make_messages()))
+    ).map(lambda message: json.dumps(message).encode()),
     st.sampled_from([line for line in RAW if len(line) < 10_000]),
     st.binary(max_size=20).map(lambda data: data.replace(b"\n", b"")),
 )
@@ -59,7 +75,11 @@ def has_cancelled(line: bytes) -> bool:
 
 @pytest.mark.parametrize("relayed", RELAYED)
 @settings(max_examples=12)
-@given(lines=st.lists(LINE.filter(lambda line: not has_cancelled(line)), min_size=1, max_size=40))
+@given(
+    lines=st.lists(
+        LINE.filter(lambda line: not has_cancelled(line)), min_size=1, max_size=40
+    )
+)
 def test_drawn_messages_are_answered_as_over_the_socket(
     daemon: DaemonAtHand, root: Path, relayed: Relayed, lines: list[bytes]
 ) -> None:
@@ -74,9 +94,15 @@ def test_lines_that_are_no_message_are_answered_as_over_the_socket(
 
 
 @pytest.fixture(params=RELAYED)
-def host(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> Iterator[Wire]:
+def host(
+    request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path
+) -> Iterator[Wire]:
     """Return a relay's process between us and the daemon."""
-    command = [FGREP, "rpc", str(root)] if request.param == "fgrep rpc" else [FGREP, "mcp", "--project", str(root)]
+    command = (
+        [FGREP, "rpc", str(root)]
+        if request.param == "fgrep rpc"
+        else [FGREP, "mcp", "--project", str(root)]
+    )
     ours, theirs = socket.socketpair()
     ours.settimeout(BOUND)
     with theirs:
@@ -110,7 +136,10 @@ def test_a_session_outlives_odd_messages_and_the_daemon_s_death_between_them(
     answers = [host.receive()]
     while not isinstance(answers[-1], dict) or answers[-1]["id"] != "last":
         answers.append(host.receive())
-    assert answers[-1].get("result") == {} or answers[-1]["error"]["data"]["reason"] == "daemon_ended"
+    assert (
+        answers[-1].get("result") == {}
+        or answers[-1]["error"]["data"]["reason"] == "daemon_ended"
+    )
     host.send({"jsonrpc": "2.0", "id": "after", "method": "ping"})
     while (answer := host.receive())["id"] != "after":
         assert answer["id"] in {1, None}

@@ -22,7 +22,9 @@ def paths(result: dict[str, object]) -> set[str]:
     return {hit["file_path"] for hit in results}
 
 
-def test_pipes_in_the_place_of_gits_own_files_hang_nobody(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_pipes_in_the_place_of_gits_own_files_hang_nobody(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a.txt": "needle", "inner/b.txt": "needle", "tree/c.txt": "needle"})
     os.mkfifo(root / ".gitignore")
     os.mkfifo(root / "inner" / ".git")
@@ -32,12 +34,25 @@ def test_pipes_in_the_place_of_gits_own_files_hang_nobody(daemon: DaemonAtHand, 
     os.mkfifo(root / ".pipes" / "info" / "exclude")
     (root / ".git" / "info" / "exclude").unlink(missing_ok=True)
     os.mkfifo(root / ".git" / "info" / "exclude")
-    excludes = ["git", "-C", str(root), "config", "core.excludesFile", str(root / ".pipes" / "commondir")]
+    excludes = [
+        "git",
+        "-C",
+        str(root),
+        "config",
+        "core.excludesFile",
+        str(root / ".pipes" / "commondir"),
+    ]
     subprocess.run(excludes, check=True)
-    assert paths(answer(daemon, root, "query", "needle")) == {"a.txt", "inner/b.txt", "tree/c.txt"}
+    assert paths(answer(daemon, root, "query", "needle")) == {
+        "a.txt",
+        "inner/b.txt",
+        "tree/c.txt",
+    }
 
 
-def test_a_top_that_is_a_pipe_is_opened(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_a_top_that_is_a_pipe_is_opened(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project()
     bare = root.parent / "bare"
     bare.mkdir()
@@ -46,9 +61,17 @@ def test_a_top_that_is_a_pipe_is_opened(daemon: DaemonAtHand, project: MakeProje
     assert paths(answer(daemon, bare, "query", "needle")) == {"a.txt"}
 
 
-def test_devices_links_and_pipes_are_not_files_to_search(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_devices_links_and_pipes_are_not_files_to_search(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a.txt": "needle root:x:0"})
-    for name, target in {"zero": "/dev/zero", "passwd": "/etc/passwd", "loop": ".", "self": "self", "up": "/"}.items():
+    for name, target in {
+        "zero": "/dev/zero",
+        "passwd": "/etc/passwd",
+        "loop": ".",
+        "self": "self",
+        "up": "/",
+    }.items():
         (root / name).symlink_to(target)
     os.mkfifo(root / "pipe.txt")
     assert paths(answer(daemon, root, "query", "root:x:0")) == {"a.txt"}
@@ -59,7 +82,9 @@ def test_a_folder_too_deep_to_be_read_is_reported_and_the_rest_is_watched(
 ) -> None:
     root = project({"a.txt": "needle"})
     here = os.open(root, os.O_RDONLY)
-    for _ in range(17):  # folders of 250 bytes: beyond the 4,096 bytes that a path may have
+    for _ in range(
+        17
+    ):  # folders of 250 bytes: beyond the 4,096 bytes that a path may have
         os.mkdir("d" * 250, dir_fd=here)
         below = os.open("d" * 250, os.O_RDONLY, dir_fd=here)
         os.close(here)
@@ -83,22 +108,36 @@ def test_a_long_rules_file_is_made_ready_once(tmp_path: Path) -> None:
     rules.write_bytes(b"*.a\n" * LONG)
     changed = read_rules(os.fsencode(rules))
     assert changed is not None
-    assert (changed.verdict(b"x.a", b"x.a", False), changed.verdict(b"x.o", b"x.o", False)) == (True, None)
+    assert (
+        changed.verdict(b"x.a", b"x.a", False),
+        changed.verdict(b"x.o", b"x.o", False),
+    ) == (True, None)
 
 
-def test_nothing_is_written_through_links_of_the_repository(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_nothing_is_written_through_links_of_the_repository(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a.txt": "needle"})
     outside = root.parent / "outside"
     outside.mkdir()
     (root / ".flashgrep").mkdir()
-    for name in (".gitignore", "index.db", "index.db-wal", "index.db-shm", "mcp.sock", "config.toml"):
+    for name in (
+        ".gitignore",
+        "index.db",
+        "index.db-wal",
+        "index.db-shm",
+        "mcp.sock",
+        "config.toml",
+    ):
         (root / ".flashgrep" / name).symlink_to(outside / name)
     assert paths(answer(daemon, root, "query", "needle")) == {"a.txt"}
     daemon.run("index", cwd=root)
     assert list(outside.iterdir()) == []
 
 
-def test_a_state_folder_that_is_a_link_is_not_entered(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_a_state_folder_that_is_a_link_is_not_entered(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a.txt": "needle"})
     outside = root.parent / "outside"
     outside.mkdir(0o755)

@@ -42,7 +42,9 @@ def measure(wire: Wire, seconds: float) -> list[float]:
     return waits
 
 
-def test_clients_that_never_read_take_no_memory_and_no_time_from_others(daemon: DaemonAtHand, root: Path) -> None:
+def test_clients_that_never_read_take_no_memory_and_no_time_from_others(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     pid = lifecycle.find_holder(daemon.paths)
     assert pid is not None
     method, params = GREEDY["large answers"]
@@ -52,7 +54,9 @@ def test_clients_that_never_read_take_no_memory_and_no_time_from_others(daemon: 
         for _ in range(CLIENTS):
             wire = stack.enter_context(closing(daemon.wire("unix", root)))
             for number in range(CALLS):
-                wire.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+                wire.send(
+                    {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+                )
         beside, until = float("inf"), time.monotonic() + BOUND
         while beside > TIMES * alone:  # once each has got as much as it may
             assert time.monotonic() < until, (beside, alone)

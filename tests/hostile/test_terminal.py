@@ -21,7 +21,13 @@ ORDERS = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f"
 def terminal_sees(daemon: DaemonAtHand, root: Path, *arguments: str) -> bytes:
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0) as screen:
-        process = subprocess.Popen([FGREP, *arguments], cwd=root, env=daemon.environ, stdout=theirs, stderr=theirs)
+        process = subprocess.Popen(
+            [FGREP, *arguments],
+            cwd=root,
+            env=daemon.environ,
+            stdout=theirs,
+            stderr=theirs,
+        )
         os.close(theirs)
         seen = b""
         try:
@@ -34,7 +40,14 @@ def terminal_sees(daemon: DaemonAtHand, root: Path, *arguments: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("query", "needle"), ("files",), ("glob", "*"), ("symbol", "needle"), ("slice", "a.py", "1", "1")]
+    "arguments",
+    [
+        ("query", "needle"),
+        ("files",),
+        ("glob", "*"),
+        ("symbol", "needle"),
+        ("slice", "a.py", "1", "1"),
+    ],
 )
 def test_no_order_of_a_file_reaches_the_terminal(
     daemon: DaemonAtHand, project: MakeProject, arguments: tuple[str, ...]
@@ -49,16 +62,33 @@ def test_no_order_of_a_file_reaches_the_terminal(
     assert "\x9b".encode() not in seen
 
 
-def test_a_pipe_gets_the_bytes_as_they_are(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_a_pipe_gets_the_bytes_as_they_are(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a.py": f"needle = '{ORDERS}'\r\n"})
-    found = subprocess.run([FGREP, "query", "needle"], cwd=root, env=daemon.environ, capture_output=True, check=True)
+    found = subprocess.run(
+        [FGREP, "query", "needle"],
+        cwd=root,
+        env=daemon.environ,
+        capture_output=True,
+        check=True,
+    )
     assert found.stdout == b"a.py:1:1:needle = '" + ORDERS.encode() + b"'\n"
 
 
 def test_a_name_is_one_line_on_a_terminal_and_text_keeps_its_line_ends() -> None:
-    hit = {"file_path": "", "file_path_bytes": base64.b64encode(b"a\nb\xff").decode(), "start_line": 1, "column": 1}
+    hit = {
+        "file_path": "",
+        "file_path_bytes": base64.b64encode(b"a\nb\xff").decode(),
+        "start_line": 1,
+        "column": 1,
+    }
     terminal = Style(is_person=True)
-    shown = render({"results": [{**hit, "end_line": 1, "text": "x\rhidden"}]}, terminal, render_query)
+    shown = render(
+        {"results": [{**hit, "end_line": 1, "text": "x\rhidden"}]},
+        terminal,
+        render_query,
+    )
     assert shown.stdout == b"a\\x0ab\xff\n1:1:x\\x0dhidden\n"
     read = render({"content": "one\r\ntwo\tthree\n"}, terminal, render_slice)
     assert read.stdout == b"one\r\ntwo\tthree\n"

@@ -15,7 +15,9 @@ from flashgrep.base.paths import make_private
 from tests.conftest import BOUND, DaemonAtHand, MakeProject
 
 NOBODY = 65534
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+as_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can act as another user"
+)
 
 
 def as_nobody(attempt: Callable[[], str]) -> str:
@@ -42,7 +44,9 @@ def as_nobody(attempt: Callable[[], str]) -> str:
 
 
 def first_line(port: int, sent: bytes) -> str:
-    with socket.socket() as connection:  # create_connection would import a codec, which another user may not read
+    with (
+        socket.socket() as connection
+    ):  # create_connection would import a codec, which another user may not read
         connection.settimeout(BOUND)
         connection.connect(("127.0.0.1", port))
         connection.sendall(sent)
@@ -50,19 +54,31 @@ def first_line(port: int, sent: bytes) -> str:
 
 
 def request(method: str, **params: object) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+    return (
+        json.dumps(
+            {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        ).encode()
+        + b"\n"
+    )
 
 
 @as_root
-@pytest.mark.parametrize("method", ["query", "stats", "fs_read", "$/status", "$/cli", "$/shutdown", "initialize"])
+@pytest.mark.parametrize(
+    "method",
+    ["query", "stats", "fs_read", "$/status", "$/cli", "$/shutdown", "initialize"],
+)
 def test_another_user_has_to_show_the_token(daemon: DaemonAtHand, method: str) -> None:
     port = daemon.status()["tcp"]["port"]
-    error = json.loads(as_nobody(lambda: first_line(port, request(method, text="x"))))["error"]
+    error = json.loads(as_nobody(lambda: first_line(port, request(method, text="x"))))[
+        "error"
+    ]
     assert error["data"]["reason"] == "auth_required"
 
 
 @as_root
-def test_another_user_reaches_no_file_and_no_socket_of_ours(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_another_user_reaches_no_file_and_no_socket_of_ours(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a.txt": "needle"})
     for folder in (root.parent, Path(daemon.paths.state).parent):
         folder.chmod(0o755)
@@ -91,7 +107,9 @@ def planted() -> Iterator[Path]:
 
 
 @as_root
-def test_a_state_folder_planted_by_another_user_is_refused(planted: Path, tmp_path: Path) -> None:
+def test_a_state_folder_planted_by_another_user_is_refused(
+    planted: Path, tmp_path: Path
+) -> None:
     planted.symlink_to(tmp_path)
     os.lchown(planted, NOBODY, NOBODY)
     with pytest.raises(PermissionError, match="belongs to user 65534"):
@@ -106,18 +124,24 @@ def test_a_state_folder_planted_by_another_user_is_refused(planted: Path, tmp_pa
 @pytest.mark.parametrize(
     "sent",
     [
-        b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/plain\r\n\r\n" + request("stats"),
-        b'GET /?{"jsonrpc":"2.0"} HTTP/1.1\r\nHost: rebound.example\r\n\r\n' + request("stats"),
+        b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/plain\r\n\r\n"
+        + request("stats"),
+        b'GET /?{"jsonrpc":"2.0"} HTTP/1.1\r\nHost: rebound.example\r\n\r\n'
+        + request("stats"),
         b"\x16\x03\x01\x02\x00\x01\n" + request("stats"),
         b"\x00\n" + request("stats"),
     ],
 )
-def test_what_does_not_begin_as_json_is_hung_up_on(daemon: DaemonAtHand, sent: bytes) -> None:
+def test_what_does_not_begin_as_json_is_hung_up_on(
+    daemon: DaemonAtHand, sent: bytes
+) -> None:
     assert first_line(daemon.status()["tcp"]["port"], sent) == ""
 
 
 @as_root
-def test_a_thousand_silent_connections_of_another_user_keep_nobody_waiting(daemon: DaemonAtHand) -> None:
+def test_a_thousand_silent_connections_of_another_user_keep_nobody_waiting(
+    daemon: DaemonAtHand,
+) -> None:
     port, count = daemon.status()["tcp"]["port"], 1000
 
     def ask() -> float:
@@ -145,7 +169,9 @@ def test_a_thousand_silent_connections_of_another_user_keep_nobody_waiting(daemo
     crowding.start()
     try:
         assert os.read(begun_reader, 1) == b"x"
-        tries = [sorted(ask() for _ in range(30))[-2] for _ in range(3)]  # others use the machine too
+        tries = [
+            sorted(ask() for _ in range(30))[-2] for _ in range(3)
+        ]  # others use the machine too
         assert min(tries) < 3 * alone[-2] + 0.1, (alone, tries)
     finally:
         os.write(end_writer, b"x")
@@ -154,7 +180,9 @@ def test_a_thousand_silent_connections_of_another_user_keep_nobody_waiting(daemo
             os.close(end)
 
 
-def test_hundreds_of_half_lines_keep_nobody_waiting(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_hundreds_of_half_lines_keep_nobody_waiting(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a.txt": "needle"})
     port = daemon.status()["tcp"]["port"]
     halves = []

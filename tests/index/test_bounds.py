@@ -50,7 +50,9 @@ def test_tables_dropped_and_made_again_are_those_that_are_written(file: Path) ->
 
 def test_a_value_longer_than_any_that_is_written_is_damage(file: Path) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-        connection.execute("INSERT INTO symbol VALUES (1, zeroblob(?))", [schema.LONGEST_VALUE + 1])
+        connection.execute(
+            "INSERT INTO symbol VALUES (1, zeroblob(?))", [schema.LONGEST_VALUE + 1]
+        )
     reader = Reader(file, b"/tree")
     with pytest.raises(Damaged), reader.transaction() as connection:
         symbols.packed_of(connection, [1])
@@ -59,7 +61,10 @@ def test_a_value_longer_than_any_that_is_written_is_damage(file: Path) -> None:
 
 def test_a_look_up_that_does_not_end_is_ended_and_the_index_stays(file: Path) -> None:
     reader = Reader(file, b"/tree", seconds=0.05)
-    with pytest.raises(schema.Unreadable, match="interrupted"), reader.transaction() as connection:
+    with (
+        pytest.raises(schema.Unreadable, match="interrupted"),
+        reader.transaction() as connection,
+    ):
         connection.execute(ENDLESS).fetchone()
     with reader.transaction() as connection:
         assert connection.execute("SELECT count(*) FROM path").fetchone() == (0,)
@@ -82,11 +87,18 @@ def out_of_memory(connection: sqlite3.Connection) -> None:
     connection.execute("SELECT zeroblob(?)", [1 << 62])
 
 
-@pytest.mark.parametrize("mistake", [mistaken_value, mistaken_column, read_only, out_of_memory])
-def test_a_mistake_of_ours_is_no_damage(file: Path, mistake: Callable[[sqlite3.Connection], None]) -> None:
+@pytest.mark.parametrize(
+    "mistake", [mistaken_value, mistaken_column, read_only, out_of_memory]
+)
+def test_a_mistake_of_ours_is_no_damage(
+    file: Path, mistake: Callable[[sqlite3.Connection], None]
+) -> None:
     reader = Reader(file, b"/tree")
     for _ in range(2):
-        with pytest.raises(sqlite3.OperationalError), reader.transaction() as connection:
+        with (
+            pytest.raises(sqlite3.OperationalError),
+            reader.transaction() as connection,
+        ):
             mistake(connection)
     assert reader.generation() == 0
     reader.close()
@@ -96,7 +108,10 @@ def test_a_mistake_is_damage_where_a_row_is_not_what_is_written(file: Path) -> N
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("INSERT INTO text VALUES (1, x'00', 'many', 1, NULL, '')")
     reader = Reader(file, b"/tree")
-    with pytest.raises(Damaged, match="a row of text"), reader.transaction() as connection:
+    with (
+        pytest.raises(Damaged, match="a row of text"),
+        reader.transaction() as connection,
+    ):
         mistaken_value(connection)
     reader.close()
 
@@ -107,12 +122,18 @@ def test_a_writer_that_is_refused_or_mistaken_leaves_the_index(file: Path) -> No
         with pytest.raises(schema.Unreadable, match="UNIQUE"), writer.transaction():
             connection.execute("INSERT INTO meta VALUES ('format', 1)")
         connection.execute("PRAGMA max_page_count=1")
-        with pytest.raises(sqlite3.OperationalError, match="full"), writer.transaction():
+        with (
+            pytest.raises(sqlite3.OperationalError, match="full"),
+            writer.transaction(),
+        ):
             connection.execute("INSERT INTO posting_block VALUES (1, zeroblob(100000))")
         with closing(sqlite3.connect(file, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             connection.execute("PRAGMA busy_timeout=0")
-            with pytest.raises(sqlite3.OperationalError, match="locked"), writer.transaction():
+            with (
+                pytest.raises(sqlite3.OperationalError, match="locked"),
+                writer.transaction(),
+            ):
                 pass
 
 

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.base.identifiers import count_identifiers, find_identifiers, split_all, split_words
+from flashgrep.base.identifiers import (
+    count_identifiers,
+    find_identifiers,
+    split_all,
+    split_words,
+)
 
 TEXTS = st.lists(st.text("aBc_9 (.é", max_size=20), max_size=6)
 
@@ -18,7 +23,10 @@ def test_each_text_has_its_own_counts(texts: list[str]) -> None:
     counted = count_identifiers(data)
     found = [Counter[bytes]() for _ in data]
     for text, number, count in zip(
-        counted.texts.tolist(), counted.numbers.tolist(), counted.counts.tolist(), strict=True
+        counted.texts.tolist(),
+        counted.numbers.tolist(),
+        counted.counts.tolist(),
+        strict=True,
     ):
         found[text][counted.identifiers[number]] = count
     assert found == [Counter(find_identifiers(text)) for text in data]
@@ -26,15 +34,22 @@ def test_each_text_has_its_own_counts(texts: list[str]) -> None:
 
 @given(TEXTS)
 def test_all_are_cut_as_each_is(texts: list[str]) -> None:
-    identifiers = [identifier for text in texts for identifier in find_identifiers(text.encode())]
+    identifiers = [
+        identifier for text in texts for identifier in find_identifiers(text.encode())
+    ]
     words, lengths = split_all(identifiers)
-    assert words == [word for identifier in identifiers for word in split_words(identifier)]
-    assert lengths.tolist() == [len(split_words(identifier)) for identifier in identifiers]
+    assert words == [
+        word for identifier in identifiers for word in split_words(identifier)
+    ]
+    assert lengths.tolist() == [
+        len(split_words(identifier)) for identifier in identifiers
+    ]
 
 
 @pytest.mark.slow
 def test_what_was_counted_is_freed_without_the_garbage_collector() -> None:
-    # Indexing processes run it seldom: a circle that held the identifiers of each batch took 3.5 GB on the kernel.
+    # Indexing processes run it seldom: a circle that held the identifiers of each batch
+    # took 3.5 GB on the kernel.
     gc.collect()
     gc.disable()
     try:

@@ -31,8 +31,12 @@ def test_sorting_goes_without_avx512_on_zen_4_alone(
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(CPUINFO.format(vendor=vendor, family=family, flags=flags))
     assert (NUMPY_DISABLE in avoid_slow_sorting({"HOME": "/x"}, str(cpuinfo))) == slow
-    assert avoid_slow_sorting({NUMPY_DISABLE: "AVX2"}, str(cpuinfo)) == {NUMPY_DISABLE: "AVX2"}
-    assert avoid_slow_sorting({"NPY_ENABLE_CPU_FEATURES": "AVX2"}, str(cpuinfo)) == {"NPY_ENABLE_CPU_FEATURES": "AVX2"}
+    assert avoid_slow_sorting({NUMPY_DISABLE: "AVX2"}, str(cpuinfo)) == {
+        NUMPY_DISABLE: "AVX2"
+    }
+    assert avoid_slow_sorting({"NPY_ENABLE_CPU_FEATURES": "AVX2"}, str(cpuinfo)) == {
+        "NPY_ENABLE_CPU_FEATURES": "AVX2"
+    }
 
 
 def test_nothing_changes_where_the_system_does_not_tell(tmp_path: Path) -> None:

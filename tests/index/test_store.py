@@ -19,7 +19,13 @@ from flashgrep.cli.doctor import health
 from flashgrep.files.openat import RootFolder
 from flashgrep.index import schema
 from flashgrep.index.reader import Reader
-from flashgrep.index.segments import MOST_SEGMENTS, Kind, SegmentRow, segments, worth_merging
+from flashgrep.index.segments import (
+    MOST_SEGMENTS,
+    Kind,
+    SegmentRow,
+    segments,
+    worth_merging,
+)
 from flashgrep.index.table import FileRow, FileTable
 from flashgrep.index.writer import Writer
 from flashgrep.indexer.workers import prepare
@@ -35,7 +41,9 @@ def tree(tmp_path: Path) -> Path:
     root.mkdir()
     words = ["alpha", "beta", "gamma", "delta"]
     for at, name in enumerate(["one.py", "two.py", "three.py"]):
-        (root / name).write_text(f"def {words[at]}_function(): return {words[at + 1]}\n")
+        (root / name).write_text(
+            f"def {words[at]}_function(): return {words[at + 1]}\n"
+        )
     (root / "copy of one.py").write_bytes((root / "one.py").read_bytes())
     (root / "binary.bin").write_bytes(b"\0\1\2")
     (root / "empty").touch()
@@ -50,8 +58,17 @@ def writer(tmp_path: Path) -> Iterator[Writer]:
 
 
 def store(writer: Writer, tree: Path, names: list[bytes]) -> list[FileRow]:
-    done = prepare(RootFolder(bytes(tree)), names, writer.reserve(len(names)), None, 1 << 20)
-    return writer.put(writer.add_project(ROOT), done.reserved, done.texts, done.blocks, done.files, done.gone)[1]
+    done = prepare(
+        RootFolder(bytes(tree)), names, writer.reserve(len(names)), None, 1 << 20
+    )
+    return writer.put(
+        writer.add_project(ROOT),
+        done.reserved,
+        done.texts,
+        done.blocks,
+        done.files,
+        done.gone,
+    )[1]
 
 
 def found(reader: Reader, text: str) -> set[bytes]:
@@ -61,7 +78,9 @@ def found(reader: Reader, text: str) -> set[bytes]:
     return {table.paths[at] for at in table.places(text_ids)}
 
 
-def test_files_are_found_by_their_grams_and_copies_share_a_text(writer: Writer, tree: Path, tmp_path: Path) -> None:
+def test_files_are_found_by_their_grams_and_copies_share_a_text(
+    writer: Writer, tree: Path, tmp_path: Path
+) -> None:
     rows = {row.path: row for row in store(writer, tree, NAMES)}
     assert rows[b"one.py"].text_id == rows[b"copy of one.py"].text_id
     assert rows[b"binary.bin"].skip == "binary"
@@ -77,7 +96,9 @@ def test_files_are_found_by_their_grams_and_copies_share_a_text(writer: Writer, 
     reader.close()
 
 
-def test_a_gone_file_and_a_changed_one_leave_no_trace_in_answers(writer: Writer, tree: Path, tmp_path: Path) -> None:
+def test_a_gone_file_and_a_changed_one_leave_no_trace_in_answers(
+    writer: Writer, tree: Path, tmp_path: Path
+) -> None:
     store(writer, tree, NAMES)
     (tree / "one.py").write_text("epsilon\n")
     (tree / "two.py").unlink()
@@ -89,11 +110,16 @@ def test_a_gone_file_and_a_changed_one_leave_no_trace_in_answers(writer: Writer,
     reader.close()
 
 
-def test_merged_segments_answer_as_before_and_drop_dead_texts(writer: Writer, tree: Path, tmp_path: Path) -> None:
+def test_merged_segments_answer_as_before_and_drop_dead_texts(
+    writer: Writer, tree: Path, tmp_path: Path
+) -> None:
     rng = random.Random(5)
     names = [f"f{at}.txt" for at in range(40)]
     for name in names:
-        (tree / name).write_text(" ".join(rng.choices(["spam", "eggs", "bacon", "tomato", "herring"], k=3)) + name)
+        (tree / name).write_text(
+            " ".join(rng.choices(["spam", "eggs", "bacon", "tomato", "herring"], k=3))
+            + name
+        )
         store(writer, tree, [name.encode()])
     for name in names[:20]:
         (tree / name).unlink()
@@ -137,7 +163,9 @@ def test_a_merge_that_is_given_up_half_way_leaves_the_segments_as_they_were(
 
 
 @given(st.lists(st.integers(1, 1_000_000), max_size=200))
-def test_merging_keeps_segments_few_and_rewrites_each_posting_a_few_times(sizes: list[int]) -> None:
+def test_merging_keeps_segments_few_and_rewrites_each_posting_a_few_times(
+    sizes: list[int],
+) -> None:
     rows: list[SegmentRow] = []
     written = 0
     for at, size in enumerate(sizes):
@@ -147,15 +175,23 @@ def test_merging_keeps_segments_few_and_rewrites_each_posting_a_few_times(sizes:
         if chosen:
             merged = sum(row.bytes for row in chosen)
             written += merged
-            rows = [*rows[: len(rows) - len(chosen)], chosen[0]._replace(last=at, bytes=merged)]
+            rows = [
+                *rows[: len(rows) - len(chosen)],
+                chosen[0]._replace(last=at, bytes=merged),
+            ]
         assert len(rows) <= MOST_SEGMENTS + math.log2(1 + sum(sizes))
     assert written <= sum(sizes) * (2 + math.log(1 + sum(sizes), 1.5))
 
 
 def test_a_large_segment_is_left_alone_until_the_newer_ones_weigh_something() -> None:
-    rows = [SegmentRow(at, Kind.GRAMS, at, at, size) for at, size in enumerate([1000, 1, 2, 1, 3, 1, 1])]
+    rows = [
+        SegmentRow(at, Kind.GRAMS, at, at, size)
+        for at, size in enumerate([1000, 1, 2, 1, 3, 1, 1])
+    ]
     assert worth_merging(rows) == rows[1:]
-    assert worth_merging([row._replace(bytes=9) for row in rows]) == [row._replace(bytes=9) for row in rows]
+    assert worth_merging([row._replace(bytes=9) for row in rows]) == [
+        row._replace(bytes=9) for row in rows
+    ]
     assert worth_merging(rows[:MOST_SEGMENTS]) == []
 
 
@@ -173,7 +209,11 @@ def test_connections_that_many_look_ups_took_at_once_are_closed_but_one(
     assert len(reader._idle) == 5
     reader.shrink()
     assert len(reader._idle) == 1
-    assert (reader.generation(), reader.identity, reader.is_replaced()) == (generation, identity, False)
+    assert (reader.generation(), reader.identity, reader.is_replaced()) == (
+        generation,
+        identity,
+        False,
+    )
     with reader.transaction():
         reader.shrink()
     reader.close()
@@ -239,7 +279,9 @@ def damage_format(file: Path) -> None:
         damage_format,
     ],
 )
-def test_a_damaged_index_is_distinguished_from_a_good_one(tree: Path, tmp_path: Path, damage: object) -> None:
+def test_a_damaged_index_is_distinguished_from_a_good_one(
+    tree: Path, tmp_path: Path, damage: object
+) -> None:
     file = tmp_path / "index.db"
     writer = Writer(file)
     store(writer, tree, NAMES)
@@ -259,11 +301,15 @@ def _read_all(file: Path) -> None:
         reader.close()
 
 
-def test_a_flipped_bit_in_postings_is_found_when_they_are_read(tree: Path, tmp_path: Path) -> None:
+def test_a_flipped_bit_in_postings_is_found_when_they_are_read(
+    tree: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "index.db"
     writer = Writer(file)
     store(writer, tree, NAMES)
-    data = bytearray(writer.connection.execute("SELECT data FROM posting_block").fetchone()[0])
+    data = bytearray(
+        writer.connection.execute("SELECT data FROM posting_block").fetchone()[0]
+    )
     data[-1] ^= 4
     writer.connection.execute("UPDATE posting_block SET data = ?", [bytes(data)])
     writer.close()
@@ -286,7 +332,9 @@ def test_the_table_finds_places_by_few_and_by_many_texts() -> None:
     rows = [FileRow(b"p%05d" % at, at % 700 + 1, "", 1, 1, 1, 1) for at in range(3000)]
     table = FileTable.of(rows)
     for text_ids in (np.arange(1, 5), np.arange(1, 1500)):
-        wanted = [at for at, row in enumerate(rows) if row.text_id in set(text_ids.tolist())]
+        wanted = [
+            at for at, row in enumerate(rows) if row.text_id in set(text_ids.tolist())
+        ]
         assert table.places(text_ids).tolist() == wanted
 
 
@@ -296,7 +344,13 @@ def test_the_table_takes_changes_as_a_dictionary_does() -> None:
     for _ in range(60):
         fresh = [
             FileRow(
-                b"%d" % rng.randrange(50), rng.randrange(9), rng.choice(["", "", "binary"]), 1, 2, 3, rng.randrange(9)
+                b"%d" % rng.randrange(50),
+                rng.randrange(9),
+                rng.choice(["", "", "binary"]),
+                1,
+                2,
+                3,
+                rng.randrange(9),
             )
             for _ in range(rng.randrange(6))
         ]
@@ -307,9 +361,15 @@ def test_the_table_takes_changes_as_a_dictionary_does() -> None:
         for path in gone:
             truth.pop(path, None)
         assert table.paths == sorted(truth)
-        assert table.columns[:, 0].tolist() == [truth[path].text_id for path in table.paths]
-        assert table.columns[:, 4].tolist() == [truth[path].inode for path in table.paths]
-        assert table.skipped == {path: row.skip for path, row in truth.items() if row.skip}
+        assert table.columns[:, 0].tolist() == [
+            truth[path].text_id for path in table.paths
+        ]
+        assert table.columns[:, 4].tolist() == [
+            truth[path].inode for path in table.paths
+        ]
+        assert table.skipped == {
+            path: row.skip for path, row in truth.items() if row.skip
+        }
 
 
 def test_an_empty_database_is_one_that_an_indexer_is_making(tmp_path: Path) -> None:

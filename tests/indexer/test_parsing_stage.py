@@ -26,7 +26,9 @@ def test_a_text_that_changed_gets_no_row_and_others_do(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def first():\n    pass\n")
     (tmp_path / "b.py").write_text("def second():\n    pass\n")
     names = [b"a.py", b"b.py"]
-    files = prepare(RootFolder(bytes(tmp_path)), names, Reserved(1, 1), None, 1 << 20).files
+    files = prepare(
+        RootFolder(bytes(tmp_path)), names, Reserved(1, 1), None, 1 << 20
+    ).files
     texts = [(at, text_hash, row.path) for at, (row, text_hash) in enumerate(files, 1)]
     (tmp_path / "a.py").write_text("def other():\n    pass\n")
     parsers = Parsers(partial(read_texts, RootFolder(bytes(tmp_path)), 1 << 20), 1)
@@ -38,11 +40,17 @@ def test_a_text_that_changed_gets_no_row_and_others_do(tmp_path: Path) -> None:
     assert done.declined == []
 
 
-def test_batches_come_in_order_and_no_more_of_them_wait_than_are_worked_on(tmp_path: Path) -> None:
+def test_batches_come_in_order_and_no_more_of_them_wait_than_are_worked_on(
+    tmp_path: Path,
+) -> None:
     for at in range(12):
-        (tmp_path / f"{at:02}.py").write_text(f"def number_{at}():\n    pass\n" * (1 + 500 * (at % 3 == 0)))
+        (tmp_path / f"{at:02}.py").write_text(
+            f"def number_{at}():\n    pass\n" * (1 + 500 * (at % 3 == 0))
+        )
     names = [f"{at:02}.py".encode() for at in range(12)]
-    files = prepare(RootFolder(bytes(tmp_path)), names, Reserved(1, 1), None, 1 << 20).files
+    files = prepare(
+        RootFolder(bytes(tmp_path)), names, Reserved(1, 1), None, 1 << 20
+    ).files
     texts = [(at, text_hash, row.path) for at, (row, text_hash) in enumerate(files)]
     taken: list[int] = []
 
@@ -54,14 +62,18 @@ def test_batches_come_in_order_and_no_more_of_them_wait_than_are_worked_on(tmp_p
     parsers = Parsers(partial(read_texts, RootFolder(bytes(tmp_path)), 1 << 20), 2)
     try:
         for at, done in enumerate(parsers.run(batches())):
-            assert [(row.text_id, row.names) for row in done.rows] == [(at, (f"number_{at}".encode(),))]
+            assert [(row.text_id, row.names) for row in done.rows] == [
+                (at, (f"number_{at}".encode(),))
+            ]
             assert len(taken) <= at + 3
     finally:
         parsers.close()
     assert taken == list(range(12))
 
 
-def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_between_two(tmp_path: Path) -> None:
+def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_between_two(
+    tmp_path: Path,
+) -> None:
     root, out, waits = tmp_path / "tree", BytesIO(), iter([False, True, *[False] * 99])
     root.mkdir()
     for at in range(2 * PARSE_BATCH):
@@ -77,11 +89,22 @@ def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_be
         out.truncate()
         indexer.run({"op": stage, "project": project, "embedding": "{}"})
         events = [orjson.loads(line) for line in out.getvalue().splitlines()]
-        assert [event["last"] for event in events] == [*[False] * (len(events) - 1), True]
+        assert [event["last"] for event in events] == [
+            *[False] * (len(events) - 1),
+            True,
+        ]
         return [event["texts"] for event in events]
 
     try:
-        indexer.run({"op": "update", "project": project, "batch": 1, "files": files, "forget": []})
+        indexer.run(
+            {
+                "op": "update",
+                "project": project,
+                "batch": 1,
+                "files": files,
+                "forget": [],
+            }
+        )
         assert run("symbols") == [64, 32, 32, 32]
         assert run("symbols") == [32, 0, 0, 0]
         assert run("chunks") == [64, 0, 0, 0, 0]
@@ -94,9 +117,14 @@ def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_be
     finally:
         indexer.close()
     with closing(schema.connect(tmp_path / "index.db")) as connection:
-        assert find_words(connection, ["number", "number_7"])["number"].chunks == 2 * PARSE_BATCH
+        assert (
+            find_words(connection, ["number", "number_7"])["number"].chunks
+            == 2 * PARSE_BATCH
+        )
 
 
 def test_what_fails_for_days_is_tried_again_at_the_same_pace() -> None:
-    waits = [wait_before_retry(0.5, 30.0, failures) for failures in (0, 1, 2, 10, 5_000)]
+    waits = [
+        wait_before_retry(0.5, 30.0, failures) for failures in (0, 1, 2, 10, 5_000)
+    ]
     assert waits == [0.5, 1.0, 2.0, 30.0, 30.0]

@@ -33,8 +33,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-@given(st.integers(1, 9), st.integers(1, 9), st.lists(st.integers(1, 9), min_size=3, max_size=3))
-def test_one_share_grows_over_all_stages_and_reaches_all(parts: int, merges: int, batches: list[int]) -> None:
+@given(
+    st.integers(1, 9),
+    st.integers(1, 9),
+    st.lists(st.integers(1, 9), min_size=3, max_size=3),
+)
+def test_one_share_grows_over_all_stages_and_reaches_all(
+    parts: int, merges: int, batches: list[int]
+) -> None:
     progress = Progress()
     shares = [progress.share()]
     progress.start()
@@ -109,7 +115,9 @@ def test_a_run_of_vectors_alone_counts_what_is_there_as_done() -> None:
     progress.start()
     for stage in LATE_STAGES:
         progress.enter(stage)
-        progress.reach(stage, StageBacklog(0, 0) if stage != "vectors" else StageBacklog(5, 50))
+        progress.reach(
+            stage, StageBacklog(0, 0) if stage != "vectors" else StageBacklog(5, 50)
+        )
     assert progress.share() == pytest.approx(1 - COSTS["vectors"])
 
 
@@ -119,7 +127,13 @@ def test_a_number_of_texts_that_is_not_known_is_not_shown() -> None:
     progress.begin(2, 200)
     progress.advance(2, 200)
     progress.begin_merging()
-    state = {name: getattr(progress, name) for name in PROGRESS} | {"share": progress.share(), "eta_seconds": 7.0}
+    state = {name: getattr(progress, name) for name in PROGRESS} | {
+        "share": progress.share(),
+        "eta_seconds": 7.0,
+    }
     assert _describe(state) == "9.0% of all, merging, 7 s left"
     progress.reach("symbols", StageBacklog(1500, 900))
-    assert _describe(state | {"share": progress.share()}) == "9.0% of all, 1,500 texts to go, 7 s left"
+    assert (
+        _describe(state | {"share": progress.share()})
+        == "9.0% of all, 1,500 texts to go, 7 s left"
+    )

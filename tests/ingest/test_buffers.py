@@ -8,14 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.base.errors import Conflict, FlashgrepError, InvalidParams, InvalidRange, NotFound, TooLarge
+from flashgrep.base.errors import (
+    Conflict,
+    FlashgrepError,
+    InvalidParams,
+    InvalidRange,
+    NotFound,
+    TooLarge,
+)
 from flashgrep.files import buffers
 from flashgrep.files.buffers import Buffers, Edit
 from flashgrep.files.columns import PositionEncoding
 
 PATH: Final = b"/p/a.py"
 ENCODINGS: Final[list[PositionEncoding]] = ["utf-8", "utf-16", "utf-32"]
-CODECS: Final = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+CODECS: Final = {
+    "utf-8": ("utf-8", 1),
+    "utf-16": ("utf-16-le", 2),
+    "utf-32": ("utf-32-le", 4),
+}
 texts = st.text(st.sampled_from("ab\n\r\té€😀\0\u2028"), max_size=30)
 
 
@@ -23,7 +34,9 @@ def place_of(text: str, at: int, encoding: PositionEncoding) -> tuple[int, int]:
     """Return the line and column of a place between two characters."""
     codec, width = CODECS[encoding]
     before = text[:at]
-    return before.count("\n") + 1, len(before.rpartition("\n")[2].encode(codec)) // width + 1
+    return before.count("\n") + 1, len(
+        before.rpartition("\n")[2].encode(codec)
+    ) // width + 1
 
 
 @given(st.data(), texts, st.sampled_from(ENCODINGS))
@@ -41,7 +54,11 @@ def test_edits_make_the_text_that_they_make_of_a_string(
                 text = new
                 continue
             start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
-            edits.append(Edit(place_of(text, start, encoding), place_of(text, end, encoding), new))
+            edits.append(
+                Edit(
+                    place_of(text, start, encoding), place_of(text, end, encoding), new
+                )
+            )
             text = text[:start] + new + text[end:]
         buffer = opened.change(PATH, edits, version, version - 1, encoding)
         assert buffer.text().data == text.encode()
@@ -55,7 +72,10 @@ def test_a_place_is_in_the_text_or_refused_and_a_refusal_changes_nothing(
     opened = Buffers(WeakSet())
     opened.open((None, PATH), PATH, text, 0)
     places = {place_of(text, at, encoding) for at in range(len(text) + 1)}
-    place = (data.draw(st.integers(1, text.count("\n") + 3)), data.draw(st.integers(1, 40)))
+    place = (
+        data.draw(st.integers(1, text.count("\n") + 3)),
+        data.draw(st.integers(1, 40)),
+    )
     try:
         opened.change(PATH, [Edit(place, place, "x")], 1, 0, encoding)
     except InvalidRange:
@@ -70,7 +90,9 @@ def test_edits_are_all_made_or_none() -> None:
     opened = Buffers(WeakSet())
     opened.open((None, PATH), PATH, "one\ntwo", 1)
     with pytest.raises(InvalidRange):
-        opened.change(PATH, [Edit((1, 1), (1, 4), "1"), Edit((3, 1), (3, 1), "x")], 2, 1, "utf-8")
+        opened.change(
+            PATH, [Edit((1, 1), (1, 4), "1"), Edit((3, 1), (3, 1), "x")], 2, 1, "utf-8"
+        )
     with pytest.raises(InvalidRange, match="before it starts"):
         opened.change(PATH, [Edit((2, 1), (1, 1), "x")], 2, 1, "utf-8")
     assert opened.get(PATH).text().data == b"one\ntwo"
@@ -79,13 +101,18 @@ def test_edits_are_all_made_or_none() -> None:
     assert [buffer.text().data for buffer in opened.all()] == [b"1\ntwo"]
 
 
-@pytest.mark.parametrize(("version", "base"), [(1, 1), (1, 0), (0, -1), (3, 2), (9, 8), (5, 5)])
+@pytest.mark.parametrize(
+    ("version", "base"), [(1, 1), (1, 0), (0, -1), (3, 2), (9, 8), (5, 5)]
+)
 def test_versions_follow_one_another(version: int, base: int) -> None:
     opened = Buffers(WeakSet())
     opened.open((None, PATH), PATH, "text", 1)
     with pytest.raises(Conflict) as error:
         opened.change(PATH, [Edit(None, None, "other")], version, base, "utf-8")
-    assert (error.value.reason, error.value.data["known_version"]) == ("version_mismatch", 1)
+    assert (error.value.reason, error.value.data["known_version"]) == (
+        "version_mismatch",
+        1,
+    )
     assert opened.get(PATH).text().data == b"text"
 
 
@@ -119,7 +146,12 @@ def test_half_a_pair_is_no_text(text: str) -> None:
 
 
 def test_buffers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"MOST_BYTES": 100, "MOST_BYTES_TOGETHER": 250, "MOST_BUFFERS": 4, "MOST_TOUCHED": 300}.items():
+    for name, value in {
+        "MOST_BYTES": 100,
+        "MOST_BYTES_TOGETHER": 250,
+        "MOST_BUFFERS": 4,
+        "MOST_TOUCHED": 300,
+    }.items():
         monkeypatch.setattr(buffers, name, value)
     opened = Buffers(WeakSet())
 
@@ -129,35 +161,71 @@ def test_buffers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         return error.value
 
     opened.open((None, b"a"), b"/a", "x" * 100, 1)
-    assert refused(opened.open, (None, b"b"), b"/b", "é" * 51, 1).data["limit_bytes"] == 100
+    assert (
+        refused(opened.open, (None, b"b"), b"/b", "é" * 51, 1).data["limit_bytes"]
+        == 100
+    )
     opened.open((None, b"b"), b"/b", "y" * 100, 1)
-    assert refused(opened.open, (None, b"c"), b"/c", "z" * 51, 1).data["limit_bytes"] == 250
+    assert (
+        refused(opened.open, (None, b"c"), b"/c", "z" * 51, 1).data["limit_bytes"]
+        == 250
+    )
     opened.open((None, b"b"), b"/b", "y" * 50, 1)  # in the place of the former
     opened.open((None, b"c"), b"/c", "z" * 99, 1)
-    assert refused(opened.change, b"/c", [Edit((1, 1), (1, 1), "zz")], 2, 1, "utf-8").data["limit_bytes"] == 100
-    assert refused(opened.change, b"/b", [Edit((1, 1), (1, 1), "zz")], 2, 1, "utf-8").data["limit_bytes"] == 250
+    assert (
+        refused(opened.change, b"/c", [Edit((1, 1), (1, 1), "zz")], 2, 1, "utf-8").data[
+            "limit_bytes"
+        ]
+        == 100
+    )
+    assert (
+        refused(opened.change, b"/b", [Edit((1, 1), (1, 1), "zz")], 2, 1, "utf-8").data[
+            "limit_bytes"
+        ]
+        == 250
+    )
     opened.open((None, b"d"), b"/d", "", 1)
     assert refused(opened.open, (None, b"e"), b"/e", "", 1).reason == "too_many_buffers"
     back_and_forth = [Edit((1, 1), (1, 100), ""), Edit((1, 1), (1, 1), "z" * 99)]
-    assert refused(opened.change, b"/c", back_and_forth * 3, 2, 1, "utf-8").data["limit_bytes"] == 300
+    assert (
+        refused(opened.change, b"/c", back_and_forth * 3, 2, 1, "utf-8").data[
+            "limit_bytes"
+        ]
+        == 300
+    )
     assert opened.get(b"/c").text().data == b"z" * 99
 
 
-@given(st.lists(st.tuples(st.sampled_from([b"/a", b"/b"]), st.one_of(st.none(), texts)), max_size=12))
-def test_open_projects_report_what_they_hold(steps: list[tuple[bytes, str | None]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([b"/a", b"/b"]), st.one_of(st.none(), texts)),
+        max_size=12,
+    )
+)
+def test_open_projects_report_what_they_hold(
+    steps: list[tuple[bytes, str | None]],
+) -> None:
     opened = Buffers(WeakSet())
     for version, (path, text) in enumerate(steps, 1):
         is_open = any(buffer.path == path for buffer in opened.all())
         if text is None and is_open:
             opened.close(path)
         elif text is not None and is_open and version % 2:
-            opened.change(path, [Edit(None, None, text)], version, opened.get(path).version, "utf-8")
+            opened.change(
+                path,
+                [Edit(None, None, text)],
+                version,
+                opened.get(path).version,
+                "utf-8",
+            )
         elif text is not None:
             opened.open((None, path), path, text, version)
     assert opened.memory == sum(buffer.memory for buffer in opened.all())
 
 
-def test_connections_share_a_bound_and_none_is_refused_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_share_a_bound_and_none_is_refused_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(buffers, "MOST_HELD_BY_ALL", 90_000)
     of_all = WeakSet[Buffers]()
     greedy, other = Buffers(of_all), Buffers(of_all)

@@ -32,7 +32,9 @@ def rendered(paths: list[Path]) -> str:
     for path in paths:
         lines.append(f"# {path.relative_to(SAMPLES)}")
         for chunk in cut(path):
-            place = f"{chunk.start_line}-{chunk.end_line} {chunk.end - chunk.start} bytes"
+            place = (
+                f"{chunk.start_line}-{chunk.end_line} {chunk.end - chunk.start} bytes"
+            )
             header = " / ".join(chunk.header.splitlines())
             lines.append(f"{place} {chunk.kind} {chunk.name} | {header}".rstrip(" |"))
     return "\n".join([*lines, ""])

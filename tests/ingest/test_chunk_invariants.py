@@ -18,7 +18,18 @@ from flashgrep.parts.symbols.parse.model import COLUMNS, KINDS
 
 pytestmark = pytest.mark.slow
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("sample.*"))
-LANGUAGES = [None, "", "python", "c", "markdown", "ruby", "rust", "json", "csharp", "no such language"]
+LANGUAGES = [
+    None,
+    "",
+    "python",
+    "c",
+    "markdown",
+    "ruby",
+    "rust",
+    "json",
+    "csharp",
+    "no such language",
+]
 LINES = [
     b"class A:", b"    def f(self):", b"        return 1", b"", b"  ", b"\t", b"}", b"end", b"# title", b"=====",
     b"---", b"```", b"@decorator", b"// comment", "é ü 漢字 🙂".encode(), b"\xff\xfe\x80", b"\0", b"x" * 700,
@@ -34,18 +45,27 @@ TEXT = st.builds(
 )
 
 
-def rows_of(width: int) -> st.SearchStrategy[np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
+def rows_of(
+    width: int,
+) -> st.SearchStrategy[np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
     rows = st.lists(st.lists(NEAR, min_size=width, max_size=width), max_size=12)
     return rows.map(lambda found: np.array(found, np.int64).reshape(-1, width))
 
 
 TABLES = st.one_of(
     st.none(),
-    st.builds(ParsedFile, language=st.just("python"), definitions=rows_of(COLUMNS), skips=rows_of(2)),
+    st.builds(
+        ParsedFile,
+        language=st.just("python"),
+        definitions=rows_of(COLUMNS),
+        skips=rows_of(2),
+    ),
 )
 
 
-def check(data: bytes, language: str | None, parsed: ParsedFile | None) -> list[StoredChunk]:
+def check(
+    data: bytes, language: str | None, parsed: ParsedFile | None
+) -> list[StoredChunk]:
     """Hold the chunks of a file against what a slow count says."""
     chunks = cut_chunks(data, language, parsed)
     at = 0
@@ -60,10 +80,12 @@ def check(data: bytes, language: str | None, parsed: ParsedFile | None) -> list[
         assert len(chunk.header.encode()) <= HEADER_BYTES or chunk.kind == "section"
         at = chunk.end
     if len(chunks) < MAX_CHUNKS:
-        assert not data[at : measure_head(data, language, parsed)].strip(bytes(range(0x21)))
-    assert measure_head(data, language, parsed) == len(data) or measure_head(data, language, parsed) in range(
-        HEAD - 3, HEAD + 1
-    )
+        assert not data[at : measure_head(data, language, parsed)].strip(
+            bytes(range(0x21))
+        )
+    assert measure_head(data, language, parsed) == len(data) or measure_head(
+        data, language, parsed
+    ) in range(HEAD - 3, HEAD + 1)
     return chunks
 
 
@@ -86,7 +108,9 @@ def test_any_bytes_with_any_table_are_cut_into_all_of_the_text(
 @example("🙂" * 5_000, None)
 @example("🙂" * 20_000, None)
 @example("ab" + "漢" * 20_000, "json")
-def test_a_text_in_utf_8_is_cut_between_characters(text: str, language: str | None) -> None:
+def test_a_text_in_utf_8_is_cut_between_characters(
+    text: str, language: str | None
+) -> None:
     data = text.encode()
     for chunk in check(data, language, None):
         data[chunk.start : chunk.end].decode()
@@ -95,7 +119,9 @@ def test_a_text_in_utf_8_is_cut_between_characters(text: str, language: str | No
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
-def test_every_language_is_cut_along_what_its_grammar_knows(path: Path, ending: bytes) -> None:
+def test_every_language_is_cut_along_what_its_grammar_knows(
+    path: Path, ending: bytes
+) -> None:
     sample = path.read_bytes().replace(b"\n", ending)
     data = sample * max(8, HARD // len(sample) + 1)  # too long for one chunk
     language = language_of(path.name.encode(), data).name
@@ -113,7 +139,10 @@ def test_names_are_those_of_the_symbols(path: Path) -> None:
     parsed = parse_symbols(language, data)
     assert isinstance(parsed, ParsedFile)
     symbols = FileSymbols(parsed, data)
-    known = {(symbols.kind(index), symbols.qualified(index)) for index in range(len(symbols.rows))}
+    known = {
+        (symbols.kind(index), symbols.qualified(index))
+        for index in range(len(symbols.rows))
+    }
     outline = Outline(data, parsed, len(data))
     found = {outline.name(start, end) for start, end in outline.spans.tolist()}
     assert found <= known | {("", "")}

@@ -23,13 +23,21 @@ PIECES = [
 def called(language: str, text: str) -> list[str]:
     found = parse_symbols(language, text.encode())
     assert isinstance(found, ParsedFile)
-    return [FileSymbols(found, text.encode()).word_at(offset) for offset in found.marked("call").tolist()]
+    return [
+        FileSymbols(found, text.encode()).word_at(offset)
+        for offset in found.marked("call").tolist()
+    ]
 
 
-@given(st.sampled_from(sorted({*COMPONENTS, *HOSTS})), st.lists(st.sampled_from(PIECES), max_size=30))
+@given(
+    st.sampled_from(sorted({*COMPONENTS, *HOSTS})),
+    st.lists(st.sampled_from(PIECES), max_size=30),
+)
 @settings(max_examples=100, deadline=None)
 @example("ejs", [b"<%", b"<style lang='scss'>", b"```py\n"])
-def test_what_is_kept_of_a_text_stays_where_it_is(language: str, pieces: list[bytes]) -> None:
+def test_what_is_kept_of_a_text_stays_where_it_is(
+    language: str, pieces: list[bytes]
+) -> None:
     data = b"".join(pieces)
     if language in COMPONENTS:
         text = read_scripts(language, data)[1]
@@ -45,15 +53,35 @@ def test_what_is_kept_of_a_text_stays_where_it_is(language: str, pieces: list[by
 @pytest.mark.parametrize(
     ("language", "text"),
     [
-        ("vue", "<template><p @click='go(1)' :a=\"look\n(2)\" v-for='x in all(3)'>{{ show({ a: 4 }) }}</template>"),
-        ("svelte", "{#if go(1)}<p a={look(2)}>{#await all(3) then x}{@html show({ a: 4 })}{/await}</p>{/if}"),
-        ("astro", "---\ngo(1)\n---\n<p a={look(2)}>{all(3).map((x) => <b>it's {show({ a: 4 })}</b>)}</p>"),
-        ("ejs", "<% if (go(1)) { %><%= look(2) -%><%- all(3) %><% } %><%# none() %><script>show(4)</script>"),
-        ("html", "<p onclick='go(1)' onblur=\"look(2)\"><script>all(3)</script></p><script>show(4)</script>"),
+        (
+            "vue",
+            "<template><p @click='go(1)' :a=\"look\n(2)\" v-for='x in all(3)'>{{ show({ a: 4 }) }}</template>",
+        ),
+        (
+            "svelte",
+            "{#if go(1)}<p a={look(2)}>{#await all(3) then x}{@html show({ a: 4 })}{/await}</p>{/if}",
+        ),
+        (
+            "astro",
+            "---\ngo(1)\n---\n<p a={look(2)}>{all(3).map((x) => <b>it's {show({ a: 4 })}</b>)}</p>",
+        ),
+        (
+            "ejs",
+            "<% if (go(1)) { %><%= look(2) -%><%- all(3) %><% } %><%# none() %><script>show(4)</script>",
+        ),
+        (
+            "html",
+            "<p onclick='go(1)' onblur=\"look(2)\"><script>all(3)</script></p><script>show(4)</script>",
+        ),
     ],
 )
 def test_a_template_calls_what_its_expressions_call(language: str, text: str) -> None:
-    assert [name for name in called(language, text) if name not in {"map", "b"}] == ["go", "look", "all", "show"]
+    assert [name for name in called(language, text) if name not in {"map", "b"}] == [
+        "go",
+        "look",
+        "all",
+        "show",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -62,10 +90,15 @@ def test_a_template_calls_what_its_expressions_call(language: str, text: str) ->
         ("vue", "<template>{{ broken( }}<p :a='b]' @click='{'/></template>"),
         ("svelte", "{#if broken(}<p a={b]}/>"),
         ("astro", "<p a={broken(}/>"),
-        ("vue", "<!-- {{ hidden() }} --><template lang='pug'>p(:a='hidden()')</template>"),
+        (
+            "vue",
+            "<!-- {{ hidden() }} --><template lang='pug'>p(:a='hidden()')</template>",
+        ),
     ],
 )
-def test_what_is_half_typed_or_hidden_in_markup_leaves_the_script_as_it_is(language: str, markup: str) -> None:
+def test_what_is_half_typed_or_hidden_in_markup_leaves_the_script_as_it_is(
+    language: str, markup: str
+) -> None:
     script = f"<script>\nfunction first() {{ second() }}\n</script>\n{markup}\n<script>\nthird()\n</script>"
     assert called(language, script) == ["second", "third"]
     found = parse_symbols(language, script.encode())
@@ -74,9 +107,7 @@ def test_what_is_half_typed_or_hidden_in_markup_leaves_the_script_as_it_is(langu
 
 
 def test_a_fence_that_is_broken_or_open_hides_no_other() -> None:
-    text = (
-        "```py\ndef (((\n```\n```js\nfunction b() { c() }\n```\n````go\nfunc d() {}\n```\nfunc e() {}\n````\n~~~py\nx"
-    )
+    text = "```py\ndef (((\n```\n```js\nfunction b() { c() }\n```\n````go\nfunc d() {}\n```\nfunc e() {}\n````\n~~~py\nx"
     found = parse_symbols("markdown", text.encode())
     assert isinstance(found, ParsedFile)
     assert {b"b", b"d", b"e"} <= set(found.names(text.encode()))
@@ -88,11 +119,17 @@ def test_what_prose_shows_is_declared_and_no_chunk_is_named_by_it() -> None:
     found = parse_symbols("markdown", text)
     assert isinstance(found, ParsedFile)
     symbols = FileSymbols(found, text)
-    assert [(symbols.defined(at).name, symbols.defined(at).role) for at in range(2)] == [
+    assert [
+        (symbols.defined(at).name, symbols.defined(at).role) for at in range(2)
+    ] == [
         ("Title", "definition"),
         ("shown", "declaration"),
     ]
-    assert [name for chunk in chunk_text(1, b"a.md", text, found).chunks for name in chunk.defines] == ["Title"]
+    assert [
+        name
+        for chunk in chunk_text(1, b"a.md", text, found).chunks
+        for name in chunk.defines
+    ] == ["Title"]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +142,9 @@ def test_what_prose_shows_is_declared_and_no_chunk_is_named_by_it() -> None:
         ("markdown", b"> - "), ("rst", b".. code:: py\n"), ("php", b"<?php <style>"),
     ],
 )  # fmt: skip
-def test_reading_what_is_embedded_takes_time_in_a_texts_length(language: str, piece: bytes) -> None:
+def test_reading_what_is_embedded_takes_time_in_a_texts_length(
+    language: str, piece: bytes
+) -> None:
     def seconds(size: int) -> float:
         data = piece * (size // len(piece))
         started = time.thread_time()

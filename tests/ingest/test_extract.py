@@ -18,8 +18,15 @@ from flashgrep.base.model import Document, FileStat, Skipped
 from flashgrep.files.extract import BLOCK, extract, read_file
 from flashgrep.files.openat import RootFiles, RootFolder
 
-RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
-MARKS = {"": b"", "utf-8-sig": b"\xef\xbb\xbf", "utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}
+RG = (
+    shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
+)
+MARKS = {
+    "": b"",
+    "utf-8-sig": b"\xef\xbb\xbf",
+    "utf-16-le": b"\xff\xfe",
+    "utf-16-be": b"\xfe\xff",
+}
 
 
 def below(root: bytes) -> RootFiles:
@@ -31,10 +38,15 @@ def searched_by_ripgrep(raw: bytes) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "file").write_bytes(raw)
         command = [RG, "--no-config", "--json", "", "."]
-        answer = subprocess.run(command, cwd=folder, capture_output=True, check=False).stdout
+        answer = subprocess.run(
+            command, cwd=folder, capture_output=True, check=False
+        ).stdout
     found = [json.loads(line) for line in answer.splitlines()]
     lines = [event["data"]["lines"] for event in found if event["type"] == "match"]
-    return b"".join(line["text"].encode() if "text" in line else base64.b64decode(line["bytes"]) for line in lines)
+    return b"".join(
+        line["text"].encode() if "text" in line else base64.b64decode(line["bytes"])
+        for line in lines
+    )
 
 
 def text_of(raw: bytes) -> bytes:
@@ -43,14 +55,20 @@ def text_of(raw: bytes) -> bytes:
 
 
 @settings(max_examples=60, deadline=None)
-@given(text=st.text(alphabet="ab\n\0\u00e9\u20ac\U0001f600\r", max_size=12), encoding=st.sampled_from(sorted(MARKS)))
+@given(
+    text=st.text(alphabet="ab\n\0\u00e9\u20ac\U0001f600\r", max_size=12),
+    encoding=st.sampled_from(sorted(MARKS)),
+)
 def test_small_files_are_read_as_ripgrep_reads_them(text: str, encoding: str) -> None:
     raw = MARKS[encoding] + text.encode(encoding.removesuffix("-sig") or "utf-8")
     assert text_of(raw) == searched_by_ripgrep(raw)
 
 
 @settings(max_examples=40, deadline=None)
-@given(raw=st.binary(max_size=8) | st.binary(max_size=12).map(lambda tail: b"\xff\xfe" + tail))
+@given(
+    raw=st.binary(max_size=8)
+    | st.binary(max_size=12).map(lambda tail: b"\xff\xfe" + tail)
+)
 def test_broken_encodings_are_read_as_ripgrep_reads_them(raw: bytes) -> None:
     assert text_of(raw) == searched_by_ripgrep(raw)
 
@@ -58,7 +76,11 @@ def test_broken_encodings_are_read_as_ripgrep_reads_them(raw: bytes) -> None:
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
-    lines=st.lists(st.sampled_from([0, 1, 2, 39, 1000, 30_000, 65_535, 65_536, 150_000]), min_size=1, max_size=8),
+    lines=st.lists(
+        st.sampled_from([0, 1, 2, 39, 1000, 30_000, 65_535, 65_536, 150_000]),
+        min_size=1,
+        max_size=8,
+    ),
     short=st.sampled_from([0, 1, 700, 9000]),
     nul=st.floats(0, 1),
     encoding=st.sampled_from(["", "utf-8-sig", "utf-16-le"]),
@@ -66,16 +88,22 @@ def test_broken_encodings_are_read_as_ripgrep_reads_them(raw: bytes) -> None:
 def test_a_late_nul_ends_the_search_where_ripgrep_ends_it(
     lines: list[int], short: int, nul: float, encoding: str
 ) -> None:
-    text = bytearray(b"seven b\n" * short + b"\n".join(b"x" * length for length in lines) + b"\n")
+    text = bytearray(
+        b"seven b\n" * short + b"\n".join(b"x" * length for length in lines) + b"\n"
+    )
     text[int(nul * (len(text) - 1))] = 0
-    raw = MARKS[encoding] + bytes(text).decode().encode(encoding.removesuffix("-sig") or "utf-8")
+    raw = MARKS[encoding] + bytes(text).decode().encode(
+        encoding.removesuffix("-sig") or "utf-8"
+    )
     assert text_of(raw) == searched_by_ripgrep(raw)
 
 
 def test_a_nul_in_the_first_block_makes_a_file_binary() -> None:
     assert extract(b"hello\n\0") == Skipped("binary")
     assert extract(b"x" * (BLOCK - 1) + b"\0") == Skipped("binary")
-    assert extract(b"xxx\n" * (BLOCK // 4) + b"\0") == Document(b"xxx\n" * (BLOCK // 4), binary_at=BLOCK)
+    assert extract(b"xxx\n" * (BLOCK // 4) + b"\0") == Document(
+        b"xxx\n" * (BLOCK // 4), binary_at=BLOCK
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,12 +114,20 @@ def test_a_nul_in_the_first_block_makes_a_file_binary() -> None:
         ("\u00e9\n".encode(), Document("\u00e9\n".encode())),
         (b"caf\xe9\r\n", Document(b"caf\xe9\r\n", "latin-1")),
         (b"\xef\xbb\xbfabc", Document(b"abc", "utf-8-sig")),
-        ("\ufeffa\u20ac\n".encode("utf-16-le"), Document("a\u20ac\n".encode(), "utf-16-le")),
-        ("\ufeffa\U0001f600".encode("utf-16-be"), Document("a\U0001f600".encode(), "utf-16-be")),
+        (
+            "\ufeffa\u20ac\n".encode("utf-16-le"),
+            Document("a\u20ac\n".encode(), "utf-16-le"),
+        ),
+        (
+            "\ufeffa\U0001f600".encode("utf-16-be"),
+            Document("a\U0001f600".encode(), "utf-16-be"),
+        ),
         (b"\xff\xfea\0\0\xd8b\0c", Document("a\ufffdb\ufffd".encode(), "utf-16-le")),
     ],
 )
-def test_the_encoding_is_recognized_by_the_bytes(raw: bytes, document: Document) -> None:
+def test_the_encoding_is_recognized_by_the_bytes(
+    raw: bytes, document: Document
+) -> None:
     assert extract(raw) == document
 
 
@@ -101,7 +137,9 @@ def root(tmp_path: Path) -> bytes:
 
 
 @pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK])
-def test_a_file_of_any_size_is_read_whole_with_its_version(tmp_path: Path, root: bytes, size: int) -> None:
+def test_a_file_of_any_size_is_read_whole_with_its_version(
+    tmp_path: Path, root: bytes, size: int
+) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"x" * size)
     found = file.stat()
@@ -116,20 +154,26 @@ def test_a_file_that_says_it_is_empty_is_read_to_its_end() -> None:
     assert b"VmRSS" in found.data
 
 
-def test_a_file_over_the_limit_is_declined_and_one_at_it_is_read(tmp_path: Path, root: bytes) -> None:
+def test_a_file_over_the_limit_is_declined_and_one_at_it_is_read(
+    tmp_path: Path, root: bytes
+) -> None:
     (tmp_path / "file").write_bytes(b"x" * 10)
     assert read_file(below(root), b"file", 9)[1] == Skipped("too_large", "10 bytes")
     assert read_file(below(root), b"file", 10)[1] == Document(b"x" * 10)
 
 
-def test_a_large_binary_file_is_left_after_its_first_block(tmp_path: Path, root: bytes) -> None:
+def test_a_large_binary_file_is_left_after_its_first_block(
+    tmp_path: Path, root: bytes
+) -> None:
     with (tmp_path / "file").open("wb") as file:
         file.truncate(1 << 40)  # a hole of a terabyte, which nobody could read
     assert read_file(below(root), b"file", None)[1] == Skipped("binary")
 
 
 @pytest.mark.timeout(10)
-def test_fifos_devices_folders_sockets_and_links_are_no_files(tmp_path: Path, root: bytes) -> None:
+def test_fifos_devices_folders_sockets_and_links_are_no_files(
+    tmp_path: Path, root: bytes
+) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "folder").mkdir()
     (tmp_path / "target").write_text("secret")
@@ -156,7 +200,9 @@ def test_a_name_of_any_bytes_is_read(root: bytes) -> None:
 
 
 def test_a_name_nobody_can_open_is_unreadable(root: bytes) -> None:
-    assert read_file(below(root), b"x" * 300, None)[1] == Skipped("unreadable", "File name too long")
+    assert read_file(below(root), b"x" * 300, None)[1] == Skipped(
+        "unreadable", "File name too long"
+    )
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
@@ -167,7 +213,9 @@ def test_a_file_without_permission_is_unreadable(tmp_path: Path, root: bytes) ->
     assert stat.inode == (tmp_path / "file").stat().st_ino
 
 
-def test_no_descriptor_left_is_said_and_not_taken_for_an_unreadable_file(tmp_path: Path) -> None:
+def test_no_descriptor_left_is_said_and_not_taken_for_an_unreadable_file(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "file").touch()
     program = (
         "import resource, sys, os\n"

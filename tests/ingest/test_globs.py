@@ -12,9 +12,17 @@ from hypothesis import strategies as st
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.languages import language_of
 from flashgrep.base.path_text import PathText
-from flashgrep.files.globs import GlobOptions, GlobPatterns, PathFilter, TypeFilter, types
+from flashgrep.files.globs import (
+    GlobOptions,
+    GlobPatterns,
+    PathFilter,
+    TypeFilter,
+    types,
+)
 
-RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
+RG = (
+    shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
+)
 PATHS = [
     b"a.py",
     b"b.c",
@@ -61,19 +69,34 @@ GLOBS = [
 ]
 
 
-kinds = st.lists(st.sampled_from(["py", "c", "cpp", "make", "readme", "docker", "typescript", "all"]), max_size=2)
+kinds = st.lists(
+    st.sampled_from(
+        ["py", "c", "cpp", "make", "readme", "docker", "typescript", "all"]
+    ),
+    max_size=2,
+)
 
 
 def test_the_table_of_types_is_ripgreps() -> None:
-    listed = subprocess.run([RG, "--no-config", "--type-list"], capture_output=True, check=True, text=True).stdout
-    assert "".join(f"{name}: {', '.join(globs)}\n" for name, globs in types().items()) == listed
+    listed = subprocess.run(
+        [RG, "--no-config", "--type-list"], capture_output=True, check=True, text=True
+    ).stdout
+    assert (
+        "".join(f"{name}: {', '.join(globs)}\n" for name, globs in types().items())
+        == listed
+    )
 
 
 @pytest.mark.parametrize(
     ("include", "exclude", "wanted", "unwanted"),
     [
         (["*.py"], [], [b"a.py", b"src/deep/a.py"], [b"a.pyc", b"a.py/readme"]),
-        (["src/**/*.py"], [], [b"src/a.py", b"src/x/y/a.py"], [b"a.py", b"lib/src/a.py"]),
+        (
+            ["src/**/*.py"],
+            [],
+            [b"src/a.py", b"src/x/y/a.py"],
+            [b"a.py", b"lib/src/a.py"],
+        ),
         (["**/src/*.py"], [], [b"src/a.py", b"lib/src/a.py"], [b"src/x/a.py"]),
         (["**/*.py"], [], [b"a.py", b"src/a.py"], [b"a.c"]),
         (["src"], [], [b"src/a.c", b"lib/src/x/b", b"src"], [b"srcs/a.c"]),
@@ -98,7 +121,9 @@ def test_include_and_exclude_mean_what_people_write(
 
 
 def test_case_is_ignored_on_request_and_only_that_of_ascii_letters() -> None:
-    keep = GlobPatterns(GlobOptions(include=("SRC/*.[A-C]", "\u00c9"), case_sensitive=False)).wants
+    keep = GlobPatterns(
+        GlobOptions(include=("SRC/*.[A-C]", "\u00c9"), case_sensitive=False)
+    ).wants
     assert keep(b"src/x.b")
     assert keep(b"Src/x.B")
     assert not keep("\u00e9".encode())
@@ -109,14 +134,33 @@ def test_an_empty_filter_keeps_everything() -> None:
     assert keep(b"any/thing")
 
 
-STEPS = [b"src", b"lib", b"deep", b"out", b".h", b"a.py", b"b.c", b"ab", b"a", b"A.PY", b"x.h", b"\xc3\xa9.c"]
+STEPS = [
+    b"src",
+    b"lib",
+    b"deep",
+    b"out",
+    b".h",
+    b"a.py",
+    b"b.c",
+    b"ab",
+    b"a",
+    b"A.PY",
+    b"x.h",
+    b"\xc3\xa9.c",
+]
 GLOB_PARTS = [
     "*", "**", "/", "**/", "?", "a", "b", ".py", ".c", "src", "lib/", "{a,b}", "{,a}", "{a*,/b}", "[ab]", "[!a]",
     "[a-c]", "[[]", "[*]", "[\u00e9a]", "\u00e9", "{.py,.c}", ",", "**/src/**", "/**",
 ]  # fmt: skip
-paths = st.lists(st.lists(st.sampled_from(STEPS), min_size=1, max_size=4).map(b"/".join), max_size=15, unique=True)
+paths = st.lists(
+    st.lists(st.sampled_from(STEPS), min_size=1, max_size=4).map(b"/".join),
+    max_size=15,
+    unique=True,
+)
 globs = st.lists(
-    st.lists(st.sampled_from(GLOB_PARTS), min_size=1, max_size=5).map("".join) | st.sampled_from(GLOBS), max_size=2
+    st.lists(st.sampled_from(GLOB_PARTS), min_size=1, max_size=5).map("".join)
+    | st.sampled_from(GLOBS),
+    max_size=2,
 )
 
 
@@ -138,12 +182,22 @@ def test_many_paths_at_once_are_filtered_as_one_by_one(
 
 @given(
     paths=paths,
-    part=st.sampled_from([b"a", b"A", b"/", b"src/", b".py", b"", b"\0", b"a\0b", b"h"]),
+    part=st.sampled_from(
+        [b"a", b"A", b"/", b"src/", b".py", b"", b"\0", b"a\0b", b"h"]
+    ),
     fold=st.booleans(),
 )
-def test_paths_that_contain_a_part_are_found(paths: list[bytes], part: bytes, fold: bool) -> None:  # noqa: FBT001
+def test_paths_that_contain_a_part_are_found(
+    paths: list[bytes],
+    part: bytes,
+    fold: bool,  # noqa: FBT001
+) -> None:
     text = PathText(sorted(paths))
-    truth = [path for path in sorted(paths) if (part.lower() in path.lower() if fold else part in path)]
+    truth = [
+        path
+        for path in sorted(paths)
+        if (part.lower() in path.lower() if fold else part in path)
+    ]
     assert [text[at] for at in text.containing(part, fold=fold)] == truth
 
 
@@ -166,7 +220,14 @@ def test_a_bad_glob_is_refused_by_name(field: str, glob: str, problem: str) -> N
 
 @pytest.mark.timeout(20)
 def test_hostile_globs_are_matched_in_linear_time() -> None:
-    keep = PathFilter(["*a" * 500 + "b", "**/a/" * 500 + "x", "{" * 50 + "a,b" + "}" * 50 + "*" * 1000], [])
+    keep = PathFilter(
+        [
+            "*a" * 500 + "b",
+            "**/a/" * 500 + "x",
+            "{" * 50 + "a,b" + "}" * 50 + "*" * 1000,
+        ],
+        [],
+    )
     assert not keep(b"a" * 4000 + b"/" + b"a/" * 20)
 
 

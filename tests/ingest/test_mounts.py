@@ -48,7 +48,9 @@ def test_mounts_in_a_tree_are_distinguished_from_others(tmp_path: Path) -> None:
         b"with space": "fuse.sshfs",
         b"c": "9p",
     }
-    mounts.write_bytes(MOUNTS + b"50 41 8:3 /x /mnt/share/local rw - xfs /dev/sdc1 rw\n")
+    mounts.write_bytes(
+        MOUNTS + b"50 41 8:3 /x /mnt/share/local rw - xfs /dev/sdc1 rw\n"
+    )
     assert find_mounts(b"/mnt", mounts) != found
     assert find_mounts(b"/home", mounts) == {b"": found[b""]}
 

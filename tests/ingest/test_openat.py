@@ -27,14 +27,21 @@ SECONDS = 3.0
 
 
 @pytest.fixture(params=["openat2", "step by step"])
-def tree(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tree(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """Return a root with a folder, beside a folder outside; without openat2 too."""
     if request.param == "step by step":
         monkeypatch.setattr(openat, "_has_openat2", lambda: False)
     elif not openat._has_openat2():
         pytest.skip("no openat2 here")
     put(
-        tmp_path, {"root/a/b/file.txt": b"inside\n", "outside/b/file.txt": b"secret\n", "outside/file.txt": b"secret\n"}
+        tmp_path,
+        {
+            "root/a/b/file.txt": b"inside\n",
+            "outside/b/file.txt": b"secret\n",
+            "outside/file.txt": b"secret\n",
+        },
     )
     return tmp_path / "root"
 
@@ -69,19 +76,25 @@ def test_no_folder_is_listed_through_a_link_in_its_place(tree: Path) -> None:
             swapped = True
             swap(tree / "a", tree.parent / "outside")
 
-    assert b"a/file.txt" not in {entry.path for entry in walker.walk(on_directory=swap_before_it_is_read)}
+    assert b"a/file.txt" not in {
+        entry.path for entry in walker.walk(on_directory=swap_before_it_is_read)
+    }
     assert swapped
     with pytest.raises(FileNotFoundError):
         RootFolder(bytes(tree)).open(b"a/b", LISTING)
 
 
-@pytest.mark.parametrize("path", [b"..", b"a/../..", b"a/b/../../..", b"../outside", b"/etc"])
+@pytest.mark.parametrize(
+    "path", [b"..", b"a/../..", b"a/b/../../..", b"../outside", b"/etc"]
+)
 def test_no_path_leads_out(tree: Path, path: bytes) -> None:
     with pytest.raises(OSError):
         os.close(RootFolder(bytes(tree)).open(path))
 
 
-def test_glob_lists_no_folder_through_a_link_in_its_place(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_glob_lists_no_folder_through_a_link_in_its_place(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     admitted = finder._Search._enter_folder
 
     def swap_once_it_is_taken(self: finder._Search, *taken: Any) -> Any:
@@ -150,10 +163,15 @@ def swapping(root: Path, folder: str, outside: Path) -> Iterator[None]:
 
 
 @pytest.mark.slow
-async def test_questions_show_nothing_from_outside_while_folders_are_swapped_for_links(tmp_path: Path) -> None:
+async def test_questions_show_nothing_from_outside_while_folders_are_swapped_for_links(
+    tmp_path: Path,
+) -> None:
     outside = tmp_path / "outside"
     put(outside, {f"d/f{at}.txt": b"secret needle\n" for at in range(5)})
-    shown = [Question(pattern=Pattern(texts=("secret",), mode="literal"), use_index=used) for used in (True, False)]
+    shown = [
+        Question(pattern=Pattern(texts=("secret",), mode="literal"), use_index=used)
+        for used in (True, False)
+    ]
 
     root = tmp_path / "root"
     put(root, {f"a/d/f{at}.txt": b"open needle\n" for at in range(5)})

@@ -13,12 +13,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashgrep.files.outside import MOST_WATCHES, READ_BYTES, OutsideRules, OutsideWatch, stat_files
+from flashgrep.files.outside import (
+    MOST_WATCHES,
+    READ_BYTES,
+    OutsideRules,
+    OutsideWatch,
+    stat_files,
+)
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every file is looked at")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere every file is looked at"
+)
 
-FILES = ("a/.gitignore", "a/b/.gitignore", "a/b/.git", "a/b/.git/info/exclude", "home/.config/git/ignore")
-FOLDERS = ("a", "a/b", "a/b/.git", "a/b/.git/info", "home", "home/.config", "home/.config/git")
+FILES = (
+    "a/.gitignore",
+    "a/b/.gitignore",
+    "a/b/.git",
+    "a/b/.git/info/exclude",
+    "home/.config/git/ignore",
+)
+FOLDERS = (
+    "a",
+    "a/b",
+    "a/b/.git",
+    "a/b/.git/info",
+    "home",
+    "home/.config",
+    "home/.config/git",
+)
 
 
 class Place:
@@ -63,7 +85,13 @@ def is_looking(place: Place, monkeypatch: pytest.MonkeyPatch) -> bool:
 
 NAMES = st.sampled_from(FILES + FOLDERS + ("other", "a/other", "home/other"))
 STEPS = st.lists(
-    st.tuples(st.sampled_from(("write", "add", "mkdir", "remove", "rename", "link", "touch", "nothing")), NAMES, NAMES),
+    st.tuples(
+        st.sampled_from(
+            ("write", "add", "mkdir", "remove", "rename", "link", "touch", "nothing")
+        ),
+        NAMES,
+        NAMES,
+    ),
     max_size=12,
 )
 
@@ -81,7 +109,9 @@ def change(top: Path, step: tuple[str, str, str]) -> None:
         elif kind == "mkdir":
             path.mkdir(parents=True)
         elif kind == "remove":
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            shutil.rmtree(
+                path
+            ) if path.is_dir() and not path.is_symlink() else path.unlink()
         elif kind == "rename":
             path.rename(target)
         elif kind == "link":
@@ -134,7 +164,9 @@ def test_what_happens_is_reported_once(
     assert not is_looking(place, monkeypatch)
 
 
-def test_what_is_behind_a_link_is_looked_at_each_time(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_behind_a_link_is_looked_at_each_time(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (place.top / "elsewhere").mkdir()
     (place.top / "home/.config/git").rmdir()
     (place.top / "home/.config/git").symlink_to(place.top / "elsewhere")
@@ -167,7 +199,9 @@ def test_a_queue_that_overflows_or_is_long_is_no_loss(place: Place) -> None:
         place.check()
 
 
-def test_a_change_while_the_tree_is_read_is_seen_by_the_next_question(place: Place) -> None:
+def test_a_change_while_the_tree_is_read_is_seen_by_the_next_question(
+    place: Place,
+) -> None:
     before = place.rules.look()
     (place.top / "a/.gitignore").write_text("x")
     place.rules.note(before)
@@ -179,7 +213,12 @@ def test_watches_begin_again_where_there_are_too_many(place: Place) -> None:
     many = Place(place.top)
     for at in range(MOST_WATCHES):
         (place.top / f"x{at}").touch()
-    second = OutsideRules(lambda: {os.fsencode(place.top / f"x{at}"): False for at in range(MOST_WATCHES)}, many.watch)
+    second = OutsideRules(
+        lambda: {
+            os.fsencode(place.top / f"x{at}"): False for at in range(MOST_WATCHES)
+        },
+        many.watch,
+    )
     second.note(second.look())
     many.rules.note(many.rules.look())
     for name in ("a/.gitignore", "a/b/.gitignore"):
@@ -193,7 +232,9 @@ def test_watches_begin_again_where_there_are_too_many(place: Place) -> None:
 
 def test_a_mount_over_a_folder_is_reported(place: Place) -> None:
     folder = place.top / "home/.config"
-    if subprocess.run(["mount", "-t", "tmpfs", "none", folder], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "none", folder], capture_output=True, check=False
+    ).returncode:
         pytest.skip("mounting is not allowed here")
     try:
         (folder / "git").mkdir()

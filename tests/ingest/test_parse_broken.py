@@ -13,7 +13,18 @@ from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.patterns import PATTERNS
 
 SAMPLES = Path(__file__).parent / "samples"
-MISTAKES = [b"foo(", b"x = [1, 2", b"if (", b"{", b"def f(", b"function g(", b"class ", b"a.b.", b"(((", b"return x +"]
+MISTAKES = [
+    b"foo(",
+    b"x = [1, 2",
+    b"if (",
+    b"{",
+    b"def f(",
+    b"function g(",
+    b"class ",
+    b"a.b.",
+    b"(((",
+    b"return x +",
+]
 BY_KEYWORD = {"function", "method", "class", "interface", "trait"}
 
 
@@ -24,11 +35,17 @@ def symbols_of(path: Path, data: bytes) -> FileSymbols:
 
 
 def names_of(symbols: FileSymbols, kinds: set[str]) -> Counter[str]:
-    return Counter(symbols.name(row) for row in range(len(symbols.rows)) if symbols.kind(row) in kinds)
+    return Counter(
+        symbols.name(row)
+        for row in range(len(symbols.rows))
+        if symbols.kind(row) in kinds
+    )
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.decode())
-@pytest.mark.parametrize("name", ["py", "ts", "tsx", "js", "go", "rs", "php", "rb", "swift", "zig"])
+@pytest.mark.parametrize(
+    "name", ["py", "ts", "tsx", "js", "go", "rs", "php", "rb", "swift", "zig"]
+)
 def test_a_mistake_hides_little_of_what_follows(name: str, mistake: bytes) -> None:
     path = SAMPLES / f"sample.{name}"
     lines = path.read_bytes().split(b"\n")
@@ -62,24 +79,30 @@ def test_members_behind_a_mistake_are_recognized_by_their_shape() -> None:
 """
     found = symbols_of(Path("a.java"), java)
     assert {"ITEMS", "find", "toString"} <= set(names_of(found, {"method", "field"}))
-    assert not {"commented", "quoted", "local", "if", "Finder", "Lost"} & set(names_of(found, {"method", "field"}))
+    assert not {"commented", "quoted", "local", "if", "Finder", "Lost"} & set(
+        names_of(found, {"method", "field"})
+    )
     script = b"class Shop {\n  open( {\n    if (hour > 8 {\n  }\n  async close(hour) {\n    if (hour) { return }\n  }\n"
     assert "close" in names_of(symbols_of(Path("a.js"), script), {"method"})
-    lisp = b"(defun shop-open ()\n  (let ((x 1\n(defun shop-close (hour)\n  (car hour))\n"
+    lisp = (
+        b"(defun shop-open ()\n  (let ((x 1\n(defun shop-close (hour)\n  (car hour))\n"
+    )
     assert "shop-close" in names_of(symbols_of(Path("a.el"), lisp), {"function"})
 
 
 def test_in_c_a_word_before_a_name_is_no_definition() -> None:
-    text = (
-        b"int f( {\nstruct file *open_it(struct inode *node);\n}}}} ((\nstruct file *also;\nint g(void) { return 1; }\n"
-    )
+    text = b"int f( {\nstruct file *open_it(struct inode *node);\n}}}} ((\nstruct file *also;\nint g(void) { return 1; }\n"
     assert "file" not in names_of(symbols_of(Path("a.c"), text), {"struct"})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", [b"pub\n", b"a\n", b"(\n", b"fn\n", b"a:a\n", b"fn (\n", b"fn <\n"])
+@pytest.mark.parametrize(
+    "line", [b"pub\n", b"a\n", b"(\n", b"fn\n", b"a:a\n", b"fn (\n", b"fn <\n"]
+)
 @pytest.mark.parametrize("name", ["a.rs", "a.groovy"])
-def test_lines_that_only_begin_a_definition_take_no_more_than_their_length(name: str, line: bytes) -> None:
+def test_lines_that_only_begin_a_definition_take_no_more_than_their_length(
+    name: str, line: bytes
+) -> None:
     # Quadratic, 60 KB took most of a minute, in which no other thread ran.
     begun = time.process_time()
     symbols_of(Path(name), line * (60_000 // len(line)) + b")")
@@ -123,7 +146,9 @@ service Shop {
 }
 """
     found = symbols_of(Path("a.proto"), proto)
-    assert set(found.parsed.names(proto)) == set(b"shop.v1 Item name prices Kind BREAD Shop Price".split())
+    assert set(found.parsed.names(proto)) == set(
+        b"shop.v1 Item name prices Kind BREAD Shop Price".split()
+    )
     sql = b"""CREATE OR REPLACE PROCEDURE dbo.add_item(x int) LANGUAGE sql AS $$ select 1 $$;
 CREATE TRIGGER [item added] ON items AFTER INSERT AS BEGIN SELECT 1 END
 -- CREATE TABLE commented (a int);
@@ -135,7 +160,14 @@ CREATE TABLE items (
 ) ENGINE = x y z ((;
 """
     names = set(symbols_of(Path("a.sql"), sql).parsed.names(sql))
-    assert {b"add_item", b"item added", b"dear items", b"items", b"id", b"price"} <= names
+    assert {
+        b"add_item",
+        b"item added",
+        b"dear items",
+        b"items",
+        b"id",
+        b"price",
+    } <= names
     assert not names & {b"commented", b"CONSTRAINT", b"pk"}
 
 
@@ -193,10 +225,14 @@ class Third:
     '''A thing.'''
     def fourth(self): pass
 """
-    assert {"first", "second", "Third", "fourth"} <= set(names_of(symbols_of(Path("a.py"), text), BY_KEYWORD))
+    assert {"first", "second", "Third", "fourth"} <= set(
+        names_of(symbols_of(Path("a.py"), text), BY_KEYWORD)
+    )
 
 
-def test_what_a_language_introduces_by_its_own_words_is_found_behind_a_mistake() -> None:
+def test_what_a_language_introduces_by_its_own_words_is_found_behind_a_mistake() -> (
+    None
+):
     rust = b"""fn open( {
     let hour = (((
     x = "abc
@@ -206,7 +242,9 @@ impl<T> Run for Retry<T> {
 pub mod shop {}
 """
     found = symbols_of(Path("a.rs"), rust)
-    assert {"Retry", "run", "shop"} <= set(names_of(found, {"extension", "function", "method", "module"}))
+    assert {"Retry", "run", "shop"} <= set(
+        names_of(found, {"extension", "function", "method", "module"})
+    )
     assert "hour" not in names_of(found, {"function", "method"})
     sharp = b"""class Shop {
   void Open( {
@@ -216,7 +254,9 @@ pub mod shop {}
   internal int Size => 3;
 }
 """
-    assert {"Name", "Size"} <= set(names_of(symbols_of(Path("a.cs"), sharp), {"property"}))
+    assert {"Name", "Size"} <= set(
+        names_of(symbols_of(Path("a.cs"), sharp), {"property"})
+    )
     kotlin = b"""class ShopTest {
   fun open( {
     if (((
@@ -224,7 +264,9 @@ pub mod shop {}
   @Test(a) suspend fun closes() { }
 }
 """
-    assert {"opens at nine", "closes"} <= set(names_of(symbols_of(Path("a.kt"), kotlin), {"function", "method"}))
+    assert {"opens at nine", "closes"} <= set(
+        names_of(symbols_of(Path("a.kt"), kotlin), {"function", "method"})
+    )
 
 
 def test_objective_c_behind_a_mistake_is_recognized_by_its_marks() -> None:
@@ -239,13 +281,17 @@ typedef void (^Closed)(NSError *error);
 @end
 """
     found = symbols_of(Path("a.m"), text)
-    assert {"name", "Closed", "closeAt"} <= set(names_of(found, {"property", "type", "method"}))
+    assert {"name", "Closed", "closeAt"} <= set(
+        names_of(found, {"property", "type", "method"})
+    )
     assert names_of(found, {"class", "extension"})["Shop"] == 2
 
 
 def test_a_makefile_is_read_behind_a_value_with_parentheses() -> None:
-    text = (
-        b"SHOP_LICENSE = LGPL-2.1+ (library), GPL-2.0+ (server)\nexport SHOP_SITE ?= here\nopen: shop\n\tOPEN=1 run\n"
-    )
+    text = b"SHOP_LICENSE = LGPL-2.1+ (library), GPL-2.0+ (server)\nexport SHOP_SITE ?= here\nopen: shop\n\tOPEN=1 run\n"
     symbols = symbols_of(Path("Makefile"), text)
-    assert {symbols.name(row) for row in range(len(symbols.rows))} == {"SHOP_LICENSE", "SHOP_SITE", "open"}
+    assert {symbols.name(row) for row in range(len(symbols.rows))} == {
+        "SHOP_LICENSE",
+        "SHOP_SITE",
+        "open",
+    }

@@ -36,13 +36,22 @@ def rendered(name: str) -> str:
     for index in range(len(symbols.rows)):
         found = symbols.defined(index)
         head = f"{found.start_line}-{found.end_line} {found.line}:{found.column} {found.role} {found.kind}"
-        text = f"{symbols.signature(index)} | {symbols.documentation(index)}".rstrip(" |")
+        text = f"{symbols.signature(index)} | {symbols.documentation(index)}".rstrip(
+            " |"
+        )
         lines.append(f"{head} {symbols.qualified(index)} | {text}")
     for mark in MARKS:
-        words = [symbols.word_at(offset) for offset in symbols.parsed.marked(mark).tolist()]
+        words = [
+            symbols.word_at(offset) for offset in symbols.parsed.marked(mark).tolist()
+        ]
         lines.append(f"{mark}: {' '.join(words)}".rstrip())
-    statements = [symbols.data[start:end].decode() for start, end in symbols.parsed.statements.tolist()]
-    return "\n".join([*lines, *(f"statement: {' '.join(text.split())}" for text in statements), ""])
+    statements = [
+        symbols.data[start:end].decode()
+        for start, end in symbols.parsed.statements.tolist()
+    ]
+    return "\n".join(
+        [*lines, *(f"statement: {' '.join(text.split())}" for text in statements), ""]
+    )
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -65,7 +74,9 @@ def test_packing_loses_nothing(name: str) -> None:
         *((before.marked(mark), after.marked(mark)) for mark in MARKS),
     ]:
         assert np.array_equal(left, right)
-    bound = [None if one.bound is None else one.bound.tolist() for one in (before, after)]
+    bound = [
+        None if one.bound is None else one.bound.tolist() for one in (before, after)
+    ]
     assert bound[0] == bound[1]
     # As a team's store may have it from before.
     head, _, body = pack(replace(before, bound=None)).partition(b"\n")
@@ -75,15 +86,31 @@ def test_packing_loses_nothing(name: str) -> None:
 
 
 def test_every_language_with_a_query_has_a_sample_and_no_query_is_left_over() -> None:
-    covered = {language_of(name.encode(), (SAMPLES / name).read_bytes()).symbols for name in FILES}
+    covered = {
+        language_of(name.encode(), (SAMPLES / name).read_bytes()).symbols
+        for name in FILES
+    }
     used = {row.symbols for row in LANGUAGES.values() if row.symbols} - {WORDS, SCRIPTS}
     assert used <= covered
-    queries = {Path(entry.name).stem: entry.read_text("utf-8") for entry in _QUERIES.iterdir()}
-    assert set(queries) == used | {base for text in queries.values() for base in INHERITS.findall(text)}
+    queries = {
+        Path(entry.name).stem: entry.read_text("utf-8") for entry in _QUERIES.iterdir()
+    }
+    assert set(queries) == used | {
+        base for text in queries.values() for base in INHERITS.findall(text)
+    }
 
 
 def test_every_capture_of_a_query_means_something() -> None:
-    known = {"name", "body", "container", "skip", "statement", "error", *MARKS, *_CONSTRUCTS}
+    known = {
+        "name",
+        "body",
+        "container",
+        "skip",
+        "statement",
+        "error",
+        *MARKS,
+        *_CONSTRUCTS,
+    }
     captures = {
         (entry.name, capture)
         for entry in _QUERIES.iterdir()
@@ -91,7 +118,9 @@ def test_every_capture_of_a_query_means_something() -> None:
         for capture in re.findall(r"@(\w[\w.]*)", re.sub(r'^;.*|"[^"]*"', "", line))
         if not capture.startswith("_")
     }
-    assert not {found for found in captures if found[1] not in known}, "of a kind that ingest/parse/model.py lacks"
+    assert not {found for found in captures if found[1] not in known}, (
+        "of a kind that ingest/parse/model.py lacks"
+    )
 
 
 def write_golden() -> None:

@@ -36,15 +36,23 @@ def grammar_used(language: str, text: bytes) -> str:
 def test_a_query_of_many_signs_is_compiled_in_time() -> None:
     before = time.thread_time()
     grammar.grammar_of.__wrapped__("swift")
-    # Each process that parses does it once; it took 10 s when the signs stood behind a keyword, not in a field.
+    # Each process that parses does it once; it took 10 s when the signs stood behind a
+    # keyword, not in a field.
     assert time.thread_time() - before < 3
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "damage", [lambda whole: whole[: len(whole) // 2], lambda whole: bytes(len(whole)), lambda _: b""]
+    "damage",
+    [
+        lambda whole: whole[: len(whole) // 2],
+        lambda whole: bytes(len(whole)),
+        lambda _: b"",
+    ],
 )
-def test_a_library_that_is_not_as_packed_is_unpacked_again(folder: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_a_library_that_is_not_as_packed_is_unpacked_again(
+    folder: Path, damage: Callable[[bytes], bytes]
+) -> None:
     assert subprocess.check_output([sys.executable, "-c", PARSE]) == b"tree-sitter\n"
     (library,) = folder.rglob("libtree_sitter_go.*")
     whole = library.read_bytes()
@@ -58,20 +66,31 @@ def test_where_nothing_can_be_unpacked_patterns_find_definitions(folder: Path) -
     assert grammar_used("go", b"func f() {}") == "generic"
     folder.unlink()
     assert grammar_used("go", b"func f() {}") == "tree-sitter"
-    assert grammar_used("kotlin", b"fun f() {}") == "tree-sitter"  # comes in a package of its own
+    assert (
+        grammar_used("kotlin", b"fun f() {}") == "tree-sitter"
+    )  # comes in a package of its own
 
 
 @pytest.mark.slow
 def test_processes_may_unpack_the_same_library_at_once(folder: Path) -> None:
-    running = [subprocess.Popen([sys.executable, "-c", PARSE], stdout=subprocess.PIPE) for _ in range(4)]
-    assert [process.communicate(timeout=BOUND)[0] for process in running] == [b"tree-sitter\n"] * 4
+    running = [
+        subprocess.Popen([sys.executable, "-c", PARSE], stdout=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    assert [process.communicate(timeout=BOUND)[0] for process in running] == [
+        b"tree-sitter\n"
+    ] * 4
     assert len([*folder.rglob("*.*")]) == 1
 
 
 def test_several_are_unpacked_together(folder: Path) -> None:
     grammar.unpack_grammars(["go", "python", "rust", "no such grammar"])
     libraries = {file.name.partition(".")[0]: file for file in folder.rglob("*.*")}
-    assert sorted(libraries) == ["libtree_sitter_go", "libtree_sitter_python", "libtree_sitter_rust"]
+    assert sorted(libraries) == [
+        "libtree_sitter_go",
+        "libtree_sitter_python",
+        "libtree_sitter_rust",
+    ]
     inode = libraries["libtree_sitter_go"].stat().st_ino
     libraries["libtree_sitter_rust"].unlink()
     grammar.unpack_grammars(["go", "rust"])
@@ -79,16 +98,24 @@ def test_several_are_unpacked_together(folder: Path) -> None:
     assert libraries["libtree_sitter_go"].stat().st_ino == inode
 
 
-def test_where_there_is_no_room_nothing_is_left_of_what_was_unpacked_together(folder: Path) -> None:
-    full = (
-        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))"  # Go's fits, Rust's does not
-    )
+def test_where_there_is_no_room_nothing_is_left_of_what_was_unpacked_together(
+    folder: Path,
+) -> None:
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))"  # Go's fits, Rust's does not
     unpack = "from flashgrep.parts.symbols.parse.grammar import unpack_grammars; unpack_grammars(['go', 'rust'])"
-    assert subprocess.run([sys.executable, "-c", f"{full}; {unpack}; {PARSE}"], check=True, capture_output=True).stdout
-    assert [file.name.partition(".")[0] for file in folder.rglob("*.*")] == ["libtree_sitter_go"]
+    assert subprocess.run(
+        [sys.executable, "-c", f"{full}; {unpack}; {PARSE}"],
+        check=True,
+        capture_output=True,
+    ).stdout
+    assert [file.name.partition(".")[0] for file in folder.rglob("*.*")] == [
+        "libtree_sitter_go"
+    ]
 
 
-def test_the_daemon_unpacks_into_its_state_folder(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_the_daemon_unpacks_into_its_state_folder(
+    cold_daemon: DaemonAtHand, project: MakeProject
+) -> None:
     del cold_daemon.environ[GRAMMARS_VARIABLE]
     root = project({"a.go": "package a\nfunc hello() {}\n"})
     assert cold_daemon.run("outline", "a.go", cwd=root).returncode == 0

@@ -229,14 +229,19 @@ def spans_of(language: str, text: str) -> dict[str, tuple[str, str]]:
     assert isinstance(parsed, ParsedFile)
     symbols = FileSymbols(parsed, data)
     return {
-        symbols.qualified(row): (symbols.kind(row), data[: symbols.rows[row][3]].rpartition(b"\n")[2].decode())
+        symbols.qualified(row): (
+            symbols.kind(row),
+            data[: symbols.rows[row][3]].rpartition(b"\n")[2].decode(),
+        )
         for row in range(len(symbols.rows))
     }
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.parametrize("language", TEXTS)
-def test_a_started_line_hides_nothing_and_shortens_nothing(language: str, mistake: str) -> None:
+def test_a_started_line_hides_nothing_and_shortens_nothing(
+    language: str, mistake: str
+) -> None:
     whole = spans_of(language, TEXTS[language])
     assert len(whole) >= 4
     lines = TEXTS[language].splitlines(keepends=True)
@@ -244,7 +249,9 @@ def test_a_started_line_hides_nothing_and_shortens_nothing(language: str, mistak
     body = next(at for at, line in enumerate(lines) if "hour > 8" in line)
     for at in (first, body):
         indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
-        for level in {indent, ""} if language in {"typescript", "java", "rust"} else {indent}:
+        for level in (
+            {indent, ""} if language in {"typescript", "java", "rust"} else {indent}
+        ):
             broken = "".join([*lines[:at], f"{level}{mistake}\n", *lines[at:]])
             found = spans_of(language, broken)
             assert {name: found.get(name) for name in whole} == whole, (at, level)
@@ -262,12 +269,21 @@ def test_a_brace_that_is_missing_hides_nothing(language: str) -> None:
 def test_two_mistakes_are_two() -> None:
     lines = TEXTS["typescript"].splitlines(keepends=True)
     broken = "".join(["if (x {\n", *lines[:6], "    foo(\n", *lines[6:], "x = [1, 2\n"])
-    assert spans_of("typescript", TEXTS["typescript"]).items() <= spans_of("typescript", broken).items()
+    assert (
+        spans_of("typescript", TEXTS["typescript"]).items()
+        <= spans_of("typescript", broken).items()
+    )
 
 
 def test_what_a_blanked_line_defines_is_found_by_its_words() -> None:
-    broken = TEXTS["java"].replace("void close() {", "void close( {").replace("}\n\nclass Last", "} }}\n\nclass Last {")
-    assert {"close", "Till", "Last"} <= {name.rpartition(".")[2] for name in spans_of("java", broken)}
+    broken = (
+        TEXTS["java"]
+        .replace("void close() {", "void close( {")
+        .replace("}\n\nclass Last", "} }}\n\nclass Last {")
+    )
+    assert {"close", "Till", "Last"} <= {
+        name.rpartition(".")[2] for name in spans_of("java", broken)
+    }
 
 
 def test_a_text_whose_grammar_knows_more_than_its_layout_says_stays_as_it_is() -> None:
@@ -287,9 +303,14 @@ def test_names_are_resolved_behind_a_mistake() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", ["if (x {\n", " {\n", "}\n", "foo(\n", "@a\n", "class A {\n", '"""\n', "\t\n"])
+@pytest.mark.parametrize(
+    "line",
+    ["if (x {\n", " {\n", "}\n", "foo(\n", "@a\n", "class A {\n", '"""\n', "\t\n"],
+)
 @pytest.mark.parametrize("language", ["java", "python", "cpp"])
-def test_looking_for_mistakes_costs_no_more_than_a_few_parses(language: str, line: str) -> None:
+def test_looking_for_mistakes_costs_no_more_than_a_few_parses(
+    language: str, line: str
+) -> None:
     for text in (line * 1_000, "".join(" " * (at % 50) + line for at in range(600))):
         data, grammar = text.encode(), grammar_of(language)
         begun = time.thread_time()

@@ -15,7 +15,10 @@ def defined(language: str, text: str) -> list[str]:
     parsed = parse_symbols(language, text.encode())
     assert isinstance(parsed, ParsedFile)
     symbols = FileSymbols(parsed, text.encode())
-    return [f"{symbols.kind(one)} {symbols.qualified(one)}" for one in range(len(symbols.rows))]
+    return [
+        f"{symbols.kind(one)} {symbols.qualified(one)}"
+        for one in range(len(symbols.rows))
+    ]
 
 
 C = {
@@ -56,7 +59,9 @@ C = {
         "function bar",
         "variable count",
     ],
-    "int set(int a) {\n  GET_TYPE(a)\n  if (a) return 1;\n  else if (b) return 2;\n  return 0;\n}\n": ["function set"],
+    "int set(int a) {\n  GET_TYPE(a)\n  if (a) return 1;\n  else if (b) return 2;\n  return 0;\n}\n": [
+        "function set"
+    ],
     "enum e {\n  FIRST,\n  /* the last */\n  LAST\n};\nstruct TABLE make(void) { DWORD X1A, Y1A; }\n": [
         "enum e",
         "enumerator e.FIRST",
@@ -104,8 +109,16 @@ def test_cpp_beside_macros_is_found(text: str, names: list[str]) -> None:
     assert defined("cpp", text) == names
 
 
-@given(st.lists(st.sampled_from([*C, *CPP, "MACRO", "(", ")", "\n", '"A B"', "/* x */", "{", ";", " ", "é"])))
-def test_what_is_blanked_has_the_length_and_the_lines_of_the_text(parts: list[str]) -> None:
+@given(
+    st.lists(
+        st.sampled_from(
+            [*C, *CPP, "MACRO", "(", ")", "\n", '"A B"', "/* x */", "{", ";", " ", "é"]
+        )
+    )
+)
+def test_what_is_blanked_has_the_length_and_the_lines_of_the_text(
+    parts: list[str],
+) -> None:
     data = "".join(parts).encode()
     blanked = blank_macros(data)
     assert len(blanked) == len(data)
@@ -130,9 +143,16 @@ def test_what_groovys_grammar_cannot_read_is_blanked_in_place(parts: list[str]) 
     ]
 
 
-@pytest.mark.parametrize("beginning", ["class a", "class a<", "static ", '"', "def ", "def (", ") throws a", "<a<"])
+@pytest.mark.parametrize(
+    "beginning",
+    ["class a", "class a<", "static ", '"', "def ", "def (", ") throws a", "<a<"],
+)
 def test_groovy_is_blanked_in_the_time_of_its_length(beginning: str) -> None:
-    for text in (beginning * (40_000 // len(beginning)), beginning + " " * 40_000, beginning + "a" * 40_000):
+    for text in (
+        beginning * (40_000 // len(beginning)),
+        beginning + " " * 40_000,
+        beginning + "a" * 40_000,
+    ):
         begun = time.process_time()
         blank_groovy(text.encode())
         assert time.process_time() - begun < 1, text[:20]

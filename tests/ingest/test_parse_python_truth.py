@@ -13,7 +13,16 @@ from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 
 LIBRARY = Path(sysconfig.get_path("stdlib"))
-MODULES = ["textwrap.py", "heapq.py", "sched.py", "shlex.py", "string.py", "queue.py", "bisect.py", "contextlib.py"]
+MODULES = [
+    "textwrap.py",
+    "heapq.py",
+    "sched.py",
+    "shlex.py",
+    "string.py",
+    "queue.py",
+    "bisect.py",
+    "contextlib.py",
+]
 
 
 def symbols_of(module: str) -> FileSymbols:
@@ -32,13 +41,18 @@ def test_a_name_stands_where_the_tokenizer_says(module: str) -> None:
         if token.type == tokenize.NAME:
             truth[token.string].add((token.start[0], token.start[1] + 1))
         elif token.type == tokenize.STRING and "{" in token.string:
-            texts.append(token.string)  # names in the braces of an f-string are code to us, text to older tokenizers
+            texts.append(
+                token.string
+            )  # names in the braces of an f-string are code to us, text to older tokenizers
     in_braces = " ".join(texts)
     names = {name for name in truth if name not in in_braces}
     assert len(names) > 20
     for name in names:
         found = {
-            (one.line, one.column) for one in (symbols.occurrence(*place, len(name)) for place in symbols.places(name))
+            (one.line, one.column)
+            for one in (
+                symbols.occurrence(*place, len(name)) for place in symbols.places(name)
+            )
         }
         assert found == truth[name], name
 
@@ -49,17 +63,39 @@ def test_definitions_calls_and_bases_are_those_of_the_syntax_tree(module: str) -
     tree = ast.parse(symbols.data)
     nodes = list(ast.walk(tree))
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    defined = {(node.name, node.lineno): node.end_lineno for node in nodes if isinstance(node, kinds)}
+    defined = {
+        (node.name, node.lineno): node.end_lineno
+        for node in nodes
+        if isinstance(node, kinds)
+    }
     ours = {symbols.defined(index) for index in range(len(symbols.rows))}
     callables = {one for one in ours if one.kind in {"function", "method", "class"}}
-    ends = {(one.name, one.start_line): one.end_line for one in callables if (one.name, one.start_line) in defined}
-    assert {(one.name, one.start_line) for one in callables} - lambdas(nodes) == set(defined) == set(ends)
-    assert all(ends[key] >= (end or 0) for key, end in defined.items())  # a comment below still belongs to it
+    ends = {
+        (one.name, one.start_line): one.end_line
+        for one in callables
+        if (one.name, one.start_line) in defined
+    }
+    assert (
+        {(one.name, one.start_line) for one in callables} - lambdas(nodes)
+        == set(defined)
+        == set(ends)
+    )
+    assert all(
+        ends[key] >= (end or 0) for key, end in defined.items()
+    )  # a comment below still belongs to it
     called = [node.func for node in nodes if isinstance(node, ast.Call)]
-    names = sorted(name_of(func) for func in called if isinstance(func, ast.Name | ast.Attribute))
-    decorators = [one for node in nodes if isinstance(node, kinds) for one in node.decorator_list]
-    names += [name_of(one) for one in decorators if isinstance(one, ast.Name | ast.Attribute)]
-    marked = [symbols.word_at(offset) for offset in symbols.parsed.marked("call").tolist()]
+    names = sorted(
+        name_of(func) for func in called if isinstance(func, ast.Name | ast.Attribute)
+    )
+    decorators = [
+        one for node in nodes if isinstance(node, kinds) for one in node.decorator_list
+    ]
+    names += [
+        name_of(one) for one in decorators if isinstance(one, ast.Name | ast.Attribute)
+    ]
+    marked = [
+        symbols.word_at(offset) for offset in symbols.parsed.marked("call").tolist()
+    ]
     assert sorted(marked) == sorted(names)
 
 

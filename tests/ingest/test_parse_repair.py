@@ -7,12 +7,27 @@ from flashgrep.parts.symbols.parse.grammar import grammar_of, parse_tree
 from flashgrep.parts.symbols.parse.repair import parse_and_repair
 from flashgrep.parts.symbols.parse.scoping import read_scopes
 
-MEMBERS = ["name: Name", "(one: One): Two<One>", "list: One[]", "word: 'x'", "run(): void", "of: { a: One }"]
-GAPS = ["\n  ", "\n\n\n  ", " // ends here: x\n  ", "\n  /* more\n  words */\n  ", "\r\n\t"]
+MEMBERS = [
+    "name: Name",
+    "(one: One): Two<One>",
+    "list: One[]",
+    "word: 'x'",
+    "run(): void",
+    "of: { a: One }",
+]
+GAPS = [
+    "\n  ",
+    "\n\n\n  ",
+    " // ends here: x\n  ",
+    "\n  /* more\n  words */\n  ",
+    "\r\n\t",
+]
 
 
 def is_whole(text: str, grammar: str = "typescript") -> bool:
-    return not parse_and_repair(grammar, grammar_of(grammar), text.encode(), 5).tree.root_node.has_error
+    return not parse_and_repair(
+        grammar, grammar_of(grammar), text.encode(), 5
+    ).tree.root_node.has_error
 
 
 @pytest.mark.parametrize("gap", GAPS)
@@ -26,7 +41,9 @@ def test_a_call_signature_may_follow_any_member(member: str, gap: str) -> None:
 
 
 def test_places_in_a_repaired_tree_are_those_of_the_text() -> None:
-    text = b"interface Ways {\n  name: Name\n  <B>(b: B): B\n}\nclass Far { run() {} }\n"
+    text = (
+        b"interface Ways {\n  name: Name\n  <B>(b: B): B\n}\nclass Far { run() {} }\n"
+    )
     scopes = read_scopes(b"a.ts", "typescript", text)
     assert scopes is not None
     name = scopes.node_at(text.index(b"Far"))
@@ -44,14 +61,16 @@ def test_places_in_a_repaired_tree_are_those_of_the_text() -> None:
 )
 def test_a_text_that_semicolons_do_not_mend_stays_as_it_is(text: str) -> None:
     grammar = grammar_of("tsx")
-    assert str(parse_and_repair("tsx", grammar, text.encode(), 5).tree.root_node) == str(
-        parse_tree(grammar, text.encode(), 5).root_node
-    )
+    assert str(
+        parse_and_repair("tsx", grammar, text.encode(), 5).tree.root_node
+    ) == str(parse_tree(grammar, text.encode(), 5).root_node)
 
 
 def test_a_ruby_string_that_nobody_ended_hides_no_definitions() -> None:
     rest = 'class Shop\n  def price(name) = "#{name} 1"\n  # 5" wide\n  def size\n    1\n  end\nend\n'
-    found, whole = (parse_symbols("ruby", text.encode()) for text in ('x = "abc\n' + rest, rest))
+    found, whole = (
+        parse_symbols("ruby", text.encode()) for text in ('x = "abc\n' + rest, rest)
+    )
     assert isinstance(found, ParsedFile)
     assert isinstance(whole, ParsedFile)
     moved = whole.move(len('x = "abc\n'), declares=False)
@@ -66,7 +85,9 @@ def test_a_ruby_string_with_code_over_lines_stays_a_string() -> None:
 
 
 @pytest.mark.parametrize("language", ["javascript", "typescript", "tsx"])
-def test_scopes_of_a_broken_file_are_read_where_its_query_compares_texts(language: str) -> None:
+def test_scopes_of_a_broken_file_are_read_where_its_query_compares_texts(
+    language: str,
+) -> None:
     text = b"A.prototype.run = function () {}\nfunction broken() {\n  call(\n}\nfunction after() { return 1 }\n"
     scopes = read_scopes(b"a", language, text)
     assert scopes is not None

@@ -36,23 +36,48 @@ from flashgrep.parts.symbols.parse.describe import receiver
         ("one:call()", "lua", "one"),
     ],
 )
-def test_a_receiver_is_read_from_the_text_before_the_name(code: str, language: str, expected: str | None) -> None:
+def test_a_receiver_is_read_from_the_text_before_the_name(
+    code: str, language: str, expected: str | None
+) -> None:
     assert receiver(code.encode(), code.index("call"), language) == expected
 
 
-AS_WRITTEN = re.compile(rb"(?:(\w+)[!?]?|[)\]}\"'`]!?)\s*(?:\?\.|!!\.|&\.|\?->|\.|->|::)\s*$|(?<=>)(?:\?\.|\.|::)\s*$")
+AS_WRITTEN = re.compile(
+    rb"(?:(\w+)[!?]?|[)\]}\"'`]!?)\s*(?:\?\.|!!\.|&\.|\?->|\.|->|::)\s*$|(?<=>)(?:\?\.|\.|::)\s*$"
+)
 """What a receiver is, without what spares time."""
 
 
 @given(
     st.lists(
-        st.sampled_from(["a", "b_1", "é", ".", ":", "::", "->", "?.", "!!.", "&.", "?->", ")", ">", "!", " ", "\n"])
+        st.sampled_from(
+            [
+                "a",
+                "b_1",
+                "é",
+                ".",
+                ":",
+                "::",
+                "->",
+                "?.",
+                "!!.",
+                "&.",
+                "?->",
+                ")",
+                ">",
+                "!",
+                " ",
+                "\n",
+            ]
+        )
     )
 )
 def test_what_spares_time_finds_the_same_receivers(parts: list[str]) -> None:
     before = "".join(parts).encode()[-80:]
     found = AS_WRITTEN.search(before)
-    assert receiver(before + b"call", len(before), "c") == (None if found is None else (found[1] or b"").decode())
+    assert receiver(before + b"call", len(before), "c") == (
+        None if found is None else (found[1] or b"").decode()
+    )
 
 
 def test_a_receiver_longer_than_what_is_looked_at_is_one() -> None:

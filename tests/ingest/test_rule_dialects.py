@@ -10,25 +10,49 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.files.walk import WalkOptions
-from tests.support.ignored_trees import by_git, by_ripgrep, fuzz, walked, write, write_if_free
+from tests.support.ignored_trees import (
+    by_git,
+    by_ripgrep,
+    fuzz,
+    walked,
+    write,
+    write_if_free,
+)
 
 pytestmark = pytest.mark.slow
 
 SETS = b"[!a] [^a] [a-c] [a-c-e] [a- [a-] [] []a] [[:alpha:]] [[:digit:] [/] [+-9] [z-a] [\\]] [\\ [\xc3\xa9]".split()
 BRACES = b"{ } , {} {,a} {a,b} {a,{,b}} {**,a} {**/,b} {a/**,b} \\,".split()
 ATOMS = [
-    *(b"a b o foo bar - . .h ! # * ** *** ? / / /** **/ \\ \\/ \\* \xc3\xa9 \xff".split()),
+    *(
+        b"a b o foo bar - . .h ! # * ** *** ? / / /** **/ \\ \\/ \\* \xc3\xa9 \xff".split()
+    ),
     *(b" ", b"\t", b"\r", "\u2003".encode()),
     *SETS,
     *BRACES,
 ]
 NAMES = [
-    *(b"a b c e foo bar foobar fooa .h .a [ ] [a a] l] :] \\ foo\\ {a,b} ! # - , * ** \xff \xc3\xa9 \xc3".split()),
+    *(
+        b"a b c e foo bar foobar fooa .h .a [ ] [a a] l] :] \\ foo\\ {a,b} ! # - , * ** \xff \xc3\xa9 \xc3".split()
+    ),
     *(b"foo ", b"foo  ", b"foo\t", b"foo bar", b"a\r", "\u2003".encode()),
 ]
 SAMPLES = [
-    *(b"! !*/ !/a !.h \\! !\\! \\#a #x * ** /** **/ /*** / // !/ \\/ foo\\/ foo[!a]bar foo[/]bar [a-]\\/".split()),
-    *(b"! ", b"\\/ ", b"foo\t", b"foo\\ ", b"foo\\  ", b"foo\\\t", b"foo\r", b"{,a}x y", b"foo**{,a}", b"\xffx"),
+    *(
+        b"! !*/ !/a !.h \\! !\\! \\#a #x * ** /** **/ /*** / // !/ \\/ foo\\/ foo[!a]bar foo[/]bar [a-]\\/".split()
+    ),
+    *(
+        b"! ",
+        b"\\/ ",
+        b"foo\t",
+        b"foo\\ ",
+        b"foo\\  ",
+        b"foo\\\t",
+        b"foo\r",
+        b"{,a}x y",
+        b"foo**{,a}",
+        b"\xffx",
+    ),
 ]
 """One rule, at least, of each class in which git and ripgrep differ."""
 
@@ -47,15 +71,33 @@ texts = st.builds(
     st.sampled_from([b"", b"\n", b"\r\n"]),
 )
 agreed = st.lists(
-    st.sampled_from([b"*", b"!*/", b"!.h", b"/foo", b"!foo", b"b/", b"*.h", b"a*", b"!/a/b", b"[a-c]"]), max_size=3
+    st.sampled_from(
+        [
+            b"*",
+            b"!*/",
+            b"!.h",
+            b"/foo",
+            b"!foo",
+            b"b/",
+            b"*.h",
+            b"a*",
+            b"!/a/b",
+            b"[a-c]",
+        ]
+    ),
+    max_size=3,
 ).map(b"\n".join)
 """Rules of git that ripgrep reads as git does, to see which kind of file comes first."""
 folders = st.lists(st.sampled_from(NAMES), max_size=3).map(b"/".join)
 files = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map(b"/".join)
 
 
-def draw_rules(*names: bytes, rules: st.SearchStrategy[bytes] = texts) -> st.SearchStrategy[dict[bytes, bytes]]:
-    places = st.tuples(st.just(b"") | folders, st.sampled_from(names)).map(lambda pair: b"/".join(filter(None, pair)))
+def draw_rules(
+    *names: bytes, rules: st.SearchStrategy[bytes] = texts
+) -> st.SearchStrategy[dict[bytes, bytes]]:
+    places = st.tuples(st.just(b"") | folders, st.sampled_from(names)).map(
+        lambda pair: b"/".join(filter(None, pair))
+    )
     return st.dictionaries(places, rules, min_size=1, max_size=3)
 
 
@@ -67,7 +109,9 @@ def plant(root: bytes, paths: list[bytes], rules: dict[bytes, bytes]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _no_settings_of_the_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
@@ -98,7 +142,9 @@ def test_ripgreps_own_ignore_files_mean_what_ripgrep_says(
     with tempfile.TemporaryDirectory() as folder:
         root = os.fsencode(folder)
         for repository in repositories:
-            write_if_free(root, repository + b"/.git/HEAD" if repository else b".git/HEAD")
+            write_if_free(
+                root, repository + b"/.git/HEAD" if repository else b".git/HEAD"
+            )
         plant(root, paths, {**rules, **gitignores})
         expected = by_ripgrep(root, *(["--hidden", "-g", "!.git"] if hidden else []))
         assert walked(root, WalkOptions(hidden=hidden)) == expected
@@ -135,7 +181,11 @@ def test_gits_ignore_files_mean_what_git_says(
         (b"[\\]]", [b"\\]"], [b"]", b"\\"]),
         (b"[a-c-e]x", [b"dx"], [b"-x"]),
         (b"foo\\/", [b"foo/a"], [b"d/bar"]),
-        (b"foo[!a]bar", [b"foo/bar", b"d/foo/bar", b"foo-bar"], [b"fooabar", b"foobar"]),
+        (
+            b"foo[!a]bar",
+            [b"foo/bar", b"d/foo/bar", b"foo-bar"],
+            [b"fooabar", b"foobar"],
+        ),
         (b"foo[/]bar", [b"foo/bar"], [b"d/foo/bar"]),
         (b"{,a}x", [b"ax"], [b"x"]),
         (b"foo\\  ", [], [b"foo", b"foo ", b"foo  "]),

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from flashgrep.files.outside import OutsideRules, OutsideWatch
 from flashgrep.files.walk import Entry, Walker, WalkOptions
-from tests.support.ignored_trees import at, by_git, by_ripgrep, fuzz, walked, write, write_if_free
+from tests.support.ignored_trees import (
+    at,
+    by_git,
+    by_ripgrep,
+    fuzz,
+    walked,
+    write,
+    write_if_free,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -47,20 +55,45 @@ patterns = st.builds(
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=3),
     st.sampled_from([b"", b"", b"", b"/", b"/**", b"/*", b"  ", b"\r"]),
 )
-odd = st.sampled_from([b"", b"# no", b"\\!w", b"t\\ ", b"\\[z]", b"[[]z]", b"[]z", b"a\\", b"!*/", b"*", b"/*", b"!/a"])
+odd = st.sampled_from(
+    [
+        b"",
+        b"# no",
+        b"\\!w",
+        b"t\\ ",
+        b"\\[z]",
+        b"[[]z]",
+        b"[]z",
+        b"a\\",
+        b"!*/",
+        b"*",
+        b"/*",
+        b"!/a",
+    ]
+)
 rules = st.lists(patterns | patterns | odd, min_size=1, max_size=5)
-folders = st.lists(st.sampled_from([b"a", b"b", b"ab", b".h", b"x y"]), max_size=3).map(b"/".join)
-files = st.tuples(folders, st.sampled_from(NAMES)).map(lambda pair: b"/".join(filter(None, pair)))
+folders = st.lists(st.sampled_from([b"a", b"b", b"ab", b".h", b"x y"]), max_size=3).map(
+    b"/".join
+)
+files = st.tuples(folders, st.sampled_from(NAMES)).map(
+    lambda pair: b"/".join(filter(None, pair))
+)
 Tree = tuple[list[bytes], dict[tuple[bytes, bytes], list[bytes]], list[bytes]]
 places = st.tuples(st.just(b"") | folders, st.sampled_from([b".gitignore", *FILES]))
-repositories = st.lists(folders, max_size=1).map(lambda inner: [b"", *inner]) | st.lists(folders, max_size=2)
+repositories = st.lists(folders, max_size=1).map(
+    lambda inner: [b"", *inner]
+) | st.lists(folders, max_size=2)
 trees: st.SearchStrategy[Tree] = st.tuples(
-    st.lists(files, min_size=4, max_size=16), st.dictionaries(places, rules, min_size=1, max_size=4), repositories
+    st.lists(files, min_size=4, max_size=16),
+    st.dictionaries(places, rules, min_size=1, max_size=4),
+    repositories,
 )
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _no_settings_of_the_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
@@ -99,15 +132,21 @@ def test_each_kind_of_rule_can_be_switched_off_as_with_ripgrep(tree: Tree) -> No
     with tempfile.TemporaryDirectory() as folder:
         root = os.fsencode(folder)
         plant(root, tree)
-        assert walked(root, WalkOptions(ignore=False)) == by_ripgrep(root, "--no-ignore")
-        assert walked(root, WalkOptions(vcs_ignore=False)) == by_ripgrep(root, "--no-ignore-vcs")
+        assert walked(root, WalkOptions(ignore=False)) == by_ripgrep(
+            root, "--no-ignore"
+        )
+        assert walked(root, WalkOptions(vcs_ignore=False)) == by_ripgrep(
+            root, "--no-ignore-vcs"
+        )
 
 
 @fuzz(40)
 @given(tree=trees)
 def test_the_walk_lists_exactly_what_git_would_add(tree: Tree) -> None:
     files, ignore_files, _ = tree
-    gitignores = {(folder, b".gitignore"): lines for (folder, _), lines in ignore_files.items()}
+    gitignores = {
+        (folder, b".gitignore"): lines for (folder, _), lines in ignore_files.items()
+    }
     with tempfile.TemporaryDirectory() as folder:
         root = os.fsencode(folder)
         subprocess.run(["git", "init", "-q", root], check=True)
@@ -126,19 +165,27 @@ def test_a_path_is_accepted_exactly_when_the_walk_visits_it(tree: Tree) -> None:
         listed = {entry.path for entry in walker.walk(on_directory=visited.add)}
         for above, inner, names in os.walk(root):
             lead = above[len(root) + 1 :] + b"/" if above != root else b""
-            assert {name for name in names if walker.accepts(lead + name)} == {n for n in names if lead + n in listed}
-            accepted = {name for name in inner if walker.accepts(lead + name, is_dir=True)}
+            assert {name for name in names if walker.accepts(lead + name)} == {
+                n for n in names if lead + n in listed
+            }
+            accepted = {
+                name for name in inner if walker.accepts(lead + name, is_dir=True)
+            }
             assert accepted == {name for name in inner if lead + name in visited}
 
 
 @fuzz(25)
 @given(tree=trees, under=folders)
-def test_walking_a_part_lists_the_same_as_walking_the_whole(tree: Tree, under: bytes) -> None:
+def test_walking_a_part_lists_the_same_as_walking_the_whole(
+    tree: Tree, under: bytes
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = os.fsencode(folder)
         plant(root, tree)
         part = {entry.path for entry in Walker(root).walk(under)}
-        assert part == {path for path in walked(root) if path.startswith(under + b"/") or not under}
+        assert part == {
+            path for path in walked(root) if path.startswith(under + b"/") or not under
+        }
 
 
 @pytest.mark.parametrize(
@@ -195,7 +242,15 @@ def test_our_own_ignore_file_has_the_last_word(root: bytes) -> None:
     write(root, b".gitignore", b"*.log")
     write(root, b".rgignore", b"*.txt")
     write(root, b".flashgrepignore", b"!keep.log\n!.shown\nout.c")
-    for name in (b"keep.log", b"drop.log", b"drop.txt", b"in.c", b"out.c", b".shown", b".hidden"):
+    for name in (
+        b"keep.log",
+        b"drop.log",
+        b"drop.txt",
+        b"in.c",
+        b"out.c",
+        b".shown",
+        b".hidden",
+    ):
         write(root, name)
     assert walked(root) == {b"keep.log", b"in.c", b".shown"}
     assert walked(root, WalkOptions(flashgrep_ignore=False)) == {b"in.c", b"out.c"}
@@ -225,7 +280,15 @@ def test_rules_above_the_root_hold_up_to_the_top_of_the_repository(root: bytes) 
     write(root, b".ignore", b"everywhere")
     write(root, b"repo/.git/info/exclude", b"excluded\n/sub/anchored")
     write(root, b"repo/.gitignore", b"upper\n/sub/deep/x")
-    for name in (b"outermost", b"everywhere", b"excluded", b"anchored", b"upper", b"deep/x", b"deep/y"):
+    for name in (
+        b"outermost",
+        b"everywhere",
+        b"excluded",
+        b"anchored",
+        b"upper",
+        b"deep/x",
+        b"deep/y",
+    ):
         write(root, b"repo/sub/" + name)
     inner = root + b"/repo/sub"
     assert walked(inner) == by_ripgrep(inner) == {b"outermost", b"deep/y"}
@@ -258,16 +321,22 @@ def test_the_global_excludes_file_holds_inside_repositories(root: bytes) -> None
     assert walked(root) == by_ripgrep(root) == set()
 
 
-def test_the_global_excludes_file_is_the_one_git_is_configured_to_use(root: bytes) -> None:
+def test_the_global_excludes_file_is_the_one_git_is_configured_to_use(
+    root: bytes,
+) -> None:
     Path(os.environ["HOME"], "excludes").write_text("*.swp\n")
-    Path(os.environ["HOME"], ".gitconfig").write_text("[core]\n\texcludesFile = ~/excludes\n")
+    Path(os.environ["HOME"], ".gitconfig").write_text(
+        "[core]\n\texcludesFile = ~/excludes\n"
+    )
     subprocess.run(["git", "init", "-q", root], check=True)
     write(root, b"x.swp")
     write(root, b"x.c")
     assert walked(root) == by_ripgrep(root) == by_git(root) == {b"x.c"}
 
 
-def test_an_anchored_rule_of_the_users_excludes_holds_at_the_top_of_every_repository_as_git_says(root: bytes) -> None:
+def test_an_anchored_rule_of_the_users_excludes_holds_at_the_top_of_every_repository_as_git_says(
+    root: bytes,
+) -> None:
     write(os.environb[b"XDG_CONFIG_HOME"], b"git/ignore", b"/docs")
     repositories = [b"", b"nested/", b"module/"]
     for repository in repositories:
@@ -280,10 +349,22 @@ def test_an_anchored_rule_of_the_users_excludes_holds_at_the_top_of_every_reposi
     write(root, b"module/.git", b"gitdir: ../.git/module\n")
     listed = walked(root)
     for repository in repositories:
-        inside = {path.removeprefix(repository) for path in listed if path.startswith(repository)}
+        inside = {
+            path.removeprefix(repository)
+            for path in listed
+            if path.startswith(repository)
+        }
         own = {path for path in inside if not path.startswith((b"nested/", b"module/"))}
         # git names a repository inside another one, but lists none of its files.
-        assert own == {path for path in by_git(root + b"/" + repository) if not path.endswith(b"/")} == {b"src/docs/b"}
+        assert (
+            own
+            == {
+                path
+                for path in by_git(root + b"/" + repository)
+                if not path.endswith(b"/")
+            }
+            == {b"src/docs/b"}
+        )
 
 
 def test_a_work_tree_shares_the_excludes_of_its_repository(root: bytes) -> None:
@@ -341,7 +422,9 @@ def test_what_vanishes_during_the_walk_is_no_error(root: bytes) -> None:
     assert list(walk) == []
 
 
-def test_a_tree_too_deep_to_name_is_walked_as_far_as_names_reach_and_reported(tmp_path: Path) -> None:
+def test_a_tree_too_deep_to_name_is_walked_as_far_as_names_reach_and_reported(
+    tmp_path: Path,
+) -> None:
     name = "d" * 200
     here = os.open(tmp_path, os.O_RDONLY)
     for _ in range(30):
@@ -369,15 +452,29 @@ def test_an_entry_is_what_stat_says(root: bytes) -> None:
         b"**/a/" * 1000 + b"b",
         b"**/" * 1000 + b"zz",
         b"*a" * 500,
-        b"\n".join(b"!*x%d*" % number if number % 2 else b"*y%d*" % number for number in range(2000)),
+        b"\n".join(
+            b"!*x%d*" % number if number % 2 else b"*y%d*" % number
+            for number in range(2000)
+        ),
         b"[" * 10_000,
         b"\0" * 100_000,
         b"a" * 1_000_000,
     ],
-    ids=["ten megabytes", "stars and names", "stars", "single stars", "alternating", "brackets", "nul", "one line"],
+    ids=[
+        "ten megabytes",
+        "stars and names",
+        "stars",
+        "single stars",
+        "alternating",
+        "brackets",
+        "nul",
+        "one line",
+    ],
 )
 @pytest.mark.timeout(20)
-def test_a_hostile_ignore_file_neither_hangs_the_walk_nor_takes_anything_else_out(root: bytes, text: bytes) -> None:
+def test_a_hostile_ignore_file_neither_hangs_the_walk_nor_takes_anything_else_out(
+    root: bytes, text: bytes
+) -> None:
     write(root, b".ignore", text)
     for number in range(200):
         write(root, b"a/a/a/plain%d" % number)

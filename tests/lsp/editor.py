@@ -15,11 +15,14 @@ CAPABILITIES = types.ClientCapabilities(
     window=types.WindowClientCapabilities(work_done_progress=True),
     workspace=types.WorkspaceClientCapabilities(
         workspace_edit=types.WorkspaceEditClientCapabilities(
-            document_changes=True, change_annotation_support=types.ChangeAnnotationsSupportOptions()
+            document_changes=True,
+            change_annotation_support=types.ChangeAnnotationsSupportOptions(),
         )
     ),
     text_document=types.TextDocumentClientCapabilities(
-        document_symbol=types.DocumentSymbolClientCapabilities(hierarchical_document_symbol_support=True),
+        document_symbol=types.DocumentSymbolClientCapabilities(
+            hierarchical_document_symbol_support=True
+        ),
         hover=types.HoverClientCapabilities(content_format=[types.MarkupKind.Markdown]),
     ),
 )
@@ -29,7 +32,10 @@ class Editor:
     """A client; its calls block."""
 
     def __init__(
-        self, daemon: DaemonAtHand, *roots: Path, capabilities: types.ClientCapabilities = CAPABILITIES
+        self,
+        daemon: DaemonAtHand,
+        *roots: Path,
+        capabilities: types.ClientCapabilities = CAPABILITIES,
     ) -> None:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
@@ -44,10 +50,14 @@ class Editor:
                 self.changed.notify_all()
 
         self.client.feature(types.PROGRESS)(take_progress)
-        self.client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)(lambda _params: None)
+        self.client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)(
+            lambda _params: None
+        )
         self.await_(self.client.start_io(FGREP, "lsp", env=daemon.environ, cwd="/"))
         folders = [types.WorkspaceFolder(root.as_uri(), root.name) for root in roots]
-        params = types.InitializeParams(capabilities=capabilities, workspace_folders=folders)
+        params = types.InitializeParams(
+            capabilities=capabilities, workspace_folders=folders
+        )
         self.offered = self.ask(types.INITIALIZE, params).capabilities
         self.tell(types.INITIALIZED, types.InitializedParams())
 
@@ -65,23 +75,40 @@ class Editor:
 
     def open(self, path: Path, text: str) -> None:
         document = types.TextDocumentItem(path.as_uri(), "x", 1, text)
-        self.tell(types.TEXT_DOCUMENT_DID_OPEN, types.DidOpenTextDocumentParams(document))
+        self.tell(
+            types.TEXT_DOCUMENT_DID_OPEN, types.DidOpenTextDocumentParams(document)
+        )
 
-    def change(self, path: Path, version: int, text: str, where: types.Range | None = None) -> None:
+    def change(
+        self, path: Path, version: int, text: str, where: types.Range | None = None
+    ) -> None:
         change: Any = types.TextDocumentContentChangeWholeDocument(text)
         if where is not None:
             change = types.TextDocumentContentChangePartial(where, text)
         document = types.VersionedTextDocumentIdentifier(version, path.as_uri())
-        self.tell(types.TEXT_DOCUMENT_DID_CHANGE, types.DidChangeTextDocumentParams(document, [change]))
+        self.tell(
+            types.TEXT_DOCUMENT_DID_CHANGE,
+            types.DidChangeTextDocumentParams(document, [change]),
+        )
 
     def at(self, path: Path, line: int, column: int) -> dict[str, Any]:
-        return {"text_document": types.TextDocumentIdentifier(path.as_uri()), "position": types.Position(line, column)}
+        return {
+            "text_document": types.TextDocumentIdentifier(path.as_uri()),
+            "position": types.Position(line, column),
+        }
 
     def wait_for_progress(self) -> list[dict[str, Any]]:
         """Return the reports of the first work that has ended."""
 
         def find() -> list[dict[str, Any]]:
-            return next((told for told in self.progress.values() if told[-1].get("kind") == "end"), [])
+            return next(
+                (
+                    told
+                    for told in self.progress.values()
+                    if told[-1].get("kind") == "end"
+                ),
+                [],
+            )
 
         with self.changed:
             assert self.changed.wait_for(find, BOUND)

@@ -18,7 +18,11 @@ class Replaced(Dying):
         if request["method"] == "$/version":
             return VERSION
         self.asked.append(request["method"])
-        return None if len(self.asked) <= self._deaths else {"roots": [request["params"]["folder"]]}
+        return (
+            None
+            if len(self.asked) <= self._deaths
+            else {"roots": [request["params"]["folder"]]}
+        )
 
 
 @pytest.mark.parametrize("deaths", [0, 1, 2])

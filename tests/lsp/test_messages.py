@@ -27,15 +27,25 @@ METHODS = [
     "textDocument/didClose", "textDocument/rename", "workspace/symbol", "workspace/executeCommand", "$/cancelRequest",
     "workspace/didChangeWorkspaceFolders", "no/such", "notebookDocument/didOpen", "window/workDoneProgress/cancel",
 ]  # fmt: skip
-ODD = st.none() | st.integers(-1, 2**40) | st.text(max_size=5) | st.just("untitled:x") | st.just("file://host/x")
+ODD = (
+    st.none()
+    | st.integers(-1, 2**40)
+    | st.text(max_size=5)
+    | st.just("untitled:x")
+    | st.just("file://host/x")
+)
 PLACE = st.fixed_dictionaries({"line": ODD, "character": ODD})
-DOCUMENT = st.fixed_dictionaries({}, optional={"uri": ODD, "version": ODD, "text": ODD, "languageId": ODD})
+DOCUMENT = st.fixed_dictionaries(
+    {}, optional={"uri": ODD, "version": ODD, "text": ODD, "languageId": ODD}
+)
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "textDocument": DOCUMENT | ODD,
     "position": PLACE | ODD,
     "contentChanges": st.lists(DOCUMENT, max_size=2) | ODD,
     "capabilities": st.just({}),
-    **dict.fromkeys(("query", "id", "command", "arguments", "event", "newName", "processId"), ODD),
+    **dict.fromkeys(
+        ("query", "id", "command", "arguments", "event", "newName", "processId"), ODD
+    ),
 }
 PARAMS = ODD | st.lists(ODD, max_size=2) | st.fixed_dictionaries({}, optional=FIELDS)
 IDS = st.integers() | st.text(max_size=5)
@@ -62,7 +72,9 @@ class Editor:
                 for message in reader.feed(piece):
                     self._answers.put(message)
 
-        self.threads = [threading.Thread(target=run, daemon=True) for run in (serve, read)]
+        self.threads = [
+            threading.Thread(target=run, daemon=True) for run in (serve, read)
+        ]
         for thread in self.threads:
             thread.start()
 
@@ -98,8 +110,14 @@ def request(number: Any, method: str, params: Any = None) -> dict[str, Any]:
 
 
 @settings(max_examples=20)
-@given(st.lists(st.tuples(st.sampled_from(METHODS), PARAMS, st.none() | IDS), max_size=12), st.booleans())
-def test_every_request_is_answered_once(sent: list[tuple[str, Any, Any]], is_ready: bool) -> None:  # noqa: FBT001
+@given(
+    st.lists(st.tuples(st.sampled_from(METHODS), PARAMS, st.none() | IDS), max_size=12),
+    st.booleans(),
+)
+def test_every_request_is_answered_once(
+    sent: list[tuple[str, Any, Any]],
+    is_ready: bool,  # noqa: FBT001
+) -> None:
     editor = Editor()
     if is_ready:
         assert "result" in editor.ask(INITIALIZE)
@@ -146,22 +164,47 @@ SURROGATES: list[dict[str, Any]] = [
     {
         "id": 1,
         "method": "textDocument/hover",
-        "params": {"textDocument": {"uri": f"file:///{LONE}"}, "position": {"line": 0, "character": 0}},
+        "params": {
+            "textDocument": {"uri": f"file:///{LONE}"},
+            "position": {"line": 0, "character": 0},
+        },
     },
 ]
-VALUES: list[Any] = [None, True, -1, 1.5, 10**40, "", LONE, [], [[]], {}, {LONE: LONE}, {"uri": LONE}]
+VALUES: list[Any] = [
+    None,
+    True,
+    -1,
+    1.5,
+    10**40,
+    "",
+    LONE,
+    [],
+    [[]],
+    {},
+    {LONE: LONE},
+    {"uri": LONE},
+]
 
 
 def is_private(answer: Any) -> bool:
     """Return whether an answer shows nothing of how the server works: no path of a module, no traceback."""
     text = json.dumps(answer)
     return not any(
-        part in text for part in ("Traceback", "traceback", ".py", "site-packages", "surrogates not allowed")
+        part in text
+        for part in (
+            "Traceback",
+            "traceback",
+            ".py",
+            "site-packages",
+            "surrogates not allowed",
+        )
     )
 
 
 @pytest.mark.parametrize("message", SURROGATES, ids=json.dumps)
-def test_a_lone_surrogate_is_refused_without_a_traceback(editor: Editor, message: dict[str, Any]) -> None:
+def test_a_lone_surrogate_is_refused_without_a_traceback(
+    editor: Editor, message: dict[str, Any]
+) -> None:
     assert "result" in editor.ask(INITIALIZE)
     answer = editor.ask({"jsonrpc": "2.0", **message})
     assert is_private(answer)
@@ -171,13 +214,33 @@ def test_a_lone_surrogate_is_refused_without_a_traceback(editor: Editor, message
 
 
 @pytest.mark.parametrize("method", METHODS[2:])
-def test_every_type_in_every_place_is_answered_without_a_traceback(editor: Editor, method: str) -> None:
+def test_every_type_in_every_place_is_answered_without_a_traceback(
+    editor: Editor, method: str
+) -> None:
     assert "result" in editor.ask(INITIALIZE)
-    messages = [{"jsonrpc": "2.0", "id": 1, "method": method, "params": value} for value in VALUES]
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": method, "params": value}
+        for value in VALUES
+    ]
     for place in ("id", "method", "jsonrpc", "result", "error"):
-        messages += [{"jsonrpc": "2.0", "id": 1, "method": method, "params": {}, place: value} for value in VALUES]
-    for name in ("textDocument", "position", "query", "command", "id", "token", "event", "contentChanges"):
-        messages += [{"jsonrpc": "2.0", "id": 1, "method": method, "params": {name: value}} for value in VALUES]
+        messages += [
+            {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}, place: value}
+            for value in VALUES
+        ]
+    for name in (
+        "textDocument",
+        "position",
+        "query",
+        "command",
+        "id",
+        "token",
+        "event",
+        "contentChanges",
+    ):
+        messages += [
+            {"jsonrpc": "2.0", "id": 1, "method": method, "params": {name: value}}
+            for value in VALUES
+        ]
     for message in messages:
         editor.send(message)
     editor.send(request("last", "no/such"))
@@ -185,19 +248,37 @@ def test_every_type_in_every_place_is_answered_without_a_traceback(editor: Edito
     while answers[-1].get("id") != "last":
         answers.append(editor.receive())
     assert [answer for answer in answers if not is_private(answer)] == []
-    assert [answer for answer in answers if answer.get("error", {}).get("code") == -32603] == []
+    assert [
+        answer for answer in answers if answer.get("error", {}).get("code") == -32603
+    ] == []
 
 
 def test_requests_come_in_their_order(editor: Editor) -> None:
-    assert editor.ask(request(1, "workspace/symbol", {"query": "x"}))["error"]["code"] == -32002
+    assert (
+        editor.ask(request(1, "workspace/symbol", {"query": "x"}))["error"]["code"]
+        == -32002
+    )
     assert "result" in editor.ask(INITIALIZE)
     assert editor.ask({**INITIALIZE, "id": 2})["error"]["code"] == -32600
     assert editor.ask(request([], "shutdown"))["error"]["code"] == -32600
-    assert editor.ask(request(3, "textDocument/definition", {"position": 1}))["error"]["code"] == -32602
-    assert editor.ask(request(7, "textDocument/didSave", {"textDocument": {"uri": "x"}}))["error"]["code"] == -32600
+    assert (
+        editor.ask(request(3, "textDocument/definition", {"position": 1}))["error"][
+            "code"
+        ]
+        == -32602
+    )
+    assert (
+        editor.ask(request(7, "textDocument/didSave", {"textDocument": {"uri": "x"}}))[
+            "error"
+        ]["code"]
+        == -32600
+    )
     assert editor.ask(request(4, "no/such"))["error"]["code"] == -32601
     assert editor.ask(request(5, "shutdown"))["result"] is None
-    assert editor.ask(request(6, "workspace/symbol", {"query": "x"}))["error"]["code"] == -32600
+    assert (
+        editor.ask(request(6, "workspace/symbol", {"query": "x"}))["error"]["code"]
+        == -32600
+    )
 
 
 def test_the_exit_status_tells_whether_the_editor_said_so() -> None:
@@ -214,12 +295,22 @@ def test_the_exit_status_tells_whether_the_editor_said_so() -> None:
 
 @pytest.mark.parametrize(
     ("offered", "chosen"),
-    [(["utf-16", "utf-8"], "utf-8"), (["utf-32", "utf-16"], "utf-32"), (None, "utf-16"), (["utf-7"], "utf-16")],
+    [
+        (["utf-16", "utf-8"], "utf-8"),
+        (["utf-32", "utf-16"], "utf-32"),
+        (None, "utf-16"),
+        (["utf-7"], "utf-16"),
+    ],
 )
-def test_columns_are_bytes_where_the_editor_can_count_them(offered: Any, chosen: str) -> None:
+def test_columns_are_bytes_where_the_editor_can_count_them(
+    offered: Any, chosen: str
+) -> None:
     editor = Editor()
     capabilities = {"general": {"positionEncodings": offered}} if offered else {}
-    message = {**INITIALIZE, "params": {"processId": None, "capabilities": capabilities}}
+    message = {
+        **INITIALIZE,
+        "params": {"processId": None, "capabilities": capabilities},
+    }
     assert editor.ask(message)["result"]["capabilities"]["positionEncoding"] == chosen
     editor.close()
 
@@ -228,6 +319,9 @@ def test_features_can_be_left_to_other_servers(editor: Editor) -> None:
     options = {"disabled": ["rename", "hover", "callHierarchy", "executeCommand", 7]}
     params = {"processId": None, "capabilities": {}, "initializationOptions": options}
     offered = editor.ask({**INITIALIZE, "params": params})["result"]["capabilities"]
-    assert not {"renameProvider", "hoverProvider", "callHierarchyProvider"} & offered.keys()
+    assert (
+        not {"renameProvider", "hoverProvider", "callHierarchyProvider"}
+        & offered.keys()
+    )
     assert offered["definitionProvider"]
     assert not offered.get("executeCommandProvider", {}).get("commands")

@@ -57,7 +57,9 @@ async def with_progress(call: Call[Catalogue], params: Nothing) -> Text:  # noqa
 async def missing_capability(call: Call[Catalogue], params: Nothing) -> Text:  # noqa: ARG001 - as above
     """Refuse clients that cannot sample."""
     if "sampling" not in client_of(call.session).capabilities:
-        raise MissingCapability("sampling is needed", requiredCapabilities={"sampling": {}})
+        raise MissingCapability(
+            "sampling is needed", requiredCapabilities={"sampling": {}}
+        )
     return {"text": "can sample"}
 
 
@@ -74,7 +76,14 @@ async def streaming(call: Call[Catalogue], params: Nothing) -> Text:  # noqa: AR
     return {"text": "asked nobody"}
 
 
-FIXTURES = (simple_text, error_handling, with_progress, missing_capability, logging_tool, streaming)
+FIXTURES = (
+    simple_text,
+    error_handling,
+    with_progress,
+    missing_capability,
+    logging_tool,
+    streaming,
+)
 
 
 async def main(folder: Path) -> None:
@@ -83,16 +92,25 @@ async def main(folder: Path) -> None:
     project.mkdir(parents=True, exist_ok=True)
     (folder / "state").mkdir(mode=0o700, exist_ok=True)
     (project / "a.py").write_text("def parse():\n    return 1\n")
-    async with Catalogue(parts=BUILT_IN, state_dir=folder / "state", settings=Settings()) as catalogue:
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=folder / "state", settings=Settings()
+    ) as catalogue:
         await catalogue.open(str(project))
         service = Service(catalogue, {"name": "flashgrep", "version": "0"})
         service.dispatcher = Dispatcher(
-            Registry([*REGISTRY, *FIXTURES]), catalogue, log=Log(Path("/dev/stderr"), level="info", max_bytes=1)
+            Registry([*REGISTRY, *FIXTURES]),
+            catalogue,
+            log=Log(Path("/dev/stderr"), level="info", max_bytes=1),
         )
         listener = listen(0)
         port = listener.getsockname()[1]
         options = Options(
-            port=port, token=None, max_body=1024 * 1024, may_write=True, speaks_mcp=True, seen=lambda: None
+            port=port,
+            token=None,
+            max_body=1024 * 1024,
+            may_write=True,
+            speaks_mcp=True,
+            seen=lambda: None,
         )
         running = server(application(service, options))
         async with anyio.create_task_group() as tasks:

@@ -16,15 +16,37 @@ import pytest
 
 from flashgrep.base import config
 from flashgrep.mcp.stdio import parse_arguments
-from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject, Wire, daemon_in, short_folder
+from tests.conftest import (
+    BOUND,
+    FGREP,
+    DaemonAtHand,
+    MakeProject,
+    Wire,
+    daemon_in,
+    short_folder,
+)
 from tests.support.mcp_clients import INITIALIZE, LineTransport, McpClient, shim_wire
 
-CORE = {"query", "get_slice", "read_code", "list_files", "stats", "write_code", "batch_write_code", "bootstrap_skill"}
+CORE = {
+    "query",
+    "get_slice",
+    "read_code",
+    "list_files",
+    "stats",
+    "write_code",
+    "batch_write_code",
+    "bootstrap_skill",
+}
 WRITES = {"write_code", "batch_write_code"}
 
 
 def host(
-    daemon: DaemonAtHand, opened: list[Wire], *options: str, cwd: Path | str = "/", start: bool = True, **environ: str
+    daemon: DaemonAtHand,
+    opened: list[Wire],
+    *options: str,
+    cwd: Path | str = "/",
+    start: bool = True,
+    **environ: str,
 ) -> McpClient:
     """Start the shim as a host does."""
     opened.append(shim_wire(daemon, *options, cwd=cwd, **environ))
@@ -46,40 +68,89 @@ def add(daemon: DaemonAtHand, root: Path) -> None:
     daemon.add(root)
 
 
-# -- which project ---------------------------------------------------------------------------------------------------
+# -- which project
+# ---------------------------------------------------------------------------------------------------
 
 
-def test_the_project_is_the_one_named(daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]) -> None:
+def test_the_project_is_the_one_named(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
     mine, other = project({"a": "x"}, name="mine"), project({"b": "x"}, name="theirs")
-    assert root_of(host(daemon, opened, "--project", str(mine), cwd=other, CLAUDE_PROJECT_DIR=str(other))) == str(mine)
+    assert root_of(
+        host(
+            daemon,
+            opened,
+            "--project",
+            str(mine),
+            cwd=other,
+            CLAUDE_PROJECT_DIR=str(other),
+        )
+    ) == str(mine)
     assert root_of(host(daemon, opened, "--project=mine", cwd=other)) == str(mine)
     assert root_of(host(daemon, opened, "--project", ".", cwd=mine)) == str(mine)
 
 
-def test_else_the_one_the_host_has_open(daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]) -> None:
-    mine, other = project({"a": "x"}, name="open"), project({"b": "x"}, name="elsewhere")
+def test_else_the_one_the_host_has_open(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
+    mine, other = (
+        project({"a": "x"}, name="open"),
+        project({"b": "x"}, name="elsewhere"),
+    )
     (mine / "below").mkdir()
-    assert root_of(host(daemon, opened, cwd=other, CLAUDE_PROJECT_DIR=str(mine / "below"))) == str(mine)
-    assert root_of(host(daemon, opened, cwd=other, WORKSPACE_FOLDER_PATHS=f"{mine},{other}")) == str(mine)
-    assert root_of(host(daemon, opened, cwd=other, CLAUDE_PROJECT_DIR="${unknown}")) == str(other)
+    assert root_of(
+        host(daemon, opened, cwd=other, CLAUDE_PROJECT_DIR=str(mine / "below"))
+    ) == str(mine)
+    assert root_of(
+        host(daemon, opened, cwd=other, WORKSPACE_FOLDER_PATHS=f"{mine},{other}")
+    ) == str(mine)
+    assert root_of(
+        host(daemon, opened, cwd=other, CLAUDE_PROJECT_DIR="${unknown}")
+    ) == str(other)
 
 
-def test_else_the_root_the_client_tells(daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]) -> None:
-    mine, other = project({"a": "x"}, name="with space"), project({"b": "x"}, name="cwd")
+def test_else_the_root_the_client_tells(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
+    mine, other = (
+        project({"a": "x"}, name="with space"),
+        project({"b": "x"}, name="cwd"),
+    )
     client = host(daemon, opened, cwd=other, start=False)
     wire = opened[-1]
-    client.request("initialize", **{**INITIALIZE, "capabilities": {"roots": {"listChanged": True}}})
+    client.request(
+        "initialize", **{**INITIALIZE, "capabilities": {"roots": {"listChanged": True}}}
+    )
     for told in (mine, other):
-        wire.send({"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": {"name": "stats"}})
+        wire.send(
+            {
+                "jsonrpc": "2.0",
+                "id": "call",
+                "method": "tools/call",
+                "params": {"name": "stats"},
+            }
+        )
         asked = wire.receive()
         assert asked["method"] == "roots/list"
-        wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [{"uri": told.as_uri()}]}})
+        wire.send(
+            {
+                "jsonrpc": "2.0",
+                "id": asked["id"],
+                "result": {"roots": [{"uri": told.as_uri()}]},
+            }
+        )
         assert wire.receive()["result"]["structuredContent"]["root"] == str(told)
         wire.send({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
 
 
 @pytest.mark.parametrize(
-    "roots", [{"roots": []}, {"roots": [{"uri": "https://x/"}, 1]}, [], {"roots": [{"uri": "file:///"}]}]
+    "roots",
+    [
+        {"roots": []},
+        {"roots": [{"uri": "https://x/"}, 1]},
+        [],
+        {"roots": [{"uri": "file:///"}]},
+    ],
 )
 def test_roots_that_name_nothing_leave_the_folder_started_in(
     daemon: DaemonAtHand, project: MakeProject, opened: list[Wire], roots: Any
@@ -88,23 +159,36 @@ def test_roots_that_name_nothing_leave_the_folder_started_in(
     client = host(daemon, opened, cwd=mine, start=False)
     wire = opened[-1]
     client.request("initialize", **{**INITIALIZE, "capabilities": {"roots": {}}})
-    wire.send({"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": {"name": "stats"}})
+    wire.send(
+        {
+            "jsonrpc": "2.0",
+            "id": "call",
+            "method": "tools/call",
+            "params": {"name": "stats"},
+        }
+    )
     wire.send({"jsonrpc": "2.0", "id": wire.receive()["id"], "result": roots})
     assert wire.receive()["result"]["structuredContent"]["root"] == str(mine)
 
 
-def test_else_the_repository_around_the_folder(daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]) -> None:
+def test_else_the_repository_around_the_folder(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
     mine = project({"deep/down/a": "x"})
     assert root_of(host(daemon, opened, cwd=mine / "deep" / "down")) == str(mine)
 
 
-def test_one_connection_is_bound_once(daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]) -> None:
+def test_one_connection_is_bound_once(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
     mine, other = project({"a": "x"}, name="once"), project({"b": "x"}, name="twice")
     add(daemon, mine)
     wire = daemon.wire("unix", mine)
     opened.append(wire)
     assert wire.fail("$/bind", project=str(other))["data"]["reason"] == "already_bound"
-    assert wire.call("$/bind", read_only=True)["projects"] == [mine.name]  # as its socket bound it
+    assert wire.call("$/bind", read_only=True)["projects"] == [
+        mine.name
+    ]  # as its socket bound it
     assert wire.fail("$/bind", nonsense=1)["code"] == -32602
     assert wire.fail("$/bind", toolsets="core")["code"] == -32602
 
@@ -112,7 +196,9 @@ def test_one_connection_is_bound_once(daemon: DaemonAtHand, project: MakeProject
 def test_clients_see_their_collections_and_not_each_other(
     daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
 ) -> None:
-    one, two, three = (project({f"{name}.py": "needle"}, name=name) for name in ("one", "two", "three"))
+    one, two, three = (
+        project({f"{name}.py": "needle"}, name=name) for name in ("one", "two", "three")
+    )
     for root in (one, two, three):
         add(daemon, root)
     single = host(daemon, opened, "--collection", "one")
@@ -121,7 +207,9 @@ def test_clients_see_their_collections_and_not_each_other(
     assert [hit["file_path"] for hit in found] == ["one.py"]
     assert single.call("query", text="needle", project="two")["isError"]
     for name in ("two", "three"):
-        hits = several.call("query", text="needle", project=name)["structuredContent"]["results"]
+        hits = several.call("query", text="needle", project=name)["structuredContent"][
+            "results"
+        ]
         assert [hit["file_path"] for hit in hits] == [f"{name}.py"]
     assert several.call("query", text="needle", project="one")["isError"]
     assert len(several.request("resources/list")["resources"]) == 4
@@ -129,10 +217,13 @@ def test_clients_see_their_collections_and_not_each_other(
     assert several.call("bootstrap_skill")["structuredContent"]["status"] == "injected"
 
 
-# -- which tools -----------------------------------------------------------------------------------------------------
+# -- which tools
+# -----------------------------------------------------------------------------------------------------
 
 
-def test_the_default_set_is_small(daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]) -> None:
+def test_the_default_set_is_small(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
     client = host(daemon, opened, "--project", str(project({"a": "x"})))
     listed = client.request("tools/list")
     assert names(client) >= CORE
@@ -151,19 +242,31 @@ def test_toolsets_choose_and_the_rest_stays_callable(
     client = host(daemon, opened, "--project", root, "--toolsets=research")
     assert "query" not in names(client)
     assert client.call("query", text="x")["structuredContent"]["total"] == 1
-    assert names(host(daemon, opened, "--project", root, "--toolsets", "all")) >= CORE | shown
+    assert (
+        names(host(daemon, opened, "--project", root, "--toolsets", "all"))
+        >= CORE | shown
+    )
 
 
 def test_read_only_neither_lists_nor_runs_what_writes(
     daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
 ) -> None:
     root = project({"a": "x\n"})
-    client = host(daemon, opened, "--project", str(root), "--read-only", "--toolsets", "all")
+    client = host(
+        daemon, opened, "--project", str(root), "--read-only", "--toolsets", "all"
+    )
     tools = client.request("tools/list")["tools"]
-    changing = {tool["name"] for tool in tools if not tool["annotations"].get("readOnlyHint")}
-    assert changing == {"index_codebase", "watch_codebase"}  # our own state, and none of the project's files
+    changing = {
+        tool["name"] for tool in tools if not tool["annotations"].get("readOnlyHint")
+    }
+    assert changing == {
+        "index_codebase",
+        "watch_codebase",
+    }  # our own state, and none of the project's files
     assert not WRITES & {tool["name"] for tool in tools}
-    told = client.call("write_code", file_path="a", start_line=1, end_line=1, replacement="y")
+    told = client.call(
+        "write_code", file_path="a", start_line=1, end_line=1, replacement="y"
+    )
     assert told["structuredContent"]["data"]["reason"] == "read_only"
     assert (root / "a").read_text() == "x\n"
 
@@ -175,15 +278,23 @@ def test_what_writes_is_called_where_its_toolset_was_asked_for(
     written = {"file_path": "a", "start_line": 1, "end_line": 1, "replacement": "y"}
     client = host(daemon, opened, "--project", str(root))
     for tool in ("fs_create", "fs_write", "fs_copy", "fs_move", "fs_remove"):
-        error = client.call(tool, path="b", content="z", src="b", dst="c")["structuredContent"]
+        error = client.call(tool, path="b", content="z", src="b", dst="c")[
+            "structuredContent"
+        ]
         assert (error["code"], error["data"]["reason"]) == (-32006, "toolset_required")
         assert error["data"]["suggestion"].endswith("--toolsets core,research,fs")
     assert client.call("fs_read", path="b")["structuredContent"]["content"] == "x\n"
     assert not client.call("write_code", **written)["isError"]
-    assert not host(daemon, opened, "--project", str(root), "--toolsets", "fs").call("fs_remove", path="b")["isError"]
-    narrow = host(daemon, opened, "--project", str(root), "--toolsets", "research").call("write_code", **written)
+    assert not host(daemon, opened, "--project", str(root), "--toolsets", "fs").call(
+        "fs_remove", path="b"
+    )["isError"]
+    narrow = host(
+        daemon, opened, "--project", str(root), "--toolsets", "research"
+    ).call("write_code", **written)
     assert narrow["structuredContent"]["data"]["reason"] == "toolset_required"
-    assert sorted(path.name for path in root.iterdir() if not path.name.startswith(".")) == ["a"]
+    assert sorted(
+        path.name for path in root.iterdir() if not path.name.startswith(".")
+    ) == ["a"]
 
 
 def test_project_is_shown_where_there_is_one_to_name(
@@ -191,25 +302,38 @@ def test_project_is_shown_where_there_is_one_to_name(
 ) -> None:
     def naming(client: McpClient) -> set[str]:
         listed = client.request("tools/list")["tools"]
-        return {tool["name"] for tool in listed if "project" in tool["inputSchema"]["properties"]}
+        return {
+            tool["name"]
+            for tool in listed
+            if "project" in tool["inputSchema"]["properties"]
+        }
 
     mine, other = project({"a": "x"}, name="shown"), project({"b": "x"}, name="named")
     assert naming(host(daemon, opened, "--project", str(mine))) == set()
     assert naming(host(daemon, opened, cwd=mine)) == set()
-    assert naming(host(daemon, opened, cwd=tmp_path)) >= {"query", "stats", "write_code"}
+    assert naming(host(daemon, opened, cwd=tmp_path)) >= {
+        "query",
+        "stats",
+        "write_code",
+    }
     add(daemon, mine)
     add(daemon, other)
     several = host(daemon, opened, "--collections", "shown,named")
     assert naming(several) >= {"query", "stats", "write_code"}
-    error = host(daemon, opened, cwd=mine).call("stats", project="named")["structuredContent"]
+    error = host(daemon, opened, cwd=mine).call("stats", project="named")[
+        "structuredContent"
+    ]
     assert error["data"]["reason"] == "outside_root"
     assert "leave out `project`" in error["data"]["suggestion"]
 
 
-# -- the process -----------------------------------------------------------------------------------------------------
+# -- the process
+# -----------------------------------------------------------------------------------------------------
 
 
-def test_it_ends_within_a_second_of_its_input(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_it_ends_within_a_second_of_its_input(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     process = subprocess.Popen(
         [FGREP, "mcp", "--project", str(project({"a": "x"}))],
         stdin=subprocess.PIPE,
@@ -219,7 +343,11 @@ def test_it_ends_within_a_second_of_its_input(daemon: DaemonAtHand, project: Mak
     )
     assert process.stdin
     assert process.stdout
-    process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}).encode())
+    process.stdin.write(
+        json.dumps(
+            {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
+        ).encode()
+    )
     process.stdin.write(b"\n")
     process.stdin.flush()
     assert json.loads(process.stdout.readline())["id"] == 1
@@ -239,12 +367,24 @@ os.kill(os.getpid(), 9)
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the system has no descriptors of processes")
-def test_it_ends_with_its_parent_though_its_input_stays_open(daemon: DaemonAtHand, project: MakeProject) -> None:
+@pytest.mark.skipif(
+    not hasattr(os, "pidfd_open"), reason="the system has no descriptors of processes"
+)
+def test_it_ends_with_its_parent_though_its_input_stays_open(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     keep_open, writer = os.pipe()
     program = PARENT.replace("reader, writer = os.pipe()", f"reader = {keep_open}")
     parent = subprocess.Popen(
-        [sys.executable, "-c", program, FGREP, "mcp", "--project", str(project({"a": "x"}))],
+        [
+            sys.executable,
+            "-c",
+            program,
+            FGREP,
+            "mcp",
+            "--project",
+            str(project({"a": "x"})),
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         pass_fds=[keep_open],
@@ -253,11 +393,20 @@ def test_it_ends_with_its_parent_though_its_input_stays_open(daemon: DaemonAtHan
     assert parent.stdin
     assert parent.stdout
     child = os.pidfd_open(int(parent.stdout.readline()))
-    os.write(writer, json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n")
-    assert json.loads(parent.stdout.readline()) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    os.write(
+        writer,
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n",
+    )
+    assert json.loads(parent.stdout.readline()) == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": {},
+    }
     parent.stdin.close()
     assert parent.wait(BOUND) == -signal.SIGKILL
-    assert parent.stdout.read() == b""  # its end: the shim held the other copy and is gone
+    assert (
+        parent.stdout.read() == b""
+    )  # its end: the shim held the other copy and is gone
     parent.stdout.close()
     for descriptor in (child, keep_open, writer):
         os.close(descriptor)
@@ -274,7 +423,9 @@ def test_it_ends_with_its_parent_though_its_input_stays_open(daemon: DaemonAtHan
         (["--toolsets", "core,nope"], "unknown: nope"),
     ],
 )
-def test_a_wrong_option_is_reported_on_standard_error(daemon: DaemonAtHand, options: list[str], complaint: str) -> None:
+def test_a_wrong_option_is_reported_on_standard_error(
+    daemon: DaemonAtHand, options: list[str], complaint: str
+) -> None:
     ended = daemon.run("mcp", *options)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert complaint in ended.stderr
@@ -285,8 +436,12 @@ def test_help_needs_no_daemon(cold_daemon: DaemonAtHand) -> None:
     assert cold_daemon.run("daemon", "status").returncode == 1
 
 
-def test_the_first_host_starts_the_daemon(cold_daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]) -> None:
-    assert root_of(host(cold_daemon, opened, cwd=(root := project({"a": "x"})))) == str(root)
+def test_the_first_host_starts_the_daemon(
+    cold_daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
+    assert root_of(host(cold_daemon, opened, cwd=(root := project({"a": "x"})))) == str(
+        root
+    )
 
 
 @contextmanager
@@ -302,7 +457,9 @@ def daemon_with(**settings: str) -> Iterator[DaemonAtHand]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", [{"MCP_ENABLED": "false"}, {"FLASHGREP_MCP_TRANSPORT": "http"}])
+@pytest.mark.parametrize(
+    "setting", [{"MCP_ENABLED": "false"}, {"FLASHGREP_MCP_TRANSPORT": "http"}]
+)
 def test_switched_off_there_is_no_trace_of_it(setting: dict[str, str]) -> None:
     with daemon_with(**setting) as off:
         wire = off.wire("unix")
@@ -314,30 +471,58 @@ def test_switched_off_there_is_no_trace_of_it(setting: dict[str, str]) -> None:
 
 @pytest.mark.slow
 def test_a_host_may_give_the_server_another_name(project: MakeProject) -> None:
-    with daemon_with(MCP_SERVER_NAME="code-indexer", MCP_SERVER_VERSION="9.9") as renamed:
+    with daemon_with(
+        MCP_SERVER_NAME="code-indexer", MCP_SERVER_VERSION="9.9"
+    ) as renamed:
         wires: list[Wire] = []
-        client = host(renamed, wires, "--project", str(project({"a": "x"})), start=False)
-        assert client.request("initialize", **INITIALIZE)["serverInfo"] == {"name": "code-indexer", "version": "9.9"}
+        client = host(
+            renamed, wires, "--project", str(project({"a": "x"})), start=False
+        )
+        assert client.request("initialize", **INITIALIZE)["serverInfo"] == {
+            "name": "code-indexer",
+            "version": "9.9",
+        }
         wires[0].close()
 
 
 def test_variables_that_mean_another_server_are_not_ours() -> None:
-    loaded = config.load(environ={"MCP_TRANSPORT": "sse", "MCP_ENABLED": "perhaps", "MCP_OTHER": "x"})
-    assert (loaded.settings.mcp.transport, loaded.settings.mcp.enabled) == ("both", True)
-    loaded = config.load(environ={"MCP_SERVER_NAME": "plain", "FLASHGREP_MCP_SERVER_NAME": "own"})
-    assert (loaded.settings.mcp.server_name, loaded.origins["mcp.server_name"]) == ("own", "environment")
+    loaded = config.load(
+        environ={"MCP_TRANSPORT": "sse", "MCP_ENABLED": "perhaps", "MCP_OTHER": "x"}
+    )
+    assert (loaded.settings.mcp.transport, loaded.settings.mcp.enabled) == (
+        "both",
+        True,
+    )
+    loaded = config.load(
+        environ={"MCP_SERVER_NAME": "plain", "FLASHGREP_MCP_SERVER_NAME": "own"}
+    )
+    assert (loaded.settings.mcp.server_name, loaded.origins["mcp.server_name"]) == (
+        "own",
+        "environment",
+    )
 
 
 def test_resources_are_there_before_the_first_call(
     daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
 ) -> None:
     mine = project({"a": "x"}, name="fresh")
-    for client in (host(daemon, opened, cwd=mine), host(daemon, opened, CLAUDE_PROJECT_DIR=str(mine))):
+    for client in (
+        host(daemon, opened, cwd=mine),
+        host(daemon, opened, CLAUDE_PROJECT_DIR=str(mine)),
+    ):
         uris = [one["uri"] for one in client.request("resources/list")["resources"]]
         assert uris == ["flashgrep://fresh/skill", "flashgrep://fresh/stats"]
 
 
 def test_arguments_win_over_what_the_host_tells() -> None:
-    assert parse_arguments(["--collections", "a,b"], {"CLAUDE_PROJECT_DIR": "/"}, "/x") == {"collections": ["a", "b"]}
-    assert parse_arguments([], {"CLAUDE_PROJECT_DIR": "/"}, "/x") == {"folder": "/", "fallback": "/x"}
-    assert parse_arguments(["--project=p", "--read-only"], {}, "/x") == {"project": "p", "read_only": True}
+    assert parse_arguments(
+        ["--collections", "a,b"], {"CLAUDE_PROJECT_DIR": "/"}, "/x"
+    ) == {"collections": ["a", "b"]}
+    assert parse_arguments([], {"CLAUDE_PROJECT_DIR": "/"}, "/x") == {
+        "folder": "/",
+        "fallback": "/x",
+    }
+    assert parse_arguments(["--project=p", "--read-only"], {}, "/x") == {
+        "project": "p",
+        "read_only": True,
+    }

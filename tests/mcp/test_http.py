@@ -42,9 +42,14 @@ class Site:
             "Accept": "application/json, text/event-stream",
         }
 
-    def send(self, method: str, path: str, body: Any = None, **changed: str | None) -> Answer:
+    def send(
+        self, method: str, path: str, body: Any = None, **changed: str | None
+    ) -> Answer:
         """Send a request with good headers, changed as said; None leaves one out."""
-        headers = {**self.good, **{name.replace("_", "-"): value for name, value in changed.items()}}
+        headers = {
+            **self.good,
+            **{name.replace("_", "-"): value for name, value in changed.items()},
+        }
         return send_request(self.port, method, path, headers, body)
 
     def post(self, path: str, body: Any, **changed: str | None) -> Answer:
@@ -68,39 +73,69 @@ def site(daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory) -> Site
     return Site(daemon, root)
 
 
-# -- who may come in -------------------------------------------------------------------------------------------------
+# -- who may come in
+# -------------------------------------------------------------------------------------------------
 
 PATHS = ["/rpc", "/call/stats", "/mcp", "/search"]
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
-    "origin", ["null", "https://evil.example", "http://localhost:1", "http://127.0.0.1", "file://", ""]
+    "origin",
+    [
+        "null",
+        "https://evil.example",
+        "http://localhost:1",
+        "http://127.0.0.1",
+        "file://",
+        "",
+    ],
 )
 def test_a_foreign_origin_is_refused(site: Site, path: str, origin: str) -> None:
     told = site.post(path, PING, Origin=origin)
-    assert (told.status, told.json()["error"]["data"]["reason"]) == (403, "foreign_origin")
+    assert (told.status, told.json()["error"]["data"]["reason"]) == (
+        403,
+        "foreign_origin",
+    )
 
 
 @pytest.mark.parametrize("path", [*PATHS, "/healthz", "/docs"])
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "localhost", "localhost:7778.evil.example", "127.0.0.1:1", "", "127.0.0.1:{port}.evil.example"],
+    [
+        "evil.example",
+        "localhost",
+        "localhost:7778.evil.example",
+        "127.0.0.1:1",
+        "",
+        "127.0.0.1:{port}.evil.example",
+    ],
 )
 def test_a_foreign_host_is_refused(site: Site, path: str, host: str) -> None:
     told = site.post(path, PING, Host=host.format(port=site.port))
-    assert (told.status, told.json()["error"]["data"]["reason"]) == (421, "foreign_host")
+    assert (told.status, told.json()["error"]["data"]["reason"]) == (
+        421,
+        "foreign_host",
+    )
 
 
 def test_our_own_names_are_let_in(site: Site) -> None:
     for name in ("127.0.0.1", "localhost"):
         own = f"http://{name}:{site.port}"
-        assert site.post("/call/stats", {}, Host=f"{name}:{site.port}", Origin=own).status == 200
+        assert (
+            site.post("/call/stats", {}, Host=f"{name}:{site.port}", Origin=own).status
+            == 200
+        )
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("shown", [None, "", "Bearer", "Bearer wrong", "Basic {token}", "Bearer {token}x", "{token}"])
-def test_without_the_token_nothing_runs(site: Site, daemon: DaemonAtHand, path: str, shown: str | None) -> None:
+@pytest.mark.parametrize(
+    "shown",
+    [None, "", "Bearer", "Bearer wrong", "Basic {token}", "Bearer {token}x", "{token}"],
+)
+def test_without_the_token_nothing_runs(
+    site: Site, daemon: DaemonAtHand, path: str, shown: str | None
+) -> None:
     value = shown if shown is None else shown.format(token=token_of(daemon))
     told = site.post(path, PING, Authorization=value)
     assert told.status == 401
@@ -109,7 +144,14 @@ def test_without_the_token_nothing_runs(site: Site, daemon: DaemonAtHand, path: 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
-    "kind", [None, "text/plain", "application/x-www-form-urlencoded", "text/json", "application/jsonp"]
+    "kind",
+    [
+        None,
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "text/json",
+        "application/jsonp",
+    ],
 )
 def test_only_json_is_taken(site: Site, path: str, kind: str | None) -> None:
     assert site.post(path, PING, Content_Type=kind).status == 415
@@ -118,14 +160,18 @@ def test_only_json_is_taken(site: Site, path: str, kind: str | None) -> None:
 @pytest.mark.parametrize("path", PATHS)
 def test_a_body_over_the_limit_is_not_taken(site: Site, path: str) -> None:
     with socket.create_connection(("127.0.0.1", site.port), BOUND) as connection:
-        connection.sendall(f"POST {path} HTTP/1.1\r\n{site.head()}Content-Length: {8 * MIB + 1}\r\n\r\n".encode())
+        connection.sendall(
+            f"POST {path} HTTP/1.1\r\n{site.head()}Content-Length: {8 * MIB + 1}\r\n\r\n".encode()
+        )
         assert connection.recv(20).startswith(b"HTTP/1.1 413")
     assert site.lives()
 
 
 def test_a_body_that_is_longer_than_it_says_is_cut_off(site: Site) -> None:
     with socket.create_connection(("127.0.0.1", site.port), BOUND) as connection:
-        connection.sendall(f"POST /rpc HTTP/1.1\r\n{site.head()}Transfer-Encoding: chunked\r\n\r\n".encode())
+        connection.sendall(
+            f"POST /rpc HTTP/1.1\r\n{site.head()}Transfer-Encoding: chunked\r\n\r\n".encode()
+        )
         chunk = b"%x\r\n%s\r\n" % (MIB, b" " * MIB)
         with suppress(ConnectionError):  # it may hang up before it has taken all
             for _ in range(10):
@@ -137,28 +183,54 @@ def test_a_body_that_is_longer_than_it_says_is_cut_off(site: Site) -> None:
 
 def test_a_header_shown_twice_is_not_judged_by_its_last(site: Site) -> None:
     with socket.create_connection(("127.0.0.1", site.port), BOUND) as connection:
-        evil, own = "Origin: https://evil.example\r\n", f"Origin: http://localhost:{site.port}\r\n"
-        connection.sendall(f"GET /healthz HTTP/1.1\r\n{evil}{site.head()}{own}\r\n".encode())
+        evil, own = (
+            "Origin: https://evil.example\r\n",
+            f"Origin: http://localhost:{site.port}\r\n",
+        )
+        connection.sendall(
+            f"GET /healthz HTTP/1.1\r\n{evil}{site.head()}{own}\r\n".encode()
+        )
         assert b" 4" in connection.recv(20)
 
 
-def test_a_browsers_post_to_the_json_rpc_port_runs_nothing(daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_a_browsers_post_to_the_json_rpc_port_runs_nothing(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a": "before\n"})
-    write = {"project": str(root), "file_path": "a", "start_line": 1, "end_line": 1, "replacement": "after"}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "write_code", "params": write})
+    write = {
+        "project": str(root),
+        "file_path": "a",
+        "start_line": 1,
+        "end_line": 1,
+        "replacement": "after",
+    }
+    body = json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "write_code", "params": write}
+    )
     port = daemon.status()["tcp"]["port"]
     with socket.create_connection(("127.0.0.1", port), BOUND) as connection:
-        connection.sendall(f"POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n\r\n{body}\n".encode())
+        connection.sendall(
+            f"POST / HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n\r\n{body}\n".encode()
+        )
         with suppress(ConnectionResetError):
             assert connection.recv(100) == b""
     assert (root / "a").read_text() == "before\n"
 
 
-# -- what must not bring it down ---------------------------------------------------------------------------------------
+# -- what must not bring it down
+# ---------------------------------------------------------------------------------------
 
 
 def test_depth_bombs_and_nonsense_are_errors(site: Site) -> None:
-    for body in (b"[" * 90_000, b'{"a":' * 90_000, b"\xff\xfe", b"", b"NaN", b"{", b'"\\ud800"'):
+    for body in (
+        b"[" * 90_000,
+        b'{"a":' * 90_000,
+        b"\xff\xfe",
+        b"",
+        b"NaN",
+        b"{",
+        b'"\\ud800"',
+    ):
         told = site.post("/rpc", body)
         assert told.json()["error"]["code"] in {-32700, -32600}
         assert site.post("/call/query", body).status in {400, 200 if not body else 400}
@@ -205,11 +277,17 @@ def test_a_client_that_never_reads_holds_up_nobody(site: Site) -> None:
     (site.root / "big.txt").unlink()
 
 
-# -- what it answers ---------------------------------------------------------------------------------------------------
+# -- what it answers
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_json_rpc_in_a_body_is_json_rpc(site: Site) -> None:
-    batch = [PING, {"jsonrpc": "2.0", "method": "stats"}, {"jsonrpc": "2.0", "id": 2, "method": "nope"}, 1]
+    batch = [
+        PING,
+        {"jsonrpc": "2.0", "method": "stats"},
+        {"jsonrpc": "2.0", "id": 2, "method": "nope"},
+        1,
+    ]
     told = site.post(f"/rpc?project={site.root}", batch).json()
     assert [one["id"] for one in told] == [1, 2, None]
     assert [one.get("error", {}).get("code") for one in told] == [None, -32601, -32600]
@@ -223,24 +301,44 @@ def test_every_method_has_a_route(site: Site) -> None:
     refused = site.post("/call/query", {})
     assert (refused.status, refused.json()["error"]["data"]["field"]) == (400, "query")
     assert site.post("/call/nope", {}).status == 404
-    assert site.post("/call/get_slice?project=web", {"file_path": "x", "start_line": 1, "end_line": 1}).status == 404
+    assert (
+        site.post(
+            "/call/get_slice?project=web",
+            {"file_path": "x", "start_line": 1, "end_line": 1},
+        ).status
+        == 404
+    )
     assert site.post("/call/query?project=/no/such", {"text": "x"}).status == 404
     assert site.send("GET", "/call/query").status == 405
 
 
-def test_a_request_is_bound_by_its_url(site: Site, daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_a_request_is_bound_by_its_url(
+    site: Site, daemon: DaemonAtHand, project: MakeProject
+) -> None:
     other = project({"b.py": "needle"}, name="another")
     daemon.add(other)
-    found = site.post("/call/query?collection=another", {"text": "needle"}).json()["results"]
+    found = site.post("/call/query?collection=another", {"text": "needle"}).json()[
+        "results"
+    ]
     assert [hit["file_path"] for hit in found] == ["b.py"]
-    assert site.post("/call/query?collections=web", {"text": "needle", "project": "another"}).status == 403
+    assert (
+        site.post(
+            "/call/query?collections=web", {"text": "needle", "project": "another"}
+        ).status
+        == 403
+    )
     write = {"file_path": "b.py", "start_line": 1, "end_line": 1, "replacement": "x"}
-    assert site.post("/call/write_code?project=another&read_only=1", write).status == 403
+    assert (
+        site.post("/call/write_code?project=another&read_only=1", write).status == 403
+    )
     assert (other / "b.py").read_text() == "needle"
 
 
 def test_a_misspelt_parameter_of_the_address_is_refused(site: Site) -> None:
-    for address in ("/call/query?project=web&readonly=1", "/rpc?project=web&Read_only=1"):
+    for address in (
+        "/call/query?project=web&readonly=1",
+        "/rpc?project=web&Read_only=1",
+    ):
         told = site.post(address, {"text": "needle"})
         assert told.json()["error"]["data"]["allowed"] == list(documents.PARAMETERS)
 
@@ -256,11 +354,18 @@ def test_searches_wait_for_their_methods(site: Site) -> None:
 def test_it_describes_itself(site: Site) -> None:
     health = site.send("GET", "/healthz", Authorization=None)
     assert health.json()["status"] == "ok"
-    assert abs(parsedate_to_datetime(health.headers["date"]).timestamp() - time.time()) < 60
+    assert (
+        abs(parsedate_to_datetime(health.headers["date"]).timestamp() - time.time())
+        < 60
+    )
     document = site.send("GET", "/openapi.json", Authorization=None).json()
     assert document["openapi"].startswith("3.1")
-    assert {"/rpc", "/healthz", "/call/query", "/call/write_code"} <= set(document["paths"])
-    schema = document["paths"]["/call/query"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert {"/rpc", "/healthz", "/call/query", "/call/write_code"} <= set(
+        document["paths"]
+    )
+    schema = document["paths"]["/call/query"]["post"]["requestBody"]["content"][
+        "application/json"
+    ]["schema"]
     jsonschema.Draft202012Validator.check_schema(schema)
     page = site.send("GET", "/docs", Authorization=None)
     assert b"POST /call/query" in page.body
@@ -269,7 +374,9 @@ def test_it_describes_itself(site: Site) -> None:
 
 
 @pytest.mark.parametrize("path", ["/openapi.json", "/docs"])
-def test_a_document_is_built_once_and_not_sent_to_who_has_it(site: Site, path: str) -> None:
+def test_a_document_is_built_once_and_not_sent_to_who_has_it(
+    site: Site, path: str
+) -> None:
     answer = site.send("GET", path)
     tag = answer.headers["etag"]
     assert tag.startswith('"')
@@ -287,30 +394,52 @@ def test_a_document_is_built_once_and_not_sent_to_who_has_it(site: Site, path: s
     assert measure_seconds(path) < 10 * measure_seconds("/healthz")
 
 
-def test_requests_that_are_no_http_write_nothing_to_the_disk(site: Site, daemon: DaemonAtHand) -> None:
-    written = (Path(daemon.paths.crash_log).read_bytes(), Path(daemon.paths.log).read_bytes())
+def test_requests_that_are_no_http_write_nothing_to_the_disk(
+    site: Site, daemon: DaemonAtHand
+) -> None:
+    written = (
+        Path(daemon.paths.crash_log).read_bytes(),
+        Path(daemon.paths.log).read_bytes(),
+    )
     upgrade = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"
-    for wrong in (b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" * 50 + b"\n\n", upgrade.encode()):
+    for wrong in (
+        b"nonsense\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01" * 50 + b"\n\n",
+        upgrade.encode(),
+    ):
         for _ in range(20):
-            with socket.create_connection(("127.0.0.1", site.port), BOUND) as connection:
+            with socket.create_connection(
+                ("127.0.0.1", site.port), BOUND
+            ) as connection:
                 connection.sendall(wrong)
                 assert connection.recv(20).startswith(b"HTTP/1.1 ")
-    assert (Path(daemon.paths.crash_log).read_bytes(), Path(daemon.paths.log).read_bytes()) == written
+    assert (
+        Path(daemon.paths.crash_log).read_bytes(),
+        Path(daemon.paths.log).read_bytes(),
+    ) == written
 
 
 def test_mcp_keeps_no_session(site: Site) -> None:
-    told = site.post("/mcp?project=web", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
+    told = site.post(
+        "/mcp?project=web",
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE},
+    )
     assert told.status == 200
     assert "mcp-session-id" not in told.headers
     for method in ("GET", "DELETE"):
         assert site.send(method, "/mcp").status == 405
 
 
-# -- the command -----------------------------------------------------------------------------------------------------
+# -- the command
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_of_those_who_say_nothing_the_oldest_gives_way(site: Site) -> None:
-    crowd = [socket.create_connection(("127.0.0.1", site.port), BOUND) for _ in range(MOST_SILENT + 8)]
+    crowd = [
+        socket.create_connection(("127.0.0.1", site.port), BOUND)
+        for _ in range(MOST_SILENT + 8)
+    ]
     for one in crowd[:8]:
         one.settimeout(HEAD_SECONDS / 3)  # not because its time is over
         assert one.recv(1) == b""
@@ -320,12 +449,17 @@ def test_of_those_who_say_nothing_the_oldest_gives_way(site: Site) -> None:
 
 
 def test_what_is_open_to_everybody_keeps_no_connection(site: Site) -> None:
-    assert site.send("GET", "/healthz", Authorization=None).headers["connection"] == "close"
+    assert (
+        site.send("GET", "/healthz", Authorization=None).headers["connection"]
+        == "close"
+    )
     assert "connection" not in site.send("GET", "/healthz").headers
 
 
 @pytest.mark.parametrize("path", ["/rpc", "/call/query", "/mcp"])
-def test_a_body_that_would_hold_everybody_up_is_refused_unparsed(site: Site, path: str) -> None:
+def test_a_body_that_would_hold_everybody_up_is_refused_unparsed(
+    site: Site, path: str
+) -> None:
     lists = b"[" + b",".join([b"[]"] * 2_000_000) + b"]"
     long = json.dumps({"text": "x" * 2_000_000}).encode()
     for params in (lists, long):
@@ -349,7 +483,9 @@ def serving(cold_daemon: DaemonAtHand) -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
-def test_serve_listens_as_long_as_it_runs(serving: subprocess.Popen[str], cold_daemon: DaemonAtHand) -> None:
+def test_serve_listens_as_long_as_it_runs(
+    serving: subprocess.Popen[str], cold_daemon: DaemonAtHand
+) -> None:
     assert serving.stdout
     port = int(serving.stdout.readline().rpartition(":")[2])
     socket.create_connection(("127.0.0.1", port), BOUND).close()
@@ -370,10 +506,14 @@ def test_serve_goes_on_at_its_port_when_the_daemon_is_killed_or_restarted(
     pid = lifecycle.find_holder(cold_daemon.paths)
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    assert serving.stderr.readline() == "fgrep: the daemon exited; a new one is serving\n"
+    assert (
+        serving.stderr.readline() == "fgrep: the daemon exited; a new one is serving\n"
+    )
     socket.create_connection(("127.0.0.1", port), BOUND).close()
     assert cold_daemon.run("daemon", "restart").returncode == 0
-    assert serving.stderr.readline() == "fgrep: the daemon exited; a new one is serving\n"
+    assert (
+        serving.stderr.readline() == "fgrep: the daemon exited; a new one is serving\n"
+    )
     socket.create_connection(("127.0.0.1", port), BOUND).close()
     serving.terminate()
     assert serving.wait(BOUND) == 0
@@ -381,7 +521,9 @@ def test_serve_goes_on_at_its_port_when_the_daemon_is_killed_or_restarted(
         socket.create_connection(("127.0.0.1", port), BOUND)
 
 
-def test_the_last_to_end_closes_it(serving: subprocess.Popen[str], cold_daemon: DaemonAtHand) -> None:
+def test_the_last_to_end_closes_it(
+    serving: subprocess.Popen[str], cold_daemon: DaemonAtHand
+) -> None:
     assert serving.stdout
     port = int(serving.stdout.readline().rpartition(":")[2])
     wire = cold_daemon.wire("unix")
@@ -397,7 +539,9 @@ def test_the_last_to_end_closes_it(serving: subprocess.Popen[str], cold_daemon: 
     wire.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=str)
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=str
+)
 @pytest.mark.parametrize("command", [("serve",), ("web", "--no-browser")], ids=" ".join)
 def test_the_port_closes_with_the_command_however_it_ends(
     cold_daemon: DaemonAtHand, command: tuple[str, ...], number: signal.Signals
@@ -411,13 +555,19 @@ def test_the_port_closes_with_the_command_however_it_ends(
     assert cold_daemon.status()["version"]
 
 
-def test_the_port_stays_until_the_last_of_two_commands_is_killed(cold_daemon: DaemonAtHand) -> None:
-    first, second = _start_command(cold_daemon, "web", "--no-browser"), _start_command(cold_daemon, "serve")
+def test_the_port_stays_until_the_last_of_two_commands_is_killed(
+    cold_daemon: DaemonAtHand,
+) -> None:
+    first, second = (
+        _start_command(cold_daemon, "web", "--no-browser"),
+        _start_command(cold_daemon, "serve"),
+    )
     port = _read_port(first)
     assert _read_port(second) == port
     first.kill()
     _end(first)
-    # Its connection has ended for the daemon, too: no client is left but the other command and this question.
+    # Its connection has ended for the daemon, too: no client is left but the other
+    # command and this question.
     while cold_daemon.status()["clients"] > 2:
         pass
     socket.create_connection(("127.0.0.1", port), BOUND).close()
@@ -426,7 +576,9 @@ def test_the_port_stays_until_the_last_of_two_commands_is_killed(cold_daemon: Da
     _wait_until_closed(port)
 
 
-def test_a_connection_that_asks_twice_holds_the_port_once(cold_daemon: DaemonAtHand) -> None:
+def test_a_connection_that_asks_twice_holds_the_port_once(
+    cold_daemon: DaemonAtHand,
+) -> None:
     cold_daemon.start()
     wire = cold_daemon.wire("unix")
     port = wire.call("$/serve", port=0)["port"]
@@ -438,13 +590,17 @@ def test_a_connection_that_asks_twice_holds_the_port_once(cold_daemon: DaemonAtH
         _wait_until_closed(again)
 
 
-def test_a_connection_that_ends_while_the_port_opens_leaves_none(cold_daemon: DaemonAtHand) -> None:
+def test_a_connection_that_ends_while_the_port_opens_leaves_none(
+    cold_daemon: DaemonAtHand,
+) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     cold_daemon.start()
     wire = cold_daemon.wire("unix")
-    wire.send({"jsonrpc": "2.0", "id": 1, "method": "$/serve", "params": {"port": port}})
+    wire.send(
+        {"jsonrpc": "2.0", "id": 1, "method": "$/serve", "params": {"port": port}}
+    )
     wire.close()
     while cold_daemon.status()["clients"] > 1:
         pass
@@ -457,7 +613,12 @@ def _start_command(daemon: DaemonAtHand, *command: str) -> subprocess.Popen[str]
     inherited = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
         return subprocess.Popen(
-            arguments, env=daemon.environ, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            arguments,
+            env=daemon.environ,
+            cwd="/",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
     finally:
         signal.signal(signal.SIGHUP, inherited)
@@ -535,12 +696,22 @@ def test_the_daemon_serves_http_by_its_settings(cold_daemon: DaemonAtHand) -> No
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     cold_daemon.environ.update(
-        {"FLASHGREP_HTTP_ENABLED": "true", "FLASHGREP_HTTP_PORT": str(port), "MCP_ENABLED": "false"}
+        {
+            "FLASHGREP_HTTP_ENABLED": "true",
+            "FLASHGREP_HTTP_PORT": str(port),
+            "MCP_ENABLED": "false",
+        }
     )
     cold_daemon.start()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=BOUND)
     connection.request(
-        "POST", "/mcp", "{}", {"Authorization": f"Bearer {token_of(cold_daemon)}", "Content-Type": "application/json"}
+        "POST",
+        "/mcp",
+        "{}",
+        {
+            "Authorization": f"Bearer {token_of(cold_daemon)}",
+            "Content-Type": "application/json",
+        },
     )
     assert connection.getresponse().status == 404
     connection.close()

@@ -81,7 +81,9 @@ async def broken(_call: Call[Any], params: Nothing) -> Done:  # noqa: ARG001 - a
 async def sampling(call: Call[Any], params: Nothing) -> Done:  # noqa: ARG001 - as above
     """Need what the client may not have."""
     if "sampling" not in client_of(call.session).capabilities:
-        raise MissingCapability("sampling is needed", requiredCapabilities={"sampling": {}})
+        raise MissingCapability(
+            "sampling is needed", requiredCapabilities={"sampling": {}}
+        )
     return {"done": "sampled"}
 
 
@@ -89,13 +91,21 @@ REGISTRY = Registry([hold, steps, lost, broken, sampling])
 
 
 @asynccontextmanager
-async def connected(tmp_path: Path, page: int = 50, log: Notes | None = None) -> AsyncIterator[Client]:
+async def connected(
+    tmp_path: Path, page: int = 50, log: Notes | None = None
+) -> AsyncIterator[Client]:
     """Serve a client of its own; ``log`` is given what is logged."""
     with anyio.fail_after(BOUND):
-        async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as catalogue:
-            service = Service(catalogue, {"name": "n", "version": "1"}, structured=True, page=page)
+        async with Catalogue(
+            parts=BUILT_IN, state_dir=tmp_path, settings=Settings()
+        ) as catalogue:
+            service = Service(
+                catalogue, {"name": "n", "version": "1"}, structured=True, page=page
+            )
             extensions = Adapter(service, Binder(catalogue)).extensions()
-            service.dispatcher = Dispatcher(REGISTRY, catalogue, log=log or Notes(), extensions=extensions)
+            service.dispatcher = Dispatcher(
+                REGISTRY, catalogue, log=log or Notes(), extensions=extensions
+            )
             async with memory(service.dispatcher, tmp_path) as connect:
                 client = await connect()
                 async with client.stream:
@@ -108,13 +118,24 @@ def request(method: str, **params: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("token", [0, 7, "", "text"])
 @pytest.mark.parametrize("thread", [False, True])
-async def test_progress_comes_before_the_answer_under_its_token(tmp_path: Path, *, token: Any, thread: bool) -> None:
+async def test_progress_comes_before_the_answer_under_its_token(
+    tmp_path: Path, *, token: Any, thread: bool
+) -> None:
     async with connected(tmp_path) as client:
-        call = {"name": "steps", "arguments": {"steps": 3, "thread": thread}, "_meta": {"progressToken": token}}
+        call = {
+            "name": "steps",
+            "arguments": {"steps": 3, "thread": thread},
+            "_meta": {"progressToken": token},
+        }
         await client.send(request("tools/call", **call))
         first = await client.receive()
         assert first["method"] == "notifications/progress"
-        assert first["params"] == {"progressToken": token, "progress": 0, "total": 3, "message": "step 0"}
+        assert first["params"] == {
+            "progressToken": token,
+            "progress": 0,
+            "total": 3,
+            "message": "step 0",
+        }
         while (answer := await client.receive()).get("method"):
             assert answer["params"]["progressToken"] == token
         assert answer["result"]["structuredContent"] == {"done": "steps"}
@@ -127,13 +148,23 @@ async def test_without_a_token_nothing_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("meta", [{}, {"_meta": ENVELOPE}])
-async def test_a_cancelled_call_ends_unanswered_and_the_next_goes_on(tmp_path: Path, meta: Any) -> None:
+async def test_a_cancelled_call_ends_unanswered_and_the_next_goes_on(
+    tmp_path: Path, meta: Any
+) -> None:
     async with connected(tmp_path) as client:
         GATES.__init__()  # type: ignore[misc]  # events belong to one loop, and every run has its own
-        await client.send(request("tools/call", name="hold", arguments={"name": "never"}, **meta))
+        await client.send(
+            request("tools/call", name="hold", arguments={"name": "never"}, **meta)
+        )
         while not GATES.running:
             await GATES.changed.wait()
-        await client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "id"}})
+        await client.send(
+            {
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": {"requestId": "id"},
+            }
+        )
         while "never" not in GATES.ended:
             await GATES.changed.wait()
         await client.send({**request("prompts/list"), "id": "next"})
@@ -157,9 +188,14 @@ async def test_the_client_hears_of_calls_at_its_level(tmp_path: Path) -> None:
                 assert "result" in said
                 continue
             assert said["method"] == "notifications/message"
-            assert (said["params"]["level"], said["params"]["data"]["tool"]) == (heard, tool)
+            assert (said["params"]["level"], said["params"]["data"]["tool"]) == (
+                heard,
+                tool,
+            )
             assert "result" in await client.receive()
-        assert (await client.call("logging/setLevel", {"level": "loud"}))["error"]["code"] == -32602
+        assert (await client.call("logging/setLevel", {"level": "loud"}))["error"][
+            "code"
+        ] == -32602
 
 
 async def test_a_stateless_request_opts_in_by_itself(tmp_path: Path) -> None:
@@ -172,29 +208,43 @@ async def test_a_stateless_request_opts_in_by_itself(tmp_path: Path) -> None:
         assert (await client.receive())["result"]["isError"]
 
 
-async def test_a_fault_of_ours_is_a_failed_call_whose_text_stays_in_the_log(tmp_path: Path) -> None:
+async def test_a_fault_of_ours_is_a_failed_call_whose_text_stays_in_the_log(
+    tmp_path: Path,
+) -> None:
     log = Notes()
     async with connected(tmp_path, log=log) as client:
         answer = await client.result("tools/call", {"name": "broken"})
     told = answer["structuredContent"]
-    assert (answer["isError"], told["code"], told["message"]) == (True, -32603, "internal error")
+    assert (answer["isError"], told["code"], told["message"]) == (
+        True,
+        -32603,
+        "internal error",
+    )
     assert "secret" not in str(answer)
     [(_, noted)] = [note for note in log.notes if note[0] == "call failed"]
     assert noted["id"] == told["data"]["id"]
     assert "a secret" in noted["trace"]
 
 
-async def test_a_capability_not_declared_is_an_error_of_the_protocol(tmp_path: Path) -> None:
+async def test_a_capability_not_declared_is_an_error_of_the_protocol(
+    tmp_path: Path,
+) -> None:
     async with connected(tmp_path) as client:
-        error = (await client.call("tools/call", {"name": "sampling", "_meta": ENVELOPE}))["error"]
+        error = (
+            await client.call("tools/call", {"name": "sampling", "_meta": ENVELOPE})
+        )["error"]
         assert error["code"] == -32021
         assert error["data"]["requiredCapabilities"] == {"sampling": {}}
         meta = {**ENVELOPE, f"{PREFIX}clientCapabilities": {"sampling": {}}}
-        assert (await client.result("tools/call", {"name": "sampling", "_meta": meta}))["isError"] is False
+        assert (await client.result("tools/call", {"name": "sampling", "_meta": meta}))[
+            "isError"
+        ] is False
 
 
 @pytest.mark.parametrize("page", [1, 2, 4, 5])
-async def test_pages_together_are_the_list_in_its_order(tmp_path: Path, page: int) -> None:
+async def test_pages_together_are_the_list_in_its_order(
+    tmp_path: Path, page: int
+) -> None:
     async with connected(tmp_path, page) as client:
         found: list[str] = []
         cursor: dict[str, Any] = {}
@@ -210,6 +260,14 @@ async def test_pages_together_are_the_list_in_its_order(tmp_path: Path, page: in
 
 async def test_notifications_are_not_answered(tmp_path: Path) -> None:
     async with connected(tmp_path) as client:
-        for method in ("initialized", "roots/list_changed", "progress", "cancelled", "unheard/of"):
-            await client.send({"jsonrpc": "2.0", "method": f"notifications/{method}", "params": {}})
+        for method in (
+            "initialized",
+            "roots/list_changed",
+            "progress",
+            "cancelled",
+            "unheard/of",
+        ):
+            await client.send(
+                {"jsonrpc": "2.0", "method": f"notifications/{method}", "params": {}}
+            )
         assert await client.result("ping") == {}

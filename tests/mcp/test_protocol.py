@@ -13,7 +13,16 @@ from flashgrep.mcp.service import INSTRUCTIONS
 from flashgrep.parts.built_in import REGISTRY
 from flashgrep.rpc.message import encode
 from tests.conftest import DaemonAtHand, MakeProject
-from tests.support.mcp_clients import ENVELOPE, INITIALIZE, MODERN, PREFIX, Era, Failed, McpClient, transport
+from tests.support.mcp_clients import (
+    ENVELOPE,
+    INITIALIZE,
+    MODERN,
+    PREFIX,
+    Era,
+    Failed,
+    McpClient,
+    transport,
+)
 
 FILES = {
     "src/config.py": "def parse_config(path):\n    return path\n",
@@ -34,8 +43,18 @@ FAILURES: list[tuple[str, dict[str, Any], int, str]] = [
     ("query", {}, -32602, "invalid_params"),
     ("query", {"text": "(", "mode": "regex"}, -32602, "invalid_pattern"),
     ("query", {"text": "a", "wrong": 1}, -32602, "invalid_params"),
-    ("get_slice", {"file_path": "none.py", "start_line": 1, "end_line": 1}, -32001, "file_not_found"),
-    ("get_slice", {"file_path": "../x", "start_line": 1, "end_line": 1}, -32006, "outside_root"),
+    (
+        "get_slice",
+        {"file_path": "none.py", "start_line": 1, "end_line": 1},
+        -32001,
+        "file_not_found",
+    ),
+    (
+        "get_slice",
+        {"file_path": "../x", "start_line": 1, "end_line": 1},
+        -32006,
+        "outside_root",
+    ),
     ("bootstrap_skill", {"trigger": "nonsense"}, -32602, "invalid_trigger"),
 ]
 
@@ -58,7 +77,9 @@ def era(request: pytest.FixtureRequest) -> Era:
 
 
 @pytest.fixture(scope="module", params=WIRES)
-def client(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path, era: Era) -> Iterator[McpClient]:
+def client(
+    request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path, era: Era
+) -> Iterator[McpClient]:
     speaking = McpClient(transport(request.param, daemon, root), era)
     speaking.start()
     yield speaking
@@ -87,9 +108,13 @@ def test_every_wire_lists_the_same_tools(client: McpClient) -> None:
         handler.name for handler in REGISTRY if handler.toolset in {"core", "research"}
     ]
     unix = {tool["name"]: tool for tool in tools}
-    # What the protocol takes for granted is not said: that a tool writes, and may destroy.
+    # What the protocol takes for granted is not said: that a tool writes, and may
+    # destroy.
     assert unix["write_code"]["annotations"] == {"openWorldHint": False}
-    assert unix["index_codebase"]["annotations"] == {"destructiveHint": False, "openWorldHint": False}
+    assert unix["index_codebase"]["annotations"] == {
+        "destructiveHint": False,
+        "openWorldHint": False,
+    }
     assert unix["query"]["annotations"]["readOnlyHint"]
     assert unix["bootstrap_skill"]["_meta"]["flashgrep/aliases"][0] == "flashgrep-init"
     for tool in tools:
@@ -98,27 +123,48 @@ def test_every_wire_lists_the_same_tools(client: McpClient) -> None:
         jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
 
 
-@pytest.mark.parametrize(("tool", "arguments"), CALLS, ids=[f"{name}-{index}" for index, (name, _) in enumerate(CALLS)])
-def test_a_call_is_the_bare_call_framed(client: McpClient, bare: Any, tool: str, arguments: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    CALLS,
+    ids=[f"{name}-{index}" for index, (name, _) in enumerate(CALLS)],
+)
+def test_a_call_is_the_bare_call_framed(
+    client: McpClient, bare: Any, tool: str, arguments: dict[str, Any]
+) -> None:
     result = client.call(tool, **arguments)
     structured = result["structuredContent"]
     assert result["content"] == [{"type": "text", "text": encode(structured).decode()}]
     assert result["isError"] is False
     assert without_timing(structured) == without_timing(bare.call(tool, **arguments))
-    schema = next(one["outputSchema"] for one in client.request("tools/list")["tools"] if one["name"] == tool)
+    schema = next(
+        one["outputSchema"]
+        for one in client.request("tools/list")["tools"]
+        if one["name"] == tool
+    )
     jsonschema.validate(structured, schema)
 
 
 @pytest.mark.parametrize(("tool", "arguments", "code", "reason"), FAILURES)
 def test_a_failed_call_is_a_result_that_tells_why(
-    client: McpClient, bare: Any, tool: str, arguments: dict[str, Any], code: int, reason: str
+    client: McpClient,
+    bare: Any,
+    tool: str,
+    arguments: dict[str, Any],
+    code: int,
+    reason: str,
 ) -> None:
     result = client.call(tool, **arguments)
     told = result["structuredContent"]
     assert result["isError"] is True
     assert (told["code"], told["data"]["reason"]) == (code, reason)
-    assert json.loads(result["content"][0]["text"]) == told == bare.fail(tool, **arguments)
-    schema = next(one["outputSchema"] for one in client.request("tools/list")["tools"] if one["name"] == tool)
+    assert (
+        json.loads(result["content"][0]["text"]) == told == bare.fail(tool, **arguments)
+    )
+    schema = next(
+        one["outputSchema"]
+        for one in client.request("tools/list")["tools"]
+        if one["name"] == tool
+    )
     jsonschema.validate(told, schema)
 
 
@@ -131,19 +177,35 @@ def test_an_unknown_tool_is_an_error_of_the_protocol(client: McpClient) -> None:
 
 
 def test_every_alias_of_bootstrap_gives_the_same(client: McpClient) -> None:
-    names = ["bootstrap_skill", "flashgrep-init", "flashgrep_init", "fgrep-boot", "fgrep_boot"]
+    names = [
+        "bootstrap_skill",
+        "flashgrep-init",
+        "flashgrep_init",
+        "fgrep-boot",
+        "fgrep_boot",
+    ]
     answers = [client.call(name, force=True)["structuredContent"] for name in names]
     assert all(answer == answers[0] for answer in answers)
     assert answers[0]["canonical_trigger"] == "flashgrep-init"
 
 
-def test_resources_are_the_skill_the_figures_and_the_files(client: McpClient, root: Path) -> None:
+def test_resources_are_the_skill_the_figures_and_the_files(
+    client: McpClient, root: Path
+) -> None:
     listed = client.request("resources/list")["resources"]
-    assert [one["uri"] for one in listed] == ["flashgrep://project/skill", "flashgrep://project/stats"]
-    skill, stats = (client.request("resources/read", uri=one["uri"])["contents"][0] for one in listed)
+    assert [one["uri"] for one in listed] == [
+        "flashgrep://project/skill",
+        "flashgrep://project/stats",
+    ]
+    skill, stats = (
+        client.request("resources/read", uri=one["uri"])["contents"][0]
+        for one in listed
+    )
     assert skill["text"].startswith("---\nname: flashgrep")
     assert json.loads(stats["text"])["root"] == str(root)
-    template = client.request("resources/templates/list")["resourceTemplates"][0]["uriTemplate"]
+    template = client.request("resources/templates/list")["resourceTemplates"][0][
+        "uriTemplate"
+    ]
     assert template == "flashgrep://{project}/file/{+path}"
     for path, text in FILES.items():
         uri = f"flashgrep://project/file/{path.replace(' ', '%20')}"
@@ -152,7 +214,13 @@ def test_resources_are_the_skill_the_figures_and_the_files(client: McpClient, ro
 
 @pytest.mark.parametrize(
     "uri",
-    ["flashgrep://project/file/none", "flashgrep://other/stats", "flashgrep://project/x", "file:///etc/passwd", ""],
+    [
+        "flashgrep://project/file/none",
+        "flashgrep://other/stats",
+        "flashgrep://project/x",
+        "file:///etc/passwd",
+        "",
+    ],
 )
 def test_a_resource_that_is_not_there_is_an_error(client: McpClient, uri: Any) -> None:
     with pytest.raises(Failed) as failed:
@@ -162,14 +230,18 @@ def test_a_resource_that_is_not_there_is_an_error(client: McpClient, uri: Any) -
 
 def test_a_resource_outside_the_project_is_refused(client: McpClient) -> None:
     with pytest.raises(Failed) as failed:
-        client.request("resources/read", uri="flashgrep://project/file/../../../etc/passwd")
+        client.request(
+            "resources/read", uri="flashgrep://project/file/../../../etc/passwd"
+        )
     assert failed.value.data["reason"] == "outside_root"
 
 
 def test_prompts_take_what_they_ask_for(client: McpClient) -> None:
     listed = client.request("prompts/list")["prompts"]
     assert [one["name"] for one in listed] == ["bootstrap", "explore", "trace"]
-    message = client.request("prompts/get", name="trace", arguments={"symbol": "parse_config"})["messages"][0]
+    message = client.request(
+        "prompts/get", name="trace", arguments={"symbol": "parse_config"}
+    )["messages"][0]
     assert "parse_config" in message["content"]["text"]
     for name, symbol in (("trace", " "), ("none", "x")):
         with pytest.raises(Failed) as failed:
@@ -184,7 +256,11 @@ def test_a_cursor_that_is_none_is_refused(client: McpClient) -> None:
 
 
 def test_stateless_results_say_what_they_are(client: McpClient) -> None:
-    results = [client.request("tools/list"), client.call("stats"), client.request("prompts/list")]
+    results = [
+        client.request("tools/list"),
+        client.call("stats"),
+        client.request("prompts/list"),
+    ]
     for result in results:
         modern = client.era == "modern"
         assert (result.get("resultType") == "complete") is modern
@@ -199,14 +275,18 @@ def test_stateless_results_say_what_they_are(client: McpClient) -> None:
 
 
 @pytest.fixture(params=["shim", "unix", "tcp"])
-def line(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> Iterator[McpClient]:
+def line(
+    request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path
+) -> Iterator[McpClient]:
     speaking = McpClient(transport(request.param, daemon, root), "legacy")
     yield speaking
     speaking.transport.close()
 
 
 @pytest.mark.parametrize("requested", [*LEGACY, "2026-07-28", "1999-01-01"])
-def test_the_handshake_ends_with_the_revision_asked_for_or_our_newest(line: McpClient, requested: str) -> None:
+def test_the_handshake_ends_with_the_revision_asked_for_or_our_newest(
+    line: McpClient, requested: str
+) -> None:
     told = line.request("initialize", **{**INITIALIZE, "protocolVersion": requested})
     assert told["protocolVersion"] == (requested if requested in LEGACY else LEGACY[-1])
     assert told["serverInfo"]["name"] == "flashgrep"
@@ -236,7 +316,9 @@ def test_discovery_needs_no_handshake(line: McpClient) -> None:
         ({**ENVELOPE, f"{PREFIX}protocolVersion": "2027-01-01"}, -32022),
     ],
 )
-def test_an_envelope_must_be_whole_and_of_a_revision_we_speak(line: McpClient, meta: Any, code: int) -> None:
+def test_an_envelope_must_be_whole_and_of_a_revision_we_speak(
+    line: McpClient, meta: Any, code: int
+) -> None:
     with pytest.raises(Failed) as failed:
         line.request("tools/list", _meta=meta)
     assert failed.value.code == code
@@ -259,20 +341,37 @@ def test_each_era_lacks_what_the_other_alone_has(line: McpClient) -> None:
 def test_bare_calls_go_on_beside_the_protocol(line: McpClient) -> None:
     line.start()
     assert line.request("list_files", filter="main")["files"] == ["src/main.py"]
-    assert line.call("list_files", filter="main")["structuredContent"]["files"] == ["src/main.py"]
+    assert line.call("list_files", filter="main")["structuredContent"]["files"] == [
+        "src/main.py"
+    ]
 
 
-def test_a_rare_parameter_is_taken_though_it_is_listed_for_programs_alone(daemon: DaemonAtHand, root: Path) -> None:
+def test_a_rare_parameter_is_taken_though_it_is_listed_for_programs_alone(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     for structured in (False, True):
-        line = McpClient(transport("unix", daemon, root, structured=structured), "legacy")
-        query = next(tool for tool in line.request("tools/list")["tools"] if tool["name"] == "query")
+        line = McpClient(
+            transport("unix", daemon, root, structured=structured), "legacy"
+        )
+        query = next(
+            tool
+            for tool in line.request("tools/list")["tools"]
+            if tool["name"] == "query"
+        )
         assert ("explain" in query["inputSchema"]["properties"]) is structured
         assert "additionalProperties" not in query["inputSchema"]
-        assert "explained" in line.call("query", query="parse_config", explain=True)["content"][0]["text"]
+        assert (
+            "explained"
+            in line.call("query", query="parse_config", explain=True)["content"][0][
+                "text"
+            ]
+        )
         line.transport.close()
 
 
-def test_a_client_sees_its_own_project_only(daemon: DaemonAtHand, root: Path, project: MakeProject) -> None:
+def test_a_client_sees_its_own_project_only(
+    daemon: DaemonAtHand, root: Path, project: MakeProject
+) -> None:
     other = project({"secret.py": "parse_config"}, name="other")
     daemon.add(other)
     speaking = McpClient(transport("unix", daemon, root), "legacy")

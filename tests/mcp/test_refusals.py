@@ -24,7 +24,15 @@ async def test_a_client_that_only_waits_for_its_answer_gets_no_other_message() -
 
 
 @pytest.mark.parametrize(
-    "cursor", [7, ["x"], "%%%", "ä", base64.urlsafe_b64encode(b"to 3"), base64.urlsafe_b64encode(b"from x").decode()]
+    "cursor",
+    [
+        7,
+        ["x"],
+        "%%%",
+        "ä",
+        base64.urlsafe_b64encode(b"to 3"),
+        base64.urlsafe_b64encode(b"from x").decode(),
+    ],
 )
 def test_a_cursor_that_is_not_ours_is_refused(cursor: Any) -> None:
     with pytest.raises(InvalidParams, match="not one of ours") as caught:

@@ -33,16 +33,22 @@ def root(daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @asynccontextmanager
-async def over_stdio(daemon: DaemonAtHand, root: Path, mode: Any) -> AsyncIterator[Client]:
+async def over_stdio(
+    daemon: DaemonAtHand, root: Path, mode: Any
+) -> AsyncIterator[Client]:
     server = StdioServerParameters(
-        command=FGREP, args=["mcp", "--structured", "--project", str(root)], env=daemon.environ
+        command=FGREP,
+        args=["mcp", "--structured", "--project", str(root)],
+        env=daemon.environ,
     )
     async with Client(stdio_client(server), mode=mode) as client:
         yield client
 
 
 @asynccontextmanager
-async def over_http(daemon: DaemonAtHand, root: Path, mode: Any) -> AsyncIterator[Client]:
+async def over_http(
+    daemon: DaemonAtHand, root: Path, mode: Any
+) -> AsyncIterator[Client]:
     url = f"http://127.0.0.1:{open_http(daemon)}/mcp?structured=1&project={root.name}"
     headers = {"Authorization": f"Bearer {token_of(daemon)}"}
     async with (
@@ -52,8 +58,12 @@ async def over_http(daemon: DaemonAtHand, root: Path, mode: Any) -> AsyncIterato
         yield client
 
 
-@pytest.fixture(params=[(way, mode) for way in (over_stdio, over_http) for mode in MODES])
-async def client(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> AsyncIterator[Client]:
+@pytest.fixture(
+    params=[(way, mode) for way in (over_stdio, over_http) for mode in MODES]
+)
+async def client(
+    request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path
+) -> AsyncIterator[Client]:
     way, mode = request.param
     async with way(daemon, root, mode) as client:
         assert client.protocol_version == MODES[mode]
@@ -79,7 +89,9 @@ async def test_it_lists_and_calls(client: Client) -> None:
 def fixture_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     program = Path(__file__).with_name("fixture_server.py")
     command = [sys.executable, str(program), str(tmp_path_factory.mktemp("fixture"))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin
         assert process.stdout
         yield process.stdout.readline().strip()
@@ -88,15 +100,21 @@ def fixture_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_progress_and_a_missing_capability_come_over_http_too(fixture_url: str, mode: Any) -> None:
+async def test_progress_and_a_missing_capability_come_over_http_too(
+    fixture_url: str, mode: Any
+) -> None:
     seen: list[tuple[float, float | None, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
         seen.append((progress, total, message))
 
     with anyio.fail_after(BOUND):
-        async with Client(streamable_http_client(f"{fixture_url}?structured=1"), mode=mode) as client:
-            told = await client.call_tool("test_tool_with_progress", {}, progress_callback=note)
+        async with Client(
+            streamable_http_client(f"{fixture_url}?structured=1"), mode=mode
+        ) as client:
+            told = await client.call_tool(
+                "test_tool_with_progress", {}, progress_callback=note
+            )
             assert told.structured_content == {"text": "done"}
             with pytest.raises(MCPError) as missing:
                 await client.call_tool("test_missing_capability", {})

@@ -30,7 +30,9 @@ def kill(daemon: DaemonAtHand) -> None:
 
 @pytest.fixture
 def root(project: MakeProject) -> Path:
-    return project({"a.py": "needle = 1\n", "large.txt": "needle of a long line\n" * 20_000})
+    return project(
+        {"a.py": "needle = 1\n", "large.txt": "needle of a long line\n" * 20_000}
+    )
 
 
 @pytest.fixture
@@ -53,8 +55,12 @@ def found(wire: Wire) -> Any:
     pytest.fail("it did not come back")
 
 
-def test_a_session_goes_on_after_its_daemon_was_killed_at_any_point(cold_daemon: DaemonAtHand, shim: Wire) -> None:
-    shim.send({"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": INITIALIZE})
+def test_a_session_goes_on_after_its_daemon_was_killed_at_any_point(
+    cold_daemon: DaemonAtHand, shim: Wire
+) -> None:
+    shim.send(
+        {"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": INITIALIZE}
+    )
     kill(cold_daemon)  # before or after the answer
     assert shim.receive()["result"]["serverInfo"]["name"] == "flashgrep"
     kill(cold_daemon)
@@ -64,29 +70,42 @@ def test_a_session_goes_on_after_its_daemon_was_killed_at_any_point(cold_daemon:
         kill(cold_daemon)
     for number in range(5):
         params = {"name": "query", "arguments": {"text": "needle", "limit": 1000}}
-        shim.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+        shim.send(
+            {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+        )
     first = shim.receive()  # large answers are on their way, some of them in part
     kill(cold_daemon)
     answers = [first] + [shim.receive() for _ in range(4)]
     assert sorted(answer["id"] for answer in answers) == list(range(5))
     for answer in answers:
-        assert not answer["result"]["isError"] or "try again" in answer["result"]["content"][0]["text"]
+        assert (
+            not answer["result"]["isError"]
+            or "try again" in answer["result"]["content"][0]["text"]
+        )
     assert found(shim)["total"] == 1
 
 
-def test_it_is_bound_as_before(cold_daemon: DaemonAtHand, root: Path, project: MakeProject) -> None:
+def test_it_is_bound_as_before(
+    cold_daemon: DaemonAtHand, root: Path, project: MakeProject
+) -> None:
     other = project({"b.py": "needle = 2\n"}, name="other")
     cold_daemon.add(other)
-    with closing(shim_wire(cold_daemon, "--project", str(root), "--read-only", cwd=other)) as wire:
+    with closing(
+        shim_wire(cold_daemon, "--project", str(root), "--read-only", cwd=other)
+    ) as wire:
         client = McpClient(LineTransport(wire), "legacy")
         client.start()
         kill(cold_daemon)
         assert found(wire)["results"][0]["file_path"] == "a.py"
-        told = client.call("write_code", file_path="a.py", start_line=1, end_line=1, replacement="y")
+        told = client.call(
+            "write_code", file_path="a.py", start_line=1, end_line=1, replacement="y"
+        )
         assert told["structuredContent"]["data"]["reason"] == "read_only"
 
 
-def test_a_stopped_daemon_stays_stopped_until_it_is_needed(cold_daemon: DaemonAtHand, shim: Wire) -> None:
+def test_a_stopped_daemon_stays_stopped_until_it_is_needed(
+    cold_daemon: DaemonAtHand, shim: Wire
+) -> None:
     McpClient(LineTransport(shim), "legacy").start()
     assert cold_daemon.run("daemon", "stop").returncode == 0
     shim.send(INITIALIZED)
@@ -94,7 +113,9 @@ def test_a_stopped_daemon_stays_stopped_until_it_is_needed(cold_daemon: DaemonAt
     assert found(shim)["total"] == 1
 
 
-def test_two_sessions_find_one_daemon_again(cold_daemon: DaemonAtHand, root: Path) -> None:
+def test_two_sessions_find_one_daemon_again(
+    cold_daemon: DaemonAtHand, root: Path
+) -> None:
     wires = [shim_wire(cold_daemon, "--project", str(root)) for _ in range(3)]
     for wire in wires:
         McpClient(LineTransport(wire), "legacy").start()
@@ -110,9 +131,13 @@ def test_two_sessions_find_one_daemon_again(cold_daemon: DaemonAtHand, root: Pat
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_the_sdks_own_client_survives_a_kill(cold_daemon: DaemonAtHand, root: Path, mode: Any) -> None:
+async def test_the_sdks_own_client_survives_a_kill(
+    cold_daemon: DaemonAtHand, root: Path, mode: Any
+) -> None:
     server = StdioServerParameters(
-        command=FGREP, args=["mcp", "--structured", "--project", str(root)], env=cold_daemon.environ
+        command=FGREP,
+        args=["mcp", "--structured", "--project", str(root)],
+        env=cold_daemon.environ,
     )
 
     with anyio.fail_after(2 * BOUND):
@@ -134,7 +159,9 @@ def test_json_rpc_over_stdio_goes_on_too(cold_daemon: DaemonAtHand, root: Path) 
         assert answer["result"]["total"] == 1
 
 
-def test_a_session_goes_on_for_reading_where_no_daemon_starts_again(cold_daemon: DaemonAtHand, shim: Wire) -> None:
+def test_a_session_goes_on_for_reading_where_no_daemon_starts_again(
+    cold_daemon: DaemonAtHand, shim: Wire
+) -> None:
     client = McpClient(LineTransport(shim), "legacy")
     client.start()
     kill(cold_daemon)
@@ -142,7 +169,9 @@ def test_a_session_goes_on_for_reading_where_no_daemon_starts_again(cold_daemon:
     state.chmod(0o777)  # others may write to it: no daemon starts there
     try:
         assert found(shim)["total"] == 1
-        told = client.call("write_code", file_path="a.py", start_line=1, end_line=1, replacement="y")
+        told = client.call(
+            "write_code", file_path="a.py", start_line=1, end_line=1, replacement="y"
+        )
         assert told["structuredContent"]["data"]["reason"] == "read_only"
     finally:
         state.chmod(0o700)

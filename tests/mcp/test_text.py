@@ -47,8 +47,12 @@ def root(daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture(scope="module", params=["shim", "unix", "tcp", "http"])
-def model(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> Iterator[McpClient]:
-    client = McpClient(transport(request.param, daemon, root, structured=False), "legacy")
+def model(
+    request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path
+) -> Iterator[McpClient]:
+    client = McpClient(
+        transport(request.param, daemon, root, structured=False), "legacy"
+    )
     client.start()
     yield client
     client.transport.close()
@@ -68,7 +72,9 @@ def count_tokens(told: Any) -> float:
     return len(json.dumps(told, ensure_ascii=False, separators=(",", ":"))) / 4.4
 
 
-def test_what_every_conversation_begins_with_is_short(daemon: DaemonAtHand, root: Path, model: McpClient) -> None:
+def test_what_every_conversation_begins_with_is_short(
+    daemon: DaemonAtHand, root: Path, model: McpClient
+) -> None:
     assert count_tokens(model.request("tools/list")["tools"]) <= 3_500
     assert count_tokens(INSTRUCTIONS) <= 250
     wire = daemon.wire("unix")
@@ -79,13 +85,21 @@ def test_what_every_conversation_begins_with_is_short(daemon: DaemonAtHand, root
     unbound = daemon.wire("unix")
     tools = McpClient(LineTransport(unbound), "legacy").request("tools/list")["tools"]
     unbound.close()
-    assert "project" in tools[0]["inputSchema"]["properties"], "a connection that has to name its project"
+    assert "project" in tools[0]["inputSchema"]["properties"], (
+        "a connection that has to name its project"
+    )
     assert count_tokens(tools) <= 3_500
-    assert all("Use it" in tool["description"] for tool in everything if tool["name"] in CHOSEN_AMONG)
+    assert all(
+        "Use it" in tool["description"]
+        for tool in everything
+        if tool["name"] in CHOSEN_AMONG
+    )
 
 
 def test_tools_have_no_output_schemas(model: McpClient) -> None:
-    assert all("outputSchema" not in tool for tool in model.request("tools/list")["tools"])
+    assert all(
+        "outputSchema" not in tool for tool in model.request("tools/list")["tools"]
+    )
 
 
 def test_hits_stand_below_their_file(model: McpClient) -> None:
@@ -96,20 +110,33 @@ def test_hits_stand_below_their_file(model: McpClient) -> None:
     assert read(model, "query", text="'a'", context=1) == (
         "src/main.py\n4-def main():\n5:    parse_config('a')\n6-    parse_config('b')"
     )
-    assert read(model, "query", text="parse_config", output="files") == "src/config.py\nsrc/main.py"
-    assert read(model, "query", text="parse_config", output="count") == "src/config.py:1\nsrc/main.py:3"
+    assert (
+        read(model, "query", text="parse_config", output="files")
+        == "src/config.py\nsrc/main.py"
+    )
+    assert (
+        read(model, "query", text="parse_config", output="count")
+        == "src/config.py:1\nsrc/main.py:3"
+    )
 
 
 def test_a_cut_answer_says_how_to_go_on(model: McpClient) -> None:
     first, note = read(model, "query", text="parse_config", limit=3).rsplit("\n", 1)
     assert note.startswith("[3 of 4 shown; more: cursor=")
     cursor = note.removesuffix("]").partition("cursor=")[2]
-    assert read(model, "query", text="parse_config", limit=3, cursor=cursor) == "src/main.py\n6:    parse_config('b')"
+    assert (
+        read(model, "query", text="parse_config", limit=3, cursor=cursor)
+        == "src/main.py\n6:    parse_config('b')"
+    )
     assert first.endswith("5:    parse_config('a')")
 
 
-def test_nothing_found_says_what_was_searched_and_what_is_near(model: McpClient) -> None:
-    assert read(model, "query", text="confyg").startswith("[nothing found in 3 files (skipped: 1 binary)]")
+def test_nothing_found_says_what_was_searched_and_what_is_near(
+    model: McpClient,
+) -> None:
+    assert read(model, "query", text="confyg").startswith(
+        "[nothing found in 3 files (skipped: 1 binary)]"
+    )
     assert "near: parse_config" in read(model, "get_symbol", symbol_name="parse_confg")
 
 
@@ -121,26 +148,50 @@ def test_a_symbol_is_its_places(model: McpClient) -> None:
     )
 
 
-def test_code_found_by_meaning_stands_below_its_place_and_the_rest_are_places(model: McpClient, root: Path) -> None:
-    step = "".join(f"    motor.step({at})  # on and on to the next one\n" for at in range(30))
-    names = [f"turn_{part}_of_telescope" for part in ("mirror", "mirrors", "mirror_slowly")]
+def test_code_found_by_meaning_stands_below_its_place_and_the_rest_are_places(
+    model: McpClient, root: Path
+) -> None:
+    step = "".join(
+        f"    motor.step({at})  # on and on to the next one\n" for at in range(30)
+    )
+    names = [
+        f"turn_{part}_of_telescope" for part in ("mirror", "mirrors", "mirror_slowly")
+    ]
     files = [root / "src" / f"telescope_{at}.py" for at in range(len(names))]
     for file, name in zip(files, names, strict=True):
         file.write_text(f"def {name}(motor):\n{step}")
     try:
-        first, places = read(model, "search_code", query="turn the mirror of the telescope").split("\n\n")
+        first, places = read(
+            model, "search_code", query="turn the mirror of the telescope"
+        ).split("\n\n")
         heading, code = first.split("\n", 1)
-        assert heading.startswith("src/telescope_0.py:1-31 function turn_mirror_of_telescope (")
+        assert heading.startswith(
+            "src/telescope_0.py:1-31 function turn_mirror_of_telescope ("
+        )
         assert f"{code}\n" == files[0].read_text()
-        notes = [line for line in places.split("\n") if line.startswith("[")]  # it may be indexed meanwhile, too
+        notes = [
+            line for line in places.split("\n") if line.startswith("[")
+        ]  # it may be indexed meanwhile, too
         assert sorted(set(places.split("\n")) - set(notes)) == [
             f"src/telescope_{at}.py:1-31 function {names[at]}" for at in (1, 2)
         ]
         assert re.fullmatch(r"\[\d weaker: limit=\d+\]", notes[0])
-        everything = read(model, "search_code", query="turn the mirror of the telescope", max_tokens=4000, limit=50)
+        everything = read(
+            model,
+            "search_code",
+            query="turn the mirror of the telescope",
+            max_tokens=4000,
+            limit=50,
+        )
         assert all(file.read_text() in everything + "\n" for file in files)
         assert "src/config.py:" in everything
-        cut = read(model, "search_code", query="turn the mirror of the telescope", max_tokens=200, limit=1)
+        cut = read(
+            model,
+            "search_code",
+            query="turn the mirror of the telescope",
+            max_tokens=200,
+            limit=1,
+        )
         assert len(cut) < 900
         assert re.search(r"^… \d+-31$", cut, re.MULTILINE)
     finally:
@@ -149,12 +200,16 @@ def test_code_found_by_meaning_stands_below_its_place_and_the_rest_are_places(mo
 
 
 def test_a_read_is_a_header_and_the_lines_as_they_are(model: McpClient) -> None:
-    header, lines = read(model, "get_slice", file_path="src/main.py", start_line=4, end_line=5).split("\n", 1)
+    header, lines = read(
+        model, "get_slice", file_path="src/main.py", start_line=4, end_line=5
+    ).split("\n", 1)
     assert header.startswith("src/main.py:4-5 #")
     assert lines == "def main():\n    parse_config('a')\n"
     header, lines = read(model, "read_code", symbol_name="main").split("\n", 1)
     assert header.startswith("src/main.py:4-6 of 6 #")
-    header, lines = read(model, "read_code", symbol_name="main", symbol_context_lines=1).split("\n", 1)
+    header, lines = read(
+        model, "read_code", symbol_name="main", symbol_context_lines=1
+    ).split("\n", 1)
     assert header.startswith("src/main.py:3-6 of 6 #")
     header, lines = read(model, "read_code", file_path="docs/crlf.txt").split("\n", 1)
     assert header.startswith("docs/crlf.txt:1-3 of 3 #")
@@ -166,38 +221,70 @@ def test_a_read_is_a_header_and_the_lines_as_they_are(model: McpClient) -> None:
 
 def test_the_short_hash_of_a_read_guards_a_write(model: McpClient, root: Path) -> None:
     (root / "note.txt").write_text("a\n")
-    header = read(model, "get_slice", file_path="note.txt", start_line=1, end_line=1).splitlines()[0]
+    header = read(
+        model, "get_slice", file_path="note.txt", start_line=1, end_line=1
+    ).splitlines()[0]
     change = {"file_path": "note.txt", "old_text": "a", "new_text": "b"}
     precondition = {"expected_file_hash": header.split()[-1]}
     assert not model.call("write_code", **change, precondition=precondition)["isError"]
-    refused = model.call("write_code", **{**change, "old_text": "b"}, precondition=precondition)
+    refused = model.call(
+        "write_code", **{**change, "old_text": "b"}, precondition=precondition
+    )
     assert refused["isError"]
     assert "precondition_failed" in refused["content"][0]["text"]
     (root / "note.txt").unlink()
 
 
 def test_writes_say_what_became_of_them(model: McpClient, root: Path) -> None:
-    made = read(model, "write_code", file_path="new.txt", replacement="a\nb\n", precondition={"expected_absent": True})
+    made = read(
+        model,
+        "write_code",
+        file_path="new.txt",
+        replacement="a\nb\n",
+        precondition={"expected_absent": True},
+    )
     assert made.startswith("new.txt made, 2 lines now #")
-    refused = model.call("write_code", file_path="new.txt", replacement="other\n")["content"][0]["text"]
-    assert "guidance: the file exists: say which lines, or old_text; fs_write replaces it" in refused
+    refused = model.call("write_code", file_path="new.txt", replacement="other\n")[
+        "content"
+    ][0]["text"]
+    assert (
+        "guidance: the file exists: say which lines, or old_text; fs_write replaces it"
+        in refused
+    )
     stale = model.call(
-        "write_code", file_path="new.txt", old_text="b", new_text="c", precondition={"expected_file_hash": "0" * 64}
+        "write_code",
+        file_path="new.txt",
+        old_text="b",
+        new_text="c",
+        precondition={"expected_file_hash": "0" * 64},
     )
     assert "guidance: read the file again" in stale["content"][0]["text"]
-    diff = read(model, "write_code", file_path="new.txt", old_text="b", new_text="c", dry_run=True)
+    diff = read(
+        model,
+        "write_code",
+        file_path="new.txt",
+        old_text="b",
+        new_text="c",
+        dry_run=True,
+    )
     assert "-b\n+c" in diff
     assert diff.endswith("[dry run: nothing is written]")
     operations = [{"id": "1", "file_path": "new.txt", "old_text": "a", "new_text": "x"}]
-    operations += [{"id": "2", "file_path": "gone.txt", "old_text": "a", "new_text": "x"}]
-    lines = read(model, "batch_write_code", operations=operations, mode="best_effort").splitlines()
+    operations += [
+        {"id": "2", "file_path": "gone.txt", "old_text": "a", "new_text": "x"}
+    ]
+    lines = read(
+        model, "batch_write_code", operations=operations, mode="best_effort"
+    ).splitlines()
     assert lines[0].startswith("1: new.txt applied #")
     assert lines[1].startswith("2: gone.txt failed file_not_found")
     assert (root / "new.txt").read_text() == "x\nb\n"
     (root / "new.txt").unlink()
 
 
-def test_files_and_folders_are_printed_in_a_line_each(daemon: DaemonAtHand, tmp_path: Path) -> None:
+def test_files_and_folders_are_printed_in_a_line_each(
+    daemon: DaemonAtHand, tmp_path: Path
+) -> None:
     (tmp_path / ".git").mkdir()
     daemon.add(tmp_path)
     wire = daemon.wire("unix")
@@ -205,28 +292,45 @@ def test_files_and_folders_are_printed_in_a_line_each(daemon: DaemonAtHand, tmp_
     model = McpClient(LineTransport(wire), "legacy")
     model.start()
     time = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-    assert "path: needed: which file or folder?" in model.call("fs_create")["content"][0]["text"]
+    assert (
+        "path: needed: which file or folder?"
+        in model.call("fs_create")["content"][0]["text"]
+    )
     stopped = read(model, "watch_codebase", path=str(tmp_path), action="stop")
-    assert stopped == f"{tmp_path}: stopped, from now on: each question scans the whole tree"
-    assert re.fullmatch(f"fs/a.txt 0 {time}", read(model, "fs_create", path="fs/a.txt", parents=True))
+    assert (
+        stopped
+        == f"{tmp_path}: stopped, from now on: each question scans the whole tree"
+    )
+    assert re.fullmatch(
+        f"fs/a.txt 0 {time}", read(model, "fs_create", path="fs/a.txt", parents=True)
+    )
     assert re.fullmatch(
         rf"fs/a.txt \d+ {time}\n\[dry run: nothing is written\]",
         read(model, "fs_write", path="fs/a.txt", content="é", dry_run=True),
     )
     read(model, "fs_write", path="fs/a.txt", content="one\r\ntwo")
     assert re.fullmatch(
-        r"fs/a\.txt #[0-9a-f]{8} CRLF\none\r\ntwo\n\[no line end .*\]", read(model, "fs_read", path="fs/a.txt")
+        r"fs/a\.txt #[0-9a-f]{8} CRLF\none\r\ntwo\n\[no line end .*\]",
+        read(model, "fs_read", path="fs/a.txt"),
     )
-    assert read(model, "fs_copy", src="fs/a.txt", dst="fs/b.txt") == "copied fs/a.txt to fs/b.txt"
     assert (
-        read(model, "fs_move", src="fs/b.txt", dst="fs/c.txt", dry_run=True).splitlines()[0]
+        read(model, "fs_copy", src="fs/a.txt", dst="fs/b.txt")
+        == "copied fs/a.txt to fs/b.txt"
+    )
+    assert (
+        read(
+            model, "fs_move", src="fs/b.txt", dst="fs/c.txt", dry_run=True
+        ).splitlines()[0]
         == "moved fs/b.txt to fs/c.txt"
     )
     first, note = read(model, "fs_list", path="fs", limit=1).splitlines()
     assert re.fullmatch(f"fs/a.txt 8 {time}", first)
     assert note == "[1 of 2 shown; more: offset=1]"
     assert re.fullmatch(f"fs directory {time}", read(model, "fs_stat", path="fs"))
-    assert read(model, "fs_remove", path="fs/z.txt", force=True) == "removed fs/z.txt\n[it was not there]"
+    assert (
+        read(model, "fs_remove", path="fs/z.txt", force=True)
+        == "removed fs/z.txt\n[it was not there]"
+    )
     assert read(model, "fs_remove", path="fs", recursive=True) == "removed fs"
     wire.close()
 
@@ -235,7 +339,10 @@ def test_stats_of_the_index_are_a_few_lines(model: McpClient, root: Path) -> Non
     # Other tests make files that may not be forgotten yet.
     stats = read(model, "stats")
     assert re.match(rf"project \({root}\), flashgrep .*\n\d files, \d+ lines, ", stats)
-    assert re.match(rf"project \({root}\): \d files, .*, ready, in ", read(model, "index_codebase", path=str(root)))
+    assert re.match(
+        rf"project \({root}\): \d files, .*, ready, in ",
+        read(model, "index_codebase", path=str(root)),
+    )
     watched = read(model, "watch_codebase", path=str(root), action="status")
     assert re.fullmatch(rf"{root}: watching \d files, as before", watched)
 
@@ -263,8 +370,16 @@ def test_research_shows_the_lines_that_prove_it(model: McpClient) -> None:
     whole = "src/config.py\n1-3 parse_config(path)\nsrc/main.py\n4-6 main()"
     assert read(model, "outline", path="src") == whole
     assert read(model, "repo_map") == whole
-    assert read(model, "outline", path="src/config.py", everything=True) == "src/config.py\n1-3 parse_config(path)"
-    assert read(model, "repo_map", path="src", max_tokens=50, mentions="main").splitlines()[-1] == "4-6 main()"
+    assert (
+        read(model, "outline", path="src/config.py", everything=True)
+        == "src/config.py\n1-3 parse_config(path)"
+    )
+    assert (
+        read(
+            model, "repo_map", path="src", max_tokens=50, mentions="main"
+        ).splitlines()[-1]
+        == "4-6 main()"
+    )
 
 
 def test_a_failure_says_what_and_why(model: McpClient) -> None:
@@ -287,7 +402,9 @@ def test_an_odd_name_can_be_passed_back(model: McpClient, root: Path) -> None:
     first, second = sorted(read(model, "list_files", include=["odd/**"]).splitlines())
     assert first == '"odd/a\\nb.py"'
     raw = second.partition("file_path_bytes ")[2].rstrip(")")
-    assert read(model, "get_slice", file_path_bytes=raw, start_line=1, end_line=1).endswith("\nraw\n")
+    assert read(
+        model, "get_slice", file_path_bytes=raw, start_line=1, end_line=1
+    ).endswith("\nraw\n")
     for file in odd.iterdir():
         file.unlink()
     odd.rmdir()
@@ -302,7 +419,9 @@ def loom(root: Path) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_hits_of_a_file_stand_together_and_long_lines_are_cut_around_the_match(model: McpClient, loom: Path) -> None:
+def test_hits_of_a_file_stand_together_and_long_lines_are_cut_around_the_match(
+    model: McpClient, loom: Path
+) -> None:
     (loom / "a.py").write_text("def weft():\n    pass\n\n\nx = weft_long\n")
     (loom / "b.py").write_text(f"{'a' * 300} weft {'b' * 300}\nweft()\n")
     told = read(model, "query", query="weft", path="loom")
@@ -310,27 +429,44 @@ def test_hits_of_a_file_stand_together_and_long_lines_are_cut_around_the_match(m
     assert sorted(paths) == ["loom/a.py", "loom/b.py"]
     assert f"1:…{'a' * 39} weft {'b' * 75}…" in told.splitlines()
     (loom / "b.py").write_text(f"weft {'b' * 1_500}\n")
-    assert f"1:weft {'b' * 115}…" in read(model, "query", query="weft", path="loom").splitlines()
+    assert (
+        f"1:weft {'b' * 115}…"
+        in read(model, "query", query="weft", path="loom").splitlines()
+    )
 
 
 def test_uses_of_one_role_have_it_said_once(model: McpClient, loom: Path) -> None:
-    (loom / "a.py").write_text("def weft():\n    pass\n\n\ndef weave():\n    weft()\n    weft()\n\n\nweft()\n")
+    (loom / "a.py").write_text(
+        "def weft():\n    pass\n\n\ndef weave():\n    weft()\n    weft()\n\n\nweft()\n"
+    )
     told = read(model, "get_symbol", symbol_name="weft", role=["call"], path="loom")
     assert told == "call in:\nloom/a.py\n6 weave: weft()\n7 weave: weft()\n10 weft()"
 
 
-def test_subclasses_are_listed_by_their_lines_once(model: McpClient, loom: Path) -> None:
+def test_subclasses_are_listed_by_their_lines_once(
+    model: McpClient, loom: Path
+) -> None:
     (loom / "a.py").write_text(
         "class Loom:\n    pass\n\n\nclass Jacquard(Loom):\n    pass\n\n\nclass Jenny(Loom):\n    pass\n"
     )
     told = read(model, "code_research", query="subclasses of Loom").splitlines()[1:]
-    assert told == ["loom/a.py:1-2 class Loom", "loom/a.py", "5 class Jacquard(Loom):", "9 class Jenny(Loom):"]
+    assert told == [
+        "loom/a.py:1-2 class Loom",
+        "loom/a.py",
+        "5 class Jacquard(Loom):",
+        "9 class Jenny(Loom):",
+    ]
 
 
-def test_several_edits_that_were_made_are_one_line(model: McpClient, loom: Path) -> None:
+def test_several_edits_that_were_made_are_one_line(
+    model: McpClient, loom: Path
+) -> None:
     for name in ("a.py", "b.py"):
         (loom / name).write_text("weft\n")
-    edits = [{"path": f"loom/{name}", "old_text": "weft", "new_text": "warp"} for name in ("a.py", "b.py")]
+    edits = [
+        {"path": f"loom/{name}", "old_text": "weft", "new_text": "warp"}
+        for name in ("a.py", "b.py")
+    ]
     told = read(model, "batch_write_code", operations=edits)
     assert re.fullmatch(r"applied: 1 #\w{8}, 2 #\w{8}", told)
     told = read(
@@ -343,7 +479,9 @@ def test_several_edits_that_were_made_are_one_line(model: McpClient, loom: Path)
     assert "\n2: loom/b.py " in told
 
 
-def test_one_edit_is_made_in_several_files_and_reported_as_one(model: McpClient, loom: Path) -> None:
+def test_one_edit_is_made_in_several_files_and_reported_as_one(
+    model: McpClient, loom: Path
+) -> None:
     for name, text in (("a.py", "weft, weft\n"), ("b.py", "weft\n"), ("c.py", "x\n")):
         (loom / name).write_text(text)
     rename = {
@@ -355,7 +493,20 @@ def test_one_edit_is_made_in_several_files_and_reported_as_one(model: McpClient,
     other = {"path": "loom/c.py", "old_text": "x", "new_text": "y"}
     told = read(model, "batch_write_code", operations=[rename, other])
     assert re.fullmatch(r"applied: 1 3 places in 2 files, 2 #\w{8}", told)
-    assert [(loom / name).read_text() for name in ("a.py", "b.py")] == ["warp, warp\n", "warp\n"]
-    wrongs: list[dict[str, Any]] = [{"path": "a"}, {"paths": ["a"] * 1001}, {"paths": [""]}, {"paths": []}]
+    assert [(loom / name).read_text() for name in ("a.py", "b.py")] == [
+        "warp, warp\n",
+        "warp\n",
+    ]
+    wrongs: list[dict[str, Any]] = [
+        {"path": "a"},
+        {"paths": ["a"] * 1001},
+        {"paths": [""]},
+        {"paths": []},
+    ]
     for wrong in wrongs:
-        assert "invalid_params" in model.call("batch_write_code", operations=[rename | wrong])["content"][0]["text"]
+        assert (
+            "invalid_params"
+            in model.call("batch_write_code", operations=[rename | wrong])["content"][
+                0
+            ]["text"]
+        )

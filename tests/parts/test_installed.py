@@ -19,7 +19,9 @@ def install(daemon: DaemonAtHand, folder: Path, entries: str) -> None:
     shutil.copy(EXAMPLE, folder / "example_part.py")
     facts = folder / "example-1.0.dist-info"
     facts.mkdir(exist_ok=True)
-    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: example\nVersion: 1.0\n")
+    (facts / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: example\nVersion: 1.0\n"
+    )
     (facts / "entry_points.txt").write_text(f"[flashgrep.parts]\n{entries}")
     daemon.environ["PYTHONPATH"] = str(folder)
 
@@ -33,19 +35,30 @@ def test_a_part_of_another_package_adds_a_method_and_commands(
     cold_daemon.start()
     cold_daemon.add(root)
     with closing(cold_daemon.wire("unix", root)) as wire:
-        assert wire.call("greet", name="Ada") == {"text": f"{root.name} greets Ada", "count": 1}
+        assert wire.call("greet", name="Ada") == {
+            "text": f"{root.name} greets Ada",
+            "count": 1,
+        }
         assert wire.call("greet")["count"] == 2
         assert wire.call("query", query="a")["total"] == 1
     flashgrep = str(Path(sys.executable).parent / "flashgrep")
     said = cold_daemon.run("greet", "--name", "Bob", cwd=root, program=flashgrep)
     assert (said.returncode, "greets Bob" in said.stdout) == (0, True), said.stderr
     assert cold_daemon.run("wave", cwd=root, program=flashgrep).stdout == "o/\n"
-    assert "Greet somebody" in cold_daemon.run("greet", "--help", cwd=root, program=flashgrep).stdout
+    assert (
+        "Greet somebody"
+        in cold_daemon.run("greet", "--help", cwd=root, program=flashgrep).stdout
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "entry", ["missing = no_such_module:PART", "odd = example_part:wave", "broken = example_part:NO"]
+    "entry",
+    [
+        "missing = no_such_module:PART",
+        "odd = example_part:wave",
+        "broken = example_part:NO",
+    ],
 )
 def test_a_broken_part_is_left_out_and_logged(
     cold_daemon: DaemonAtHand, project: MakeProject, tmp_path: Path, entry: str

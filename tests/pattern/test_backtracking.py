@@ -41,9 +41,14 @@ def test_both_engines_find_the_same_lines(text: str, options: dict[str, Any]) ->
 
 
 def test_look_around_and_back_references_run() -> None:
-    with Backtracker(Pattern(texts=(r"(?<=o)bar|(\w)\1(?!\w)",)), seconds=20) as backtracker:
+    with Backtracker(
+        Pattern(texts=(r"(?<=o)bar|(\w)\1(?!\w)",)), seconds=20
+    ) as backtracker:
         found = backtracker.lines(b"foobar\nbar\nfoo x\n", all_spans=True)
-    assert [(line.number, line.spans) for line in found] == [(1, ((3, 6),)), (3, ((12, 14),))]
+    assert [(line.number, line.spans) for line in found] == [
+        (1, ((3, 6),)),
+        (3, ((12, 14),)),
+    ]
 
 
 def test_a_runaway_pattern_ends_at_its_limit() -> None:

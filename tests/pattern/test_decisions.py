@@ -7,7 +7,13 @@ from re2 import _re2
 
 from flashgrep.base.errors import BadPattern
 from flashgrep.pattern import Pattern
-from flashgrep.pattern.matcher import MAX_MEM, MOST_LINES, Re2Finder, RequiredFinder, _options
+from flashgrep.pattern.matcher import (
+    MAX_MEM,
+    MOST_LINES,
+    Re2Finder,
+    RequiredFinder,
+    _options,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +38,9 @@ def test_a_word_is_found_where_it_overlaps_a_place_that_is_none() -> None:
     assert not matcher.search(b"x---y\n")
 
 
-@pytest.mark.parametrize(("data", "number"), [(b"\nab\n", 2), (b"ab", 1), (b"\n\n\nab", 4)])
+@pytest.mark.parametrize(
+    ("data", "number"), [(b"\nab\n", 2), (b"ab", 1), (b"\n\n\nab", 4)]
+)
 def test_lines_are_counted_from_the_first(data: bytes, number: int) -> None:
     matcher = Pattern(texts=("a[b]",), mode="regex").matcher()
     assert [match.number for match in matcher.lines(data)] == [number]
@@ -57,15 +65,36 @@ def test_a_class_that_ignores_case_folds_ascii_alone_where_unicode_is_off() -> N
 
 
 @pytest.mark.parametrize(
-    "text", [r"\w+_get\(", r"^\s*(?:x|yy) needle\b", r"[a-z]+(needle)+;?$", r"(?:\w+\.)?needle=\d", r"q?needle\d{2}"]
+    "text",
+    [
+        r"\w+_get\(",
+        r"^\s*(?:x|yy) needle\b",
+        r"[a-z]+(needle)+;?$",
+        r"(?:\w+\.)?needle=\d",
+        r"q?needle\d{2}",
+    ],
 )
 def test_only_lines_that_have_the_required_bytes_are_searched(text: str) -> None:
     matcher = Pattern(texts=(text,), mode="regex", case="sensitive").matcher()
     assert isinstance(matcher._finder(b"")[0], RequiredFinder)
-    lines = ["a_get(", "_get(", "x needle", "  yy needle s", "yy needles", "needleneedle;", "bneedle", "b.needle=1", ""]
+    lines = [
+        "a_get(",
+        "_get(",
+        "x needle",
+        "  yy needle s",
+        "yy needles",
+        "needleneedle;",
+        "bneedle",
+        "b.needle=1",
+        "",
+    ]
     near = ["needle"] * (MOST_LINES + 1) + ["needle= needle12"]
     for end in ("\n", "\r\n"):
         data = end.join([*lines, *near, *lines]).encode()
-        each = [number for number, line in enumerate(data.split(b"\n"), 1) if re.search(text.encode(), line)]
+        each = [
+            number
+            for number, line in enumerate(data.split(b"\n"), 1)
+            if re.search(text.encode(), line)
+        ]
         assert [match.number for match in matcher.lines(data)] == each
         assert matcher.count_lines(data) == len(each)

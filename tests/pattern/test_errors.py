@@ -78,7 +78,15 @@ def test_what_only_backtracking_can_run_says_so(text: str) -> None:
         Pattern(texts=(text,)).grams()
 
 
-@pytest.mark.parametrize("text", ["(?:a{1000}){100}", "(((a{300}){300}){300}){300}", "(" * 300 + ")" * 300, "[" * 300])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(?:a{1000}){100}",
+        "(((a{300}){300}){300}){300}",
+        "(" * 300 + ")" * 300,
+        "[" * 300,
+    ],
+)
 def test_what_is_too_large_is_refused_at_once(text: str) -> None:
     started = time.thread_time()
     with pytest.raises(BadPattern):
@@ -108,7 +116,9 @@ def test_a_pattern_has_at_least_one_text_and_a_bounded_length() -> None:
 def test_hostile_patterns_stay_linear_in_the_text(text: str, *, word: bool) -> None:
     matcher = Pattern(texts=(text,), word=word).matcher()
     matcher.search(b"a" * 100)
-    small, large = (_seconds(matcher, b"a" * length + "é".encode()) for length in (10_000, 80_000))
+    small, large = (
+        _seconds(matcher, b"a" * length + "é".encode()) for length in (10_000, 80_000)
+    )
     assert large < 40 * max(small, 0.001)
 
 
@@ -127,7 +137,9 @@ def test_a_word_search_that_must_be_confirmed_stays_exact_on_long_lines() -> Non
 
 
 def test_comments_and_blanks_are_skipped_in_verbose_mode() -> None:
-    matcher = Pattern(texts=("(?x) f o # a comment with ) and (\n o [ a - c ]",)).matcher()
+    matcher = Pattern(
+        texts=("(?x) f o # a comment with ) and (\n o [ a - c ]",)
+    ).matcher()
     assert matcher.search(b"foob")
     assert not matcher.search(b"f o o b")
 
@@ -142,11 +154,16 @@ def test_a_pattern_is_a_value_that_prints_itself() -> None:
 def test_lines_stop_at_the_limit_and_carry_the_first_span() -> None:
     matcher = Pattern(texts=("o+",)).matcher()
     found = list(matcher.lines(b"foo boo\nx\n\nzoo\nno", limit=2))
-    assert [tuple(line) for line in found] == [(1, 1, 0, 7, ((1, 3),)), (4, 4, 11, 14, ((12, 14),))]
+    assert [tuple(line) for line in found] == [
+        (1, 1, 0, 7, ((1, 3),)),
+        (4, 4, 11, 14, ((12, 14),)),
+    ]
     assert list(matcher.lines(b"foo", limit=0)) == []
 
 
-@pytest.mark.parametrize("text", [r"(?<=a)b", "(?:a{1000}){1000}", r"\p{age=3.0}", "(" * 201 + ")" * 201])
+@pytest.mark.parametrize(
+    "text", [r"(?<=a)b", "(?:a{1000}){1000}", r"\p{age=3.0}", "(" * 201 + ")" * 201]
+)
 def test_what_the_table_of_differences_calls_refused_is_refused(text: str) -> None:
     with pytest.raises(BadPattern):
         Pattern(texts=(text,)).matcher()

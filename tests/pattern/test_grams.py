@@ -8,7 +8,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.base.errors import BadPattern
-from flashgrep.pattern import ANYTHING, GRAM, NOTHING, AllOf, AnyOf, Gram, GramExpr, Pattern
+from flashgrep.pattern import (
+    ANYTHING,
+    GRAM,
+    NOTHING,
+    AllOf,
+    AnyOf,
+    Gram,
+    GramExpr,
+    Pattern,
+)
 from flashgrep.pattern.gram_plan import FOLDS
 
 FOLD = bytes.maketrans(bytes(range(0x41, 0x5B)), bytes(range(0x61, 0x7B)))
@@ -19,8 +28,16 @@ def grams_of(data: bytes) -> set[bytes]:
     lines = data.translate(FOLD).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
-    windows = {line[at : at + GRAM] for line in (text + b"\n" for text in lines) for at in range(len(line) - GRAM + 1)}
-    marks = {FOLDS} if "\u017f".encode() in data or "\u212a".encode() in data else set[bytes]()
+    windows = {
+        line[at : at + GRAM]
+        for line in (text + b"\n" for text in lines)
+        for at in range(len(line) - GRAM + 1)
+    }
+    marks = (
+        {FOLDS}
+        if "\u017f".encode() in data or "\u212a".encode() in data
+        else set[bytes]()
+    )
     return {window for window in windows if window.strip(b" \t\r\n")} | marks
 
 
@@ -76,11 +93,27 @@ patterns = st.recursive(
         st.lists(inner, max_size=5).map("".join)
         | st.lists(inner, min_size=2, max_size=3).map("|".join)
         | inner.map("({})".format)
-        | st.builds("(?:{}){}".format, inner, st.sampled_from(["*", "+", "?", "{2}", "{2,3}", "{0,2}", "{3,}"]))
+        | st.builds(
+            "(?:{}){}".format,
+            inner,
+            st.sampled_from(["*", "+", "?", "{2}", "{2,3}", "{0,2}", "{3,}"]),
+        )
     ),
     max_leaves=12,
 )
-folds = ["\u212aelvin", "ta\u017f\u212a", "STRASSE", "STRAẞE", "SPIN_LOCK", "ÉTÉ", "\n", "\r\n", "\t", "  ", "\xff"]
+folds = [
+    "\u212aelvin",
+    "ta\u017f\u212a",
+    "STRASSE",
+    "STRAẞE",
+    "SPIN_LOCK",
+    "ÉTÉ",
+    "\n",
+    "\r\n",
+    "\t",
+    "  ",
+    "\xff",
+]
 pieces = st.sampled_from([word.replace("\\", "") for word in words] + folds).map(
     lambda text: b"\xff" if text == "\xff" else text.encode()
 )
@@ -134,7 +167,9 @@ def test_the_short_way_for_literals_plans_as_the_long_one(
 
 @pytest.mark.parametrize("lines", range(1, 4))
 def test_every_text_is_found_by_grams_of_its_own_substrings(lines: int) -> None:
-    data = "\n".join(["  int été = Spin_Lock(x); ", "日本 \t\tz", "\tend"][:lines]).encode()
+    data = "\n".join(
+        ["  int été = Spin_Lock(x); ", "日本 \t\tz", "\tend"][:lines]
+    ).encode()
     text = data.decode()
     for start in range(len(text)):
         for stop in range(start + 1, len(text) + 1):
@@ -167,7 +202,9 @@ def test_every_text_is_found_by_grams_of_its_own_substrings(lines: int) -> None:
     ],
 )
 def test_plans_read_as_expected(text: str, plan: str) -> None:
-    expression = Pattern(texts=(text,), case="sensitive", multiline="\\n" in text).grams()
+    expression = Pattern(
+        texts=(text,), case="sensitive", multiline="\\n" in text
+    ).grams()
     assert str(expression) == plan
 
 
@@ -191,7 +228,10 @@ def test_grams_never_hold_a_line_end_but_at_their_end() -> None:
     assert isinstance(expression, AllOf)
     values = [part.value for part in expression.parts if isinstance(part, Gram)]
     assert values
-    assert all(b"\n" not in value[:-1] and (len(value) == GRAM or b"\n" not in value) for value in values)
+    assert all(
+        b"\n" not in value[:-1] and (len(value) == GRAM or b"\n" not in value)
+        for value in values
+    )
 
 
 def test_the_constants_are_the_empty_expressions() -> None:

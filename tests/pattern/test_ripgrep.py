@@ -19,7 +19,15 @@ from flashgrep.pattern import Pattern
 
 Found = dict[str, list[tuple[int, int, int, tuple[tuple[int, int], ...]]]]
 
-RG = shutil.which("rg", path=os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])) or "rg"
+RG = (
+    shutil.which(
+        "rg",
+        path=os.pathsep.join(
+            [sysconfig.get_path("scripts"), os.environ.get("PATH", "")]
+        ),
+    )
+    or "rg"
+)
 MODES: dict[str, dict[str, Any]] = {
     "": {},
     "-i": {"case": "insensitive"},
@@ -159,7 +167,18 @@ a\|b
 
 def ripgrep(pattern: str, folder: Path, flags: str) -> Found | None:
     """Return what ripgrep finds in every file of `folder`; None if it refuses the pattern."""
-    command = [RG, "--json", "--no-config", "-a", "--encoding", "none", *flags.split(), "-e", pattern, "."]
+    command = [
+        RG,
+        "--json",
+        "--no-config",
+        "-a",
+        "--encoding",
+        "none",
+        *flags.split(),
+        "-e",
+        pattern,
+        ".",
+    ]
     run = subprocess.run(command, cwd=folder, capture_output=True, check=False)
     if run.returncode == 2:
         return None
@@ -169,7 +188,10 @@ def ripgrep(pattern: str, folder: Path, flags: str) -> Found | None:
         if event["type"] == "match":
             data = event["data"]
             start, text = data["absolute_offset"], _bytes(data["lines"])
-            spans = tuple((start + span["start"], start + span["end"]) for span in data["submatches"])
+            spans = tuple(
+                (start + span["start"], start + span["end"])
+                for span in data["submatches"]
+            )
             path = _bytes(data["path"]).decode().removeprefix("./")
             end = start + len(text.removesuffix(b"\n"))
             found.setdefault(path, []).append((data["line_number"], start, end, spans))
@@ -177,7 +199,9 @@ def ripgrep(pattern: str, folder: Path, flags: str) -> Found | None:
 
 
 def _bytes(value: dict[str, str]) -> bytes:
-    return value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])
+    return (
+        value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])
+    )
 
 
 def ours(pattern: str, texts: Mapping[str, bytes], flags: str) -> Found | None:
@@ -189,7 +213,10 @@ def ours(pattern: str, texts: Mapping[str, bytes], flags: str) -> Found | None:
         return None
     found: Found = {}
     for name, data in texts.items():
-        lines = [(line.number, line.start, line.end, line.spans) for line in matcher.lines(data, all_spans=True)]
+        lines = [
+            (line.number, line.start, line.end, line.spans)
+            for line in matcher.lines(data, all_spans=True)
+        ]
         assert matcher.search(data) == bool(lines)
         if lines:
             found[name] = lines
@@ -205,16 +232,31 @@ def corners(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flags", ["", "-i", "-w", "-U", "-U --multiline-dotall", "--crlf"])
-def test_the_corners_of_the_dialect_match_as_in_ripgrep(corners: Path, flags: str) -> None:
-    anchored = ("\\A", "\\z")  # ripgrep shows no span for these on later lines; tested below by line
-    patterns = [pattern for pattern in CORNERS if not any(mark in pattern for mark in anchored)]
-    different = [pattern for pattern in patterns if ripgrep(pattern, corners, flags) != ours(pattern, TEXTS, flags)]
+@pytest.mark.parametrize(
+    "flags", ["", "-i", "-w", "-U", "-U --multiline-dotall", "--crlf"]
+)
+def test_the_corners_of_the_dialect_match_as_in_ripgrep(
+    corners: Path, flags: str
+) -> None:
+    anchored = (
+        "\\A",
+        "\\z",
+    )  # ripgrep shows no span for these on later lines; tested below by line
+    patterns = [
+        pattern for pattern in CORNERS if not any(mark in pattern for mark in anchored)
+    ]
+    different = [
+        pattern
+        for pattern in patterns
+        if ripgrep(pattern, corners, flags) != ours(pattern, TEXTS, flags)
+    ]
     assert not different
 
 
 @pytest.mark.parametrize("pattern", [r"\A\w", r"\w\z", r"\Afoo\z"])
-def test_text_anchors_hold_at_every_line_as_in_ripgrep(corners: Path, pattern: str) -> None:
+def test_text_anchors_hold_at_every_line_as_in_ripgrep(
+    corners: Path, pattern: str
+) -> None:
     theirs, mine = ripgrep(pattern, corners, ""), ours(pattern, TEXTS, "")
     assert theirs is not None
     assert mine is not None
@@ -227,24 +269,74 @@ def _numbers(found: Found) -> dict[str, list[int]]:
 
 @pytest.mark.parametrize("flags", ["-c", "-c -w", "-c -i", "-c -x"])
 def test_counted_lines_equal_ripgreps(corners: Path, flags: str) -> None:
-    for pattern in ["foo", "o", "^", "a*", r"\bfoo\b", r"[é\s]", "foo$|bar", r"(?-u:\xff)"]:
-        command = [RG, "--no-config", "-a", "--include-zero", "--encoding", "none", *flags.split(), "-e", pattern, "."]
-        run = subprocess.run(command, cwd=corners, capture_output=True, check=False, text=True)
-        theirs = {line.split(":")[0].removeprefix("./"): int(line.split(":")[1]) for line in run.stdout.splitlines()}
-        options = {"case": "sensitive"} | MODES[" ".join(flag for flag in flags.split() if flag != "-c")]
+    for pattern in [
+        "foo",
+        "o",
+        "^",
+        "a*",
+        r"\bfoo\b",
+        r"[é\s]",
+        "foo$|bar",
+        r"(?-u:\xff)",
+    ]:
+        command = [
+            RG,
+            "--no-config",
+            "-a",
+            "--include-zero",
+            "--encoding",
+            "none",
+            *flags.split(),
+            "-e",
+            pattern,
+            ".",
+        ]
+        run = subprocess.run(
+            command, cwd=corners, capture_output=True, check=False, text=True
+        )
+        theirs = {
+            line.split(":")[0].removeprefix("./"): int(line.split(":")[1])
+            for line in run.stdout.splitlines()
+        }
+        options = {"case": "sensitive"} | MODES[
+            " ".join(flag for flag in flags.split() if flag != "-c")
+        ]
         matcher = Pattern(texts=(pattern,), **options).matcher()
-        assert {name: matcher.count_lines(TEXTS[name]) for name in theirs} == theirs, pattern
+        assert {name: matcher.count_lines(TEXTS[name]) for name in theirs} == theirs, (
+            pattern
+        )
 
 
 def test_several_texts_match_as_several_expressions(tmp_path: Path) -> None:
     data = b"foo bar\nBAR foobar\n(a)\nnone\n"
     (tmp_path / "text").write_bytes(data)
-    for options, flags in (({"mode": "literal"}, ["-F"]), ({"word": True}, ["-w"]), ({}, ["-S"])):
+    for options, flags in (
+        ({"mode": "literal"}, ["-F"]),
+        ({"word": True}, ["-w"]),
+        ({}, ["-S"]),
+    ):
         texts = ("foobar", "foo", "bar", "\\(a\\)" if "mode" not in options else "(a)")
-        matcher = Pattern(texts=texts, **({"case": "smart" if flags == ["-S"] else "sensitive"} | options)).matcher()
-        command = [RG, "--no-config", "-o", "-b", "-N", *flags, *(word for text in texts for word in ("-e", text))]
-        run = subprocess.run([*command, "text"], cwd=tmp_path, capture_output=True, check=True)
-        mine = [b"%d:%s" % (at, data[at:end]) for line in matcher.lines(data, all_spans=True) for at, end in line.spans]
+        matcher = Pattern(
+            texts=texts,
+            **({"case": "smart" if flags == ["-S"] else "sensitive"} | options),
+        ).matcher()
+        command = [
+            RG,
+            "--no-config",
+            "-o",
+            "-b",
+            "-N",
+            *flags,
+            *(word for text in texts for word in ("-e", text)),
+        ]
+        run = subprocess.run(
+            [*command, "text"], cwd=tmp_path, capture_output=True, check=True
+        )
+        mine = [
+            b"%d:%s" % (at, data[at:end])
+            for line in matcher.lines(data, all_spans=True)
+            for at, end in line.spans
+        ]
         assert run.stdout.splitlines() == mine
 
 
@@ -289,21 +381,50 @@ CLASSES = [
     r"[^\x00-\x7f]",
     r"\P{L}",
 ]
-BYTES = [r"(?-u:\xa9)", r"(?-u:[^a])", r"(?-u:\w)", r"(?-u:.)", r"\x{e9}", r"[a&&b]", r"(?s:.)", r"\r"]
-LOOKS = [r"\b", r"\B", r"^", r"$", r"\<", r"\>", r"\b{start-half}", r"\b{end-half}", r"(?-u:\b)", r"(?-u:\B)"]
+BYTES = [
+    r"(?-u:\xa9)",
+    r"(?-u:[^a])",
+    r"(?-u:\w)",
+    r"(?-u:.)",
+    r"\x{e9}",
+    r"[a&&b]",
+    r"(?s:.)",
+    r"\r",
+]
+LOOKS = [
+    r"\b",
+    r"\B",
+    r"^",
+    r"$",
+    r"\<",
+    r"\>",
+    r"\b{start-half}",
+    r"\b{end-half}",
+    r"(?-u:\b)",
+    r"(?-u:\B)",
+]
 COUNTS = ["*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{0,2}?", "{2,}"]
 GROUPS = ["({})", "(?:{})", "(?i:{})", "(?U:{})"]
 PIECES = [*LETTERS[:-1], "\n", "\r\n", "aa", "ab", "foo", "\N{KELVIN SIGN}", "\t", "."]
 STRAY = [b"\xff", b"\xc3", b"\xa9"]
 
-atoms = st.sampled_from(LETTERS) | st.sampled_from(CLASSES) | st.sampled_from(BYTES) | st.sampled_from(LOOKS)
+atoms = (
+    st.sampled_from(LETTERS)
+    | st.sampled_from(CLASSES)
+    | st.sampled_from(BYTES)
+    | st.sampled_from(LOOKS)
+)
 patterns = st.recursive(
     atoms,
     lambda inner: (
         st.lists(inner, max_size=4).map("".join)
         | st.lists(inner, min_size=2, max_size=3).map("|".join)
-        | st.builds(lambda group, body: group.format(body), st.sampled_from(GROUPS), inner)
-        | st.builds(lambda body, count: f"(?:{body}){count}", inner, st.sampled_from(COUNTS))
+        | st.builds(
+            lambda group, body: group.format(body), st.sampled_from(GROUPS), inner
+        )
+        | st.builds(
+            lambda body, count: f"(?:{body}){count}", inner, st.sampled_from(COUNTS)
+        )
     ),
     max_leaves=10,
 )
@@ -322,9 +443,16 @@ texts = st.lists(pieces, max_size=25).map(b"".join).map(_settled)
 
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
-@given(pattern=patterns, flags=st.sampled_from(list(MODES)), corpus=st.lists(texts, min_size=1, max_size=8))
+@given(
+    pattern=patterns,
+    flags=st.sampled_from(list(MODES)),
+    corpus=st.lists(texts, min_size=1, max_size=8),
+)
 def test_any_pattern_matches_any_text_as_in_ripgrep(
-    tmp_path_factory: pytest.TempPathFactory, pattern: str, flags: str, corpus: list[bytes]
+    tmp_path_factory: pytest.TempPathFactory,
+    pattern: str,
+    flags: str,
+    corpus: list[bytes],
 ) -> None:
     folder = tmp_path_factory.mktemp("made")
     named = {str(number): data for number, data in enumerate(corpus)}

@@ -11,9 +11,43 @@ import pytest
 from flashgrep.pattern import unicode
 from flashgrep.pattern.regex_tree import ANY_CHAR, CharSet
 
-RG = shutil.which("rg", path=os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])) or "rg"
-GENERAL = ["C", "L", "LC", "Ll", "Lo", "Lu", "M", "Mn", "N", "Nl", "P", "Pc", "S", "Z", "isLu"]
-SCRIPTS = ["Greek", "Han", "Latn", "Cyrillic", "sc=Common", "Zinh", "isArabic", "Old_Turkic", "script=Kawi"]
+RG = (
+    shutil.which(
+        "rg",
+        path=os.pathsep.join(
+            [sysconfig.get_path("scripts"), os.environ.get("PATH", "")]
+        ),
+    )
+    or "rg"
+)
+GENERAL = [
+    "C",
+    "L",
+    "LC",
+    "Ll",
+    "Lo",
+    "Lu",
+    "M",
+    "Mn",
+    "N",
+    "Nl",
+    "P",
+    "Pc",
+    "S",
+    "Z",
+    "isLu",
+]
+SCRIPTS = [
+    "Greek",
+    "Han",
+    "Latn",
+    "Cyrillic",
+    "sc=Common",
+    "Zinh",
+    "isArabic",
+    "Old_Turkic",
+    "script=Kawi",
+]
 OTHERS = [
     "Alphabetic",
     "lower",
@@ -27,7 +61,21 @@ OTHERS = [
     "Assigned",
     "Uppercase_Letter",
 ]
-CASED = ["k", "s", "å", "ß", "\u03c3", "\u1e9e", "\u01c5", "\u0130", "\u0131", "\u13a0", "\u10d0", "\ua64b", "1"]
+CASED = [
+    "k",
+    "s",
+    "å",
+    "ß",
+    "\u03c3",
+    "\u1e9e",
+    "\u01c5",
+    "\u0130",
+    "\u0131",
+    "\u13a0",
+    "\u10d0",
+    "\ua64b",
+    "1",
+]
 SETS = {r"\w": unicode.word(), r"\d": unicode.digit(), r"\s": unicode.space()}
 
 
@@ -40,7 +88,16 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def members(path: Path, *arguments: str) -> CharSet:
     """Return which code points ripgrep matches; the line end itself it cannot be asked for here."""
-    command = [RG, "--no-config", "-a", "-o", "-N", "--color=never", *arguments, str(path)]
+    command = [
+        RG,
+        "--no-config",
+        "-a",
+        "-o",
+        "-N",
+        "--color=never",
+        *arguments,
+        str(path),
+    ]
     found = subprocess.run(command, capture_output=True, check=True).stdout.decode()
     return CharSet.chars(found.replace("\n", ""))
 
@@ -57,13 +114,17 @@ def test_properties_hold_the_same_code_points_as_in_ripgrep(everything: Path) ->
 
 
 @pytest.mark.parametrize("pattern", SETS)
-def test_perl_classes_hold_the_same_code_points_as_in_ripgrep(everything: Path, pattern: str) -> None:
+def test_perl_classes_hold_the_same_code_points_as_in_ripgrep(
+    everything: Path, pattern: str
+) -> None:
     assert members(everything, "-e", pattern) == SETS[pattern] - CharSet.chars("\n")
 
 
 def test_folding_pairs_the_same_characters_as_ripgrep(everything: Path) -> None:
     for text in CASED:
-        assert members(everything, "-i", "-e", text) == unicode.fold(CharSet.chars(text)), text
+        assert members(everything, "-i", "-e", text) == unicode.fold(
+            CharSet.chars(text)
+        ), text
 
 
 def test_unknown_properties_are_none() -> None:

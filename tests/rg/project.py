@@ -20,9 +20,16 @@ class Project:
     snapshot: Snapshot
     walker: Walker
 
-    def plan(self, arguments: Sequence[str], cwd: Path | None = None, config: str | None = None) -> list[bytes] | None:
+    def plan(
+        self,
+        arguments: Sequence[str],
+        cwd: Path | None = None,
+        config: str | None = None,
+    ) -> list[bytes] | None:
         """Return what a call is planned to be; None: as it is."""
-        call = Call(arguments, os.fsencode(cwd or self.root), config, readable_input=False)
+        call = Call(
+            arguments, os.fsencode(cwd or self.root), config, readable_input=False
+        )
         return plan(call, self.snapshot, self.walker)
 
 
@@ -31,5 +38,8 @@ def check(project: Project, arguments: Sequence[str], cwd: Path) -> bool:
     ordered = in_path_order(arguments)
     planned = project.plan(ordered, cwd)
     if planned is not None:
-        assert ripgrep(planned, cwd) == ripgrep(["--no-config", *ordered], cwd), (arguments, planned)
+        assert ripgrep(planned, cwd) == ripgrep(["--no-config", *ordered], cwd), (
+            arguments,
+            planned,
+        )
     return planned is not None

@@ -13,7 +13,9 @@ import pytest
 from tests.conftest import FGREP, DaemonAtHand
 from tests.support.rg_tree import make_tree, ripgrep, run_to_end
 
-VSCODE = "-g '!**/.git' -g '!**/.svn' -g '!**/.hg' -g '!**/.DS_Store' -g '!**/node_modules'"
+VSCODE = (
+    "-g '!**/.git' -g '!**/.svn' -g '!**/.hg' -g '!**/.DS_Store' -g '!**/node_modules'"
+)
 CLAUDE_CODE = "--hidden --glob !.git --glob !.svn --glob !.hg --glob !.bzr --glob !.jj --glob !.sl --max-columns 500"
 GEMINI = "--glob '!**/node_modules/**' --glob '!**/.git/**' --glob '!*.log' --glob '!*.tmp' --threads 4"
 SNACKS = (
@@ -24,17 +26,22 @@ RG_EL = (
     "--color=always --colors=match:fg:red --colors=path:fg:magenta --colors=line:fg:green --colors=column:none -n"
     " --column --type-add=gyp:*.gyp --type-add=gyp:*.gypi --heading --no-config"
 )
-TELESCOPE = "--color=never --no-heading --with-filename --line-number --column --smart-case"
+TELESCOPE = (
+    "--color=never --no-heading --with-filename --line-number --column --smart-case"
+)
 CONSULT = (
     "--null --line-buffered --color=never --max-columns=1000 --path-separator / --smart-case --no-heading"
     " --with-filename --line-number --search-zip"
 )
-FZF_LUA = "--column --line-number --no-heading --color=always --smart-case --max-columns=4096"
+FZF_LUA = (
+    "--column --line-number --no-heading --color=always --smart-case --max-columns=4096"
+)
 DEADGREP = "--color=ansi --line-number --no-heading --no-column --with-filename"
 OPENCODE_1 = "-nH --hidden --no-messages '--field-match-separator=|' --regexp needle"
 
 CALLS = {
-    # microsoft/vscode src/vs/workbench/services/search/node/ripgrepTextSearchEngine.ts, ripgrepFileSearch.ts
+    # microsoft/vscode src/vs/workbench/services/search/node/ripgrepTextSearchEngine.ts,
+    # ripgrepFileSearch.ts
     "vscode text": f"--hidden --no-require-git --ignore-case {VSCODE} --no-ignore-parent --follow --crlf"
     " --fixed-strings --no-config --no-ignore-global --json -- needle .",
     "vscode regex": f"--hidden --no-require-git --case-sensitive -g '!*' -g /sub -g '/sub/**' {VSCODE}"
@@ -42,7 +49,8 @@ CALLS = {
     " --before-context 1 --after-context 1 -- .",
     "vscode files": f"--files --hidden --case-sensitive --no-require-git {VSCODE} --no-ignore-parent --follow"
     " --no-config --no-ignore-global",
-    # anomalyco/opencode packages/core/src/ripgrep.ts; before that packages/opencode/src/tool/grep.ts
+    # anomalyco/opencode packages/core/src/ripgrep.ts; before that
+    # packages/opencode/src/tool/grep.ts
     "opencode": "--no-config --json --hidden --no-messages --glob=*.c '--glob=!**/.git/**' -- needle .",
     "opencode files": "--no-config --files --hidden '--glob=**/*.py' '--glob=!**/.git/**' .",
     "opencode 1": f"{OPENCODE_1} --glob '*.{{c,py}}' {{root}}",
@@ -82,13 +90,25 @@ CALLS = {
 
 
 @pytest.fixture(scope="module")
-def root(daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def root(
+    daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     root = tmp_path_factory.mktemp("callers") / "tree"
     root.mkdir()
     make_tree(root)
-    for name in ("a.txt", "b.py", ".hidden.py", ".hid/inner.txt", "sub/one.c", "sub/deep/er/five.py", "ignored.log"):
+    for name in (
+        "a.txt",
+        "b.py",
+        ".hidden.py",
+        ".hid/inner.txt",
+        "sub/one.c",
+        "sub/deep/er/five.py",
+        "ignored.log",
+    ):
         path = root / name
-        path.write_bytes(path.read_bytes() + b"\n  a needle in it\nNeedle other_words\n")
+        path.write_bytes(
+            path.read_bytes() + b"\n  a needle in it\nNeedle other_words\n"
+        )
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     added = daemon.run("index", str(root))
     assert added.returncode == 0, added.stderr
@@ -97,13 +117,19 @@ def root(daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_it_prints_what_ripgrep_prints_to_its_callers(daemon: DaemonAtHand, root: Path, name: str) -> None:
+def test_it_prints_what_ripgrep_prints_to_its_callers(
+    daemon: DaemonAtHand, root: Path, name: str
+) -> None:
     arguments = [word.replace("{root}", str(root)) for word in shlex.split(CALLS[name])]
     ours = run_to_end([FGREP, "rg", *arguments], root, daemon.environ)
     theirs = ripgrep(arguments, root)
     # Files come in any order, each with its lines together; all else is equal.
-    assert sorted(ours.stdout.splitlines(), key=repr) == sorted(theirs.stdout.splitlines(), key=repr)
+    assert sorted(ours.stdout.splitlines(), key=repr) == sorted(
+        theirs.stdout.splitlines(), key=repr
+    )
     assert (ours.stderr, ours.status) == (theirs.stderr, theirs.status)
     assert theirs.stdout
     in_order = ["--sort=path", *arguments]
-    assert run_to_end([FGREP, "rg", *in_order], root, daemon.environ) == ripgrep(in_order, root)
+    assert run_to_end([FGREP, "rg", *in_order], root, daemon.environ) == ripgrep(
+        in_order, root
+    )

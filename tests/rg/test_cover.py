@@ -30,7 +30,19 @@ _GLOBS = """
 """
 GLOBS = _GLOBS.split()
 TYPES = "-tpy -Tpy -tc -Tc -tmake -treadme -ttypescript -tall -Tall -tyaml --type-add=x:*.log -tx --type-add=py:*.c"
-FLAGS = [*TYPES.split(), "--hidden", "--hidden", "--no-hidden", "-d1", "-d2", "-l", "-c", "-n", "-z", "--sortr=path"]
+FLAGS = [
+    *TYPES.split(),
+    "--hidden",
+    "--hidden",
+    "--no-hidden",
+    "-d1",
+    "-d2",
+    "-l",
+    "-c",
+    "-n",
+    "-z",
+    "--sortr=path",
+]
 PATHS = [
     "",
     "",
@@ -61,36 +73,66 @@ AGENTS = r"""
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     root = tmp_path_factory.mktemp("cover")
     put(root, {name: f"needle in {name}\nother\n".encode() for name in FILES})
-    put(root, {".ignore": b"*.log\nout/\n", "kept/.ignore": b"!*.log\n!.seen\n", "plain.txt": b"nothing\n"})
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened(root)) as workspace:
+    put(
+        root,
+        {
+            ".ignore": b"*.log\nout/\n",
+            "kept/.ignore": b"!*.log\n!.seen\n",
+            "plain.txt": b"nothing\n",
+        },
+    )
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(opened(root)) as workspace,
+    ):
         portal.call(workspace.wait_indexed)
-        put(root, {"src/fresh.py": b"needle\n", "fresh.log": b"needle\n", "src/.fresh/a.py": b"needle\n"})
+        put(
+            root,
+            {
+                "src/fresh.py": b"needle\n",
+                "fresh.log": b"needle\n",
+                "src/.fresh/a.py": b"needle\n",
+            },
+        )
         (root / ".env.json").rename(root / "src" / ".env2.json")
         assert portal.call(workspace.refresh)
         yield Project(root, workspace.snapshot(), workspace.walker)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", commands(AGENTS.replace("separator=|", "separator=%")), ids=" ".join)
-def test_calls_of_agents_and_editors_spare_files(project: Project, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", commands(AGENTS.replace("separator=|", "separator=%")), ids=" ".join
+)
+def test_calls_of_agents_and_editors_spare_files(
+    project: Project, arguments: list[str]
+) -> None:
     placed = [word.replace("{root}", str(project.root)) for word in arguments]
     assert check(project, placed, project.root)
     check(project, placed, project.root / "src")
 
 
 signed = st.builds(
-    "{}{}{}".format, st.sampled_from(["-g", "-g", "--iglob="]), st.sampled_from(["", "!"]), st.sampled_from(GLOBS)
+    "{}{}{}".format,
+    st.sampled_from(["-g", "-g", "--iglob="]),
+    st.sampled_from(["", "!"]),
+    st.sampled_from(GLOBS),
 )
 
 
-def test_globs_below_a_whole_path_around_the_current_folder_are_ripgreps_to_match(project: Project) -> None:
+def test_globs_below_a_whole_path_around_the_current_folder_are_ripgreps_to_match(
+    project: Project,
+) -> None:
     arguments, cwd = ["-g", "!/a.py", "needle", str(project.root)], project.root / "src"
     assert project.plan(arguments, cwd) is None
     assert not check(project, arguments, cwd)
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     globs=st.lists(signed, max_size=3),
     flags=st.lists(st.sampled_from(FLAGS), max_size=3),
@@ -101,7 +143,11 @@ def test_drawn_filters_search_what_ripgreps_walk_does(
     *, project: Project, globs: list[str], flags: list[str], paths: str, below: bool
 ) -> None:
     given = paths.format(root=project.root).split()
-    check(project, [*globs, *flags, "needle", *given], project.root / "src" if below else project.root)
+    check(
+        project,
+        [*globs, *flags, "needle", *given],
+        project.root / "src" if below else project.root,
+    )
 
 
 async def test_what_rules_take_out_is_known_as_it_is_now(root: Path) -> None:
@@ -149,7 +195,11 @@ async def test_of_too_many_entries_that_rules_take_out_none_are_kept(
 
     async with opened(root) as workspace:
         await workspace.wait_indexed()
-        assert workspace.snapshot().excluded == {b".git": True, b".ignore": False, b"a.log": False}
+        assert workspace.snapshot().excluded == {
+            b".git": True,
+            b".ignore": False,
+            b"a.log": False,
+        }
         monkeypatch.setattr("flashgrep.project.file_tree.MOST_EXCLUDED", 4)
         put(root, {f"{number}.log": b"needle\n" for number in range(3)})
         assert await workspace.refresh()
@@ -158,18 +208,39 @@ async def test_of_too_many_entries_that_rules_take_out_none_are_kept(
         assert plan(workspace, "needle") is not None
         for number in range(3):
             (root / f"{number}.log").unlink()
-        (root / ".ignore").write_bytes(b"*.log\n\n")  # rules that change have the tree walked anew
+        (root / ".ignore").write_bytes(
+            b"*.log\n\n"
+        )  # rules that change have the tree walked anew
         assert await workspace.refresh()
         planned = plan(workspace, "-g", "*.log", "needle")
         assert planned is not None
         assert planned[-1] == b"a.log"
 
 
-async def test_large_files_that_are_not_indexed_are_ripgreps_to_read(root: Path) -> None:
-    put(root, {".ignore": b"*.log\n", "a.txt": b"needle\n", "a.log": b"needle\n" * (MOST_ADDED_BYTES // 7)})
+async def test_large_files_that_are_not_indexed_are_ripgreps_to_read(
+    root: Path,
+) -> None:
+    put(
+        root,
+        {
+            ".ignore": b"*.log\n",
+            "a.txt": b"needle\n",
+            "a.log": b"needle\n" * (MOST_ADDED_BYTES // 7),
+        },
+    )
     async with opened(root) as workspace:
         await workspace.wait_indexed()
-        assert Project(root, workspace.snapshot(), workspace.walker).plan(["-g", "*.{txt,log}", "needle"]) is not None
+        assert (
+            Project(root, workspace.snapshot(), workspace.walker).plan(
+                ["-g", "*.{txt,log}", "needle"]
+            )
+            is not None
+        )
         put(root, {"b.log": b"needle\n" * 2})
         assert await workspace.refresh()
-        assert Project(root, workspace.snapshot(), workspace.walker).plan(["-g", "*.{txt,log}", "needle"]) is None
+        assert (
+            Project(root, workspace.snapshot(), workspace.walker).plan(
+                ["-g", "*.{txt,log}", "needle"]
+            )
+            is None
+        )

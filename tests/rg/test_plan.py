@@ -11,7 +11,13 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flashgrep.parts.ripgrep.arguments import COVER, HARMLESS, PATTERN_FLAGS, Call, flag_table
+from flashgrep.parts.ripgrep.arguments import (
+    COVER,
+    HARMLESS,
+    PATTERN_FLAGS,
+    Call,
+    flag_table,
+)
 from flashgrep.parts.ripgrep.plan import plan
 from tests.rg.project import Project, check
 from tests.support.rg_tree import RG, Said, commands, make_tree, ripgrep
@@ -112,13 +118,29 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """Return a tree without NUL bytes, which would have every call run as it is."""
     root = tmp_path_factory.mktemp("rg")
     make_tree(root)
-    for path in [path for path in root.rglob("*") if path.is_file() and b"\0" in path.read_bytes()]:
+    for path in [
+        path
+        for path in root.rglob("*")
+        if path.is_file() and b"\0" in path.read_bytes()
+    ]:
         path.unlink()
-    for name in ("a.txt", "b.py", "sub/one.c", "sub/deep/er/five.py", "sub-y/four.rs", "with space/a b.txt"):
+    for name in (
+        "a.txt",
+        "b.py",
+        "sub/one.c",
+        "sub/deep/er/five.py",
+        "sub-y/four.rs",
+        "with space/a b.txt",
+    ):
         path = root / name
-        path.write_bytes(path.read_bytes() + b"\n  a needle( in it\nNeedle other_words\n")
+        path.write_bytes(
+            path.read_bytes() + b"\n  a needle( in it\nNeedle other_words\n"
+        )
     (root / "patterns.txt").write_bytes(b"needle\nother_words\n")
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened(root)) as workspace:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(opened(root)) as workspace,
+    ):
         portal.call(workspace.wait_indexed)
         (root / "sub" / "fresh.c").write_bytes(b"int foo; /* bar needle */\n")
         (root / "no-match.txt").write_bytes(b"still nothing, but changed\n")
@@ -129,25 +151,37 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 @pytest.mark.parametrize("arguments", commands(COMMON), ids=" ".join)
-def test_common_commands_spare_files_and_print_the_same(project: Project, arguments: list[str]) -> None:
+def test_common_commands_spare_files_and_print_the_same(
+    project: Project, arguments: list[str]
+) -> None:
     assert check(project, arguments, project.root)
     check(project, arguments, project.root / "sub")
 
 
 @pytest.mark.parametrize("arguments", commands(UNCHANGED), ids=" ".join)
-def test_what_the_index_cannot_speak_of_runs_as_it_is(project: Project, arguments: list[str]) -> None:
+def test_what_the_index_cannot_speak_of_runs_as_it_is(
+    project: Project, arguments: list[str]
+) -> None:
     assert project.plan(arguments) is None
 
 
 @pytest.mark.slow
 def test_every_flag_of_ripgreps_keeps_its_output(project: Project) -> None:
-    every = commands(PATTERNS, OUTPUT, COLORS, REPLACEMENTS, JSON_AND_STATS, LINES, FILES, BINARY)
-    planned = [arguments for arguments in every if check(project, arguments, project.root)]
+    every = commands(
+        PATTERNS, OUTPUT, COLORS, REPLACEMENTS, JSON_AND_STATS, LINES, FILES, BINARY
+    )
+    planned = [
+        arguments for arguments in every if check(project, arguments, project.root)
+    ]
     assert len(planned) > 20
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     flags=st.lists(st.sampled_from(FLAGS.split()), max_size=5, unique=True),
     pattern=st.sampled_from(DRAWN.split()),
@@ -158,7 +192,11 @@ def test_drawn_commands_print_what_ripgreps_print(
     *, project: Project, flags: list[str], pattern: str, paths: str, below: bool
 ) -> None:
     given = ["with space"] if paths == "with space" else paths.split()
-    check(project, [*flags, pattern, *given], project.root / "sub" if below else project.root)
+    check(
+        project,
+        [*flags, pattern, *given],
+        project.root / "sub" if below else project.root,
+    )
 
 
 async def test_a_candidate_with_a_nul_byte_has_ripgrep_decide(root: Path) -> None:
@@ -190,7 +228,13 @@ async def test_a_file_that_only_we_ignore_is_ripgreps_to_find(root: Path) -> Non
 
 
 async def test_more_candidates_than_pay_have_ripgrep_walk(root: Path) -> None:
-    put(root, {f"{at}.{'py' if at % 8 else 'txt'}": b"needle\n" if at % 4 else b"other\n" for at in range(400)})
+    put(
+        root,
+        {
+            f"{at}.{'py' if at % 8 else 'txt'}": b"needle\n" if at % 4 else b"other\n"
+            for at in range(400)
+        },
+    )
     async with opened(root) as workspace:
         await workspace.wait_indexed()
         plans = Project(root, workspace.snapshot(), workspace.walker).plan
@@ -207,18 +251,30 @@ def test_ripgreps_configuration_file_counts(project: Project, tmp_path: Path) ->
     planned = project.plan(["--sort=path", "NEEDLE"], config=str(config))
     assert planned is not None
     environ = {**os.environ, "RIPGREP_CONFIG_PATH": str(config)}
-    done = subprocess.run([RG, "--sort=path", "NEEDLE"], cwd=project.root, env=environ, capture_output=True, check=True)
+    done = subprocess.run(
+        [RG, "--sort=path", "NEEDLE"],
+        cwd=project.root,
+        env=environ,
+        capture_output=True,
+        check=True,
+    )
     assert ripgrep(planned, project.root) == Said(done.stdout, b"", 0)
     config.write_text("--no-ignore\n")
     assert project.plan(["NEEDLE"], config=str(config)) is None
     config.write_text("--no-such-flag\n")
     assert project.plan(["needle"], config=str(config)) is None
     assert project.plan(["needle"], config=str(tmp_path / "none")) is None
-    assert project.plan(["needle", "--no-config"], config=str(tmp_path / "none")) is not None
+    assert (
+        project.plan(["needle", "--no-config"], config=str(tmp_path / "none"))
+        is not None
+    )
 
 
 def test_files_that_cannot_be_read_have_ripgrep_report_them(project: Project) -> None:
-    table = replace(project.snapshot.table, skipped={**project.snapshot.table.skipped, b"a.txt": "unreadable"})
+    table = replace(
+        project.snapshot.table,
+        skipped={**project.snapshot.table.skipped, b"a.txt": "unreadable"},
+    )
     call = Call(["needle"], os.fsencode(project.root), None, readable_input=False)
     assert plan(call, replace(project.snapshot, table=table), project.walker) is None
 
@@ -226,7 +282,10 @@ def test_files_that_cannot_be_read_have_ripgrep_report_them(project: Project) ->
 def test_standard_input_is_ripgreps_where_no_path_is_given(project: Project) -> None:
     call = Call(["needle"], os.fsencode(project.root), None, readable_input=True)
     assert plan(call, project.snapshot, project.walker) is None
-    assert plan(replace(call, argv=["needle", "./"]), project.snapshot, project.walker) is not None
+    assert (
+        plan(replace(call, argv=["needle", "./"]), project.snapshot, project.walker)
+        is not None
+    )
 
 
 def test_the_flags_that_are_known_are_ripgreps() -> None:

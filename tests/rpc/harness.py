@@ -39,14 +39,22 @@ ROOT = Path(__file__).parents[2]
 TOKEN = "a-token-for-tests"  # noqa: S105 - it opens nothing
 BOUND = 10.0
 """Seconds after which a test gives up waiting."""
-LIMITS = Limits(max_line=256 * 1024, max_line_before_auth=4096, in_flight=8, waiting=8, batch_items=50)
+LIMITS = Limits(
+    max_line=256 * 1024,
+    max_line_before_auth=4096,
+    in_flight=8,
+    waiting=8,
+    batch_items=50,
+)
 
 
 @dataclass
 class Gates:
     """The host of the test methods: gates by name, and what has happened."""
 
-    gates: dict[str, anyio.Event] = field(default_factory=lambda: defaultdict(anyio.Event))
+    gates: dict[str, anyio.Event] = field(
+        default_factory=lambda: defaultdict(anyio.Event)
+    )
     running: int = 0
     most: int = 0
     ended: list[str] = field(default_factory=list)
@@ -191,7 +199,9 @@ async def fail(_call: Call[Gates], params: Value) -> Any:
 @handler("missing")
 async def missing(_call: Call[Gates], params: Value) -> Any:
     """Raise an error of the tree."""
-    raise NotFound(f"no such file: {params.value}", reason="file_not_found", path=params.value)
+    raise NotFound(
+        f"no such file: {params.value}", reason="file_not_found", path=params.value
+    )
 
 
 @handler("answer")
@@ -292,8 +302,18 @@ class Notes:
 
 def make_dispatcher(limits: Limits = LIMITS, log: Log | None = None) -> Dispatcher:
     """Return a dispatcher of the test methods."""
-    extensions: dict[str, Extension] = {"twice": twice, "ask": ask, "auth": auth_extension(lambda: TOKEN)}
-    return Dispatcher(Registry(HANDLERS), Gates(), log=log or Notes(), limits=limits, extensions=extensions)
+    extensions: dict[str, Extension] = {
+        "twice": twice,
+        "ask": ask,
+        "auth": auth_extension(lambda: TOKEN),
+    }
+    return Dispatcher(
+        Registry(HANDLERS),
+        Gates(),
+        log=log or Notes(),
+        limits=limits,
+        extensions=extensions,
+    )
 
 
 class Client:
@@ -305,7 +325,9 @@ class Client:
 
     async def send(self, *values: Any) -> None:
         """Send values as JSON lines."""
-        await self.send_raw(b"".join(json.dumps(value).encode() + b"\n" for value in values))
+        await self.send_raw(
+            b"".join(json.dumps(value).encode() + b"\n" for value in values)
+        )
 
     async def send_raw(self, data: bytes) -> None:
         """Send bytes."""
@@ -314,7 +336,11 @@ class Client:
 
     async def send_eof(self) -> None:
         """Say that nothing more comes, and go on receiving."""
-        sink = self.stream.send_stream if isinstance(self.stream, StapledByteStream) else None
+        sink = (
+            self.stream.send_stream
+            if isinstance(self.stream, StapledByteStream)
+            else None
+        )
         await (self.stream.send_eof() if sink is None else sink.aclose())
 
     async def receive(self) -> Any:
@@ -327,7 +353,9 @@ class Client:
         answers = [await self.receive() for _ in range(count)]
         return {answer["id"]: answer for answer in answers}
 
-    async def call(self, method: str, params: Any = None, *, request_id: Any = "call") -> Any:
+    async def call(
+        self, method: str, params: Any = None, *, request_id: Any = "call"
+    ) -> Any:
         """Send a request and return its whole answer, which must be the next line."""
         request = {"jsonrpc": "2.0", "method": method, "id": request_id}
         await self.send(request if params is None else {**request, "params": params})
@@ -350,7 +378,11 @@ class Client:
 class MemoryStream(ByteStream):
     """One end of a pipe within the process."""
 
-    def __init__(self, sink: MemoryObjectSendStream[bytes], source: MemoryObjectReceiveStream[bytes]) -> None:
+    def __init__(
+        self,
+        sink: MemoryObjectSendStream[bytes],
+        source: MemoryObjectReceiveStream[bytes],
+    ) -> None:
         self._sink = sink
         self._source = source
 
@@ -412,13 +444,19 @@ async def unix(dispatcher: Dispatcher, folder: Path) -> AsyncIterator[Connect]:
 
 
 @asynccontextmanager
-async def tcp(dispatcher: Dispatcher, _folder: Path, find_uid: FindUid | None = None) -> AsyncIterator[Connect]:
+async def tcp(
+    dispatcher: Dispatcher, _folder: Path, find_uid: FindUid | None = None
+) -> AsyncIterator[Connect]:
     """Serve a free TCP port."""
     async with anyio.create_task_group() as tasks:
-        port = await tasks.start(partial(serve_tcp, dispatcher, Session, port=0, find_uid=find_uid))
+        port = await tasks.start(
+            partial(serve_tcp, dispatcher, Session, port=0, find_uid=find_uid)
+        )
 
         async def connect() -> Client:
-            return Client(SocketStream(socket.create_connection(("127.0.0.1", port), BOUND)))
+            return Client(
+                SocketStream(socket.create_connection(("127.0.0.1", port), BOUND))
+            )
 
         yield connect
         await dispatcher.shutdown(0)
@@ -427,7 +465,9 @@ async def tcp(dispatcher: Dispatcher, _folder: Path, find_uid: FindUid | None = 
 WIRES: dict[str, Serve] = {"memory": memory, "unix": unix, "tcp": tcp}
 
 
-async def answer_once(dispatcher: Dispatcher, session: Session, body: bytes) -> bytes | None:
+async def answer_once(
+    dispatcher: Dispatcher, session: Session, body: bytes
+) -> bytes | None:
     """Return the line that answers a request or batch, without a connection; None where only notifications came."""
     try:
         message = await dispatcher.reader.read(body)

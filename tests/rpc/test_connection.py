@@ -14,7 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, MethodNotFound
+from flashgrep.base.errors import (
+    DeadlineExceeded,
+    FlashgrepError,
+    Forbidden,
+    InvalidParams,
+    MethodNotFound,
+)
 from flashgrep.base.registry import Registry, Session
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.longpath import connect_unix
@@ -54,18 +60,24 @@ async def test_calls_end_when_their_client_is_gone(tmp_path: Path) -> None:
         async with serve(dispatcher, tmp_path) as connect:
             for reset in (False, True):
                 client = await connect()
-                await client.send(call("hold", ["gate"], 1), [call("hold", ["gate"], 2)])
+                await client.send(
+                    call("hold", ["gate"], 1), [call("hold", ["gate"], 2)]
+                )
                 await client.send(call("until_running", [2], 3))
                 assert (await client.receive())["id"] == 3
                 if reset and isinstance(client.stream, SocketStream):
-                    client.stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    client.stream.socket.setsockopt(
+                        socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                    )
                 await client.stream.aclose()
                 with anyio.fail_after(BOUND):
                     while host.running:
                         await host.changed.wait()
 
 
-async def test_calls_end_when_their_client_is_gone_though_reading_has_paused(tmp_path: Path) -> None:
+async def test_calls_end_when_their_client_is_gone_though_reading_has_paused(
+    tmp_path: Path,
+) -> None:
     for serve in (memory, unix, tcp):
         dispatcher = make_dispatcher(Limits(in_flight=2, waiting=0))
         host = dispatcher._host
@@ -82,14 +94,18 @@ async def test_calls_end_when_their_client_is_gone_though_reading_has_paused(tmp
 
 
 @pytest.mark.parametrize("serve", SOCKETS.values(), ids=SOCKETS)
-async def test_a_client_that_never_reads_is_hung_up_on_and_holds_up_nobody(serve: Serve, tmp_path: Path) -> None:
+async def test_a_client_that_never_reads_is_hung_up_on_and_holds_up_nobody(
+    serve: Serve, tmp_path: Path
+) -> None:
     dispatcher = make_dispatcher(Limits(write_seconds=0.3, queued_bytes=1_000_000))
     async with serve(dispatcher, tmp_path) as connect:
         deaf, other = await connect(), await connect()
         await deaf.send(*(call("big", [4_000_000], n) for n in range(20)))
         assert await other.result("echo", {"value": 1}) == 1
         with anyio.fail_after(BOUND):
-            while len(dispatcher.open_connections) > 2:  # the listener and the other client
+            while (
+                len(dispatcher.open_connections) > 2
+            ):  # the listener and the other client
                 assert await other.result("echo", {"value": 2}) == 2
         for one in (deaf, other):
             await one.stream.aclose()
@@ -108,7 +124,9 @@ async def test_a_call_ends_at_the_hard_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wire", ["memory", "unix", "tcp"])
-async def test_shutting_down_answers_what_is_in_flight_and_takes_nothing_more(wire: str, tmp_path: Path) -> None:
+async def test_shutting_down_answers_what_is_in_flight_and_takes_nothing_more(
+    wire: str, tmp_path: Path
+) -> None:
     dispatcher = make_dispatcher()
     async with WIRES[wire](dispatcher, tmp_path) as connect:
         busy, idle = await connect(), await connect()
@@ -127,7 +145,9 @@ async def test_shutting_down_answers_what_is_in_flight_and_takes_nothing_more(wi
 
 
 @pytest.mark.parametrize("wire", ["memory", "unix", "tcp"])
-async def test_shutting_down_waits_no_longer_than_its_limit(wire: str, tmp_path: Path) -> None:
+async def test_shutting_down_waits_no_longer_than_its_limit(
+    wire: str, tmp_path: Path
+) -> None:
     dispatcher = make_dispatcher()
     async with WIRES[wire](dispatcher, tmp_path) as connect:
         client = await connect()
@@ -144,9 +164,17 @@ async def test_calls_from_within_give_results_and_raise_errors() -> None:
     dispatcher = make_dispatcher(Limits(call_seconds=0.05), log=notes)
     session = Session()
     assert await dispatcher.call(session, "sum", [1, 2]) == 3
-    assert await dispatcher.call(session, "answer", {"name": "model"}) == {"name": "x", "path": "a/b"}
+    assert await dispatcher.call(session, "answer", {"name": "model"}) == {
+        "name": "x",
+        "path": "a/b",
+    }
     reports: list[tuple[float, float | None, str]] = []
-    await dispatcher.call(session, "progress", {"steps": 2}, progress=lambda *report: reports.append(report))
+    await dispatcher.call(
+        session,
+        "progress",
+        {"steps": 2},
+        progress=lambda *report: reports.append(report),
+    )
     assert reports == [(0, 2, "step 0"), (1, 2, "step 1")]
     for name, params, error in (
         ("nothing", {}, MethodNotFound),
@@ -164,7 +192,9 @@ async def test_calls_from_within_give_results_and_raise_errors() -> None:
     assert refused.value.reason == "read_only"
 
 
-async def test_a_broken_connection_is_logged_and_leaves_the_others(tmp_path: Path) -> None:
+async def test_a_broken_connection_is_logged_and_leaves_the_others(
+    tmp_path: Path,
+) -> None:
     notes = Notes()
     dispatcher = make_dispatcher(log=notes)
     sessions = iter([None, Session()])
@@ -178,7 +208,9 @@ async def test_a_broken_connection_is_logged_and_leaves_the_others(tmp_path: Pat
     path = tmp_path / "mcp.sock"
     async with anyio.create_task_group() as tasks:
         await tasks.start(serve_unix, path, dispatcher, session)
-        first, second = (Client(SocketStream(connect_unix(str(path), BOUND))) for _ in range(2))
+        first, second = (
+            Client(SocketStream(connect_unix(str(path), BOUND))) for _ in range(2)
+        )
         assert await first.at_end()
         assert await second.result("echo", {"value": 1}) == 1
         await dispatcher.shutdown(0)
@@ -192,24 +224,47 @@ async def test_one_message_is_answered_without_a_connection() -> None:
     dispatcher = make_dispatcher()
     session = Session()
     body = b'{\n "jsonrpc": "2.0",\r\n "method": "sum", "params": [1, 2], "id": 1 }\n'
-    assert await answer_once(dispatcher, session, body) == b'{"jsonrpc":"2.0","result":3,"id":1}'
+    assert (
+        await answer_once(dispatcher, session, body)
+        == b'{"jsonrpc":"2.0","result":3,"id":1}'
+    )
     batch = b'[{"jsonrpc":"2.0","method":"echo","params":[1],"id":1},\n{"jsonrpc":"2.0","method":"echo"}]'
-    assert await answer_once(dispatcher, session, batch) == b'[{"jsonrpc":"2.0","result":1,"id":1}]'
-    assert await answer_once(dispatcher, session, b'{"jsonrpc":"2.0","method":"echo"}') is None
+    assert (
+        await answer_once(dispatcher, session, batch)
+        == b'[{"jsonrpc":"2.0","result":1,"id":1}]'
+    )
+    assert (
+        await answer_once(dispatcher, session, b'{"jsonrpc":"2.0","method":"echo"}')
+        is None
+    )
     for sent, code in ((b"", -32700), (b"[]", -32600)):
-        assert json.loads(await answer_once(dispatcher, session, sent) or b"")["error"]["code"] == code
-    asking = await answer_once(dispatcher, session, b'{"jsonrpc":"2.0","method":"ask","id":1}')
+        assert (
+            json.loads(await answer_once(dispatcher, session, sent) or b"")["error"][
+                "code"
+            ]
+            == code
+        )
+    asking = await answer_once(
+        dispatcher, session, b'{"jsonrpc":"2.0","method":"ask","id":1}'
+    )
     assert json.loads(asking or b"")["error"]["data"]["reason"] == "client_refused"
     progress = b'{"jsonrpc":"2.0","method":"progress","params":{"steps":2,"_meta":{"progressToken":0}},"id":1}'
-    assert json.loads(await answer_once(dispatcher, session, progress) or b"")["result"] == 2
+    assert (
+        json.loads(await answer_once(dispatcher, session, progress) or b"")["result"]
+        == 2
+    )
 
 
 REQUEST_LIKE = st.fixed_dictionaries(
     {},
     optional={
         "jsonrpc": st.sampled_from(["2.0", "1.0", 2.0]),
-        "method": st.sampled_from(["echo", "sum", "fail", "$/cancelRequest", "nothing", "", 1, None]),
-        "params": st.none() | st.lists(st.integers(), max_size=4) | st.dictionaries(st.text(max_size=3), st.integers()),
+        "method": st.sampled_from(
+            ["echo", "sum", "fail", "$/cancelRequest", "nothing", "", 1, None]
+        ),
+        "params": st.none()
+        | st.lists(st.integers(), max_size=4)
+        | st.dictionaries(st.text(max_size=3), st.integers()),
         "id": st.none()
         | st.booleans()
         | st.integers()
@@ -221,8 +276,15 @@ REQUEST_LIKE = st.fixed_dictionaries(
 )
 
 
-@given(st.one_of(REQUEST_LIKE, st.lists(REQUEST_LIKE, max_size=5)).map(json.dumps).map(str.encode) | st.binary())
-async def test_whatever_comes_the_answer_is_a_response_to_each_request_in_it(body: bytes) -> None:
+@given(
+    st.one_of(REQUEST_LIKE, st.lists(REQUEST_LIKE, max_size=5))
+    .map(json.dumps)
+    .map(str.encode)
+    | st.binary()
+)
+async def test_whatever_comes_the_answer_is_a_response_to_each_request_in_it(
+    body: bytes,
+) -> None:
     line = await answer_once(make_dispatcher(), Session(), body)
     answer = None if line is None else json.loads(line)
     answers = answer if isinstance(answer, list) else [] if answer is None else [answer]
@@ -236,19 +298,30 @@ async def test_whatever_comes_the_answer_is_a_response_to_each_request_in_it(bod
     else:
         items = sent if isinstance(sent, list) else [sent]
         wanted = [json.dumps(item["id"]) for item in items if is_call(item)]
-        answered = [json.dumps(one["id"]) for one in answers if one.get("error", {}).get("code") != -32600]
+        answered = [
+            json.dumps(one["id"])
+            for one in answers
+            if one.get("error", {}).get("code") != -32600
+        ]
         assert answered == wanted
 
 
 def is_call(item: object) -> bool:
     """Tell whether the specification wants an answer by id to this: the slow truth, written out."""
-    if not isinstance(item, dict) or item.get("jsonrpc") != "2.0" or "id" not in item or isinstance(item["id"], bool):
+    if (
+        not isinstance(item, dict)
+        or item.get("jsonrpc") != "2.0"
+        or "id" not in item
+        or isinstance(item["id"], bool)
+    ):
         return False
     return isinstance(item.get("method"), str)
 
 
 @pytest.mark.parametrize("serve", SOCKETS.values(), ids=SOCKETS)
-async def test_while_shutting_down_nobody_new_gets_in(serve: Serve, tmp_path: Path) -> None:
+async def test_while_shutting_down_nobody_new_gets_in(
+    serve: Serve, tmp_path: Path
+) -> None:
     dispatcher = make_dispatcher()
     async with serve(dispatcher, tmp_path) as connect:
         client = await connect()
@@ -264,7 +337,9 @@ async def test_while_shutting_down_nobody_new_gets_in(serve: Serve, tmp_path: Pa
         await client.stream.aclose()
 
 
-async def test_a_client_that_always_has_more_to_read_and_to_take_does_not_keep_the_loop() -> None:
+async def test_a_client_that_always_has_more_to_read_and_to_take_does_not_keep_the_loop() -> (
+    None
+):
     near, far = socket.socketpair()
     streams = SocketStream(near), SocketStream(far)
     await streams[0].send(b"x" * 100)
@@ -290,7 +365,9 @@ async def test_running_out_of_descriptors_is_survived(tmp_path: Path) -> None:
     async with unix(dispatcher, tmp_path) as connect:
         inside = await connect()
         assert await inside.result("echo", {"value": 1}) == 1
-        waiting = await connect()  # its connection is made by the kernel; accepting it needs a descriptor
+        waiting = (
+            await connect()
+        )  # its connection is made by the kernel; accepting it needs a descriptor
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
         try:
@@ -307,7 +384,9 @@ async def test_running_out_of_descriptors_is_survived(tmp_path: Path) -> None:
 
 async def test_the_cost_of_dispatch_is_measured_and_bounded() -> None:
     cost = await dispatch_overhead(500)
-    assert 0 < cost["plain_us"] < cost["jsonrpcserver_us"] < 1000  # a hundred on an idle machine
+    assert (
+        0 < cost["plain_us"] < cost["jsonrpcserver_us"] < 1000
+    )  # a hundred on an idle machine
 
 
 def test_a_name_taken_twice_fails_at_once() -> None:

@@ -17,7 +17,9 @@ SECONDS = 0.3
 MORE = 1.0
 """Seconds of processor time, which others on the machine cost nothing of; the bar is 0.5 s of any time. Without
 checkpoints the cases take 5 to 60 s."""
-WIDE = "".join(f"line {at} of a text with an é in it and xy at its end\n" for at in range(4_000)).encode()
+WIDE = "".join(
+    f"line {at} of a text with an é in it and xy at its end\n" for at in range(4_000)
+).encode()
 MANY = b"a b c d e f\n" * 1_500_000
 CASES: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "many stars": (WIDE, {}, ".*" * 5_000),
@@ -54,22 +56,33 @@ async def test_what_was_found_by_the_deadline_is_ranked_and_shown(root: Path) ->
     async with opened(root) as workspace:
         await workspace.refresh()
         pattern = Pattern(texts=(".*" * 2_000,), mode="regex", case="sensitive")
-        next(pattern.matcher().lines(WIDE))  # compiled before, so that the time is spent on lines
+        next(
+            pattern.matcher().lines(WIDE)
+        )  # compiled before, so that the time is spent on lines
         pattern.grams()
         begun, spent = time.monotonic(), time.process_time()
-        question = Question(pattern=pattern, ranking=search_by_relevance, limit=10, deadline=begun + 5 * SECONDS)
+        question = Question(
+            pattern=pattern,
+            ranking=search_by_relevance,
+            limit=10,
+            deadline=begun + 5 * SECONDS,
+        )
         answer = await workspace.search(question)
         assert time.process_time() - spent < 5 * SECONDS + MORE
         assert len(answer.results) == 10
         assert not answer.complete
 
 
-async def test_a_look_up_of_a_symbol_ends_at_its_deadline_with_what_it_has(root: Path) -> None:
+async def test_a_look_up_of_a_symbol_ends_at_its_deadline_with_what_it_has(
+    root: Path,
+) -> None:
     put(root, {f"{at}.py": b"value = value + value\n" * 20_000 for at in range(8)})
     async with opened(root) as workspace:
         await workspace.refresh()
         begun, spent = time.monotonic(), time.process_time()
         question = SymbolQuestion(name="value", limit=1_000, deadline=begun + SECONDS)
-        answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
+        answer = await workspace.in_thread(
+            lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run()
+        )
         assert time.process_time() - spent < SECONDS + MORE
         assert not answer.complete

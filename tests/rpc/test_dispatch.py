@@ -8,7 +8,14 @@ from typing import Any
 import anyio
 import pytest
 
-from flashgrep.base.errors import Cancelled, DeadlineExceeded, FlashgrepError, Forbidden, InvalidParams, MethodNotFound
+from flashgrep.base.errors import (
+    Cancelled,
+    DeadlineExceeded,
+    FlashgrepError,
+    Forbidden,
+    InvalidParams,
+    MethodNotFound,
+)
 from flashgrep.base.registry import Call, Capabilities, Registry, Session, handler
 from flashgrep.rpc.context import RequestContext
 from flashgrep.rpc.dispatch import Dispatcher, Pending
@@ -53,12 +60,18 @@ async def seen(call: Call[Gates], params: Value) -> Any:
     }
 
 
-def pending(method: str, params: Params, *, notify: bool = False, reporting: str | None = None) -> Pending:
-    return Pending(Request(method, params, 7, wants_answer=not notify, progress_token=reporting))
+def pending(
+    method: str, params: Params, *, notify: bool = False, reporting: str | None = None
+) -> Pending:
+    return Pending(
+        Request(method, params, 7, wants_answer=not notify, progress_token=reporting)
+    )
 
 
 def dispatcher(limits: Limits | None = None, log: Notes | None = None) -> Dispatcher:
-    return Dispatcher(Registry([*HANDLERS, seen]), Gates(), log=log or Notes(), limits=limits)
+    return Dispatcher(
+        Registry([*HANDLERS, seen]), Gates(), log=log or Notes(), limits=limits
+    )
 
 
 async def ask(on: Dispatcher, caller: Caller, asked: Pending) -> Any:
@@ -83,7 +96,12 @@ async def test_a_method_sees_who_asks_whom_and_until_when() -> None:
 async def test_a_call_from_within_has_no_request_and_reports_to_whoever_asked() -> None:
     reports: list[tuple[float, float | None, str]] = []
     on = dispatcher(Limits(call_seconds=50))
-    told = await on.call(Session(wire="http"), "seen", {}, progress=lambda *report: reports.append(report))
+    told = await on.call(
+        Session(wire="http"),
+        "seen",
+        {},
+        progress=lambda *report: reports.append(report),
+    )
     assert told["wire"] == "http"
     assert 40 < told["left"] <= 50
     assert reports == [(1.0, 2.0, "half")]
@@ -99,8 +117,13 @@ async def test_a_notification_is_carried_out_and_has_no_answer() -> None:
         got.append(params.value)
 
     on = Dispatcher(Registry([note]), Gates(), log=Notes())
-    assert await on.answer(Caller(), pending("note", {"value": "x"}, notify=True)) is None
-    assert await on.answer(Caller(), pending("note", {"value": "y"})) == b'{"jsonrpc":"2.0","result":null,"id":7}'
+    assert (
+        await on.answer(Caller(), pending("note", {"value": "x"}, notify=True)) is None
+    )
+    assert (
+        await on.answer(Caller(), pending("note", {"value": "y"}))
+        == b'{"jsonrpc":"2.0","result":null,"id":7}'
+    )
     assert got == ["x", "y"]
 
 
@@ -108,7 +131,10 @@ async def test_progress_goes_to_the_one_who_gave_a_token() -> None:
     on, caller = dispatcher(), Caller()
     await ask(on, caller, pending("seen", {}, reporting="t"))
     assert caller.told == [
-        ("notifications/progress", {"progressToken": "t", "progress": 1.0, "total": 2.0, "message": "half"})
+        (
+            "notifications/progress",
+            {"progressToken": "t", "progress": 1.0, "total": 2.0, "message": "half"},
+        )
     ]
     await ask(on, caller, pending("seen", {}))
     assert len(caller.told) == 1
@@ -119,12 +145,19 @@ async def test_before_the_token_was_shown_only_showing_it_is_answered() -> None:
     stranger = Caller(Session(authenticated=False, wire="tcp"))
     refused = await ask(on, stranger, pending("echo", {"value": 1}))
     assert refused["id"] == 7
-    assert refused["error"]["data"] == {"reason": "auth_required", "suggestion": "call auth"}
+    assert refused["error"]["data"] == {
+        "reason": "auth_required",
+        "suggestion": "call auth",
+    }
     assert "show the token first" in refused["error"]["message"]
     assert refused["error"]["code"] == Forbidden.code
     assert await on.answer(stranger, pending("echo", {"value": 1}, notify=True)) is None
-    assert (await ask(on, stranger, pending("auth", {"token": "wrong"})))["error"]["code"] == Forbidden.code
-    assert "result" in await ask(on, stranger, pending("auth", {"token": "a-token-for-tests"}))
+    assert (await ask(on, stranger, pending("auth", {"token": "wrong"})))["error"][
+        "code"
+    ] == Forbidden.code
+    assert "result" in await ask(
+        on, stranger, pending("auth", {"token": "a-token-for-tests"})
+    )
     assert (await ask(on, stranger, pending("echo", {"value": 1})))["result"] == 1
 
 
@@ -135,21 +168,34 @@ async def test_before_the_token_was_shown_only_showing_it_is_answered() -> None:
             Session(capabilities=Capabilities(writes="with_token"), wire="tcp"),
             {"reason": "auth_required", "suggestion": "call auth"},
         ),
-        (Session(capabilities=Capabilities(writes="never"), wire="tcp", has_token=True), {"reason": "read_only"}),
+        (
+            Session(
+                capabilities=Capabilities(writes="never"), wire="tcp", has_token=True
+            ),
+            {"reason": "read_only"},
+        ),
         (Session(read_only=True, wire="unix"), {"reason": "read_only"}),
     ],
 )
-async def test_a_client_that_may_not_write_learns_why(session: Session, data: Mapping[str, str]) -> None:
+async def test_a_client_that_may_not_write_learns_why(
+    session: Session, data: Mapping[str, str]
+) -> None:
     on = dispatcher()
     refused = await ask(on, Caller(session), pending("scribble", {"value": 1}))
     assert refused["error"]["message"].startswith("scribble writes, and ")
     assert ("needs the token" in refused["error"]["message"]) == ("suggestion" in data)
     assert refused["error"]["data"] == data
-    assert (await ask(on, Caller(session), pending("echo", {"value": 1})))["result"] == 1
+    assert (await ask(on, Caller(session), pending("echo", {"value": 1})))[
+        "result"
+    ] == 1
 
 
 async def test_who_may_write_does() -> None:
-    assert (await ask(dispatcher(), Caller(Session(wire="tcp")), pending("scribble", {"value": 1})))["result"] == 1
+    assert (
+        await ask(
+            dispatcher(), Caller(Session(wire="tcp")), pending("scribble", {"value": 1})
+        )
+    )["result"] == 1
 
 
 @pytest.mark.parametrize(
@@ -163,7 +209,9 @@ async def test_who_may_write_does() -> None:
         ({"_meta": {}, "c": 2}, 2),
     ],
 )
-async def test_parameters_come_by_position_or_by_name_without_what_is_the_wires(given: Params, expected: int) -> None:
+async def test_parameters_come_by_position_or_by_name_without_what_is_the_wires(
+    given: Params, expected: int
+) -> None:
     assert await dispatcher().call(Session(), "sum", given) == expected
 
 
@@ -215,7 +263,11 @@ async def test_a_call_that_runs_out_of_time_says_how_much_it_had(method: str) ->
         return await context.call_method("hold", params)
 
     on = Dispatcher(
-        Registry(HANDLERS), Gates(), log=Notes(), limits=Limits(call_seconds=0.01), extensions={"held": held}
+        Registry(HANDLERS),
+        Gates(),
+        log=Notes(),
+        limits=Limits(call_seconds=0.01),
+        extensions={"held": held},
     )
     answer = await ask(on, Caller(), pending(method, {"name": "gate"}))
     assert answer["error"] == {
@@ -245,12 +297,20 @@ async def test_a_fault_is_logged_under_the_id_that_the_caller_gets(method: str) 
     assert len(error["data"]["id"]) == 8
 
 
-async def test_a_result_without_a_json_form_is_logged_under_the_id_that_the_caller_gets() -> None:
+async def test_a_result_without_a_json_form_is_logged_under_the_id_that_the_caller_gets() -> (
+    None
+):
     log = Notes()
-    answer = await ask(dispatcher(log=log), Caller(), pending("answer", {"name": "set"}))
+    answer = await ask(
+        dispatcher(log=log), Caller(), pending("answer", {"name": "set"})
+    )
     ((event, values),) = log.notes
     assert event == "result has no JSON form"
-    assert (answer["id"], values["method"], values["id"]) == (7, "answer", answer["error"]["data"]["id"])
+    assert (answer["id"], values["method"], values["id"]) == (
+        7,
+        "answer",
+        answer["error"]["data"]["id"],
+    )
 
 
 async def test_every_call_is_logged_with_its_time_and_outcome() -> None:
@@ -272,7 +332,9 @@ async def test_an_extension_gets_the_parameters_and_the_request() -> None:
         return [params, context.request.method, context.session.wire, inner]
 
     caller = Caller(Session(wire="unix"))
-    on = Dispatcher(Registry(HANDLERS), Gates(), log=Notes(), extensions={"shown": shown})
+    on = Dispatcher(
+        Registry(HANDLERS), Gates(), log=Notes(), extensions={"shown": shown}
+    )
     answer = await ask(on, caller, pending("shown", {"x": 1}))
     assert answer["result"] == [{"x": 1}, "shown", "unix", "inner"]
     assert caller.told == [("note", [1])]
@@ -294,7 +356,11 @@ async def test_a_call_may_wait_and_a_model_comes_as_json() -> None:
                 await on._host.changed.wait()
             await run("release", {"name": "gate"})
         await run("answer", {"name": "model"})
-    assert answers == {"hold": "gate", "release": True, "answer": {"name": "x", "path": "a/b"}}
+    assert answers == {
+        "hold": "gate",
+        "release": True,
+        "answer": {"name": "x", "path": "a/b"},
+    }
 
 
 async def test_names_taken_twice_are_reported_in_order() -> None:

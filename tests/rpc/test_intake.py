@@ -20,8 +20,14 @@ from tests.rpc.harness import Connect, make_dispatcher, unix
 pytestmark = pytest.mark.anyio
 LONG = "x" * (MIB + 1)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(0, 9) | st.text(st.sampled_from('a,[]{}"\\:é\n'), max_size=6),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.sampled_from('a,"\\'), max_size=3), inner),
+    st.none()
+    | st.booleans()
+    | st.integers(0, 9)
+    | st.text(st.sampled_from('a,[]{}"\\:é\n'), max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.sampled_from('a,"\\'), max_size=3), inner)
+    ),
     max_leaves=20,
 )
 
@@ -55,11 +61,15 @@ def test_a_long_text_full_of_marks_is_one_value() -> None:
 
 
 @given(value=JSON, indent=st.sampled_from([None, 1]))
-def test_values_are_counted_as_a_parser_counts_them(value: Any, indent: int | None) -> None:
+def test_values_are_counted_as_a_parser_counts_them(
+    value: Any, indent: int | None
+) -> None:
     line = json.dumps(value, indent=indent).encode()
     count, empty = values_in(value), line.count(b"[]") + line.count(b"{}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(message, "MAX_VALUES", count + empty)  # an empty list counts as two
+        patch.setattr(
+            message, "MAX_VALUES", count + empty
+        )  # an empty list counts as two
         assert decode(line) == value
         patch.setattr(message, "MAX_VALUES", count - 1)
         if count > 1:
@@ -82,7 +92,10 @@ async def test_a_batch_counts_as_a_whole(connect: Connect) -> None:
     read = {"jsonrpc": "2.0", "method": "echo", "params": [1], "id": 2}
     await client.send([write, read])
     answer = await client.receive()
-    assert (answer["id"], answer["error"]["data"]["reason"]) == (None, "payload_too_large")
+    assert (answer["id"], answer["error"]["data"]["reason"]) == (
+        None,
+        "payload_too_large",
+    )
     await client.send([write, write])
     assert [one["result"] == LONG for one in await client.receive()] == [True, True]
     await client.stream.aclose()
@@ -91,14 +104,25 @@ async def test_a_batch_counts_as_a_whole(connect: Connect) -> None:
 async def test_lines_keep_their_order_whatever_their_length(connect: Connect) -> None:
     client = await connect()
     texts = ["x" * (MIB // 4), "short", "y" * (MIB // 2), "last"]
-    await client.send(*[{"jsonrpc": "2.0", "method": "echo", "params": [text], "id": text[:2]} for text in texts])
+    await client.send(
+        *[
+            {"jsonrpc": "2.0", "method": "echo", "params": [text], "id": text[:2]}
+            for text in texts
+        ]
+    )
     answers = await client.receive_by_id(len(texts))
     assert [answers[text[:2]]["result"] for text in texts] == texts
     await client.stream.aclose()
 
 
-@pytest.mark.parametrize("value", [{"a": ["é", 1.5, None]}, {"a": "\ud800", "b": 2**70}])
+@pytest.mark.parametrize(
+    "value", [{"a": ["é", 1.5, None]}, {"a": "\ud800", "b": 2**70}]
+)
 @pytest.mark.parametrize("request_id", [1, 2**70])
-def test_what_is_encoded_already_stands_in_an_answer_as_it_is(value: Any, request_id: int) -> None:
+def test_what_is_encoded_already_stands_in_an_answer_as_it_is(
+    value: Any, request_id: int
+) -> None:
     plain = {"id": request_id, "result": {"content": value}}
-    assert encode({"id": request_id, "result": {"content": Encoded(encode(value))}}) == encode(plain)
+    assert encode(
+        {"id": request_id, "result": {"content": Encoded(encode(value))}}
+    ) == encode(plain)

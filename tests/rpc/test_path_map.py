@@ -11,9 +11,18 @@ from flashgrep.base.paths import PATH_MAP_VARIABLE
 from flashgrep.base.registry import MOST_PATH
 from flashgrep.parts.built_in import REGISTRY
 from tests.conftest import DaemonAtHand, MakeProject
-from tests.support.mcp_clients import HttpTransport, McpClient, open_http, shim_wire, token_of
+from tests.support.mcp_clients import (
+    HttpTransport,
+    McpClient,
+    open_http,
+    shim_wire,
+    token_of,
+)
 
-FILES: dict[str, str | bytes] = {"src/a.py": "def spin():\n    pass\n", "b.txt": "spin /workspaces/app\n"}
+FILES: dict[str, str | bytes] = {
+    "src/a.py": "def spin():\n    pass\n",
+    "b.txt": "spin /workspaces/app\n",
+}
 THEIRS = "/workspaces/app"
 
 
@@ -30,7 +39,11 @@ THEIRS = "/workspaces/app"
 )
 def test_a_path_goes_there_and_back(theirs: str, ours: str) -> None:
     paths = PathMap(
-        [("/workspaces/app/", "/home/u/app"), ("/workspaces/app/lib", "/opt/lib/"), (r"C:\work", "/mnt/c/work")]
+        [
+            ("/workspaces/app/", "/home/u/app"),
+            ("/workspaces/app/lib", "/opt/lib/"),
+            (r"C:\work", "/mnt/c/work"),
+        ]
     )
     assert paths.to_ours(theirs) == ours
     assert paths.to_theirs(ours) == theirs
@@ -73,14 +86,20 @@ def root(project: MakeProject) -> Path:
     return project(FILES, "app")
 
 
-def test_a_bound_connection_speaks_its_own_paths(daemon: DaemonAtHand, root: Path) -> None:
+def test_a_bound_connection_speaks_its_own_paths(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     wire = daemon.wire("unix")
     wire.call("$/bind", project=THEIRS, path_map=[f"{THEIRS}={root}"])
     read = wire.call("read_code", file_path=f"{THEIRS}/b.txt")
     assert (read["file_path"], read["content"]) == ("b.txt", "spin /workspaces/app\n")
-    assert wire.call("read_code", filename=f"{THEIRS}/b.txt")["content"] == read["content"]
+    assert (
+        wire.call("read_code", filename=f"{THEIRS}/b.txt")["content"] == read["content"]
+    )
     encoded = base64.b64encode(f"{THEIRS}/src/a.py".encode()).decode()
-    assert wire.call("read_code", file_path_bytes=encoded)["content"] == FILES["src/a.py"]
+    assert (
+        wire.call("read_code", file_path_bytes=encoded)["content"] == FILES["src/a.py"]
+    )
     found = wire.call("query", text="spin", projects=[THEIRS])
     assert list(found["coverage"]["projects"].values()) == [THEIRS]
     assert {hit["file_path"] for hit in found["results"]} == {"src/a.py", "b.txt"}
@@ -90,30 +109,45 @@ def test_a_bound_connection_speaks_its_own_paths(daemon: DaemonAtHand, root: Pat
     error = wire.fail("read_code", file_path=f"{THEIRS}/gone.py")
     assert str(root) not in str(error)
     # Nothing more can be reached than without a map.
-    assert wire.fail("query", text="spin", project="/workspaces")["data"]["reason"] == "outside_root"
-    assert wire.fail("read_code", file_path=f"{THEIRS}/../../etc/passwd")["data"]["reason"] == "outside_root"
+    assert (
+        wire.fail("query", text="spin", project="/workspaces")["data"]["reason"]
+        == "outside_root"
+    )
+    assert (
+        wire.fail("read_code", file_path=f"{THEIRS}/../../etc/passwd")["data"]["reason"]
+        == "outside_root"
+    )
     wire.close()
     other = daemon.wire("unix")
     assert other.fail("$/bind", path_map=["nothing"])["data"]["field"] == "path_map"
     other.close()
 
 
-def test_hosts_roots_addresses_and_commands_are_translated(daemon: DaemonAtHand, root: Path) -> None:
+def test_hosts_roots_addresses_and_commands_are_translated(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     pair = f"{THEIRS}={root}"
     shim = shim_wire(daemon, "--path-map", pair, "--project", THEIRS)
     shim.send({"jsonrpc": "2.0", "id": 1, "method": "stats", "params": {}})
     assert shim.receive()["result"]["root"] == THEIRS
     shim.close()
     shim = shim_wire(daemon, **{PATH_MAP_VARIABLE: pair, "CLAUDE_PROJECT_DIR": "/"})
-    shim.send({"jsonrpc": "2.0", "id": 1, "method": "stats", "params": {"project": THEIRS}})
+    shim.send(
+        {"jsonrpc": "2.0", "id": 1, "method": "stats", "params": {"project": THEIRS}}
+    )
     assert shim.receive()["result"]["root"] == THEIRS
     shim.close()
     address = {"project": THEIRS, "path_map": pair, "structured": "1"}
-    http = McpClient(HttpTransport(open_http(daemon), token_of(daemon), address), "modern")
+    http = McpClient(
+        HttpTransport(open_http(daemon), token_of(daemon), address), "modern"
+    )
     assert http.call("stats")["structuredContent"]["root"] == THEIRS
     told = DaemonAtHand(daemon.paths, {**daemon.environ, PATH_MAP_VARIABLE: pair})
     found = told.run("query", "def spin", "-p", THEIRS, cwd=root / "src")
     assert found.stdout == "a.py:1:1:def spin():\n", found.stderr
-    assert told.run("read", f"{THEIRS}/b.txt", "-p", THEIRS, cwd=Path("/")).stdout == "spin /workspaces/app\n"
+    assert (
+        told.run("read", f"{THEIRS}/b.txt", "-p", THEIRS, cwd=Path("/")).stdout
+        == "spin /workspaces/app\n"
+    )
     several = told.run("files", "b.txt", "-p", THEIRS, "-p", str(root), cwd=Path("/"))
     assert several.stdout == f"{THEIRS}/b.txt\n", several.stderr

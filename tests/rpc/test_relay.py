@@ -39,7 +39,9 @@ class Far:
 
     def say(self, message: Any) -> None:
         """Send a line as the daemon writes them, or bytes as they are."""
-        self.connection.sendall(message if isinstance(message, bytes) else encode(message) + b"\n")
+        self.connection.sendall(
+            message if isinstance(message, bytes) else encode(message) + b"\n"
+        )
 
     def answer(self, request: Any, result: Any = None) -> None:
         """Answer a request."""
@@ -71,7 +73,11 @@ class Host:
 
     def say(self, message: Any) -> None:
         """Send a line."""
-        data = message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
+        data = (
+            message
+            if isinstance(message, bytes)
+            else json.dumps(message).encode() + b"\n"
+        )
         view = memoryview(data)
         while view:
             view = view[os.write(self.source, view) :]
@@ -146,7 +152,11 @@ def test_more_than_is_held_passes_both_ways_at_once(host: Host) -> None:
         for _ in range(many):
             far.answer(far.next(), "y" * 1000)
 
-    feeding = threading.Thread(target=lambda: host.say(b"".join(json.dumps(each).encode() + b"\n" for each in asked)))
+    feeding = threading.Thread(
+        target=lambda: host.say(
+            b"".join(json.dumps(each).encode() + b"\n" for each in asked)
+        )
+    )
     answering = threading.Thread(target=answer)
     feeding.start()
     answering.start()
@@ -168,7 +178,9 @@ def test_an_ended_input_is_passed_on_and_the_answer_still_comes(host: Host) -> N
     assert host.next() is None
 
 
-def test_what_was_in_flight_is_answered_with_an_error_and_the_rest_goes_to_the_next_daemon(host: Host) -> None:
+def test_what_was_in_flight_is_answered_with_an_error_and_the_rest_goes_to_the_next_daemon(
+    host: Host,
+) -> None:
     far = host.start()
     for number in range(5):
         host.say(ask(number))
@@ -181,7 +193,9 @@ def test_what_was_in_flight_is_answered_with_an_error_and_the_rest_goes_to_the_n
     for answer in answers:
         assert "try again" in answer["error"]["message"]
         assert answer["error"]["data"]["reason"] == "daemon_ended"
-    assert host.daemons.empty(), "it is started again by the next request, not before: it may have been stopped"
+    assert host.daemons.empty(), (
+        "it is started again by the next request, not before: it may have been stopped"
+    )
     host.say({"jsonrpc": "2.0", "method": "$/noted"})
     host.say(ask("next"))
     far = host.daemons.get(timeout=BOUND)
@@ -208,7 +222,9 @@ def test_a_host_hears_that_its_unsaved_text_went_with_the_daemon(host: Host) -> 
     assert host.next()["id"] == 2
 
 
-def test_what_a_host_follows_is_followed_at_the_next_daemon_and_reported_at_once(host: Host) -> None:
+def test_what_a_host_follows_is_followed_at_the_next_daemon_and_reported_at_once(
+    host: Host,
+) -> None:
     far = host.start()
     for number, project in enumerate(["one", "two", "gone"]):
         host.say(ask(f"s{number}", "$/subscribe", project=project))
@@ -232,24 +248,42 @@ def test_what_a_host_follows_is_followed_at_the_next_daemon_and_reported_at_once
     request = far.next()
     assert request["params"] == {"project": "gone"}
     # What comes with the last answer, half a line too, is the host's.
-    late = encode({"jsonrpc": "2.0", "method": "status", "params": {"stage": "late"}}) + b"\n"
-    error = {"jsonrpc": "2.0", "error": {"code": -32001, "message": "no such project"}, "id": request["id"]}
+    late = (
+        encode({"jsonrpc": "2.0", "method": "status", "params": {"stage": "late"}})
+        + b"\n"
+    )
+    error = {
+        "jsonrpc": "2.0",
+        "error": {"code": -32001, "message": "no such project"},
+        "id": request["id"],
+    }
     far.say(encode(error) + b"\n" + late[:20])
     request = far.next()
     far.say(late[20:])
     far.answer(request, "found")
     told = [host.next() for _ in range(4)]
     assert [one["method"] for one in told] == ["status"] * 4
-    assert [one["params"]["stage"] for one in told] == ["early", "chunks", "closed", "late"]
+    assert [one["params"]["stage"] for one in told] == [
+        "early",
+        "chunks",
+        "closed",
+        "late",
+    ]
     assert told[2]["params"]["project"] == "gone"
     assert host.next() == {"jsonrpc": "2.0", "result": "found", "id": 1}
     far.end()
 
 
 @pytest.mark.parametrize("modern", [False, True])
-def test_a_tools_call_in_flight_ends_as_a_result_that_a_model_reads(host: Host, *, modern: bool) -> None:
+def test_a_tools_call_in_flight_ends_as_a_result_that_a_model_reads(
+    host: Host, *, modern: bool
+) -> None:
     far = host.start()
-    meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}} if modern else {}
+    meta = (
+        {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+        if modern
+        else {}
+    )
     host.say(ask(1, "tools/call", name="query", **meta))
     far.next()
     far.end()
@@ -276,7 +310,9 @@ def test_a_torn_answer_is_never_passed_on(host: Host) -> None:
     assert host.next()["error"]["data"]["reason"] == "daemon_ended"
 
 
-def test_the_handshake_is_repeated_and_its_answers_are_kept_from_the_host(host: Host) -> None:
+def test_the_handshake_is_repeated_and_its_answers_are_kept_from_the_host(
+    host: Host,
+) -> None:
     far = host.start()
     host.say(INITIALIZE)
     far.answer(far.next(), "first")
@@ -295,7 +331,9 @@ def test_the_handshake_is_repeated_and_its_answers_are_kept_from_the_host(host: 
                 far = host.daemons.get()
                 request = far.next()
                 assert request == INITIALIZE
-                far.say({"jsonrpc": "2.0", "method": "notifications/message", "params": {}})
+                far.say(
+                    {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}
+                )
                 far.answer(request, "again")
                 assert far.next() == INITIALIZED
                 request = far.next()
@@ -305,14 +343,18 @@ def test_the_handshake_is_repeated_and_its_answers_are_kept_from_the_host(host: 
                 assert request["id"] == round_
                 far.answer(request, "found")
                 answer = host.next()
-            elif select.select([host.sink], [], [], 0.01)[0]:  # it had been sent before the end was seen
+            elif select.select([host.sink], [], [], 0.01)[
+                0
+            ]:  # it had been sent before the end was seen
                 assert host.next()["result"]["isError"]
                 host.say(ask(round_, "tools/call", name="query"))
         assert answer == {"jsonrpc": "2.0", "result": "found", "id": round_}
     far.end()
 
 
-@pytest.mark.parametrize("method", sorted(REPEATED & {"initialize", "tools/list", "ping"}))
+@pytest.mark.parametrize(
+    "method", sorted(REPEATED & {"initialize", "tools/list", "ping"})
+)
 def test_what_a_host_gives_up_over_is_sent_again(host: Host, method: str) -> None:
     far = host.start()
     host.say(ask(7, method))
@@ -325,7 +367,9 @@ def test_what_a_host_gives_up_over_is_sent_again(host: Host, method: str) -> Non
     far.end()
 
 
-def test_a_daemon_that_ends_each_time_is_not_asked_for_ever(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_daemon_that_ends_each_time_is_not_asked_for_ever(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(relay_module, "LONGEST_PAUSE", 0.01)
     far = host.start()
     host.say(INITIALIZE)
@@ -338,7 +382,9 @@ def test_a_daemon_that_ends_each_time_is_not_asked_for_ever(host: Host, monkeypa
     assert "try again" in host.next()["error"]["message"]
 
 
-def test_daemons_that_end_before_they_read_are_not_tried_for_ever(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_daemons_that_end_before_they_read_are_not_tried_for_ever(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(relay_module, "LONGEST_PAUSE", 0.01)
     far = host.start()
     host.doomed = True
@@ -371,7 +417,9 @@ def test_a_daemon_that_cannot_be_started_is_reported_in_each_answer_and_comes_ba
     far.end()
 
 
-def test_requests_do_not_wait_for_an_attempt_that_is_far_away(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_do_not_wait_for_an_attempt_that_is_far_away(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(relay_module, "PATIENCE_SECONDS", -1000.0)
     far = host.start()
     host.say(ask(0))
@@ -405,7 +453,13 @@ def test_a_request_taken_back_is_answered_by_nobody(host: Host) -> None:
     far = host.start()
     host.say(ask(1, "tools/call"))
     host.say(ask(2, "tools/call"))
-    host.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    host.say(
+        {
+            "jsonrpc": "2.0",
+            "method": "notifications/cancelled",
+            "params": {"requestId": 1},
+        }
+    )
     assert [far.next().get("id") for _ in range(3)] == [1, 2, None]
     far.end()
     assert host.next()["id"] == 2
@@ -424,7 +478,9 @@ def test_the_end_of_both_ends_it(host: Host) -> None:
     assert host.next() is None
 
 
-def test_a_line_that_does_not_end_is_refused(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_does_not_end_is_refused(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(relay_module, "MOST_LINE", 100_000)
     far = host.start()
     host.say(b"x" * 250_000)
@@ -443,8 +499,12 @@ ODD: list[Any] = [None, True, 0, -1.5, 10**30, "", "x", [], [[]], {}, {"a": []}]
 
 
 @pytest.mark.parametrize("value", ODD, ids=json.dumps)
-@pytest.mark.parametrize("place", ["id", "method", "params", "jsonrpc", "result", "error"])
-def test_what_is_not_understood_is_passed_on_and_the_next_request_too(host: Host, place: str, value: Any) -> None:
+@pytest.mark.parametrize(
+    "place", ["id", "method", "params", "jsonrpc", "result", "error"]
+)
+def test_what_is_not_understood_is_passed_on_and_the_next_request_too(
+    host: Host, place: str, value: Any
+) -> None:
     far = host.start()
     odd = {**ask(1, "ping"), place: value}
     bare = {name: odd[name] for name in ("jsonrpc", "id", place)}
@@ -493,7 +553,9 @@ def test_a_bug_of_ours_ends_one_line(
     far.end()
 
 
-def test_a_host_that_reads_no_errors_and_closes_them_is_still_served(host: Host) -> None:
+def test_a_host_that_reads_no_errors_and_closes_them_is_still_served(
+    host: Host,
+) -> None:
     kept, (reading, writing) = os.dup(2), os.pipe()
     os.dup2(writing, 2)
     os.close(writing)
@@ -520,7 +582,12 @@ def test_a_host_that_reads_no_errors_and_closes_them_is_still_served(host: Host)
 def test_a_handshake_in_a_batch_is_repeated_by_itself(host: Host) -> None:
     far = host.start()
     host.say([INITIALIZE, ask(1, "ping")])
-    far.say([{"jsonrpc": "2.0", "result": each["id"], "id": each["id"]} for each in far.next()])
+    far.say(
+        [
+            {"jsonrpc": "2.0", "result": each["id"], "id": each["id"]}
+            for each in far.next()
+        ]
+    )
     assert [answer["id"] for answer in host.next()] == [0, 1]
     far.end()
     host.say(ask(2, "ping"))
@@ -539,14 +606,20 @@ def test_an_invalid_item_of_a_batch_settles_no_other_batch(host: Host) -> None:
     host.say([7, ask(3)])
     far.next()
     far.next()
-    invalid = {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": None}
+    invalid = {
+        "jsonrpc": "2.0",
+        "error": {"code": -32600, "message": "Invalid Request"},
+        "id": None,
+    }
     far.say([invalid, {"jsonrpc": "2.0", "result": 1, "id": 3}])
     assert len(host.next()) == 2
     far.end()
     assert [answer["id"] for answer in host.next()] == [1, 2]
 
 
-def test_what_is_answered_without_an_id_is_answered_when_the_daemon_ends(host: Host) -> None:
+def test_what_is_answered_without_an_id_is_answered_when_the_daemon_ends(
+    host: Host,
+) -> None:
     far = host.start()
     host.say(b"{\n")
     assert far.connection.recv(100) == b"{\n"
@@ -560,14 +633,25 @@ def test_what_is_answered_without_an_id_is_answered_when_the_daemon_ends(host: H
     far.end()
 
 
-# -- who is answered -------------------------------------------------------------------------------------------------
+# -- who is answered
+# -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("request_id", [1, 1.5, "a", 'x,"id":7}', ',"id":', "\u00e9\n", -(2**70), ""])
-@pytest.mark.parametrize("result", [None, {"id": 9}, [{"a": 1, "id": 9}], "x" * 100_000])
-def test_the_id_of_an_answer_is_found_without_parsing_it(request_id: Any, result: Any) -> None:
+@pytest.mark.parametrize(
+    "request_id", [1, 1.5, "a", 'x,"id":7}', ',"id":', "\u00e9\n", -(2**70), ""]
+)
+@pytest.mark.parametrize(
+    "result", [None, {"id": 9}, [{"a": 1, "id": 9}], "x" * 100_000]
+)
+def test_the_id_of_an_answer_is_found_without_parsing_it(
+    request_id: Any, result: Any
+) -> None:
     answer = {"jsonrpc": "2.0", "result": result, "id": request_id}
-    line = encode(answer) if request_id != -(2**70) else json.dumps(answer, separators=(",", ":")).encode()
+    line = (
+        encode(answer)
+        if request_id != -(2**70)
+        else json.dumps(answer, separators=(",", ":")).encode()
+    )
     assert answered_key(line) == id_key({"id": request_id})
     assert answered_key(error_line(1, InvalidParams("no", id=3))) == "1"
 

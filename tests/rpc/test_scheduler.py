@@ -12,7 +12,14 @@ import anyio
 import pytest
 
 from flashgrep.base.checkpoint import Abandoned, blocking, checkpoint
-from flashgrep.base.scheduler import FLOW, PATIENCE, QUANTUM, SPARE, THREADS_PER_FLOW, Scheduler
+from flashgrep.base.scheduler import (
+    FLOW,
+    PATIENCE,
+    QUANTUM,
+    SPARE,
+    THREADS_PER_FLOW,
+    Scheduler,
+)
 from tests.support.workspace import BOUND
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +58,9 @@ async def test_one_runs_at_a_time() -> None:
     assert most == [1]
 
 
-async def test_a_quick_one_of_another_connection_goes_before_the_backlog_of_a_greedy_one() -> None:
+async def test_a_quick_one_of_another_connection_goes_before_the_backlog_of_a_greedy_one() -> (
+    None
+):
     scheduler, ended, begun = Scheduler(), list[str](), anyio.Event()
 
     def long() -> None:
@@ -70,8 +79,14 @@ async def test_a_quick_one_of_another_connection_goes_before_the_backlog_of_a_gr
     assert len(ended) == 11
 
 
-async def test_connections_get_the_same_time_whatever_number_of_calls_they_have() -> None:
-    scheduler, spent, until = Scheduler(), {"one": 0.0, "many": 0.0}, time.monotonic() + 0.6
+async def test_connections_get_the_same_time_whatever_number_of_calls_they_have() -> (
+    None
+):
+    scheduler, spent, until = (
+        Scheduler(),
+        {"one": 0.0, "many": 0.0},
+        time.monotonic() + 0.6,
+    )
 
     def work(flow: str) -> None:
         while time.monotonic() < until:
@@ -95,7 +110,10 @@ async def test_one_that_gave_way_has_its_share_beside_connections_that_come_back
     scheduler, ended, asked, most = Scheduler(), threading.Event(), [0], 2_000
     # Clocks that only look-ups move: how busy the machine is changes nothing.
     now, used = [0.0], dict[int, float]()
-    clocks = SimpleNamespace(monotonic=lambda: now[0], thread_time=lambda: used.get(threading.get_ident(), 0.0))
+    clocks = SimpleNamespace(
+        monotonic=lambda: now[0],
+        thread_time=lambda: used.get(threading.get_ident(), 0.0),
+    )
     monkeypatch.setattr("flashgrep.base.scheduler.time", clocks)
 
     def work() -> None:
@@ -151,7 +169,12 @@ async def test_others_run_while_one_waits_for_something_else() -> None:
 
 @pytest.mark.parametrize("state", ["queued", "running", "giving way"])
 async def test_a_cancelled_one_ends_and_holds_up_nobody(state: str) -> None:
-    scheduler, stopped, begun, free = Scheduler(), threading.Event(), anyio.Event(), threading.Event()
+    scheduler, stopped, begun, free = (
+        Scheduler(),
+        threading.Event(),
+        anyio.Event(),
+        threading.Event(),
+    )
 
     def endless() -> None:
         anyio.from_thread.run_sync(begun.set)
@@ -249,12 +272,16 @@ class QuickWorker:
         self.crowd = crowd
         self.reply: Callable[[bytes | None], None] | None = None
 
-    def ask(self, request: bytes, limit: float, reply: Callable[[bytes | None], None]) -> None:
+    def ask(
+        self, request: bytes, limit: float, reply: Callable[[bytes | None], None]
+    ) -> None:
         assert self.reply is None
         assert request
         assert limit
         self.reply = reply
-        asyncio.get_running_loop().call_later(self.crowd.draw([0, 0.001, PATIENCE]), self.end)
+        asyncio.get_running_loop().call_later(
+            self.crowd.draw([0, 0.001, PATIENCE]), self.end
+        )
 
     def end(self) -> None:
         reply, self.reply = self.reply, None
@@ -317,14 +344,18 @@ async def test_what_workers_did_counts_as_work() -> None:
     crowd = Crowd(0)
     scheduler = Scheduler(crowd)
     with anyio.fail_after(BOUND):
-        for _ in range(30):  # every third of those that a worker takes keeps it for PATIENCE
+        for _ in range(
+            30
+        ):  # every third of those that a worker takes keeps it for PATIENCE
             await scheduler.run(lambda: lambda: "here", Question(crowd))
         assert await scheduler.wait_for_rest(0.01) > 3 * PATIENCE
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-async def test_whether_here_or_elsewhere_and_whenever_cancelled_none_is_lost(seed: int) -> None:
+async def test_whether_here_or_elsewhere_and_whenever_cancelled_none_is_lost(
+    seed: int,
+) -> None:
     """A look-up that had begun here and gave way was given to a worker once: its thread waited for ever."""
     crowd = Crowd(seed)
     scheduler = Scheduler(crowd)
@@ -339,7 +370,9 @@ async def test_whether_here_or_elsewhere_and_whenever_cancelled_none_is_lost(see
             return "here"
 
         with anyio.move_on_after(crowd.draw([QUANTUM, 4 * QUANTUM, BOUND])) as scope:
-            done[await scheduler.run(lambda: work, crowd.draw([None, Question(crowd)]))] += 1
+            done[
+                await scheduler.run(lambda: work, crowd.draw([None, Question(crowd)]))
+            ] += 1
         done["cancelled"] += scope.cancelled_caught
 
     with anyio.fail_after(BOUND):

@@ -37,7 +37,9 @@ class Question:
             SHARED_TURN.set(shared)
             with anyio.move_on_after(seconds):
                 try:
-                    self.answers[number] = await self.scheduler.run(lambda: works[number])
+                    self.answers[number] = await self.scheduler.run(
+                        lambda: works[number]
+                    )
                 except ValueError as error:
                     self.answers[number] = error
 
@@ -113,7 +115,9 @@ async def test_none_waits_for_one_that_hangs() -> None:
 
     try:
         with anyio.fail_after(BOUND):
-            await question.ask([hang] + [others.release] * (MANY - 1), seconds=20 * SHARED_SECONDS)
+            await question.ask(
+                [hang] + [others.release] * (MANY - 1), seconds=20 * SHARED_SECONDS
+            )
     finally:
         hung.set()
     assert sorted(question.answers) == list(range(1, MANY))
@@ -142,7 +146,9 @@ async def test_a_cancelled_question_ends_and_so_does_its_look_up() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, 0.5 * SHARED_SECONDS, 2 * SHARED_SECONDS])
-async def test_whenever_the_deadline_comes_each_has_one_answer_or_none(seconds: float) -> None:
+async def test_whenever_the_deadline_comes_each_has_one_answer_or_none(
+    seconds: float,
+) -> None:
     """Some have ended, one is running, some have not begun, some run by themselves."""
     question, runs = Question(), list[int]()
 

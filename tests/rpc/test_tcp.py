@@ -23,7 +23,15 @@ from flashgrep.rpc.peers import Address, PeerQuestions
 from flashgrep.rpc.sockets import Listener, SocketStream
 from flashgrep.rpc.tcp import MOST_UNKNOWN, PeerTable, serve_tcp
 from flashgrep.rpc.wire import Limits
-from tests.rpc.harness import BOUND, LIMITS, TOKEN, Client, Connect, make_dispatcher, tcp
+from tests.rpc.harness import (
+    BOUND,
+    LIMITS,
+    TOKEN,
+    Client,
+    Connect,
+    make_dispatcher,
+    tcp,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +47,9 @@ async def nobody_known(_local: Address, _remote: Address) -> int | None:
 
 
 @pytest.fixture(params=[somebody_else, nobody_known])
-async def stranger(request: pytest.FixtureRequest, tmp_path: Path, anyio_backend: str) -> AsyncIterator[Client]:
+async def stranger(
+    request: pytest.FixtureRequest, tmp_path: Path, anyio_backend: str
+) -> AsyncIterator[Client]:
     assert anyio_backend
     async with tcp(make_dispatcher(), tmp_path, find_uid=request.param) as connect:
         client = await connect()
@@ -54,30 +64,55 @@ async def connect(tmp_path: Path, anyio_backend: str) -> AsyncIterator[Connect]:
         yield connect
 
 
-async def test_a_stranger_may_do_nothing_before_it_shows_the_token(stranger: Client) -> None:
+async def test_a_stranger_may_do_nothing_before_it_shows_the_token(
+    stranger: Client,
+) -> None:
     for method in ("echo", "hold", "scribble", "twice", "nothing_of_that_name"):
         error = (await stranger.call(method, {"name": "gate"}))["error"]
-        assert (error["code"], error["data"]["reason"]) == (AUTH_REQUIRED, "auth_required")
-    await stranger.send([{"jsonrpc": "2.0", "method": "echo", "id": 1}, {"jsonrpc": "2.0", "method": "echo"}])
-    assert [answer["error"]["code"] for answer in await stranger.receive()] == [AUTH_REQUIRED]
+        assert (error["code"], error["data"]["reason"]) == (
+            AUTH_REQUIRED,
+            "auth_required",
+        )
+    await stranger.send(
+        [
+            {"jsonrpc": "2.0", "method": "echo", "id": 1},
+            {"jsonrpc": "2.0", "method": "echo"},
+        ]
+    )
+    assert [answer["error"]["code"] for answer in await stranger.receive()] == [
+        AUTH_REQUIRED
+    ]
 
 
-@pytest.mark.parametrize("token", ["", "wrong", TOKEN + "x", TOKEN[:-1], "\ud83d\ude00"])
+@pytest.mark.parametrize(
+    "token", ["", "wrong", TOKEN + "x", TOKEN[:-1], "\ud83d\ude00"]
+)
 async def test_a_wrong_token_changes_nothing(stranger: Client, token: str) -> None:
-    assert (await stranger.call("auth", {"token": token}))["error"]["code"] == AUTH_REQUIRED
+    assert (await stranger.call("auth", {"token": token}))["error"][
+        "code"
+    ] == AUTH_REQUIRED
     assert (await stranger.call("echo", [1]))["error"]["code"] == AUTH_REQUIRED
 
 
 async def test_a_token_that_is_no_string_is_named(stranger: Client) -> None:
     for params in ({"token": 1}, {}, [], [None], {"token": None}):
-        assert (await stranger.call("auth", params))["error"]["data"]["field"] == "token"
+        assert (await stranger.call("auth", params))["error"]["data"][
+            "field"
+        ] == "token"
 
 
-async def test_the_token_opens_all_even_to_what_was_sent_with_it(stranger: Client) -> None:
+async def test_the_token_opens_all_even_to_what_was_sent_with_it(
+    stranger: Client,
+) -> None:
     await stranger.send(
         {"jsonrpc": "2.0", "method": "auth", "params": {"token": TOKEN}, "id": 1},
         {"jsonrpc": "2.0", "method": "scribble", "params": ["x"], "id": 2},
-        {"jsonrpc": "2.0", "method": "echo", "params": ["x" * LIMITS.max_line_before_auth], "id": 3},
+        {
+            "jsonrpc": "2.0",
+            "method": "echo",
+            "params": ["x" * LIMITS.max_line_before_auth],
+            "id": 3,
+        },
     )
     answers = await stranger.receive_by_id(3)
     assert answers[1]["result"] == {"authenticated": True, "may_write": True}
@@ -91,11 +126,16 @@ async def test_a_stranger_cannot_make_us_hold_long_lines(stranger: Client) -> No
     assert error["data"]["limit_bytes"] == LIMITS.max_line_before_auth
 
 
-async def test_the_same_user_may_read_at_once_and_write_with_the_token(connect: Connect) -> None:
+async def test_the_same_user_may_read_at_once_and_write_with_the_token(
+    connect: Connect,
+) -> None:
     client = await connect()
     assert await client.result("echo", {"value": 1}) == 1
     refusal = (await client.call("scribble", [1]))["error"]
-    assert (refusal["code"], refusal["data"]["reason"]) == (AUTH_REQUIRED, "auth_required")
+    assert (refusal["code"], refusal["data"]["reason"]) == (
+        AUTH_REQUIRED,
+        "auth_required",
+    )
     assert (await client.result("auth", [TOKEN]))["may_write"]
     assert await client.result("scribble", [1]) == 1
     await client.stream.aclose()
@@ -113,7 +153,9 @@ async def test_the_same_user_may_read_at_once_and_write_with_the_token(connect: 
         b"P",
     ],
 )
-async def test_what_does_not_begin_as_json_is_closed_unanswered_and_runs_nothing(connect: Connect, sent: bytes) -> None:
+async def test_what_does_not_begin_as_json_is_closed_unanswered_and_runs_nothing(
+    connect: Connect, sent: bytes
+) -> None:
     browser, client = await connect(), await connect()
     await browser.send_raw(sent)
     assert await browser.at_end()
@@ -123,17 +165,26 @@ async def test_what_does_not_begin_as_json_is_closed_unanswered_and_runs_nothing
         await one.stream.aclose()
 
 
-async def test_json_that_is_no_request_is_answered_and_the_next_line_works(connect: Connect) -> None:
+async def test_json_that_is_no_request_is_answered_and_the_next_line_works(
+    connect: Connect,
+) -> None:
     client = await connect()
     await client.send_raw(b'\n {"a":1}\n{\n')
-    assert {(await client.receive())["error"]["code"] for _ in range(2)} == {-32600, -32700}
+    assert {(await client.receive())["error"]["code"] for _ in range(2)} == {
+        -32600,
+        -32700,
+    }
     assert await client.result("echo", {"value": 1}) == 1
     await client.stream.aclose()
 
 
 @pytest.mark.parametrize("sent", [b"", b"\n\n", b'{"jsonrpc":'])
-async def test_a_connection_without_a_first_line_is_closed_in_time(tmp_path: Path, sent: bytes) -> None:
-    async with tcp(make_dispatcher(Limits(first_line_seconds=0.05)), tmp_path) as connect:
+async def test_a_connection_without_a_first_line_is_closed_in_time(
+    tmp_path: Path, sent: bytes
+) -> None:
+    async with tcp(
+        make_dispatcher(Limits(first_line_seconds=0.05)), tmp_path
+    ) as connect:
         client = await connect()
         await client.send_raw(sent)
         assert await client.at_end()
@@ -141,7 +192,9 @@ async def test_a_connection_without_a_first_line_is_closed_in_time(tmp_path: Pat
 
 
 async def test_a_connection_with_a_first_line_may_idle(tmp_path: Path) -> None:
-    async with tcp(make_dispatcher(Limits(first_line_seconds=0.05)), tmp_path) as connect:
+    async with tcp(
+        make_dispatcher(Limits(first_line_seconds=0.05)), tmp_path
+    ) as connect:
         idle, late = await connect(), await connect()
         assert await idle.result("echo", {"value": 1}) == 1
         assert await late.at_end()
@@ -150,7 +203,9 @@ async def test_a_connection_with_a_first_line_may_idle(tmp_path: Path) -> None:
             await one.stream.aclose()
 
 
-async def test_connections_past_the_limit_get_an_error_that_says_try_again(tmp_path: Path) -> None:
+async def test_connections_past_the_limit_get_an_error_that_says_try_again(
+    tmp_path: Path,
+) -> None:
     async with tcp(make_dispatcher(Limits(connections=2)), tmp_path) as connect:
         inside = [await connect() for _ in range(2)]
         for one in inside:
@@ -177,8 +232,11 @@ async def connect_when_free(connect: Connect) -> Client:
 
 
 @pytest.mark.slow
-async def test_hundreds_of_half_open_connections_are_closed_in_time_and_others_get_in(tmp_path: Path) -> None:
-    # 400, not a thousand: both ends are in this process, and many machines allow it 1,024 descriptors.
+async def test_hundreds_of_half_open_connections_are_closed_in_time_and_others_get_in(
+    tmp_path: Path,
+) -> None:
+    # 400, not a thousand: both ends are in this process, and many machines allow it
+    # 1,024 descriptors.
     count = 400
     dispatcher = make_dispatcher(Limits(connections=count, first_line_seconds=0.5))
     async with tcp(dispatcher, tmp_path) as connect:
@@ -194,7 +252,9 @@ async def test_hundreds_of_half_open_connections_are_closed_in_time_and_others_g
             await one.stream.aclose()
 
 
-async def test_of_those_who_say_nothing_the_oldest_gives_way_to_whoever_comes(connect: Connect) -> None:
+async def test_of_those_who_say_nothing_the_oldest_gives_way_to_whoever_comes(
+    connect: Connect,
+) -> None:
     silent = [await connect() for _ in range(MOST_UNKNOWN)]
     spoken = await connect()
     assert await spoken.result("echo", {"value": 1}) == 1
@@ -208,7 +268,9 @@ async def test_of_those_who_say_nothing_the_oldest_gives_way_to_whoever_comes(co
         await one.stream.aclose()
 
 
-async def test_strangers_are_few_and_one_that_shows_the_token_is_none(tmp_path: Path, anyio_backend: str) -> None:
+async def test_strangers_are_few_and_one_that_shows_the_token_is_none(
+    tmp_path: Path, anyio_backend: str
+) -> None:
     assert anyio_backend
     async with tcp(make_dispatcher(), tmp_path, find_uid=somebody_else) as connect:
         known = await connect()
@@ -226,13 +288,22 @@ async def test_strangers_are_few_and_one_that_shows_the_token_is_none(tmp_path: 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel is asked by netlink")
-@pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")])
-async def test_the_kernel_tells_of_one_socket_what_the_tables_tell(family: int, host: str) -> None:
+@pytest.mark.parametrize(
+    ("family", "host"),
+    [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")],
+)
+async def test_the_kernel_tells_of_one_socket_what_the_tables_tell(
+    family: int, host: str
+) -> None:
     questions = PeerQuestions()
     client, server = connected_pair(family, host)
     ends = (server.getpeername()[:2], server.getsockname()[:2])
     local, remote = ((name.removeprefix("::ffff:"), port) for name, port in ends)
-    assert questions.find_uid(local, remote) == await PeerTable().find_uid(local, remote) == os.geteuid()
+    assert (
+        questions.find_uid(local, remote)
+        == await PeerTable().find_uid(local, remote)
+        == os.geteuid()
+    )
     assert questions.is_proven
     assert questions.find_uid(("127.0.0.1", 1), remote) is None
     client.close()
@@ -249,7 +320,9 @@ async def test_a_crowd_at_the_door_leaves_others_their_turns() -> None:
         listening.listen(crowd)
         listening.setblocking(False)
         for _ in range(crowd):
-            stack.enter_context(socket.create_connection(listening.getsockname(), BOUND))
+            stack.enter_context(
+                socket.create_connection(listening.getsockname(), BOUND)
+            )
         listener = Listener(listening, make_dispatcher())
 
         async def serve(stream: SocketStream) -> None:
@@ -266,7 +339,9 @@ async def test_a_crowd_at_the_door_leaves_others_their_turns() -> None:
     assert served[-1] - served[0] > crowd / 2
 
 
-async def test_one_reading_of_the_tables_answers_all_who_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_reading_of_the_tables_answers_all_who_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     readings: list[int] = []
     read = tcp_module.read_tables
 
@@ -291,7 +366,9 @@ async def test_one_reading_of_the_tables_answers_all_who_wait_for_it(monkeypatch
             one.close()
 
 
-async def test_a_look_up_that_was_given_up_leaves_the_next_one_right(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_look_up_that_was_given_up_leaves_the_next_one_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     client, server = connected_pair(socket.AF_INET, "127.0.0.1")
     table, begun = PeerTable(), anyio.Event()
     read = tcp_module.read_tables
@@ -307,7 +384,10 @@ async def test_a_look_up_that_was_given_up_leaves_the_next_one_right(monkeypatch
             await begun.wait()
             tasks.cancel_scope.cancel()
         begun = anyio.Event()
-        assert await table.find_uid(server.getpeername(), server.getsockname()) == os.geteuid()
+        assert (
+            await table.find_uid(server.getpeername(), server.getsockname())
+            == os.geteuid()
+        )
 
 
 @pytest.mark.slow
@@ -357,7 +437,10 @@ def connected_pair(family: int, host: str) -> tuple[socket.socket, socket.socket
         return client, listening.accept()[0]
 
 
-@pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")])
+@pytest.mark.parametrize(
+    ("family", "host"),
+    [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")],
+)
 async def test_the_owner_of_the_other_end_is_found(family: int, host: str) -> None:
     client, server = connected_pair(family, host)
     with server:
@@ -387,7 +470,9 @@ async def test_another_users_connection_is_distinguished_from_ours() -> None:
                 assert await PeerTable().find_uid(theirs, server.getsockname()) == 65534
 
 
-async def test_without_the_tables_nobody_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_without_the_tables_nobody_is_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(tcp_module, "TABLES", (tmp_path / "tcp", tmp_path / "tcp6"))
     assert await PeerTable().find_uid(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
 
@@ -396,7 +481,9 @@ async def test_a_reset_at_once_troubles_nobody(connect: Connect) -> None:
     for _ in range(20):
         client = await connect()
         assert isinstance(client.stream, SocketStream)
-        client.stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.stream.socket.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )
         await client.stream.aclose()
     client = await connect()
     assert await client.result("echo", {"value": 1}) == 1

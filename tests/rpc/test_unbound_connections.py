@@ -22,7 +22,18 @@ from tests.support.mcp_clients import (
 
 Ask = Callable[..., Any]
 """Calls a method and returns its result, or its error object (which has a code)."""
-DOORS = ["control", "tcp", "token", "stdio", "mcp-plain", "mcp-home", "mcp-top", "mcp-roots", "rpc", "mcp-http"]
+DOORS = [
+    "control",
+    "tcp",
+    "token",
+    "stdio",
+    "mcp-plain",
+    "mcp-home",
+    "mcp-top",
+    "mcp-roots",
+    "rpc",
+    "mcp-http",
+]
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +58,13 @@ def by_tool(client: McpClient) -> Ask:
 
 
 def post(daemon: DaemonAtHand, path: str, body: Any) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", open_http(daemon), timeout=BOUND)
-    headers = {"Authorization": f"Bearer {token_of(daemon)}", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection(
+        "127.0.0.1", open_http(daemon), timeout=BOUND
+    )
+    headers = {
+        "Authorization": f"Bearer {token_of(daemon)}",
+        "Content-Type": "application/json",
+    }
     try:
         connection.request("POST", path, json.dumps(body), headers)
         return json.loads(connection.getresponse().read())
@@ -58,7 +74,13 @@ def post(daemon: DaemonAtHand, path: str, body: Any) -> Any:
 
 def by_post(daemon: DaemonAtHand) -> Ask:
     def ask(method: str, **params: Any) -> Any:
-        return told(post(daemon, "/rpc", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+        return told(
+            post(
+                daemon,
+                "/rpc",
+                {"jsonrpc": "2.0", "id": 1, "method": method, "params": params},
+            )
+        )
 
     return ask
 
@@ -70,7 +92,13 @@ def with_roots(wire: Wire, roots: list[str]) -> McpClient:
     wire.send({"jsonrpc": "2.0", "id": "list", "method": "tools/list"})
     asked = wire.receive()
     assert asked["method"] == "roots/list"
-    wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [{"uri": root} for root in roots]}})
+    wire.send(
+        {
+            "jsonrpc": "2.0",
+            "id": asked["id"],
+            "result": {"roots": [{"uri": root} for root in roots]},
+        }
+    )
     assert wire.receive()["id"] == "list"
     return client
 
@@ -79,17 +107,28 @@ def through(door: str, daemon: DaemonAtHand, plain: Path, opened: list[Wire]) ->
     if door == "rpc":
         return by_post(daemon)
     if door == "mcp-http":
-        client = McpClient(HttpTransport(open_http(daemon), token_of(daemon), {"structured": "1"}), "modern")
+        client = McpClient(
+            HttpTransport(open_http(daemon), token_of(daemon), {"structured": "1"}),
+            "modern",
+        )
         return by_tool(client)
     if door in {"control", "tcp", "token", "stdio"}:
-        opened.append(daemon.wire("unix" if door == "control" else "stdio" if door == "stdio" else "tcp"))
+        opened.append(
+            daemon.wire(
+                "unix" if door == "control" else "stdio" if door == "stdio" else "tcp"
+            )
+        )
         if door == "token":
             opened[-1].call("auth", token=token_of(daemon))
         return by_line(opened[-1])
-    folder = {"mcp-home": Path(daemon.environ["HOME"]), "mcp-top": Path("/")}.get(door, plain)
+    folder = {"mcp-home": Path(daemon.environ["HOME"]), "mcp-top": Path("/")}.get(
+        door, plain
+    )
     opened.append(shim_wire(daemon, cwd=folder))
     if door == "mcp-roots":
-        return by_tool(with_roots(opened[-1], ["file:///", Path(daemon.environ["HOME"]).as_uri()]))
+        return by_tool(
+            with_roots(opened[-1], ["file:///", Path(daemon.environ["HOME"]).as_uri()])
+        )
     client = McpClient(LineTransport(opened[-1]), "legacy")
     client.start()
     return by_tool(client)
@@ -116,7 +155,9 @@ def test_no_other_project_answers_or_is_written(
     }
     for method, params in calls.items():
         error = ask(method, **params)
-        assert error["code"] == (-32006 if door == "tcp" and method == "write_code" else -32001), (method, error)
+        assert error["code"] == (
+            -32006 if door == "tcp" and method == "write_code" else -32001
+        ), (method, error)
         if error["code"] == -32001:
             assert error["data"]["reason"] == "project_not_found"
             assert {"start", "`project`", "index_codebase"} <= set(
@@ -134,8 +175,14 @@ def test_no_other_project_answers_or_is_written(
 
 @pytest.mark.usefixtures("foreign")
 def test_http_routes_need_a_project_too(daemon: DaemonAtHand) -> None:
-    assert post(daemon, "/call/query", {"text": "needle"})["error"]["data"]["reason"] == "project_not_found"
-    assert post(daemon, "/search", {"query": "needle"})["error"]["data"]["reason"] == "collection_required"
+    assert (
+        post(daemon, "/call/query", {"text": "needle"})["error"]["data"]["reason"]
+        == "project_not_found"
+    )
+    assert (
+        post(daemon, "/search", {"query": "needle"})["error"]["data"]["reason"]
+        == "collection_required"
+    )
 
 
 def test_stats_on_the_terminal_tell_of_the_daemon_where_there_is_no_project(
@@ -146,31 +193,46 @@ def test_stats_on_the_terminal_tell_of_the_daemon_where_there_is_no_project(
     assert json.loads(told.stdout)["project"] is None
     assert daemon.run("stats", "-p", "nobody", cwd=tmp_path).returncode == 2
     assert "no project here" in daemon.run("query", "x", cwd=tmp_path).stderr
-    assert "no project here; make the folder one with: fgrep index" in daemon.run("stats", cwd=tmp_path).stdout
+    assert (
+        "no project here; make the folder one with: fgrep index"
+        in daemon.run("stats", cwd=tmp_path).stdout
+    )
 
 
 @pytest.mark.usefixtures("foreign")
 @pytest.mark.parametrize("door", ["tcp", "mcp-plain", "stdio"])
 def test_what_it_has_indexed_is_its_project_from_then_on(
-    daemon: DaemonAtHand, project: MakeProject, tmp_path: Path, opened: list[Wire], door: str
+    daemon: DaemonAtHand,
+    project: MakeProject,
+    tmp_path: Path,
+    opened: list[Wire],
+    door: str,
 ) -> None:
     (tmp_path / "mine.py").write_text("needle = 2\n")
     ask = through(door, daemon, tmp_path, opened)
     ask("index_codebase", path=str(tmp_path), deadline_ms=1)
-    assert [hit["file_path"] for hit in ask("query", text="needle")["results"]] == ["mine.py"]
+    assert [hit["file_path"] for hit in ask("query", text="needle")["results"]] == [
+        "mine.py"
+    ]
     assert ask("stats")["root"] == str(tmp_path)
     second = project({"b.py": "needle = 3\n"}, name=f"second-{door}")
     ask("index_codebase", path=str(second), deadline_ms=1)
     error = ask("query", text="needle")
     assert (error["code"], error["data"]["reason"]) == (-32602, "project_required")
     assert set(error["data"]["allowed"]) >= {second.name}
-    assert [hit["file_path"] for hit in ask("query", text="needle", project=second.name)["results"]] == ["b.py"]
+    assert [
+        hit["file_path"]
+        for hit in ask("query", text="needle", project=second.name)["results"]
+    ] == ["b.py"]
 
 
 def test_a_bound_connection_stays_with_its_project(
     daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
 ) -> None:
-    mine, other = project({"a.py": "needle\n"}, name="bound"), project({"b.py": "needle\n"}, name="other")
+    mine, other = (
+        project({"a.py": "needle\n"}, name="bound"),
+        project({"b.py": "needle\n"}, name="other"),
+    )
     add(daemon, mine)
     opened.append(daemon.wire("unix", mine))
     error = opened[-1].fail("index_codebase", path=str(other))
@@ -180,13 +242,23 @@ def test_a_bound_connection_stays_with_its_project(
     assert opened[-1].call("query", text="needle")["results"][0]["file_path"] == "a.py"
 
 
-def test_several_roots_are_several_projects(daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]) -> None:
-    one, two = project({"a.py": "needle\n"}, name="left"), project({"b.py": "needle\n"}, name="right")
+def test_several_roots_are_several_projects(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
+    one, two = (
+        project({"a.py": "needle\n"}, name="left"),
+        project({"b.py": "needle\n"}, name="right"),
+    )
     opened.append(shim_wire(daemon))
     client = with_roots(opened[-1], [one.as_uri(), two.as_uri()])
     error = client.call("query", text="needle")["structuredContent"]
-    assert (error["data"]["reason"], sorted(error["data"]["allowed"])) == ("project_required", ["left", "right"])
-    hits = client.call("query", text="needle", project="right")["structuredContent"]["results"]
+    assert (error["data"]["reason"], sorted(error["data"]["allowed"])) == (
+        "project_required",
+        ["left", "right"],
+    )
+    hits = client.call("query", text="needle", project="right")["structuredContent"][
+        "results"
+    ]
     assert [hit["file_path"] for hit in hits] == ["b.py"]
 
 
@@ -196,23 +268,50 @@ def test_calls_that_come_together_wait_until_the_project_is_chosen(
     mine = project({"a.py": "needle\n"}, name="chosen")
     wire = shim_wire(daemon)
     opened.append(wire)
-    McpClient(LineTransport(wire), "legacy").request("initialize", **{**INITIALIZE, "capabilities": {"roots": {}}})
+    McpClient(LineTransport(wire), "legacy").request(
+        "initialize", **{**INITIALIZE, "capabilities": {"roots": {}}}
+    )
     for call in (1, 2):
-        wire.send({"jsonrpc": "2.0", "id": call, "method": "tools/call", "params": {"name": "stats"}})
+        wire.send(
+            {
+                "jsonrpc": "2.0",
+                "id": call,
+                "method": "tools/call",
+                "params": {"name": "stats"},
+            }
+        )
     first = wire.receive()
     assert first["method"] == "roots/list"
-    wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    wire.send(
+        {
+            "jsonrpc": "2.0",
+            "method": "notifications/cancelled",
+            "params": {"requestId": 1},
+        }
+    )
     second = wire.receive()  # the one that waited asks for itself
     assert second["method"] == "roots/list"
-    wire.send({"jsonrpc": "2.0", "id": second["id"], "result": {"roots": [{"uri": mine.as_uri()}]}})
+    wire.send(
+        {
+            "jsonrpc": "2.0",
+            "id": second["id"],
+            "result": {"roots": [{"uri": mine.as_uri()}]},
+        }
+    )
     answer = wire.receive()
-    assert (answer["id"], answer["result"]["structuredContent"]["root"]) == (2, str(mine))
+    assert (answer["id"], answer["result"]["structuredContent"]["root"]) == (
+        2,
+        str(mine),
+    )
 
 
 def test_a_name_given_to_another_folder_leads_nobody_there(
     daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
 ) -> None:
-    first, second = project({"a.py": "needle\n"}, name="same"), project({"b.py": "needle\n"}, name="same")
+    first, second = (
+        project({"a.py": "needle\n"}, name="same"),
+        project({"b.py": "needle\n"}, name="same"),
+    )
     opened.append(shim_wire(daemon, "--project", str(first)))
     client = McpClient(LineTransport(opened[-1]), "legacy")
     client.start()
@@ -225,8 +324,18 @@ def test_a_name_given_to_another_folder_leads_nobody_there(
     assert not (first / ".flashgrep").exists()
 
 
-def test_an_http_request_reaches_what_its_url_names(daemon: DaemonAtHand, project: MakeProject) -> None:
-    mine, other = project({"a.py": "needle\n"}, name="url"), project({"b.py": "needle\n"}, name="beside")
+def test_an_http_request_reaches_what_its_url_names(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    mine, other = (
+        project({"a.py": "needle\n"}, name="url"),
+        project({"b.py": "needle\n"}, name="beside"),
+    )
     url = f"/call/query?project={quote(str(mine))}"
     assert post(daemon, url, {"text": "needle"})["results"][0]["file_path"] == "a.py"
-    assert post(daemon, url, {"text": "needle", "project": str(other)})["error"]["data"]["reason"] == "outside_root"
+    assert (
+        post(daemon, url, {"text": "needle", "project": str(other)})["error"]["data"][
+            "reason"
+        ]
+        == "outside_root"
+    )

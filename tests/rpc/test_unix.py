@@ -48,7 +48,9 @@ def long_folder(tmp_path: Path) -> Path:
     return folder
 
 
-async def test_the_socket_is_its_owners_only_and_goes_at_the_end(tmp_path: Path) -> None:
+async def test_the_socket_is_its_owners_only_and_goes_at_the_end(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "mcp.sock"
     before = os.umask(0)
     try:
@@ -66,9 +68,14 @@ async def test_a_path_longer_than_an_address_works(long_folder: Path) -> None:
     assert names(long_folder) == []
 
 
-def test_a_path_longer_than_an_address_works_without_the_process_table(long_folder: Path) -> None:
+def test_a_path_longer_than_an_address_works_without_the_process_table(
+    long_folder: Path,
+) -> None:
     path = os.fsencode(long_folder / "mcp.sock")
-    with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as client:
+    with (
+        socket.socket(socket.AF_UNIX) as listening,
+        socket.socket(socket.AF_UNIX) as client,
+    ):
         _by_link(path, listening.bind)
         listening.listen()
         _by_link(path, client.connect)
@@ -98,7 +105,9 @@ async def test_what_is_no_socket_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777])
-async def test_a_folder_others_may_write_to_is_refused(tmp_path: Path, mode: int) -> None:
+async def test_a_folder_others_may_write_to_is_refused(
+    tmp_path: Path, mode: int
+) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(mode)
@@ -131,7 +140,9 @@ async def test_a_successors_socket_is_not_removed(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-async def test_nothing_to_connect_to_is_an_error_of_the_system(tmp_path: Path, long_folder: Path) -> None:
+async def test_nothing_to_connect_to_is_an_error_of_the_system(
+    tmp_path: Path, long_folder: Path
+) -> None:
     before = len(names(Path("/dev/fd")))
     for folder in (tmp_path, long_folder, tmp_path / "none"):
         with pytest.raises(FileNotFoundError):

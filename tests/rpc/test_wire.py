@@ -44,11 +44,19 @@ async def read_all(chunks: list[bytes], limit: int) -> list[bytes | Oversized]:
 
 
 @given(st.lists(st.text(alphabet=" \r\n\tab", max_size=30).map(str.encode), max_size=8))
-async def test_lines_are_those_of_the_whole_text_however_it_is_cut(chunks: list[bytes]) -> None:
+async def test_lines_are_those_of_the_whole_text_however_it_is_cut(
+    chunks: list[bytes],
+) -> None:
     whole = b"".join(chunks).split(b"\n")
-    expected = [Oversized if len(line) > LIMIT else line for line in whole if len(line) > LIMIT or line.strip()]
+    expected = [
+        Oversized if len(line) > LIMIT else line
+        for line in whole
+        if len(line) > LIMIT or line.strip()
+    ]
     lines = await read_all(chunks, LIMIT)
-    assert [Oversized if isinstance(line, Oversized) else line for line in lines] == expected
+    assert [
+        Oversized if isinstance(line, Oversized) else line for line in lines
+    ] == expected
 
 
 async def test_an_oversized_line_is_dropped_in_constant_memory() -> None:
@@ -69,15 +77,24 @@ async def test_the_first_byte_is_seen_without_being_taken() -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(), children, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda children: (
+        st.lists(children, max_size=4)
+        | st.dictionaries(st.text(), children, max_size=4)
+    ),
     max_leaves=20,
 )
 WILD = st.recursive(
     st.floats() | st.text(alphabet=st.characters(codec=None)) | st.integers(),
     lambda children: (
         st.lists(children, max_size=4)
-        | st.dictionaries(st.text(alphabet=st.characters(codec=None)), children, max_size=4)
+        | st.dictionaries(
+            st.text(alphabet=st.characters(codec=None)), children, max_size=4
+        )
     ),
     max_leaves=10,
 )
@@ -113,7 +130,20 @@ def test_what_is_too_deep_to_write_is_refused_cleanly() -> None:
         encode(deep)
 
 
-@pytest.mark.parametrize("line", [b"", b"nan", b"NaN", b"-Infinity", b"'a'", b"[1,]", b"01", b'"\\ud800"', b'"\x00"'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"nan",
+        b"NaN",
+        b"-Infinity",
+        b"'a'",
+        b"[1,]",
+        b"01",
+        b'"\\ud800"',
+        b'"\x00"',
+    ],
+)
 def test_only_json_is_json(line: bytes) -> None:
     with pytest.raises(Parse):
         decode(line)
@@ -196,4 +226,6 @@ async def test_a_reader_that_takes_nothing_is_given_up() -> None:
 
 
 def test_numbers_without_a_json_form_become_null() -> None:
-    assert encode([math.nan, math.inf, -math.inf, 2**70]) == b"[null,null,null,%d]" % 2**70
+    assert (
+        encode([math.nan, math.inf, -math.inf, 2**70]) == b"[null,null,null,%d]" % 2**70
+    )

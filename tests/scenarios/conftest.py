@@ -12,7 +12,9 @@ from tests.scenarios.shops import repositories
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn a skipped scenario into a failed one."""
     report = yield
     if report.skipped and item.get_closest_marker("scenario") is not None:

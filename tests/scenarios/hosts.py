@@ -26,7 +26,9 @@ class Host:
     def request(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a request and return the whole answer."""
         self._asked += 1
-        self.wire.send({"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params})
+        self.wire.send(
+            {"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params}
+        )
         while (message := self.wire.receive()).get("id") != self._asked:
             self.notices.append(message)
         assert isinstance(message, dict)
@@ -34,7 +36,9 @@ class Host:
 
     def tools(self) -> dict[str, dict[str, Any]]:
         """Return what is listed, by name."""
-        return {tool["name"]: tool for tool in self.request("tools/list")["result"]["tools"]}
+        return {
+            tool["name"]: tool for tool in self.request("tools/list")["result"]["tools"]
+        }
 
     def call(self, tool: str, **arguments: Any) -> Any:
         """Return what a tool answers."""
@@ -52,9 +56,15 @@ class Host:
         """Return what a tool answers, and the progress it reported."""
         self.notices.clear()
         meta = {"progressToken": "p"}
-        told = self.request("tools/call", name=tool, arguments=arguments, _meta=meta)["result"]
+        told = self.request("tools/call", name=tool, arguments=arguments, _meta=meta)[
+            "result"
+        ]
         assert not told["isError"], told
-        reports = [notice["params"] for notice in self.notices if notice["method"] == "notifications/progress"]
+        reports = [
+            notice["params"]
+            for notice in self.notices
+            if notice["method"] == "notifications/progress"
+        ]
         assert all(report["progressToken"] == "p" for report in reports)
         return told["structuredContent"], reports
 
@@ -63,7 +73,9 @@ class Host:
 
 
 @contextmanager
-def host(daemon: DaemonAtHand, *options: str, cwd: Path | str = "/", **environ: str) -> Iterator[Host]:
+def host(
+    daemon: DaemonAtHand, *options: str, cwd: Path | str = "/", **environ: str
+) -> Iterator[Host]:
     """Start a host and shake hands."""
     wire = shim_wire(daemon, *options, cwd=cwd, **environ)
     try:
@@ -99,14 +111,23 @@ def get(daemon: DaemonAtHand, path: str) -> Any:
     return told
 
 
-def _exchange(daemon: DaemonAtHand, method: str, path: str, body: str | None) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", open_http(daemon), timeout=BOUND)
-    headers = {"Authorization": f"Bearer {token_of(daemon)}", "Content-Type": "application/json"}
+def _exchange(
+    daemon: DaemonAtHand, method: str, path: str, body: str | None
+) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection(
+        "127.0.0.1", open_http(daemon), timeout=BOUND
+    )
+    headers = {
+        "Authorization": f"Bearer {token_of(daemon)}",
+        "Content-Type": "application/json",
+    }
     headers["Accept"] = "application/json, text/event-stream"
     try:
         connection.request(method, path, body, headers)
         answer = connection.getresponse()
-        is_json = (answer.getheader("Content-Type") or "").startswith("application/json")
+        is_json = (answer.getheader("Content-Type") or "").startswith(
+            "application/json"
+        )
         return answer.status, json.loads(answer.read()) if is_json else None
     finally:
         connection.close()

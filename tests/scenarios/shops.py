@@ -50,18 +50,27 @@ def repositories(daemon: DaemonAtHand) -> Iterator[Path]:
 
 def search(agent: Host, **arguments: Any) -> Any:
     """Return what the tool answers, to the usual question without a threshold unless said otherwise."""
-    return agent.call("semantic_search", **{"query": QUESTION, "threshold": 0.0, **arguments})
+    return agent.call(
+        "semantic_search", **{"query": QUESTION, "threshold": 0.0, **arguments}
+    )
 
 
-async def ask_by_the_official_client(daemon: DaemonAtHand, mode: Any) -> tuple[set[str], Any, int]:
+async def ask_by_the_official_client(
+    daemon: DaemonAtHand, mode: Any
+) -> tuple[set[str], Any, int]:
     """Return the tools listed, the answer to the question, and the code of the error for an unknown tool."""
     server = StdioServerParameters(
-        command=FGREP, args=["mcp", "--structured", "--toolsets", "all"], env=daemon.environ, cwd="/"
+        command=FGREP,
+        args=["mcp", "--structured", "--toolsets", "all"],
+        env=daemon.environ,
+        cwd="/",
     )
     with anyio.fail_after(BOUND):
         async with Client(stdio_client(server), mode=mode) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
-            found = await client.call_tool("semantic_search", {"query": QUESTION, "threshold": 0})
+            found = await client.call_tool(
+                "semantic_search", {"query": QUESTION, "threshold": 0}
+            )
             with pytest.raises(MCPError) as unknown:
                 await client.call_tool("semantic_magic", {})
             return tools, found, unknown.value.code

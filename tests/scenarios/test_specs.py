@@ -57,7 +57,10 @@ The system SHALL write an invoice each month.
 - **WHEN** a month ends
 - **THEN** an invoice is written
 """
-SPECS: dict[str, str | bytes] = {"specs/interface/spec.md": INTERFACE, "specs/billing/spec.md": BILLING}
+SPECS: dict[str, str | bytes] = {
+    "specs/interface/spec.md": INTERFACE,
+    "specs/billing/spec.md": BILLING,
+}
 MCP_WAYS = ["mcp unix", "mcp stdio"]
 TOOLS = {"list_specs", "get_spec_requirements", "get_scenario", "search_specs"}
 
@@ -75,7 +78,9 @@ def root(daemon: DaemonAtHand) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module", params=MCP_WAYS)
-def way(request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path) -> Iterator[Way]:
+def way(
+    request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path
+) -> Iterator[Way]:
     """Connect to it by the protocol."""
     with ways(daemon, root, [request.param]) as (connected,):
         yield connected
@@ -121,7 +126,10 @@ def test_mcp_delegates_to_core(daemon: DaemonAtHand, root: Path) -> None:
                 answer = told(other, tool, **arguments)
                 assert answer["structuredContent"] == core
                 assert json.loads(answer["content"][0]["text"]) == core
-        searched = [one.result("search_specs", query="monthly invoice")["results"] for one in (plain, *others)]
+        searched = [
+            one.result("search_specs", query="monthly invoice")["results"]
+            for one in (plain, *others)
+        ]
         assert searched[0] == searched[1] == searched[2] != []
 
 
@@ -154,7 +162,9 @@ def test_server_info(daemon: DaemonAtHand, root: Path) -> None:
     try:
         for at_hand, name in ((daemon, "flashgrep"), (renamed, "spox")):
             wire = shim_wire(at_hand, "--project", str(root))
-            answer = McpClient(LineTransport(wire), "legacy").request("initialize", **INITIALIZE)
+            answer = McpClient(LineTransport(wire), "legacy").request(
+                "initialize", **INITIALIZE
+            )
             assert answer["serverInfo"]["name"] == name
             assert len(answer["instructions"]) > 100
             wire.close()
@@ -167,7 +177,11 @@ def test_server_info(daemon: DaemonAtHand, root: Path) -> None:
 def test_list_all_specs(way: Way) -> None:
     result = way.result("list_specs")
     assert result["results"] == [
-        {"id": "billing", "title": "Billing", "purpose": "Customers pay for what they used."},
+        {
+            "id": "billing",
+            "title": "Billing",
+            "purpose": "Customers pay for what they used.",
+        },
         {
             "id": "interface",
             "title": "Interface",
@@ -184,7 +198,9 @@ def test_no_specs_found(daemon: DaemonAtHand, project: MakeProject) -> None:
         assert connected.result("list_specs")["results"] == []
 
 
-@pytest.mark.scenario("specs", "Get Spec Requirements Tool", "Get requirements for existing spec")
+@pytest.mark.scenario(
+    "specs", "Get Spec Requirements Tool", "Get requirements for existing spec"
+)
 def test_get_requirements_for_existing_spec(way: Way) -> None:
     result = way.result("get_spec_requirements", spec_id="interface")
     assert [(one["name"], one["scenario_count"]) for one in result["requirements"]] == [
@@ -204,22 +220,37 @@ def test_spec_not_found(way: Way) -> None:
 
 @pytest.mark.scenario("specs", "Get Scenario Tool", "Get specific scenario")
 def test_get_specific_scenario(way: Way) -> None:
-    asked = {"spec_id": "interface", "requirement": "List Specs Tool", "scenario": "No specs found"}
+    asked = {
+        "spec_id": "interface",
+        "requirement": "List Specs Tool",
+        "scenario": "No specs found",
+    }
     found = way.result("get_scenario", **asked)
     assert found["description"] == "The server SHALL list all specifications."
-    assert (found["name"], found["when"], found["then"]) == ("No specs found", "no files exist", ["the array is empty"])
+    assert (found["name"], found["when"], found["then"]) == (
+        "No specs found",
+        "no files exist",
+        ["the array is empty"],
+    )
 
 
 @pytest.mark.scenario("specs", "Get Scenario Tool", "Get first scenario by default")
 def test_get_first_scenario_by_default(way: Way) -> None:
-    found = way.result("get_scenario", spec_id="interface", requirement="List Specs Tool")
+    found = way.result(
+        "get_scenario", spec_id="interface", requirement="List Specs Tool"
+    )
     assert found["name"] == "List all specs"
     assert found["then"] == ["the answer is an array", "each item has a title"]
 
 
 @pytest.mark.scenario("specs", "Get Scenario Tool", "Scenario not found")
 def test_scenario_not_found(way: Way) -> None:
-    error = way.error("get_scenario", spec_id="interface", requirement="List Specs Tool", scenario="No spec was found")
+    error = way.error(
+        "get_scenario",
+        spec_id="interface",
+        requirement="List Specs Tool",
+        scenario="No spec was found",
+    )
     assert (error["code"], error["data"]["reason"]) == (-32001, "scenario_not_found")
     assert error["data"]["nearest"][0] == "No specs found"
     assert "scenario not found: No spec was found" in error["message"]
@@ -227,9 +258,19 @@ def test_scenario_not_found(way: Way) -> None:
 
 @pytest.mark.scenario("specs", "Search Specs Tool", "Search with query")
 def test_search_with_query(way: Way) -> None:
-    results = way.result("search_specs", query="what does the server do before it has indexed", threshold=0)["results"]
-    assert (results[0]["spec_id"], results[0]["requirement"]) == ("interface", "Graceful Degradation")
-    assert all(one["requirement"] and one["snippet"] and 0 <= one["score"] <= 1 for one in results)
+    results = way.result(
+        "search_specs",
+        query="what does the server do before it has indexed",
+        threshold=0,
+    )["results"]
+    assert (results[0]["spec_id"], results[0]["requirement"]) == (
+        "interface",
+        "Graceful Degradation",
+    )
+    assert all(
+        one["requirement"] and one["snippet"] and 0 <= one["score"] <= 1
+        for one in results
+    )
     scores = [one["score"] for one in results]
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
@@ -250,14 +291,28 @@ def test_search_with_no_index(unindexed: tuple[Way, Path]) -> None:
 def test_search_with_empty_results(way: Way) -> None:
     assert way.result("search_specs", query="chocolate cake recipe")["results"] == []
     assert way.result("search_specs", query="monthly invoice")["results"] != []
-    assert way.result("search_specs", query="monthly invoice", threshold=1)["results"] == []
+    assert (
+        way.result("search_specs", query="monthly invoice", threshold=1)["results"]
+        == []
+    )
 
 
 @pytest.mark.scenario("specs", "Graceful Degradation", "Server without index")
 def test_server_without_index(unindexed: tuple[Way, Path]) -> None:
     way, _ = unindexed
-    assert [one["id"] for one in way.result("list_specs")["results"]] == ["billing", "interface"]
-    assert len(way.result("get_spec_requirements", spec_id="interface")["requirements"]) == 2
-    found = way.result("get_scenario", spec_id="billing", requirement="Monthly invoices")
+    assert [one["id"] for one in way.result("list_specs")["results"]] == [
+        "billing",
+        "interface",
+    ]
+    assert (
+        len(way.result("get_spec_requirements", spec_id="interface")["requirements"])
+        == 2
+    )
+    found = way.result(
+        "get_scenario", spec_id="billing", requirement="Monthly invoices"
+    )
     assert found["then"] == ["an invoice is written"]
-    assert way.error("search_specs", query="invoice")["data"]["reason"] == "index_not_found"
+    assert (
+        way.error("search_specs", query="invoice")["data"]["reason"]
+        == "index_not_found"
+    )

@@ -51,11 +51,15 @@ class Way:
 
 
 @contextmanager
-def ways(daemon: DaemonAtHand, root: Path, names: Sequence[str] = EVERY) -> Iterator[list[Way]]:
+def ways(
+    daemon: DaemonAtHand, root: Path, names: Sequence[str] = EVERY
+) -> Iterator[list[Way]]:
     """Connect to a project in each of these ways, with the right to write."""
     daemon.add(root)
     with ExitStack() as opened:
-        yield [opened.enter_context(closing(_way(daemon, root, name))) for name in names]
+        yield [
+            opened.enter_context(closing(_way(daemon, root, name))) for name in names
+        ]
 
 
 def _way(daemon: DaemonAtHand, root: Path, name: str) -> Way:

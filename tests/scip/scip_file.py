@@ -23,16 +23,30 @@ def field(at: int, value: int | bytes | str) -> bytes:
     return number(at << 3 | 2) + number(len(data)) + data
 
 
-def document(path: str, occurrences: Iterable[Occurrence], encoding: int = 0, text: str = "") -> bytes:
-    found = field(1, path) + (field(6, encoding) if encoding else b"") + (field(5, text) if text else b"")
+def document(
+    path: str, occurrences: Iterable[Occurrence], encoding: int = 0, text: str = ""
+) -> bytes:
+    found = (
+        field(1, path)
+        + (field(6, encoding) if encoding else b"")
+        + (field(5, text) if text else b"")
+    )
     for place, symbol, roles in occurrences:
-        said = field(1, b"".join(map(number, place))) + field(2, symbol) + (field(3, roles) if roles else b"")
+        said = (
+            field(1, b"".join(map(number, place)))
+            + field(2, symbol)
+            + (field(3, roles) if roles else b"")
+        )
         found += field(2, said)
     return found
 
 
-def write_index(file: Path, documents: Iterable[bytes], root: Path | None = None) -> Path:
-    metadata = field(2, field(1, "loom") + field(2, "1.2")) + field(3, f"file://{root}" if root else "")
+def write_index(
+    file: Path, documents: Iterable[bytes], root: Path | None = None
+) -> Path:
+    metadata = field(2, field(1, "loom") + field(2, "1.2")) + field(
+        3, f"file://{root}" if root else ""
+    )
     file.write_bytes(field(1, metadata) + b"".join(field(2, one) for one in documents))
     return file
 

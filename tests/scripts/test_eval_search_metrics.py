@@ -8,7 +8,9 @@ from scripts.benchmarks.search.metrics import Figures, distinct, figures, interv
 
 
 def test_the_wanted_file_on_top_is_perfect() -> None:
-    assert figures(["a", "b"], {"a"}, read=400) == Figures(ndcg=1.0, reciprocal=1.0, recall=1.0, tokens=100.0)
+    assert figures(["a", "b"], {"a"}, read=400) == Figures(
+        ndcg=1.0, reciprocal=1.0, recall=1.0, tokens=100.0
+    )
 
 
 def test_the_third_place_is_worth_half() -> None:
@@ -34,11 +36,15 @@ def test_past_the_tenth_place_only_the_reciprocal_rank_counts() -> None:
 
 
 def test_nothing_found_is_worth_nothing() -> None:
-    assert figures([], {"a"}, read=40) == Figures(ndcg=0.0, reciprocal=0.0, recall=0.0, tokens=10.0)
+    assert figures([], {"a"}, read=40) == Figures(
+        ndcg=0.0, reciprocal=0.0, recall=0.0, tokens=10.0
+    )
 
 
 def test_a_mean_is_taken_column_by_column() -> None:
-    assert mean([Figures(1, 1, 1, 10), Figures(0, 0.5, 0, 30)]) == Figures(0.5, 0.75, 0.5, 20)
+    assert mean([Figures(1, 1, 1, 10), Figures(0, 0.5, 0, 30)]) == Figures(
+        0.5, 0.75, 0.5, 20
+    )
 
 
 def test_a_file_is_ranked_where_it_came_first() -> None:

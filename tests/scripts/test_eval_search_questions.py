@@ -16,7 +16,9 @@ def only(tmp_path: Path, name: str, text: str, language: str) -> Function:
     return found[0]
 
 
-def test_every_repository_has_questions_of_every_kind_with_one_to_four_answers() -> None:
+def test_every_repository_has_questions_of_every_kind_with_one_to_four_answers() -> (
+    None
+):
     questions = asked()
     assert len(questions) >= 40
     for rows in questions.values():
@@ -26,12 +28,20 @@ def test_every_repository_has_questions_of_every_kind_with_one_to_four_answers()
     assert sum(map(len, questions.values())) >= 1200
 
 
-def test_half_of_the_questions_are_held_out_and_none_is_about_a_package_to_avoid() -> None:
+def test_half_of_the_questions_are_held_out_and_none_is_about_a_package_to_avoid() -> (
+    None
+):
     questions = asked()
-    of = {package.repository: package for package in packages() if package.use not in {"docstrings", "tasks"}}
+    of = {
+        package.repository: package
+        for package in packages()
+        if package.use not in {"docstrings", "tasks"}
+    }
     assert of.keys() == questions.keys()
     assert len({package.language for package in of.values()}) >= 14
-    held = sum(len(questions[name]) for name, package in of.items() if package.use == "held")
+    held = sum(
+        len(questions[name]) for name, package in of.items() if package.use == "held"
+    )
     assert 0.45 <= held / sum(map(len, questions.values())) <= 0.6
     with Path("scripts/train_embedder/avoid.tsv").open(newline="") as file:
         avoided = {row["name"] for row in csv.DictReader(file, delimiter="\t")}
@@ -52,7 +62,9 @@ def test_a_question_whose_file_or_name_is_missing_is_reported(tmp_path: Path) ->
     (tmp_path / "a.py").write_text("def run(): ...\n")
     there = Question("one", "what runs", "semantic", (Target("a.py", "run"),))
     assert faults(there, tmp_path) == []
-    gone = there._replace(targets=(Target("a.py", "ru"), Target("b.py", "")), kind="other")
+    gone = there._replace(
+        targets=(Target("a.py", "ru"), Target("b.py", "")), kind="other"
+    )
     assert faults(gone, tmp_path) == [
         "what runs: no kind other",
         "a.py: ru does not occur",
@@ -67,7 +79,10 @@ def test_a_docstring_is_asked_and_stands_in_no_function(tmp_path: Path) -> None:
     )
     found = only(tmp_path, "a.py", text, "python")
     assert found.sentence == "Open a file and count its lines"
-    assert found.code == "def outer(path):\n    with open(path) as file:\n        return len(list(file))"
+    assert (
+        found.code
+        == "def outer(path):\n    with open(path) as file:\n        return len(list(file))"
+    )
 
 
 def test_a_comment_above_a_function_is_asked_up_to_its_tags(tmp_path: Path) -> None:
@@ -81,11 +96,14 @@ def test_a_comment_above_a_function_is_asked_up_to_its_tags(tmp_path: Path) -> N
     assert found.code.startswith("function join")
 
 
-def test_an_attribute_between_comment_and_function_is_looked_past(tmp_path: Path) -> None:
-    text = (
-        "/// Returns the larger of both given numbers.\n#[inline]\nfn larger(a: u8, b: u8) -> u8 {\n    a.max(b)\n}\n"
+def test_an_attribute_between_comment_and_function_is_looked_past(
+    tmp_path: Path,
+) -> None:
+    text = "/// Returns the larger of both given numbers.\n#[inline]\nfn larger(a: u8, b: u8) -> u8 {\n    a.max(b)\n}\n"
+    assert (
+        only(tmp_path, "a.rs", text, "rust").sentence
+        == "Returns the larger of both given numbers"
     )
-    assert only(tmp_path, "a.rs", text, "rust").sentence == "Returns the larger of both given numbers"
 
 
 def test_what_is_too_short_to_ask_is_kept_to_be_searched_only(tmp_path: Path) -> None:
@@ -95,5 +113,7 @@ def test_what_is_too_short_to_ask_is_kept_to_be_searched_only(tmp_path: Path) ->
 
 def test_functions_of_tests_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "a.py").write_text("def helper():\n    one = 1\n    return one\n")
+    (tmp_path / "tests" / "a.py").write_text(
+        "def helper():\n    one = 1\n    return one\n"
+    )
     assert list(functions(tmp_path, "python")) == []

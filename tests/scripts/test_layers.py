@@ -51,7 +51,18 @@ LIGHT = [
     "daemon.detach",
     "mcp.stdio",
 ]
-HEAVY = {"pydantic", "typer", "rich", "numpy", "anyio", "orjson", "structlog", "pathlib", "dataclasses", "typing"}
+HEAVY = {
+    "pydantic",
+    "typer",
+    "rich",
+    "numpy",
+    "anyio",
+    "orjson",
+    "structlog",
+    "pathlib",
+    "dataclasses",
+    "typing",
+}
 
 
 NAMED = re.compile(r"flashgrep(?:\.[a-z_]+)+")
@@ -90,7 +101,8 @@ def _find_imported(node: ast.AST) -> list[str]:
     elif isinstance(node, ast.ImportFrom):
         names = [f"{node.module}.{alias.name}" for alias in node.names]
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        # As ``import_module`` and tables of commands name them: "flashgrep.cli.app" or "flashgrep.cli.app:main".
+        # As ``import_module`` and tables of commands name them: "flashgrep.cli.app" or
+        # "flashgrep.cli.app:main".
         module = node.value.partition(":")[0]
         if NAMED.fullmatch(module):
             names = [module]
@@ -134,7 +146,10 @@ def test_imports_only_go_down() -> None:
 
 
 LATE_IMPORTS = {
-    ("rpc.connect", "cli.daemon_process"),  # the command line of a daemon, which it starts
+    (
+        "rpc.connect",
+        "cli.daemon_process",
+    ),  # the command line of a daemon, which it starts
     ("cli.client", "cli.app"),
 }
 COMMAND_TABLE = "methods.core_part"
@@ -143,9 +158,17 @@ COMMAND_TABLE = "methods.core_part"
 
 
 def test_modules_of_base_import_only_what_is_below_them() -> None:
-    floor = {f"base.{name}": number for number, names in enumerate(BASE_LADDER) for name in names.split()}
+    floor = {
+        f"base.{name}": number
+        for number, names in enumerate(BASE_LADDER)
+        for name in names.split()
+    }
     assert set(floor) == {name for name in modules() if name.startswith("base.")}
-    wrong = {(here, there) for here, there in edges() if here in floor and floor[here] <= floor.get(there, 99)}
+    wrong = {
+        (here, there)
+        for here, there in edges()
+        if here in floor and floor[here] <= floor.get(there, 99)
+    }
     assert not wrong
 
 
@@ -169,15 +192,26 @@ def test_the_core_imports_no_part() -> None:
 
 
 def test_parts_import_each_other_only_as_declared() -> None:
-    requires = {f"parts.{part.name}": {f"parts.{name}" for name in part.requires} for part in BUILT_IN[1:]}
-    folders = {room_of(name) for name in modules() if name.startswith("parts.") and name.count(".") > 1}
+    requires = {
+        f"parts.{part.name}": {f"parts.{name}" for name in part.requires}
+        for part in BUILT_IN[1:]
+    }
+    folders = {
+        room_of(name)
+        for name in modules()
+        if name.startswith("parts.") and name.count(".") > 1
+    }
     assert folders == set(requires)
     undeclared = {
         (room_of(here), room_of(there))
         for here, there in edges()
-        if room_of(here) in requires and room_of(there) in requires and room_of(here) != room_of(there)
+        if room_of(here) in requires
+        and room_of(there) in requires
+        and room_of(here) != room_of(there)
     } - {(here, there) for here, others in requires.items() for there in others}
-    assert undeclared == UNDECLARED, "declare it in the part's `requires`, or remove it from UNDECLARED"
+    assert undeclared == UNDECLARED, (
+        "declare it in the part's `requires`, or remove it from UNDECLARED"
+    )
 
 
 UNDECLARED: set[tuple[str, str]] = {
@@ -209,10 +243,15 @@ def test_only_the_store_opens_databases() -> None:
         for name, tree in modules().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
-        and (node.attr == "Database" or (node.attr == "connect" and ast.unparse(node.value) == "sqlite3"))
+        and (
+            node.attr == "Database"
+            or (node.attr == "connect" and ast.unparse(node.value) == "sqlite3")
+        )
     }
     assert openers
-    assert all(name.startswith(("index.", "parts.navigation.scip.")) for name in openers), openers
+    assert all(
+        name.startswith(("index.", "parts.navigation.scip.")) for name in openers
+    ), openers
 
 
 def test_nothing_below_the_daemon_reads_the_environment() -> None:
@@ -237,7 +276,9 @@ def test_nothing_below_the_daemon_reads_the_environment() -> None:
         name
         for name, tree in modules().items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"} and ast.unparse(node.value) == "os"
+        if isinstance(node, ast.Attribute)
+        and node.attr in {"environ", "getenv"}
+        and ast.unparse(node.value) == "os"
     }
     assert {room_of(name) for name in readers - own_reasons} <= allowed
 
@@ -246,7 +287,13 @@ def test_nothing_below_the_daemon_reads_the_environment() -> None:
 def test_what_the_client_starts_with_imports_nothing_heavy(name: str) -> None:
     program = f"import sys; before = set(sys.modules); import flashgrep.{name}; print(*(set(sys.modules) - before))"
     said = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); {program}"],
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); {program}",
+        ],
         capture_output=True,
         text=True,
         check=True,
@@ -255,16 +302,22 @@ def test_what_the_client_starts_with_imports_nothing_heavy(name: str) -> None:
 
 
 def test_what_stands_between_a_shell_and_grep_imports_nothing() -> None:
-    program = (
-        "import sys; before = set(sys.modules); import flashgrep.cli.launcher; print(*(set(sys.modules) - before))"
+    program = "import sys; before = set(sys.modules); import flashgrep.cli.launcher; print(*(set(sys.modules) - before))"
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert set(said.stdout.split()) <= {"flashgrep", "flashgrep.cli", "flashgrep.cli.launcher"}
+    assert set(said.stdout.split()) <= {
+        "flashgrep",
+        "flashgrep.cli",
+        "flashgrep.cli.launcher",
+    }
 
 
 def test_a_lookup_worker_starts_without_what_parses_and_ranks() -> None:
     program = "import sys, flashgrep.search.lookup_worker, flashgrep.search.ripgrep_walks; print(*sys.modules)"
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     heavy = {
         "tree_sitter",
         "anyio",
@@ -275,21 +328,45 @@ def test_a_lookup_worker_starts_without_what_parses_and_ranks() -> None:
     assert not set(said.stdout.split()) & heavy
 
 
-SHORT = HEAVY - {"typing", "dataclasses", "pathlib"} | {"sqlite3", "sqlite_utils", "re2", "tree_sitter"}
+SHORT = HEAVY - {"typing", "dataclasses", "pathlib"} | {
+    "sqlite3",
+    "sqlite_utils",
+    "re2",
+    "tree_sitter",
+}
 
 
 @pytest.mark.parametrize(
     ("command", "says", "forbidden"),
     [
-        ("--version", "flashgrep ", SHORT | {"flashgrep.cli.commands", "flashgrep.cli.daemon_client"}),
-        ("version", "flashgrep ", SHORT | {"flashgrep.cli.commands", "flashgrep.cli.daemon_client"}),
+        (
+            "--version",
+            "flashgrep ",
+            SHORT | {"flashgrep.cli.commands", "flashgrep.cli.daemon_client"},
+        ),
+        (
+            "version",
+            "flashgrep ",
+            SHORT | {"flashgrep.cli.commands", "flashgrep.cli.daemon_client"},
+        ),
         ("daemon status", "not running", SHORT | {"flashgrep.cli.commands"}),
         ("daemon status --json", "not running", SHORT | {"flashgrep.cli.commands"}),
-        ("--help", "search-code", SHORT | {"flashgrep.base.registry", "flashgrep.base.config", "flashgrep.daemon"}),
+        (
+            "--help",
+            "search-code",
+            SHORT
+            | {"flashgrep.base.registry", "flashgrep.base.config", "flashgrep.daemon"},
+        ),
         (
             "projects --help",
             "remove",
-            {"numpy", "sqlite3", "sqlite_utils", "flashgrep.base.registry", "flashgrep.project"},
+            {
+                "numpy",
+                "sqlite3",
+                "sqlite_utils",
+                "flashgrep.base.registry",
+                "flashgrep.project",
+            },
         ),
     ],
 )
@@ -299,18 +376,26 @@ def test_what_is_asked_often_imports_nothing_heavy(
     program = "from flashgrep.cli.app import main; import sys; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     environ = {**os.environ, "FLASHGREP_STATE_DIR": str(tmp_path)}
     said = subprocess.run(
-        [sys.executable, "-c", program, *command.split()], capture_output=True, text=True, env=environ, check=True
+        [sys.executable, "-c", program, *command.split()],
+        capture_output=True,
+        text=True,
+        env=environ,
+        check=True,
     )
     assert says in said.stdout
     assert not set(said.stderr.split()) & forbidden
 
 
-def test_the_daemon_starts_without_a_validator_of_messages_and_others_may_import_it() -> None:
+def test_the_daemon_starts_without_a_validator_of_messages_and_others_may_import_it() -> (
+    None
+):
     program = (
         "import flashgrep.cli.run_daemon, flashgrep.daemon.server, sys; before = set(sys.modules);"
         "import jsonrpcserver; print(jsonrpcserver.dispatch.__module__, *before)"
     )
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     whose, *imported = said.stdout.split()
     assert whose == "jsonrpcserver.main"
     assert not {"jsonschema", "jsonrpcserver"} & set(imported)

@@ -26,7 +26,9 @@ def checkout(tmp_path: Path) -> Path:
     for folder in ("flashgrep/search", "flashgrep/cli", "docs", "scripts"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "flashgrep" / "search" / "exact.py").write_text(MODULE)
-    (tmp_path / "flashgrep" / "cli" / "commands.tsv").write_text("query\treads\tFind lines.\t\n")
+    (tmp_path / "flashgrep" / "cli" / "commands.tsv").write_text(
+        "query\treads\tFind lines.\t\n"
+    )
     (tmp_path / ".flashgrep.example").write_text("[search]\n# limit = 3\n")
     (tmp_path / "docs" / "guide.md").write_text("# A guide\n\n## Two words\n")
     return tmp_path
@@ -66,13 +68,23 @@ def test_references_to_what_exists_pass(checkout: Path, text: str) -> None:
         ("[a part](docs/guide.md#three-words)", "docs/guide.md#three-words"),
     ],
 )
-def test_a_reference_to_nothing_is_reported_with_its_line(checkout: Path, text: str, name: str) -> None:
-    assert report(checkout, f"# Title\n\n{text}\n") == [f"README.md:3: `{name}` does not exist"]
+def test_a_reference_to_nothing_is_reported_with_its_line(
+    checkout: Path, text: str, name: str
+) -> None:
+    assert report(checkout, f"# Title\n\n{text}\n") == [
+        f"README.md:3: `{name}` does not exist"
+    ]
 
 
-@pytest.mark.parametrize("name", ["search/gone.py", "Searcher.walk", "Finder", "find_all()", "MOST_LINES"])
-def test_docstrings_are_checked_too_and_their_bare_names(checkout: Path, name: str) -> None:
-    (checkout / "flashgrep" / "other.py").write_text(f'"""Finds files.\n\nUses ``{name}``.\n"""\n')
+@pytest.mark.parametrize(
+    "name", ["search/gone.py", "Searcher.walk", "Finder", "find_all()", "MOST_LINES"]
+)
+def test_docstrings_are_checked_too_and_their_bare_names(
+    checkout: Path, name: str
+) -> None:
+    (checkout / "flashgrep" / "other.py").write_text(
+        f'"""Finds files.\n\nUses ``{name}``.\n"""\n'
+    )
     assert report(checkout, "") == [f"flashgrep/other.py:3: `{name}` does not exist"]
 
 

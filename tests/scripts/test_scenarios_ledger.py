@@ -7,7 +7,13 @@ import pytest
 
 from scripts.tools.scenarios import Scenario, outcomes, problems, read_tests, wanted
 
-CONTRACTS = {"collections": 19, "research": 21, "semantic_search": 48, "specs": 15, "methods": 23}
+CONTRACTS = {
+    "collections": 19,
+    "research": 21,
+    "semantic_search": 48,
+    "specs": 15,
+    "methods": 23,
+}
 """Scenarios of each contract."""
 
 
@@ -21,7 +27,12 @@ def test_the_ledger_has_every_scenario_once() -> None:
 def test_scenarios_and_tests_are_one_to_one_and_none_is_skipped(contract: str) -> None:
     module = f"tests.scenarios.test_{contract}"
     scenarios = [scenario for scenario in wanted() if scenario.contract == contract]
-    assert problems(scenarios, [test for test in read_tests() if test.module.startswith(module)]) == []
+    assert (
+        problems(
+            scenarios, [test for test in read_tests() if test.module.startswith(module)]
+        )
+        == []
+    )
 
 
 BROKEN = """
@@ -58,8 +69,18 @@ def test_scenarios_and_tests_that_do_not_match_are_reported(tmp_path: Path) -> N
 
 
 def test_the_worst_of_a_tests_parameters_counts(tmp_path: Path) -> None:
-    cases = [("a[x]", ""), ("a[y]", "<failure/>"), ("b", "<skipped/>"), ("b", ""), ("c", ""), ("d", "<error/>")]
-    written = "".join(f'<testcase classname="m" name="{name}">{inner}</testcase>' for name, inner in cases)
+    cases = [
+        ("a[x]", ""),
+        ("a[y]", "<failure/>"),
+        ("b", "<skipped/>"),
+        ("b", ""),
+        ("c", ""),
+        ("d", "<error/>"),
+    ]
+    written = "".join(
+        f'<testcase classname="m" name="{name}">{inner}</testcase>'
+        for name, inner in cases
+    )
     junit = tmp_path / "junit.xml"
     junit.write_text(f"<testsuites><testsuite>{written}</testsuite></testsuites>")
     went = {name: status for (_, name), status in outcomes(junit).items()}

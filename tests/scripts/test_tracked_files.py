@@ -25,7 +25,9 @@ def tracked() -> list[str]:
     """Return the files in git's index, which a commit is made of."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a checkout")
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
     return [path for path in listed.split("\0") if (ROOT / path).is_file()]
 
 
@@ -36,6 +38,12 @@ def test_nothing_stands_at_the_top_level_by_accident(tracked: list[str]) -> None
 def test_no_file_is_empty_or_large(tracked: list[str]) -> None:
     sizes = {path: (ROOT / path).stat().st_size for path in tracked}
     assert {path for path, size in sizes.items() if not size} <= EMPTY
-    assert not {path for path, size in sizes.items() if size > DATA.get(path, MOST_BYTES)}
-    larger = [path for path, size in sizes.items() if size > MOST_BINARY_BYTES and path not in DATA]
+    assert not {
+        path for path, size in sizes.items() if size > DATA.get(path, MOST_BYTES)
+    }
+    larger = [
+        path
+        for path, size in sizes.items()
+        if size > MOST_BINARY_BYTES and path not in DATA
+    ]
     assert not [path for path in larger if b"\0" in (ROOT / path).read_bytes()]

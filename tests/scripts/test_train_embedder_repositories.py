@@ -8,7 +8,17 @@ from scripts.train_embedder.commits import REPOSITORIES
 LISTED: Final = packages.read(REPOSITORIES)
 
 HOMES: Final = {
-    *("akka", "akka.net", "capacitor", "cli", "coroutines", "dancer2", "elixir", "jinja", "kotlinx.coroutines"),
+    *(
+        "akka",
+        "akka.net",
+        "capacitor",
+        "cli",
+        "coroutines",
+        "dancer2",
+        "elixir",
+        "jinja",
+        "kotlinx.coroutines",
+    ),
     *("lighttpd1.4", "mojo", "okio", "os-lib", "penlight", "query", "wai", "xterm.js"),
 }
 """Names that evaluated packages have at home, where their registries call them otherwise; and a port of one."""
@@ -16,7 +26,11 @@ HOMES: Final = {
 
 def test_each_has_a_commit_and_a_permissive_licence() -> None:
     assert len(LISTED) > 100
-    assert [each for each in LISTED if len(each.version) != 40 or not packages.permissive(each.licence)] == []
+    assert [
+        each
+        for each in LISTED
+        if len(each.version) != 40 or not packages.permissive(each.licence)
+    ] == []
 
 
 def test_none_is_evaluated_on() -> None:

@@ -17,12 +17,20 @@ class FolderSource:
         self.root = root
 
     def paths(self) -> list[bytes]:
-        return sorted(bytes(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_file())
+        return sorted(
+            bytes(path.relative_to(self.root))
+            for path in self.root.rglob("*")
+            if path.is_file()
+        )
 
     def candidates(self, name: str, *, fold: bool, whole: bool = False) -> list[bytes]:  # noqa: ARG002 - a superset
         wanted = name.encode().lower() if fold else name.encode()
-        texts = ((path, (self.root / path.decode()).read_bytes()) for path in self.paths())
-        return [path for path, text in texts if wanted in (text.lower() if fold else text)]
+        texts = (
+            (path, (self.root / path.decode()).read_bytes()) for path in self.paths()
+        )
+        return [
+            path for path, text in texts if wanted in (text.lower() if fold else text)
+        ]
 
     def defining(self, name: str, *, prefix: bool) -> list[bytes] | None:  # noqa: ARG002 - a source's signature
         return None
@@ -30,7 +38,9 @@ class FolderSource:
     def names(self, start: str, limit: int) -> list[str]:  # noqa: ARG002 - a source's signature
         return []
 
-    def open(self, path: bytes, _holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
+    def open(
+        self, path: bytes, _holds: Callable[[bytes], bool] | None = None, /
+    ) -> ReadResult:
         file = self.root / path.decode()
         return parse_file(path, file.read_bytes()) if file.is_file() else None
 

@@ -34,33 +34,61 @@ Place = tuple[str, int, int, str]
 def drawn_files() -> dict[str, bytes]:
     """Return files of random lines, most of them UTF-8 with damage."""
     chance = random.Random(5)
-    lines = [b"".join(chance.choices(PARTS, k=chance.randint(0, 9))) for _ in range(300)]
-    return {f"{at}.txt": "été déjà là\n".encode() * 5 + b"\n".join(lines[at::10]) for at in range(10)}
+    lines = [
+        b"".join(chance.choices(PARTS, k=chance.randint(0, 9))) for _ in range(300)
+    ]
+    return {
+        f"{at}.txt": "été déjà là\n".encode() * 5 + b"\n".join(lines[at::10])
+        for at in range(10)
+    }
 
 
 def theirs(root: Path, mode: str, text: str, *flags: str) -> set[Place]:
     """Return (file, line, first byte column, the line) of every matching line of ripgrep."""
-    command = [str(RG), "--no-config", "--json", *(["-F"] if mode == "literal" else []), *flags, "-e", text]
+    command = [
+        str(RG),
+        "--no-config",
+        "--json",
+        *(["-F"] if mode == "literal" else []),
+        *flags,
+        "-e",
+        text,
+    ]
     done = subprocess.run(command, cwd=root, capture_output=True, check=False)
     assert done.returncode in (0, 1), done.stderr
     found = set()
     for row in map(json.loads, done.stdout.splitlines()):
         if row["type"] == "match":
             data = row["data"]
-            line = data["lines"].get("text", "").encode() or base64.b64decode(data["lines"]["bytes"])
-            shown = re.sub("[\udc80-\udcff]", "\ufffd", line.decode("utf-8", "surrogateescape"))
+            line = data["lines"].get("text", "").encode() or base64.b64decode(
+                data["lines"]["bytes"]
+            )
+            shown = re.sub(
+                "[\udc80-\udcff]", "\ufffd", line.decode("utf-8", "surrogateescape")
+            )
             at = data["submatches"][0]["start"] + 1
-            found.add((data["path"]["text"].removeprefix("./"), data["line_number"], at, shown.removesuffix("\n")))
+            found.add(
+                (
+                    data["path"]["text"].removeprefix("./"),
+                    data["line_number"],
+                    at,
+                    shown.removesuffix("\n"),
+                )
+            )
     return found
 
 
 @pytest.mark.parametrize("order", ["path", "relevance"])
-async def test_many_hits_as_json_are_those_that_few_are(root: Path, order: Order) -> None:
+async def test_many_hits_as_json_are_those_that_few_are(
+    root: Path, order: Order
+) -> None:
     put(root, drawn_files())
     async with opened(root) as workspace:
         await workspace.refresh()
         pattern = Pattern(texts=(".",), mode="regex")
-        question = Question(pattern=pattern, ranking=RANKINGS[order], limit=10_000, max_chars=1_000_000)
+        question = Question(
+            pattern=pattern, ranking=RANKINGS[order], limit=10_000, max_chars=1_000_000
+        )
         plain = await workspace.search(question)
         encoded = await workspace.search(replace(question, as_json=True))
         assert len(plain.results) > ENCODED_FROM
@@ -69,7 +97,9 @@ async def test_many_hits_as_json_are_those_that_few_are(root: Path, order: Order
         assert not encoded.ranks
         assert encoded.has_hits
         assert json.loads(encoded.encoded.json) == plain.results
-        few = await workspace.search(replace(question, as_json=True, limit=ENCODED_FROM))
+        few = await workspace.search(
+            replace(question, as_json=True, limit=ENCODED_FROM)
+        )
         assert few.results == plain.results[:ENCODED_FROM]
 
 
@@ -81,15 +111,26 @@ async def test_lines_and_columns_are_ripgreps(root: Path) -> None:
         for mode, text in PATTERNS:
             for case, flags in (("sensitive", ()), ("insensitive", ("-i",))):
                 pattern = Pattern(texts=(text,), mode=mode, case=case)  # type: ignore[arg-type]
-                answer = await workspace.search(Question(pattern=pattern, limit=10_000, max_chars=10**9))
+                answer = await workspace.search(
+                    Question(pattern=pattern, limit=10_000, max_chars=10**9)
+                )
                 ours = {
-                    (hit["file_path"], hit["start_line"], hit.get("byte_column", hit["column"]), hit["text"])
+                    (
+                        hit["file_path"],
+                        hit["start_line"],
+                        hit.get("byte_column", hit["column"]),
+                        hit["text"],
+                    )
                     for hit in answer.results
                 }
                 assert ours == theirs(root, mode, text, *flags), (mode, text, case)
-                for hit in answer.results if "-u" not in text else ():  # the column counts what is shown
+                for hit in (
+                    answer.results if "-u" not in text else ()
+                ):  # the column counts what is shown
                     before = hit["text"][: hit["column"] - 1]
-                    size = sum(1 if each == "\ufffd" else len(each.encode()) for each in before)
+                    size = sum(
+                        1 if each == "\ufffd" else len(each.encode()) for each in before
+                    )
                     assert size == hit.get("byte_column", hit["column"]) - 1
                 hits += len(ours)
         assert hits > 1_000
@@ -103,9 +144,17 @@ async def test_lines_and_columns_are_ripgreps(root: Path) -> None:
         (b"caf\xe9 here", "café here", 6, None),
     ],
 )
-def test_a_hit_shows_bad_bytes_one_by_one(data: bytes, text: str, column: int, byte_column: int | None) -> None:
+def test_a_hit_shows_bad_bytes_one_by_one(
+    data: bytes, text: str, column: int, byte_column: int | None
+) -> None:
     document = extract(data)
     assert isinstance(document, Document)
-    match = next(iter(Pattern(texts=("here",), mode="literal").matcher().lines(document.data)))
+    match = next(
+        iter(Pattern(texts=("here",), mode="literal").matcher().lines(document.data))
+    )
     hit = make_hit({"file_path": "a.txt"}, document, match)
-    assert (hit["text"], hit["column"], hit.get("byte_column")) == (text, column, byte_column)
+    assert (hit["text"], hit["column"], hit.get("byte_column")) == (
+        text,
+        column,
+        byte_column,
+    )

@@ -8,7 +8,11 @@ import pytest
 
 from flashgrep.base.errors import InvalidParams
 from flashgrep.index.table import Mark
-from flashgrep.parts.symbols.relevance import MOST_PARSED, find_definers, names_in_pattern
+from flashgrep.parts.symbols.relevance import (
+    MOST_PARSED,
+    find_definers,
+    names_in_pattern,
+)
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
 from flashgrep.search.exact import Answer, Order, Position, Question, search
@@ -17,7 +21,10 @@ from tests.support.workspace import opened, put
 
 CROWD: dict[str, bytes] = {
     "CHANGELOG.md": b"- mend launch, once more\n" * 250,
-    **{f"app/use{at:03}.py": b"import z\n\n\nz.launch(1)\nz.launch(2)\n" for at in range(120)},
+    **{
+        f"app/use{at:03}.py": b"import z\n\n\nz.launch(1)\nz.launch(2)\n"
+        for at in range(120)
+    },
     "app/launch.py": b"# nothing but the name\nz.launch\n",
     "tests/test_z.py": b"def test_launch():\n    launch()\n\n\ndef launch():\n    pass\n",
     "zoo/z.c": b"struct rocket {\n    int launch;\n};\n\nint prelaunch(void);\nint launch(void)\n{\n    return 0;\n}\n",
@@ -25,8 +32,15 @@ CROWD: dict[str, bytes] = {
 """A word used in hundreds of places before, by path, comes the one that defines it."""
 
 
-def asked(text: str, order: Order = "relevance", limit: int = 10, at: Position | None = None) -> Question:
-    return Question(pattern=Pattern(texts=(text,), mode="literal"), ranking=RANKINGS[order], limit=limit, position=at)
+def asked(
+    text: str, order: Order = "relevance", limit: int = 10, at: Position | None = None
+) -> Question:
+    return Question(
+        pattern=Pattern(texts=(text,), mode="literal"),
+        ranking=RANKINGS[order],
+        limit=limit,
+        position=at,
+    )
 
 
 def places(answer: Answer) -> list[tuple[str, int]]:
@@ -45,7 +59,9 @@ async def pages(workspace: Workspace, text: str, limit: int) -> list[tuple[str, 
 
 
 async def by_path(workspace: Workspace, text: str) -> list[tuple[str, int]]:
-    answer = await workspace.search(replace(asked(text, "path", 100_000), max_chars=10**9))
+    answer = await workspace.search(
+        replace(asked(text, "path", 100_000), max_chars=10**9)
+    )
     return places(answer)
 
 
@@ -54,9 +70,16 @@ async def test_the_definition_of_a_common_word_is_first(root: Path) -> None:
     async with opened(root) as workspace:
         await workspace.wait_parsed()
         answer = await workspace.search(asked("launch"))
-        assert places(answer)[:3] == [("zoo/z.c", 6), ("tests/test_z.py", 5), ("zoo/z.c", 2)]
+        assert places(answer)[:3] == [
+            ("zoo/z.c", 6),
+            ("tests/test_z.py", 5),
+            ("zoo/z.c", 2),
+        ]
         assert (answer.results[0]["text"], answer.detail) == ("int launch(void)", "")
-        assert places(answer)[3] == ("app/launch.py", 2)  # then the other lines of their files and of that name
+        assert places(answer)[3] == (
+            "app/launch.py",
+            2,
+        )  # then the other lines of their files and of that name
         qualified = await workspace.search(asked("int launch"))
         assert places(qualified) == [("zoo/z.c", 6), ("zoo/z.c", 2)]
         sensitive = await workspace.search(asked("Launch"))
@@ -65,7 +88,14 @@ async def test_the_definition_of_a_common_word_is_first(root: Path) -> None:
 
 @pytest.mark.parametrize("limit", [1, 7, 150])
 async def test_pages_neither_repeat_nor_lose_a_hit(limit: int, root: Path) -> None:
-    put(root, {name: data for at, (name, data) in enumerate(CROWD.items()) if at % 10 < 2 or "use" not in name})
+    put(
+        root,
+        {
+            name: data
+            for at, (name, data) in enumerate(CROWD.items())
+            if at % 10 < 2 or "use" not in name
+        },
+    )
     async with opened(root) as workspace:
         await workspace.wait_parsed()
         wanted = await by_path(workspace, "launch")
@@ -79,7 +109,13 @@ async def test_pages_fit_together_while_a_saved_file_is_indexed(root: Path) -> N
     put(root, CROWD)
     async with opened(root) as workspace:
         await workspace.wait_parsed()
-        put(root, {"app/use050.py": b"def launch(now):\n    pass\n\n\nlaunch(3)\n", "new.py": b"launch = 4\n"})
+        put(
+            root,
+            {
+                "app/use050.py": b"def launch(now):\n    pass\n\n\nlaunch(3)\n",
+                "new.py": b"launch = 4\n",
+            },
+        )
         assert await workspace.refresh()
         first = await workspace.search(asked("launch", limit=2))
         assert places(first) == [("app/use050.py", 1), ("zoo/z.c", 6)]
@@ -95,7 +131,9 @@ async def test_pages_fit_together_while_a_saved_file_is_indexed(root: Path) -> N
         assert sorted(found) == sorted(wanted)
 
 
-async def test_an_answer_started_without_symbols_continues_without_them(root: Path) -> None:
+async def test_an_answer_started_without_symbols_continues_without_them(
+    root: Path,
+) -> None:
     put(root, CROWD)
     async with opened(root) as workspace:
         await workspace.wait_parsed()
@@ -103,7 +141,10 @@ async def test_an_answer_started_without_symbols_continues_without_them(root: Pa
         first = search(unparsed, asked("launch", limit=5))
         assert first.next is not None
         assert not first.next.led
-        assert first.detail == "definitions do not come first yet: files are still being parsed"
+        assert (
+            first.detail
+            == "definitions do not come first yet: files are still being parsed"
+        )
         rest = await workspace.search(asked("launch", limit=10_000, at=first.next))
         rest_again = search(unparsed, asked("launch", limit=10_000, at=first.next))
         assert places(rest) == places(rest_again)
@@ -117,7 +158,10 @@ async def test_many_changed_files_are_not_parsed_for_one_question(root: Path) ->
     async with opened(root) as workspace:
         await workspace.wait_parsed()
         pattern = Pattern(texts=("launch",), mode="literal")
-        changed = {path: Mark(ours=True, sequence=1, size=9) for path in workspace.paths()[: MOST_PARSED + 1]}
+        changed = {
+            path: Mark(ours=True, sequence=1, size=9)
+            for path in workspace.paths()[: MOST_PARSED + 1]
+        }
         snapshot = replace(workspace.snapshot(), pending=changed)
         every = np.arange(len(snapshot.table))
         assert find_definers(snapshot, pattern, every, going_on=False) is None
@@ -134,11 +178,16 @@ async def test_many_changed_files_are_not_parsed_for_one_question(root: Path) ->
     ("pattern", "names"),
     [
         (Pattern(texts=("launch",), mode="literal"), ["launch"]),
-        (Pattern(texts=("def main", "Class.method("), mode="literal"), ["main", "method"]),
+        (
+            Pattern(texts=("def main", "Class.method("), mode="literal"),
+            ["main", "method"],
+        ),
         (Pattern(texts=("été_1", "=>", "9"), mode="literal"), ["été_1"]),
         (Pattern(texts=("launch",), mode="regex"), []),
         (Pattern(texts=("a\nb",), mode="literal", multiline=True), []),
     ],
 )
-def test_the_last_name_of_a_literal_is_looked_up(pattern: Pattern, names: list[str]) -> None:
+def test_the_last_name_of_a_literal_is_looked_up(
+    pattern: Pattern, names: list[str]
+) -> None:
     assert names_in_pattern(pattern) == names

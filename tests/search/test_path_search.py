@@ -70,7 +70,9 @@ def test_terms_stand_in_a_path_in_any_order(text: str, first: bytes) -> None:
         ("tests/test_wbe_response.py", b"tests/test_web_response.py"),
     ],
 )
-def test_where_no_path_has_the_terms_the_nearest_are_suggested(text: str, first: bytes) -> None:
+def test_where_no_path_has_the_terms_the_nearest_are_suggested(
+    text: str, first: bytes
+) -> None:
     paths, is_near = found(text)
     assert (paths[0], is_near) == (first, True)
 
@@ -87,19 +89,31 @@ def test_signs_alone_are_text() -> None:
 
 
 def test_of_very_many_the_whole_names_are_first() -> None:
-    many = sorted([b"make/%05d.mk" % number for number in range(MOST_RANKED)] + [b"z/make", b"z/y/make"])
+    many = sorted(
+        [b"make/%05d.mk" % number for number in range(MOST_RANKED)]
+        + [b"z/make", b"z/y/make"]
+    )
     paths, _ = found("make", many)
     assert paths[:3] == [b"z/make", b"z/y/make", many[0]]
     assert sorted(paths) == many
 
 
 @example(["!!^"], ["_"])  # only the first sign says that the rest must not be there
-@given(st.lists(st.text("ab/_.!'^$ ", max_size=6), max_size=3), st.lists(st.text("ab_./", min_size=1, max_size=8)))
-def test_found_are_exactly_the_paths_with_all_terms(words: list[str], names: list[str]) -> None:
+@given(
+    st.lists(st.text("ab/_.!'^$ ", max_size=6), max_size=3),
+    st.lists(st.text("ab_./", min_size=1, max_size=8)),
+)
+def test_found_are_exactly_the_paths_with_all_terms(
+    words: list[str], names: list[str]
+) -> None:
     paths = sorted({name.encode() for name in names})
     text = " ".join(words)
     got, is_near = found(text, paths)
-    want = [path for path in paths if all(holds(word, path.decode()) for word in text.split())]
+    want = [
+        path
+        for path in paths
+        if all(holds(word, path.decode()) for word in text.split())
+    ]
     if is_near:
         assert not want
         assert set(got) <= set(paths)
@@ -112,16 +126,37 @@ def holds(word: str, path: str) -> bool:
     negated = word.startswith("!") and word != "!"
     word = word[negated:]
     word = word[1:] if word.startswith("'") and word != "'" else word
-    starts, word = (True, word[1:]) if word.startswith("^") and word != "^" else (False, word)
-    ends, word = (True, word[:-1]) if word.endswith("$") and word != "$" else (False, word)
+    starts, word = (
+        (True, word[1:]) if word.startswith("^") and word != "^" else (False, word)
+    )
+    ends, word = (
+        (True, word[:-1]) if word.endswith("$") and word != "$" else (False, word)
+    )
     if starts and ends:
         return (path == word) != negated
-    return (path.startswith(word) if starts else path.endswith(word) if ends else word in path) != negated
+    return (
+        path.startswith(word)
+        if starts
+        else path.endswith(word)
+        if ends
+        else word in path
+    ) != negated
 
 
-def test_prefixes_of_a_folder_and_a_name_find_them_before_words_inside_of_names() -> None:
-    files = [b"packages/compiler-core/src/transform.ts", b"packages/compiler-ssr/src/ssrCodegenTransform.ts"]
-    assert search_paths("srctra", lambda part: [one for one in files[::-1] if part.encode() in one.lower()])[0] == files
+def test_prefixes_of_a_folder_and_a_name_find_them_before_words_inside_of_names() -> (
+    None
+):
+    files = [
+        b"packages/compiler-core/src/transform.ts",
+        b"packages/compiler-ssr/src/ssrCodegenTransform.ts",
+    ]
+    assert (
+        search_paths(
+            "srctra",
+            lambda part: [one for one in files[::-1] if part.encode() in one.lower()],
+        )[0]
+        == files
+    )
 
 
 def test_letters_of_a_name_are_nearer_than_those_of_folders() -> None:

@@ -10,7 +10,10 @@ Line = tuple[str, str]
 
 def before(asked: str, first: Line, second: Line) -> bool:
     """Return whether the first line is ranked before the second."""
-    keys = [rank_key((asked,), path.encode(), (text, text.index(asked), 1)) for path, text in (first, second)]
+    keys = [
+        rank_key((asked,), path.encode(), (text, text.index(asked), 1))
+        for path, text in (first, second)
+    ]
     return keys[0] < keys[1]
 
 
@@ -27,12 +30,19 @@ def before(asked: str, first: Line, second: Line) -> bool:
         ("int load", "static int load(void)"),
     ],
 )
-def test_a_definition_comes_before_a_use_asked_for_with_its_keyword_or_without(asked: str, definition: str) -> None:
+def test_a_definition_comes_before_a_use_asked_for_with_its_keyword_or_without(
+    asked: str, definition: str
+) -> None:
     assert before(asked, ("zebra.py", definition), ("a.py", f"    x = 1  # {asked}"))
 
 
-def test_definitions_in_sources_come_before_those_in_tests_and_words_about_them() -> None:
-    source, test = ("src/app.py", "def main(arguments):"), ("tests/server.py", "async def main(folder):")
+def test_definitions_in_sources_come_before_those_in_tests_and_words_about_them() -> (
+    None
+):
+    source, test = (
+        ("src/app.py", "def main(arguments):"),
+        ("tests/server.py", "async def main(folder):"),
+    )
     prose = ("README.md", "== fgrep query 'def main'")
     assert before("def main", source, test)
     assert before("def main", source, prose)

@@ -22,8 +22,25 @@ from tests.support.workspace import opened, repository
 
 pytestmark = pytest.mark.slow
 
-STDLIB = ("asyncio", "email", "encodings", "json", "http", "idlelib", "lib2to3", "test/test_email", "xml")
-PACKAGES = ("pip/_vendor", "pydantic", "anyio", "numpy/_core", "pygments/styles", "hypothesis")
+STDLIB = (
+    "asyncio",
+    "email",
+    "encodings",
+    "json",
+    "http",
+    "idlelib",
+    "lib2to3",
+    "test/test_email",
+    "xml",
+)
+PACKAGES = (
+    "pip/_vendor",
+    "pydantic",
+    "anyio",
+    "numpy/_core",
+    "pygments/styles",
+    "hypothesis",
+)
 MOST_BYTES = 8 << 20
 """Text of one tree: a scan of it takes some 20 ms."""
 
@@ -70,15 +87,34 @@ def _loosened(rng: random.Random, line: str) -> str:
     """Make a regex of a line by putting something wider in the place of some of its parts."""
     parts = re.findall(r"\w+|\s+|[^\w\s]", _piece(rng, line) or line)
     wide = {
-        "word": [r"\w+", r"[a-z_]+", r"[A-Za-z]\w*", ".*", r"\S+", "(?:{}|zzz)", "(?i:{})", "{}?", "\\b{}", r"[^\s(]+"],
+        "word": [
+            r"\w+",
+            r"[a-z_]+",
+            r"[A-Za-z]\w*",
+            ".*",
+            r"\S+",
+            "(?:{}|zzz)",
+            "(?i:{})",
+            "{}?",
+            "\\b{}",
+            r"[^\s(]+",
+        ],
         "space": [r"\s+", r"\s*", "[ \t]+", " "],
         "other": [".", "{}", r"\W", "(?:{})+"],
     }
     out = []
     for part in parts:
-        kind = "space" if part.isspace() else "word" if re.fullmatch(r"\w+", part) else "other"
+        kind = (
+            "space"
+            if part.isspace()
+            else "word"
+            if re.fullmatch(r"\w+", part)
+            else "other"
+        )
         keep = re.escape(part)
-        out.append(rng.choice(wide[kind]).replace("{}", keep) if rng.random() < 0.4 else keep)
+        out.append(
+            rng.choice(wide[kind]).replace("{}", keep) if rng.random() < 0.4 else keep
+        )
     edges = rng.random()
     return ("^" if edges < 0.1 else "") + "".join(out) + ("$" if edges > 0.9 else "")
 
@@ -91,13 +127,23 @@ def draw(rng: random.Random, lines: list[str]) -> Drawn:
         return Drawn(_piece(rng, line), insensitive=kind == 1)
     if kind == 2:
         words = re.findall(r"\w+", line) or ["self"]
-        return Drawn(rng.choice(words), word=rng.random() < 0.7, insensitive=rng.random() < 0.3)
+        return Drawn(
+            rng.choice(words), word=rng.random() < 0.7, insensitive=rng.random() < 0.3
+        )
     if kind == 3:
         return Drawn(_piece(rng, line).swapcase(), insensitive=True)
     if kind == 4:
-        pieces = [re.escape(_piece(rng, rng.choice(lines))) for _ in range(rng.randrange(2, 4))]
+        pieces = [
+            re.escape(_piece(rng, rng.choice(lines)))
+            for _ in range(rng.randrange(2, 4))
+        ]
         return Drawn("|".join(pieces), regex=True, insensitive=rng.random() < 0.3)
-    return Drawn(_loosened(rng, line), regex=True, insensitive=rng.random() < 0.2, word=rng.random() < 0.1)
+    return Drawn(
+        _loosened(rng, line),
+        regex=True,
+        insensitive=rng.random() < 0.2,
+        word=rng.random() < 0.1,
+    )
 
 
 def copy_some(base: Path, folders: tuple[str, ...], root: Path) -> None:
@@ -105,7 +151,11 @@ def copy_some(base: Path, folders: tuple[str, ...], root: Path) -> None:
     left = MOST_BYTES
     for folder in folders:
         for file in sorted((base / folder).rglob("*")):
-            if not file.is_file() or file.suffix in {".so", ".pyc", ".a"} or (left := left - file.stat().st_size) < 0:
+            if (
+                not file.is_file()
+                or file.suffix in {".so", ".pyc", ".a"}
+                or (left := left - file.stat().st_size) < 0
+            ):
                 continue
             place = root / file.relative_to(base)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +165,11 @@ def copy_some(base: Path, folders: tuple[str, ...], root: Path) -> None:
 def lines_of(root: Path, names: str = "*.py") -> list[str]:
     """Return the lines patterns are drawn from: those with something to look for."""
     found: list[str] = []
-    for file in sorted(file for file in root.rglob(names) if file.is_file() and ".git" not in file.parts):
+    for file in sorted(
+        file
+        for file in root.rglob(names)
+        if file.is_file() and ".git" not in file.parts
+    ):
         found += [
             line
             for line in file.read_text("utf-8", "replace").splitlines()
@@ -126,19 +180,38 @@ def lines_of(root: Path, names: str = "*.py") -> list[str]:
 
 def counted(root: Path, drawn: Drawn) -> int:
     """Return how many lines ripgrep counts."""
-    command = [str(RG), "--no-config", "-c", "--no-filename", *drawn.flags(), "-e", drawn.text]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    command = [
+        str(RG),
+        "--no-config",
+        "-c",
+        "--no-filename",
+        *drawn.flags(),
+        "-e",
+        drawn.text,
+    ]
+    done = subprocess.run(
+        command, cwd=root, capture_output=True, text=True, check=False
+    )
     return sum(map(int, done.stdout.split()))
 
 
 async def hits(workspace: Workspace, drawn: Drawn, *, use_index: bool) -> Found:
     """Return (path, line) of all hits."""
-    question = Question(pattern=drawn.pattern(), limit=WHOLE_TREE, max_chars=1 << 40, use_index=use_index)
+    question = Question(
+        pattern=drawn.pattern(),
+        limit=WHOLE_TREE,
+        max_chars=1 << 40,
+        use_index=use_index,
+    )
     answer = await workspace.search(question)
     assert answer.complete
     assert answer.next is None
     found = {
-        (path_from_json(hit["file_path"], hit.get("file_path_bytes")), hit["start_line"]) for hit in answer.results
+        (
+            path_from_json(hit["file_path"], hit.get("file_path_bytes")),
+            hit["start_line"],
+        )
+        for hit in answer.results
     }
     assert answer.total == len(found) == len(answer.results)
     return found
@@ -162,7 +235,9 @@ async def differences(workspace: Workspace, root: Path, drawn: Drawn) -> list[st
     [(sysconfig.get_path("stdlib"), STDLIB), (sysconfig.get_path("purelib"), PACKAGES)],
     ids=["standard library", "packages"],
 )
-async def test_patterns_of_a_real_trees_own_text_find_what_ripgrep_finds(base: str, folders: tuple[str, ...]) -> None:
+async def test_patterns_of_a_real_trees_own_text_find_what_ripgrep_finds(
+    base: str, folders: tuple[str, ...]
+) -> None:
     with repository() as root:
         copy_some(Path(base), folders, root)
         lines = lines_of(root)

@@ -33,7 +33,16 @@ from flashgrep.pattern import Pattern
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.search import ripgrep as scans
 from flashgrep.search.exact import MANY_FILES, Question, Search
-from flashgrep.search.ripgrep import Ripgrep, counts_in, find_matching, names_in, pattern_flags, ripgrep_of, run, walk
+from flashgrep.search.ripgrep import (
+    Ripgrep,
+    counts_in,
+    find_matching,
+    names_in,
+    pattern_flags,
+    ripgrep_of,
+    run,
+    walk,
+)
 from flashgrep.search.ripgrep_walks import search_before_listing
 from flashgrep.search.snapshot import Snapshot
 from tests.support.workspace import opened, put
@@ -44,9 +53,50 @@ RG = FOUND
 PROGRAM = shlex.quote(str(RG.program))
 BOUND = 20.0
 LATE = b"x\n" * 40_000
-WORDS = ["foo", "Foo", "fOO bar", "été", "ÉTÉ", "\u212aelvin", "\u017f", "12", "a.b", "-", "\t", "\u017fs"]
-NAMES = [b"a.py", b"-", b"--help", b"sub/new\nline.c", b"sub/b: c.txt", b"odd\xff.txt", b"ign/e.py", b"sub/.hid", b"u"]
-PIECES = ["foo", "Foo", "été", r"\w+", r"\d", r"[^a]", ".", "^", "$", r"\b", "|", "(?i)É", r"\s", "k", "-", "x*", r"\."]
+WORDS = [
+    "foo",
+    "Foo",
+    "fOO bar",
+    "été",
+    "ÉTÉ",
+    "\u212aelvin",
+    "\u017f",
+    "12",
+    "a.b",
+    "-",
+    "\t",
+    "\u017fs",
+]
+NAMES = [
+    b"a.py",
+    b"-",
+    b"--help",
+    b"sub/new\nline.c",
+    b"sub/b: c.txt",
+    b"odd\xff.txt",
+    b"ign/e.py",
+    b"sub/.hid",
+    b"u",
+]
+PIECES = [
+    "foo",
+    "Foo",
+    "été",
+    r"\w+",
+    r"\d",
+    r"[^a]",
+    ".",
+    "^",
+    "$",
+    r"\b",
+    "|",
+    "(?i)É",
+    r"\s",
+    "k",
+    "-",
+    "x*",
+    r"\.",
+]
 
 lines = st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
 texts = st.tuples(st.lists(lines, max_size=6), st.sampled_from(["\n", "\r\n"])).map(
@@ -56,15 +106,21 @@ contents = st.one_of(
     st.tuples(texts, st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "latin-1"])).map(
         lambda drawn: drawn[0].encode(drawn[1], "replace")
     ),
-    st.tuples(texts, st.binary(max_size=6), texts).map(lambda drawn: drawn[0].encode() + drawn[1] + drawn[2].encode()),
-    st.tuples(texts, texts).map(lambda drawn: drawn[0].encode() + b"<LATE>\0\n" + drawn[1].encode()),
+    st.tuples(texts, st.binary(max_size=6), texts).map(
+        lambda drawn: drawn[0].encode() + drawn[1] + drawn[2].encode()
+    ),
+    st.tuples(texts, texts).map(
+        lambda drawn: drawn[0].encode() + b"<LATE>\0\n" + drawn[1].encode()
+    ),
 )
 trees = st.dictionaries(st.sampled_from(NAMES), contents, min_size=1, max_size=5)
 patterns = st.builds(
     Pattern,
-    texts=st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=3).map("".join), min_size=1, max_size=2).map(
-        tuple
-    ),
+    texts=st.lists(
+        st.lists(st.sampled_from(PIECES), min_size=1, max_size=3).map("".join),
+        min_size=1,
+        max_size=2,
+    ).map(tuple),
     mode=st.sampled_from(["literal", "regex"]),
     case=st.sampled_from(["sensitive", "insensitive", "smart"]),
     word=st.booleans(),
@@ -75,14 +131,19 @@ patterns = st.builds(
 
 def documents(root: bytes, names: Iterator[bytes]) -> dict[bytes, Document]:
     """Return the files that are text, as they are read for every answer."""
-    read = {name: extract(Path(os.fsdecode(root + b"/" + name)).read_bytes()) for name in names}
+    read = {
+        name: extract(Path(os.fsdecode(root + b"/" + name)).read_bytes())
+        for name in names
+    }
     return {name: found for name, found in read.items() if isinstance(found, Document)}
 
 
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tree=trees, pattern=patterns)
-def test_no_file_that_matches_is_left_out_and_counts_are_ours(tree: dict[bytes, bytes], pattern: Pattern) -> None:
+def test_no_file_that_matches_is_left_out_and_counts_are_ours(
+    tree: dict[bytes, bytes], pattern: Pattern
+) -> None:
     try:
         matcher = pattern.matcher()
     except BadPattern:
@@ -91,7 +152,13 @@ def test_no_file_that_matches_is_left_out_and_counts_are_ours(tree: dict[bytes, 
     assert flags is not None
     with tempfile.TemporaryDirectory() as name:
         folder, root = Path(name), os.fsencode(name)
-        put(folder, {os.fsdecode(name): content.replace(b"<LATE>", LATE) for name, content in tree.items()})
+        put(
+            folder,
+            {
+                os.fsdecode(name): content.replace(b"<LATE>", LATE)
+                for name, content in tree.items()
+            },
+        )
         (folder / ".ignore").write_text("ign/\n")
         listed = sorted(entry.path for entry in Walker(root).walk())
         found = documents(root, iter(listed))
@@ -102,12 +169,16 @@ def test_no_file_that_matches_is_left_out_and_counts_are_ours(tree: dict[bytes, 
         sieved = find_matching(RG, opened_root, flags, listed)
         assert matching <= set(sieved) <= set(listed)
         assert sieved == sorted(sieved)
-        counted = walk(RG, opened_root, [*flags, b"--count", b"--include-zero"], 1 << 20)
+        counted = walk(
+            RG, opened_root, [*flags, b"--count", b"--include-zero"], 1 << 20
+        )
         assert counted is not None
         assert counted.is_whole
         ours = counts_in(counted.printed)
         assert {name: counts[name] for name in ours} == ours
-        assert {name for name, text in found.items() if text.binary_at is None} <= ours.keys()
+        assert {
+            name for name, text in found.items() if text.binary_at is None
+        } <= ours.keys()
         named = walk(RG, opened_root, [*flags, b"--files-with-matches"], 1 << 20)
         assert named is not None
         assert set(names_in(named.printed)) == matching
@@ -128,20 +199,36 @@ def test_patterns_that_cannot_be_handed_on_are_not(pattern: Pattern) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "word", "wanted"), [("foo", False, True), ("foo", True, False), (r"\w", False, False), ("é", False, False)]
+    ("text", "word", "wanted"),
+    [
+        ("foo", False, True),
+        ("foo", True, False),
+        (r"\w", False, False),
+        ("é", False, False),
+    ],
 )
-def test_another_ripgrep_is_not_asked_what_depends_on_tables(text: str, word: bool, wanted: bool) -> None:  # noqa: FBT001 - a test's parameters
-    flags = pattern_flags(Ripgrep("rg", bundled=False), Pattern(texts=(text,), mode="regex", word=word))
+def test_another_ripgrep_is_not_asked_what_depends_on_tables(
+    text: str,
+    word: bool,  # noqa: FBT001 - as above
+    wanted: bool,  # noqa: FBT001 - a test's parameters
+) -> None:
+    flags = pattern_flags(
+        Ripgrep("rg", bundled=False), Pattern(texts=(text,), mode="regex", word=word)
+    )
     assert (flags is not None) is wanted
 
 
-def test_what_is_asked_cannot_become_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_asked_cannot_become_an_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "config").write_text("--invert-match\n")
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "config"))
     put(tmp_path, {"--pre=x": b"--help\n", "-": b"--help\n", "other": b"x\n"})
     flags = pattern_flags(RG, Pattern(texts=("--help",), mode="literal"))
     assert flags is not None
-    assert find_matching(RG, RootFolder(bytes(tmp_path)), flags, [b"-", b"--pre=x", b"other"]) == [b"-", b"--pre=x"]
+    assert find_matching(
+        RG, RootFolder(bytes(tmp_path)), flags, [b"-", b"--pre=x", b"other"]
+    ) == [b"-", b"--pre=x"]
 
 
 # ripgrep in trouble: every answer is what reading all files gives
@@ -154,18 +241,30 @@ def script(folder: Path, body: str) -> Ripgrep:
     return Ripgrep(str(path), bundled=True)
 
 
-def view_of(root: Path, ripgrep: Ripgrep | None, files: int = 3 * MANY_FILES) -> Snapshot:
+def view_of(
+    root: Path, ripgrep: Ripgrep | None, files: int = 3 * MANY_FILES
+) -> Snapshot:
     """Make a folder of files, of which each third matches, and return it as known but not indexed."""
     root.mkdir()
     for at in range(files):
-        (root / f"{at:04}").write_bytes(b"needle\nneedle\n" if at % 3 == 0 else b"hay\n")
+        (root / f"{at:04}").write_bytes(
+            b"needle\nneedle\n" if at % 3 == 0 else b"hay\n"
+        )
     pending = {b"%04d" % at: Mark(ours=True, sequence=0, size=0) for at in range(files)}
-    return Snapshot(RootFolder(bytes(root)), FileTable(), None, pending, 1 << 20, ripgrep=ripgrep)
+    return Snapshot(
+        RootFolder(bytes(root)), FileTable(), None, pending, 1 << 20, ripgrep=ripgrep
+    )
 
 
-def asked(output: Literal["lines", "files", "count"] = "count", **more: Any) -> Question:
+def asked(
+    output: Literal["lines", "files", "count"] = "count", **more: Any
+) -> Question:
     return Question(
-        pattern=Pattern(texts=("needle",), mode="literal"), output=output, limit=10_000, max_chars=10**9, **more
+        pattern=Pattern(texts=("needle",), mode="literal"),
+        output=output,
+        limit=10_000,
+        max_chars=10**9,
+        **more,
     )
 
 
@@ -181,28 +280,47 @@ TROUBLES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trouble", [name for name in TROUBLES if name != "ends at once"])
+@pytest.mark.parametrize(
+    "trouble", [name for name in TROUBLES if name != "ends at once"]
+)
 def test_a_ripgrep_in_trouble_costs_no_file(tmp_path: Path, trouble: str) -> None:
     body = TROUBLES[trouble]
-    broken = Ripgrep("/nowhere/rg", bundled=True) if body is None else script(tmp_path, body)
+    broken = (
+        Ripgrep("/nowhere/rg", bundled=True) if body is None else script(tmp_path, body)
+    )
     snapshot = view_of(tmp_path / "tree", broken)
     wanted = Search(view_of(tmp_path / "same", None), asked()).run()
     answer = Search(snapshot, asked()).run()
     assert answer.results == wanted.results
-    assert (answer.total, answer.complete) == (wanted.total, True) == (2 * MANY_FILES, True)
-    unlisted = search_before_listing(snapshot, asked("lines"), None, Walker(bytes(tmp_path / "tree")))
+    assert (
+        (answer.total, answer.complete)
+        == (wanted.total, True)
+        == (2 * MANY_FILES, True)
+    )
+    unlisted = search_before_listing(
+        snapshot, asked("lines"), None, Walker(bytes(tmp_path / "tree"))
+    )
     assert unlisted is None
 
 
-@pytest.mark.parametrize(("output", "hits_a_file"), [("lines", 2), ("count", 2), ("files", 1)])
+@pytest.mark.parametrize(
+    ("output", "hits_a_file"), [("lines", 2), ("count", 2), ("files", 1)]
+)
 def test_where_most_files_match_ripgrep_is_not_asked(
     tmp_path: Path, output: Literal["lines", "count", "files"], hits_a_file: int
 ) -> None:
     broken = script(tmp_path, f"touch {tmp_path}/asked; exit 2")
     snapshot = view_of(tmp_path / "tree", broken)
-    few = {path: mark for path, mark in snapshot.pending.items() if int(path) % 3 == 0 or int(path) % 9 == 1}
+    few = {
+        path: mark
+        for path, mark in snapshot.pending.items()
+        if int(path) % 3 == 0 or int(path) % 9 == 1
+    }
     answer = Search(replace(snapshot, pending=few), asked(output)).run()
-    assert (answer.total, (tmp_path / "asked").exists()) == (hits_a_file * MANY_FILES, False)
+    assert (answer.total, (tmp_path / "asked").exists()) == (
+        hits_a_file * MANY_FILES,
+        False,
+    )
     assert Search(snapshot, asked(output)).run().total == hits_a_file * MANY_FILES
     assert (tmp_path / "asked").exists()
 
@@ -231,7 +349,9 @@ def wait_until(happened: Callable[[], bool]) -> None:
 
 def test_a_ripgrep_that_hangs_ends_with_the_deadline(tmp_path: Path) -> None:
     broken, runs = hanging(tmp_path)
-    answer = Search(view_of(tmp_path / "tree", broken), asked(deadline=time.monotonic() + 0.3)).run()
+    answer = Search(
+        view_of(tmp_path / "tree", broken), asked(deadline=time.monotonic() + 0.3)
+    ).run()
     assert not answer.complete
     assert (tmp_path / "pid").exists()
     assert not runs()
@@ -241,13 +361,22 @@ def test_what_ripgrep_named_by_the_deadline_is_shown(tmp_path: Path) -> None:
     broken = script(tmp_path, r"printf './0000\0./0003\0./00'; exec sleep 1000")
     snapshot = view_of(tmp_path / "tree", broken)
     question = asked("lines", deadline=time.monotonic() + 0.3)
-    answer = search_before_listing(snapshot, question, None, Walker(bytes(tmp_path / "tree")))
+    answer = search_before_listing(
+        snapshot, question, None, Walker(bytes(tmp_path / "tree"))
+    )
     assert answer is not None
-    assert [hit["file_path"] for hit in answer.results] == ["0000", "0000", "0003", "0003"]
+    assert [hit["file_path"] for hit in answer.results] == [
+        "0000",
+        "0000",
+        "0003",
+        "0003",
+    ]
     assert not answer.complete
 
 
-async def test_a_question_that_is_cancelled_ends_its_ripgrep(tmp_path: Path, root: Path) -> None:
+async def test_a_question_that_is_cancelled_ends_its_ripgrep(
+    tmp_path: Path, root: Path
+) -> None:
     broken, runs = hanging(tmp_path)
 
     put(root, {"a": b"needle\n"})
@@ -266,7 +395,9 @@ async def test_a_question_that_is_cancelled_ends_its_ripgrep(tmp_path: Path, roo
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="others read on to the end of the tree")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="others read on to the end of the tree"
+)
 def test_ripgrep_ends_when_the_daemon_is_killed(tmp_path: Path) -> None:
     broken, runs = hanging(tmp_path)
     code = (
@@ -276,7 +407,9 @@ def test_ripgrep_ends_when_the_daemon_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", code]) as daemon:
         wait_until(runs)
         child = int((tmp_path / "pid").read_text())
-        wait_until(lambda: os.getpriority(os.PRIO_PROCESS, child) >= scans.NICE)  # the last step of tying it to us
+        wait_until(
+            lambda: os.getpriority(os.PRIO_PROCESS, child) >= scans.NICE
+        )  # the last step of tying it to us
         daemon.send_signal(signal.SIGKILL)
     wait_until(lambda: not runs())
 
@@ -307,7 +440,12 @@ def test_more_scans_than_may_run_at_once_read_by_themselves(tmp_path: Path) -> N
 async def test_the_first_question_needs_no_listing(root: Path) -> None:
     put(
         root,
-        {"a.py": b"needle\n", "b/c.py": b"needle needle\n", "ign/d.py": b"needle\n", ".flashgrepignore": b"b/\n"},
+        {
+            "a.py": b"needle\n",
+            "b/c.py": b"needle needle\n",
+            "ign/d.py": b"needle\n",
+            ".flashgrepignore": b"b/\n",
+        },
     )
     (root / ".gitignore").write_text("ign/\n")
     async with opened(root) as workspace:
@@ -318,32 +456,57 @@ async def test_the_first_question_needs_no_listing(root: Path) -> None:
         assert await workspace.lookups.search_before_listing(asked("lines")) is None
         later = await workspace.search(asked("lines"))
         assert [hit["file_path"] for hit in first.results] == ["a.py"]
-        assert (first.results, first.total, first.complete) == (later.results, later.total, True)
+        assert (first.results, first.total, first.complete) == (
+            later.results,
+            later.total,
+            True,
+        )
 
 
-async def test_the_first_call_of_query_is_answered_by_ripgrep(tmp_path: Path, root: Path) -> None:
+async def test_the_first_call_of_query_is_answered_by_ripgrep(
+    tmp_path: Path, root: Path
+) -> None:
     put(root, {f"{at}.py": b"needle\n" if at == 1 else b"hay\n" for at in range(100)})
-    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings(), environ=os.environ) as catalogue:
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path, settings=Settings(), environ=os.environ
+    ) as catalogue:
         await catalogue.open(str(root))
         call = Call(catalogue, Session(projects=(str(root),)))
         first = await query.call(call, {"text": "needle"})
-        assert first["coverage"]["files_searched"] == 1  # it alone was read, and the index ruled out none
-        assert (first["total"], first["coverage"]["complete"], first["coverage"]["fresh"]) == (1, True, True)
+        assert (
+            first["coverage"]["files_searched"] == 1
+        )  # it alone was read, and the index ruled out none
+        assert (
+            first["total"],
+            first["coverage"]["complete"],
+            first["coverage"]["fresh"],
+        ) == (1, True, True)
         put(root, {"2.py": b"needle\n"})
         assert (await query.call(call, {"text": "needle"}))["total"] == 2
 
 
 LOGS_OUT = {".gitignore": b"*.log\n"}
 HIDES_MORE: dict[str, dict[str, bytes]] = {
-    "our own rules ask back": {**LOGS_OUT, "a.log": b"needle\n", ".flashgrepignore": b"!a.log\n"},
-    "in a folder without hits": {**LOGS_OUT, "in/b.log": b"needle\n", "in/.flashgrepignore": b"!*.log\n"},
+    "our own rules ask back": {
+        **LOGS_OUT,
+        "a.log": b"needle\n",
+        ".flashgrepignore": b"!a.log\n",
+    },
+    "in a folder without hits": {
+        **LOGS_OUT,
+        "in/b.log": b"needle\n",
+        "in/.flashgrepignore": b"!*.log\n",
+    },
     "in a folder whose name is no UTF-8": {
         **LOGS_OUT,
         "\udcff/b.log": b"needle\n",
         "\udcff/.flashgrepignore": b"!*.log\n",
     },
     "by way of a link": {**LOGS_OUT, "in/b.log": b"needle\n", "rules": b"!*.log\n"},
-    "not all rules are used": {"in/.gitignore": b"a" * 5000 + b"\nb.txt\n", "in/c.txt": b"needle\n"},
+    "not all rules are used": {
+        "in/.gitignore": b"a" * 5000 + b"\nb.txt\n",
+        "in/c.txt": b"needle\n",
+    },
     "the user's rules ask back": {".hidden": b"needle\n", "excludes": b"!.hidden\n"},
     "a pipe holds ripgrep up": {"in/a.txt": b"needle\n"},
 }
@@ -366,15 +529,21 @@ async def test_what_ripgrep_might_hide_is_listed_first(case: str, root: Path) ->
             path_from_json(hit["file_path"], hit.get("file_path_bytes"))
             for hit in (await workspace.search(asked("lines"))).results
         }
-        assert found == {os.fsencode(name) for name, text in HIDES_MORE[case].items() if text == b"needle\n"} | {
-            b"found"
-        }
+        assert found == {
+            os.fsencode(name)
+            for name, text in HIDES_MORE[case].items()
+            if text == b"needle\n"
+        } | {b"found"}
 
 
-async def test_a_folder_that_cannot_be_read_is_listed_first(tmp_path: Path, root: Path) -> None:
+async def test_a_folder_that_cannot_be_read_is_listed_first(
+    tmp_path: Path, root: Path
+) -> None:
     put(root, {"a.py": b"needle\n"})
     async with opened(root) as workspace:
-        workspace._ripgrep = script(tmp_path, f'{PROGRAM} "$@"; echo "rg: ./b: Permission denied" >&2; exit 2')
+        workspace._ripgrep = script(
+            tmp_path, f'{PROGRAM} "$@"; echo "rg: ./b: Permission denied" >&2; exit 2'
+        )
         assert await workspace.lookups.search_before_listing(asked("lines")) is None
 
 
@@ -383,22 +552,42 @@ async def test_counts_of_a_whole_tree_are_those_of_the_slow_truth(
     output: Literal["count", "files"], root: Path
 ) -> None:
     put(root, {f"{at:03}": b"needle\n" * (at % 3) for at in range(2 * MANY_FILES)})
-    put(root, {"late": b"needle\n" + LATE + b"\0needle\n", "binary": b"needle\0", "wide": "needle".encode("utf-16")})
+    put(
+        root,
+        {
+            "late": b"needle\n" + LATE + b"\0needle\n",
+            "binary": b"needle\0",
+            "wide": "needle".encode("utf-16"),
+        },
+    )
     async with opened(root) as workspace:
         await workspace.wait_indexed()
         put(root, {"000": b"needle\n", "001": b"", "new": b"needle\n"})
         await workspace.refresh()
         answer = await workspace.search(asked(output))
         truth = Search(
-            Snapshot(workspace.snapshot().root, *_all_of(workspace.snapshot()), 1 << 20), asked(output)
+            Snapshot(
+                workspace.snapshot().root, *_all_of(workspace.snapshot()), 1 << 20
+            ),
+            asked(output),
         ).run()
-        assert (answer.results, answer.total, answer.skipped) == (truth.results, truth.total, truth.skipped)
+        assert (answer.results, answer.total, answer.skipped) == (
+            truth.results,
+            truth.total,
+            truth.skipped,
+        )
 
 
 @pytest.mark.parametrize("case", [name for name in HIDES_MORE if "pipe" not in name])
 @pytest.mark.parametrize("output", ["count", "files"])
-async def test_what_ripgrep_hides_is_counted(output: Literal["count", "files"], case: str, root: Path) -> None:
-    put(root, {f"{at:03}": b"needle\n" * (at % 3) for at in range(2 * MANY_FILES)} | HIDES_MORE[case])
+async def test_what_ripgrep_hides_is_counted(
+    output: Literal["count", "files"], case: str, root: Path
+) -> None:
+    put(
+        root,
+        {f"{at:03}": b"needle\n" * (at % 3) for at in range(2 * MANY_FILES)}
+        | HIDES_MORE[case],
+    )
     if "link" in case:
         (root / "in" / ".flashgrepignore").symlink_to(root / "rules")
     elif "user's" in case:
@@ -408,11 +597,23 @@ async def test_what_ripgrep_hides_is_counted(output: Literal["count", "files"], 
         await workspace.wait_indexed()
         answer = await workspace.search(asked(output))
         truth = Search(
-            Snapshot(workspace.snapshot().root, *_all_of(workspace.snapshot()), 1 << 20), asked(output)
+            Snapshot(
+                workspace.snapshot().root, *_all_of(workspace.snapshot()), 1 << 20
+            ),
+            asked(output),
         ).run()
-        assert (answer.results, answer.total, answer.skipped) == (truth.results, truth.total, truth.skipped)
-        hidden = [name for name, text in HIDES_MORE[case].items() if text == b"needle\n"]
-        found = {path_from_json(hit["file_path"], hit.get("file_path_bytes")) for hit in answer.results}
+        assert (answer.results, answer.total, answer.skipped) == (
+            truth.results,
+            truth.total,
+            truth.skipped,
+        )
+        hidden = [
+            name for name, text in HIDES_MORE[case].items() if text == b"needle\n"
+        ]
+        found = {
+            path_from_json(hit["file_path"], hit.get("file_path_bytes"))
+            for hit in answer.results
+        }
         assert {os.fsencode(name) for name in hidden} <= found
 
 
@@ -420,15 +621,23 @@ def _all_of(snapshot: Snapshot) -> tuple[FileTable, None, dict[bytes, Mark]]:
     return (
         FileTable(),
         None,
-        dict.fromkeys(snapshot.table.paths, Mark(ours=True, sequence=0, size=0)) | dict(snapshot.pending),
+        dict.fromkeys(snapshot.table.paths, Mark(ours=True, sequence=0, size=0))
+        | dict(snapshot.pending),
     )
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="without events at once there are no counts by ripgrep")
-async def test_a_file_that_changed_while_ripgrep_counted_is_read(tmp_path: Path, root: Path) -> None:
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="without events at once there are no counts by ripgrep",
+)
+async def test_a_file_that_changed_while_ripgrep_counted_is_read(
+    tmp_path: Path, root: Path
+) -> None:
     put(root, {f"{at:03}": b"needle\n" for at in range(2 * MANY_FILES)})
     async with opened(root) as workspace:
-        await workspace.wait_indexed()  # what is stored during the count would be read as well
+        await (
+            workspace.wait_indexed()
+        )  # what is stored during the count would be read as well
         touch = f"mv {root}/007 {root}/old; ln -s /etc/passwd {root}/007; rm {root}/007; mv {root}/old {root}/007"
         lie = r"| sed 's/\x00[0-9]*$/\x0099/'"  # as if what was there for a moment had 99 such lines
         workspace._ripgrep = script(tmp_path, f'{touch}; {PROGRAM} "$@" {lie}; exit 0')

@@ -17,8 +17,30 @@ from tests.support.workspace import ask, opened, put, repository
 
 pytestmark = pytest.mark.slow
 
-WORDS = ["alpha", "Beta", "gamma_delta", "getHTTP", "x", "été", "\u017f", "Kelvin", "12", "foo(bar)", "a.b", "\t"]
-NAMES = ["a.py", "b.txt", "sub/c.py", "sub/deep/d.rs", "sub/.hidden", "ign/e.py", "name with space.py", "new\nline.c"]
+WORDS = [
+    "alpha",
+    "Beta",
+    "gamma_delta",
+    "getHTTP",
+    "x",
+    "été",
+    "\u017f",
+    "Kelvin",
+    "12",
+    "foo(bar)",
+    "a.b",
+    "\t",
+]
+NAMES = [
+    "a.py",
+    "b.txt",
+    "sub/c.py",
+    "sub/deep/d.rs",
+    "sub/.hidden",
+    "ign/e.py",
+    "name with space.py",
+    "new\nline.c",
+]
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "latin-1"]
 PATTERNS = [
     ("literal", "alpha"), ("literal", "Beta"), ("literal", "foo(bar)"), ("literal", "été"), ("literal", "x"),
@@ -33,14 +55,22 @@ texts = st.tuples(st.lists(lines, max_size=8), ends, st.booleans()).map(
     lambda drawn: drawn[1].join(drawn[0]) + (drawn[1] if drawn[2] else "")
 )
 contents = st.one_of(
-    st.tuples(texts, st.sampled_from(ENCODINGS)).map(lambda drawn: drawn[0].encode(drawn[1], "replace")),
-    st.tuples(texts, st.binary(max_size=12)).map(lambda drawn: drawn[0].encode() + drawn[1]),
+    st.tuples(texts, st.sampled_from(ENCODINGS)).map(
+        lambda drawn: drawn[0].encode(drawn[1], "replace")
+    ),
+    st.tuples(texts, st.binary(max_size=12)).map(
+        lambda drawn: drawn[0].encode() + drawn[1]
+    ),
 )
 trees = st.dictionaries(st.sampled_from(NAMES), contents, max_size=6)
-rules = st.sampled_from(["", "ign/\n", "*.py\n!a.py\n", "sub/*\n!sub/deep/\n", ".hidden\n"])
+rules = st.sampled_from(
+    ["", "ign/\n", "*.py\n!a.py\n", "sub/*\n!sub/deep/\n", ".hidden\n"]
+)
 
 
-async def compare(workspace: Workspace, root: Path, patterns: list[tuple[str, str]]) -> None:
+async def compare(
+    workspace: Workspace, root: Path, patterns: list[tuple[str, str]]
+) -> None:
     for mode, text in patterns:
         wanted = ripgrep(root, text, *(["-F"] if mode == "literal" else []))
         assert await ask(workspace, mode, text) == wanted, (mode, text)
@@ -55,7 +85,11 @@ async def compare(workspace: Workspace, root: Path, patterns: list[tuple[str, st
     patterns=st.lists(st.sampled_from(PATTERNS), min_size=3, max_size=4, unique=True),
 )
 async def test_hits_equal_ripgreps_before_and_after_indexing_and_after_changes(
-    before: dict[str, bytes], after: dict[str, bytes], ignore: str, gone: set[str], patterns: list[tuple[str, str]]
+    before: dict[str, bytes],
+    after: dict[str, bytes],
+    ignore: str,
+    gone: set[str],
+    patterns: list[tuple[str, str]],
 ) -> None:
     with repository() as root:
         put(root, before)
@@ -77,11 +111,19 @@ async def test_the_index_and_the_slow_truth_agree_after_a_restart() -> None:
         put(root, {name: f"{' '.join(WORDS)} {name}\n".encode() * 3 for name in NAMES})
         async with opened(root) as workspace:
             await workspace.wait_indexed()
-        put(root, {"a.py": b"alpha changed while nobody looked\n", "fresh.py": b"Beta is new\n"})
+        put(
+            root,
+            {
+                "a.py": b"alpha changed while nobody looked\n",
+                "fresh.py": b"Beta is new\n",
+            },
+        )
         (root / "b.txt").unlink()
         async with opened(root) as workspace:
             for mode, text in PATTERNS:
-                assert await ask(workspace, mode, text) == await ask(workspace, mode, text, use_index=False)
+                assert await ask(workspace, mode, text) == await ask(
+                    workspace, mode, text, use_index=False
+                )
             await compare(workspace, root, PATTERNS)
 
 
@@ -100,11 +142,19 @@ async def test_a_full_page_knows_how_many_hits_there_are_in_all(
 ) -> None:
     with repository() as root:
         text = b"alpha\ngamma alpha alpha\n\nalpha\nalpha\nend"
-        put(root, {f"{number % 7}/{number}.py": text * (number % 5) for number in range(150)})
+        put(
+            root,
+            {f"{number % 7}/{number}.py": text * (number % 5) for number in range(150)},
+        )
         async with opened(root) as workspace:
             await workspace.wait_indexed()
-            question = Question(pattern=pattern, ranking=RANKINGS[order], limit=100_000, max_chars=10**9)
+            question = Question(
+                pattern=pattern, ranking=RANKINGS[order], limit=100_000, max_chars=10**9
+            )
             everything = await workspace.search(question)
             for limit in (1, 30, 250):
                 page = await workspace.search(replace(question, limit=limit))
-                assert (len(page.results), page.total) == (limit, len(everything.results))
+                assert (len(page.results), page.total) == (
+                    limit,
+                    len(everything.results),
+                )

@@ -9,7 +9,11 @@ import pytest
 from flashgrep.base.model import path_from_json
 from flashgrep.files.buffers import Buffers
 from flashgrep.parts.navigation.research.research_walk import Research
-from flashgrep.parts.symbols.symbol_search import SymbolAnswer, SymbolQuestion, SymbolSearch
+from flashgrep.parts.symbols.symbol_search import (
+    SymbolAnswer,
+    SymbolQuestion,
+    SymbolSearch,
+)
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.pattern import Pattern
 from flashgrep.project import UnsavedView, Workspace
@@ -37,14 +41,28 @@ QUESTIONS: list[tuple[Literal["literal", "regex"], str, bool]] = [
     ("literal", "\u017fet_config", True),
 ]
 CASES: list[Literal["sensitive", "insensitive"]] = ["sensitive", "insensitive"]
-PATTERNS = [Pattern(texts=(text,), mode=mode, case=case, word=word) for case in CASES for mode, text, word in QUESTIONS]
+PATTERNS = [
+    Pattern(texts=(text,), mode=mode, case=case, word=word)
+    for case in CASES
+    for mode, text, word in QUESTIONS
+]
 
 
-async def search(workspace: Workspace | UnsavedView, pattern: Pattern) -> tuple[Answer, Found]:
+async def search(
+    workspace: Workspace | UnsavedView, pattern: Pattern
+) -> tuple[Answer, Found]:
     assert await workspace.refresh()
-    answer = await workspace.search(Question(pattern=pattern, limit=10_000, max_chars=10**9))
+    answer = await workspace.search(
+        Question(pattern=pattern, limit=10_000, max_chars=10**9)
+    )
     assert answer.complete
-    hits = {(path_from_json(hit["file_path"], hit.get("file_path_bytes")), hit["start_line"]) for hit in answer.results}
+    hits = {
+        (
+            path_from_json(hit["file_path"], hit.get("file_path_bytes")),
+            hit["start_line"],
+        )
+        for hit in answer.results
+    }
     return answer, hits
 
 
@@ -59,14 +77,20 @@ def researched(snapshot: Snapshot) -> Research:
     return research
 
 
-async def symbol(workspace: Workspace, name: str, *, fold: bool = False) -> SymbolAnswer:
+async def symbol(
+    workspace: Workspace, name: str, *, fold: bool = False
+) -> SymbolAnswer:
     await workspace.refresh()
     question = SymbolQuestion(name=name, fold=fold)
-    return await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
+    return await workspace.in_thread(
+        lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run()
+    )
 
 
 @pytest.mark.parametrize("stage", ["words stored", "changed since"])
-async def test_whole_words_are_those_of_ripgrep(root: Path, stage: Literal["words stored", "changed since"]) -> None:
+async def test_whole_words_are_those_of_ripgrep(
+    root: Path, stage: Literal["words stored", "changed since"]
+) -> None:
     put(root, FILES)
     async with opened(root) as workspace:
         await workspace.wait_embedded()
@@ -74,35 +98,56 @@ async def test_whole_words_are_those_of_ripgrep(root: Path, stage: Literal["word
             put(root, {"part_3.c": b"set_config();\n", "new.c": b"  set_config\n"})
             (root / "whole.c").unlink()
         for pattern in PATTERNS:
-            assert (await search(workspace, pattern))[1] == ripgrep(root, pattern.texts[0], *flags(pattern)), pattern
+            assert (await search(workspace, pattern))[1] == ripgrep(
+                root, pattern.texts[0], *flags(pattern)
+            ), pattern
 
 
-async def test_files_that_have_a_word_inside_of_others_alone_are_not_read(root: Path) -> None:
+async def test_files_that_have_a_word_inside_of_others_alone_are_not_read(
+    root: Path,
+) -> None:
     put(root, FILES)
     async with opened(root) as workspace:
         await workspace.wait_parsed()
-        before, walk_before = await symbol(workspace, "set_config"), await workspace.in_thread(researched)
+        before, walk_before = (
+            await symbol(workspace, "set_config"),
+            await workspace.in_thread(researched),
+        )
         await workspace.wait_embedded()
-        after, walk = await symbol(workspace, "set_config"), await workspace.in_thread(researched)
+        after, walk = (
+            await symbol(workspace, "set_config"),
+            await workspace.in_thread(researched),
+        )
         assert (after.results, after.total) == (before.results, 1)
         answer, found = await search(workspace, PATTERNS[0])
         assert found == {(b"beside.c", 1), (b"whole.c", 1)}
         assert max(after.files_read, answer.files_read, walk.files_read) < MANY
         assert min(before.files_read, walk_before.files_read) >= MANY
-        assert (list(walk.graph.nodes), walk.unsure) == (list(walk_before.graph.nodes), walk_before.unsure)
+        assert (list(walk.graph.nodes), walk.unsure) == (
+            list(walk_before.graph.nodes),
+            walk_before.unsure,
+        )
         assert (await symbol(workspace, "SET_CONFIG", fold=True)).total == 1 + 1
 
 
-async def test_a_word_in_an_unsaved_text_counts_and_one_that_is_gone_there_does_not(root: Path) -> None:
+async def test_a_word_in_an_unsaved_text_counts_and_one_that_is_gone_there_does_not(
+    root: Path,
+) -> None:
     put(root, FILES)
     async with opened(root) as workspace:
         await workspace.wait_embedded()
         await workspace.refresh()
-        buffers, texts = Buffers(WeakSet()), {"part_1.c": "int set_config;\n", "whole.c": "int other;\n"}
+        buffers, texts = (
+            Buffers(WeakSet()),
+            {"part_1.c": "int set_config;\n", "whole.c": "int other;\n"},
+        )
         for name, text in texts.items():
             path = bytes(root / name)
             buffers.open((None, path), path, text, 1)
-        view = UnsavedView(workspace, {path: one.text() for path, one in buffers.below(bytes(root)).items()})
+        view = UnsavedView(
+            workspace,
+            {path: one.text() for path, one in buffers.below(bytes(root)).items()},
+        )
         found = (await search(view, PATTERNS[0]))[1]
         assert (b"part_1.c", 1) in found
         assert (b"whole.c", 1) not in found

@@ -27,7 +27,9 @@ def install(folder: Path) -> None:
     """Put the tests' server into a folder, as `pylsp`."""
     script = folder / "pylsp"
     shutil.copy(Path(__file__).parent / "fake_server.py", folder / "pylsp.py")
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$0.py" "$@"\n')  # the path may contain a space
+    script.write_text(
+        f'#!/bin/sh\nexec "{sys.executable}" "$0.py" "$@"\n'
+    )  # the path may contain a space
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     (folder / "mode").write_text("good")
 
@@ -41,7 +43,12 @@ def read_log(folder: Path, word: str) -> list[int]:
 
 def describe(pid: int, what: str) -> str:
     """Return the system's description of a process; empty if it has ended."""
-    done = subprocess.run(["ps", "-o", f"{what}=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["ps", "-o", f"{what}=", "-p", str(pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.stdout.strip()
 
 

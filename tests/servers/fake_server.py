@@ -44,7 +44,9 @@ def note(text: str) -> None:
 
 
 def list_texts(root: str) -> dict[str, str]:
-    found = {path.as_uri(): path.read_text() for path in sorted(Path(root).rglob("*.py"))}
+    found = {
+        path.as_uri(): path.read_text() for path in sorted(Path(root).rglob("*.py"))
+    }
     return found | OPEN
 
 
@@ -54,16 +56,29 @@ def count_units(text: str) -> int:
 
 def find(root: str, uri: str, place: dict[str, int], pattern: str) -> list[Any]:
     line = list_texts(root)[uri].split("\n")[place["line"]]
-    word = next(one[0] for one in re.finditer(r"\w+", line) if count_units(line[: one.end()]) >= place["character"])
+    word = next(
+        one[0]
+        for one in re.finditer(r"\w+", line)
+        if count_units(line[: one.end()]) >= place["character"]
+    )
     found = []
     for each, text in list_texts(root).items():
         for number, one in enumerate(text.split("\n")):
             for match in re.finditer(pattern % word, one):
-                start = {"line": number, "character": count_units(one[: match.start(1)])}
+                start = {
+                    "line": number,
+                    "character": count_units(one[: match.start(1)]),
+                }
                 found.append(
                     {
                         "uri": each,
-                        "range": {"start": start, "end": {**start, "character": count_units(one[: match.end(1)])}},
+                        "range": {
+                            "start": start,
+                            "end": {
+                                **start,
+                                "character": count_units(one[: match.end(1)]),
+                            },
+                        },
                     }
                 )
     return found
@@ -92,7 +107,10 @@ def answer(root: str, method: str, params: Any) -> list[Any]:
         time.sleep(600)
     if "floods" in MODE:
         while True:
-            send(method="window/logMessage", params={"type": 3, "message": "x" * 1_000_000})
+            send(
+                method="window/logMessage",
+                params={"type": 3, "message": "x" * 1_000_000},
+            )
     if "prints" in MODE:
         sys.stdout.buffer.write(b"Loading ...\n" * 10_000)
         sys.stdout.buffer.flush()
@@ -100,24 +118,42 @@ def answer(root: str, method: str, params: Any) -> list[Any]:
         sys.stdout.buffer.write(b"Content-Length: 999999999\r\n\r\n")
         sys.stdout.buffer.flush()
     if "waits" in MODE:
-        # Whoever opens the other end knows that the question is here, and lets it be answered.
+        # Whoever opens the other end knows that the question is here, and lets it be
+        # answered.
         (HERE / "gate").read_bytes()
     if "lies" in MODE:
         start = {"line": 0, "character": 0}
         far = {"start": {"line": 10**9, "character": 10**9}, "end": start}
         return [
             {"uri": "file:///etc/passwd", "range": {"start": start, "end": start}},
-            {"uri": Path(root).as_uri() + "/../other/secret.py", "range": {"start": start, "end": start}},
-            {"uri": Path(root).as_uri() + "/link.py", "range": {"start": {"line": 0, "character": 4}, "end": start}},
+            {
+                "uri": Path(root).as_uri() + "/../other/secret.py",
+                "range": {"start": start, "end": start},
+            },
+            {
+                "uri": Path(root).as_uri() + "/link.py",
+                "range": {"start": {"line": 0, "character": 4}, "end": start},
+            },
             {"uri": uri, "range": far},
             {"uri": uri, "range": {"start": {"line": -1, "character": True}}},
-            {"uri": "https://example.org/a.py", "range": {"start": start, "end": start}},
-            {"uri": uri.replace("%", "%25") + "%00", "range": {"start": start, "end": start}},
+            {
+                "uri": "https://example.org/a.py",
+                "range": {"start": start, "end": start},
+            },
+            {
+                "uri": uri.replace("%", "%25") + "%00",
+                "range": {"start": start, "end": start},
+            },
             "nonsense",
             None,
             {"uri": 7},
         ]
-    return find(root, uri, place, r"def (%s)\b" if method.endswith("definition") else r"\b(%s)\b")
+    return find(
+        root,
+        uri,
+        place,
+        r"def (%s)\b" if method.endswith("definition") else r"\b(%s)\b",
+    )
 
 
 def main() -> None:
@@ -129,7 +165,10 @@ def main() -> None:
         if method == "initialize":
             root = unquote(params["rootUri"].removeprefix("file://"))
             send(id="asks", method="workspace/configuration", params={"items": [{}]})
-            send(id=message["id"], result={"capabilities": {"positionEncoding": "utf-16"}})
+            send(
+                id=message["id"],
+                result={"capabilities": {"positionEncoding": "utf-16"}},
+            )
         elif method == "textDocument/didOpen":
             OPEN[params["textDocument"]["uri"]] = params["textDocument"]["text"]
         elif method == "textDocument/didChange":
@@ -140,7 +179,12 @@ def main() -> None:
         elif method == "$/cancelRequest":
             note(f"cancelled {params['id']}")
         elif method == "workspace/didChangeWatchedFiles":
-            note(" ".join(f"{one['type']}:{unquote(one['uri']).rpartition('/')[2]}" for one in params["changes"]))
+            note(
+                " ".join(
+                    f"{one['type']}:{unquote(one['uri']).rpartition('/')[2]}"
+                    for one in params["changes"]
+                )
+            )
         elif "id" in message and method and method.startswith("textDocument/"):
             send(id=message["id"], result=answer(root, method, params))
 

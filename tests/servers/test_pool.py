@@ -49,12 +49,16 @@ def servers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerPoo
 def ask(servers: ServerPool, root: Path) -> Ask:
     """Return a function that asks where the name on a line is defined."""
 
-    def ask(line: int = 0, text: bytes | None = USE, version: int = 1, root: Path = root) -> Found:
+    def ask(
+        line: int = 0, text: bytes | None = USE, version: int = 1, root: Path = root
+    ) -> Found:
         at = os.fsencode(root)
 
         def question(server: LanguageServer, ends: float) -> Any:
             texts = {} if text is None else {b"use.py": ("python", text)}
-            server.prepare(texts, {b"use.py": (version, 0), b"loom.py": (version, 0)}, ends)
+            server.prepare(
+                texts, {b"use.py": (version, 0), b"loom.py": (version, 0)}, ends
+            )
             where = {
                 "textDocument": {"uri": make_uri(at, b"use.py")},
                 "position": {"line": line, "character": 0},
@@ -64,7 +68,10 @@ def ask(servers: ServerPool, root: Path) -> Ask:
         server = servers.find("python", at)
         assert server is not None
         told = servers.ask(RootFolder(at), server, question)
-        return [(unquote(one["uri"]).rpartition("/")[2], one["range"]["start"]["line"]) for one in told]
+        return [
+            (unquote(one["uri"]).rpartition("/")[2], one["range"]["start"]["line"])
+            for one in told
+        ]
 
     return ask
 
@@ -87,12 +94,17 @@ def open_gate(folder: Path, meanwhile: Callable[[], object] = lambda: None) -> N
         meanwhile()
 
 
-def test_what_is_typed_counts_then_what_is_saved(ask: Ask, folder: Path, root: Path) -> None:
+def test_what_is_typed_counts_then_what_is_saved(
+    ask: Ask, folder: Path, root: Path
+) -> None:
     assert ask() == [("loom.py", 0)]
     assert ask(text=b"spin()\n") == [("loom.py", 1)]
     assert ask(text=b"\nspin()\nweave()\n", line=2) == [("loom.py", 0)]
     assert ask(text=b"\nspin()\nweave()\n", line=1) == [("loom.py", 1)]
-    assert read_log(folder, "version") == [2, 3]  # what has not changed is not told again
+    assert read_log(folder, "version") == [
+        2,
+        3,
+    ]  # what has not changed is not told again
     (root / "use.py").write_bytes(b"weave()\n" * 4)
     assert ask(text=None, line=3, version=2) == [("loom.py", 0)]
     (root / "loom.py").write_bytes(b"\n\n\n" + LOOM)
@@ -101,9 +113,13 @@ def test_what_is_typed_counts_then_what_is_saved(ask: Ask, folder: Path, root: P
     assert len(read_log(folder, "pid")) == 1
 
 
-def test_each_of_several_at_once_gets_its_own_answer_from_one_server(submit: Submit, folder: Path) -> None:
+def test_each_of_several_at_once_gets_its_own_answer_from_one_server(
+    submit: Submit, folder: Path
+) -> None:
     asked = [submit(line=number % 2) for number in range(8)]
-    assert [one.result(BOUND) for one in asked] == [[("loom.py", number % 2)] for number in range(8)]
+    assert [one.result(BOUND) for one in asked] == [
+        [("loom.py", number % 2)] for number in range(8)
+    ]
     assert len(read_log(folder, "pid")) == 1
 
 
@@ -140,7 +156,8 @@ def test_a_question_that_nobody_waits_for_is_taken_back_and_its_answer_is_nobody
             first.result(BOUND)
 
         open_gate(folder, cancel)
-    # Told at once, not with the next question: the server may have much to do for this one.
+    # Told at once, not with the next question: the server may have much to do for this
+    # one.
     wait_until(lambda: read_log(folder, "cancelled") == [2])
     second = submit(line=1)
     open_gate(folder)
@@ -148,7 +165,9 @@ def test_a_question_that_nobody_waits_for_is_taken_back_and_its_answer_is_nobody
     assert len(read_log(folder, "pid")) == 1
 
 
-def test_one_that_is_killed_while_it_is_asked_is_named_and_left_alone(ask: Ask, submit: Submit, folder: Path) -> None:
+def test_one_that_is_killed_while_it_is_asked_is_named_and_left_alone(
+    ask: Ask, submit: Submit, folder: Path
+) -> None:
     behave(folder, "waits")
     asked = submit()
     open_gate(folder, lambda: os.kill(read_log(folder, "pid")[0], signal.SIGKILL))
@@ -173,7 +192,11 @@ def test_one_that_ended_between_two_questions_is_named_and_comes_again(
 
 @pytest.mark.parametrize("when", ["while it is asked", "afterwards"])
 def test_one_that_grows_with_what_it_has_started_is_ended(
-    when: str, ask: Ask, servers: ServerPool, folder: Path, monkeypatch: pytest.MonkeyPatch
+    when: str,
+    ask: Ask,
+    servers: ServerPool,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if when == "afterwards":
         behave(folder, "grows")
@@ -191,7 +214,11 @@ def test_one_that_grows_with_what_it_has_started_is_ended(
 
 
 def test_one_that_nobody_asks_any_more_is_ended_and_comes_again(
-    ask: Ask, submit: Submit, servers: ServerPool, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ask: Ask,
+    submit: Submit,
+    servers: ServerPool,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert ask() == [("loom.py", 0)]
     servers.rest()
@@ -216,13 +243,23 @@ def test_at_once_no_more_are_started_than_may_run(
         (made / "loom.py").write_bytes(LOOM)
         return made
 
-    asked = [submit(root=make_project(number)) for number in range(3 * pool.MOST_SERVERS)]
+    asked = [
+        submit(root=make_project(number)) for number in range(3 * pool.MOST_SERVERS)
+    ]
     for one in asked:
         # Whoever came while all were asked is told so.
         said = one.exception(BOUND)
         assert said is None or "language servers are busy" in str(said)
-    wait_until(lambda: sum(map(is_running, read_log(folder, "pid"))) <= pool.MOST_SERVERS)
-    assert sum(server is not None for server in (slot.server for slot in servers._slots.values())) <= pool.MOST_SERVERS
+    wait_until(
+        lambda: sum(map(is_running, read_log(folder, "pid"))) <= pool.MOST_SERVERS
+    )
+    assert (
+        sum(
+            server is not None
+            for server in (slot.server for slot in servers._slots.values())
+        )
+        <= pool.MOST_SERVERS
+    )
 
 
 def test_with_the_daemon_they_end_those_too_that_are_asked(

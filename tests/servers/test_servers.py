@@ -15,7 +15,13 @@ import pytest
 from flashgrep.parts.navigation.servers import pool
 from flashgrep.parts.navigation.servers.known import find_server
 from tests.conftest import BOUND, DaemonAtHand, MakeProject, Wire, daemon_in
-from tests.servers.conftest import describe, install, is_running, read_log, wait_until_gone
+from tests.servers.conftest import (
+    describe,
+    install,
+    is_running,
+    read_log,
+    wait_until_gone,
+)
 
 FILES: dict[str, str | bytes] = {
     "loom.py": "class Loom:\n    def weave(self): ...\n",
@@ -26,14 +32,21 @@ MakeDaemon = Callable[..., DaemonAtHand]
 
 
 @pytest.fixture
-def start(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[MakeDaemon]:
+def start(
+    tmp_path_factory: pytest.TempPathFactory, folder: Path
+) -> Iterator[MakeDaemon]:
     """Return a function that starts a daemon with these settings, the tests' server first on its PATH."""
     made: list[DaemonAtHand] = []
 
     def make(mode: str = "good", **settings: str) -> DaemonAtHand:
         (folder / "mode").write_text(mode)
-        found = daemon_in(tmp_path_factory.mktemp("d"), **{"FLASHGREP_SERVERS_LANGUAGES": "python", **settings})
-        if not found.environ["FLASHGREP_SERVERS_LANGUAGES"]:  # an environment would overrule a project's file
+        found = daemon_in(
+            tmp_path_factory.mktemp("d"),
+            **{"FLASHGREP_SERVERS_LANGUAGES": "python", **settings},
+        )
+        if not found.environ[
+            "FLASHGREP_SERVERS_LANGUAGES"
+        ]:  # an environment would overrule a project's file
             del found.environ["FLASHGREP_SERVERS_LANGUAGES"]
         found.environ["PATH"] = f"{folder}{os.pathsep}{found.environ['PATH']}"
         found.start()
@@ -53,9 +66,13 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shared_daemon(tmp_path_factory: pytest.TempPathFactory, shared_folder: Path) -> Iterator[DaemonAtHand]:
+def shared_daemon(
+    tmp_path_factory: pytest.TempPathFactory, shared_folder: Path
+) -> Iterator[DaemonAtHand]:
     """Return a daemon for tests with a project, and so with a server, of their own."""
-    found = daemon_in(tmp_path_factory.mktemp("d"), FLASHGREP_SERVERS_LANGUAGES="python")
+    found = daemon_in(
+        tmp_path_factory.mktemp("d"), FLASHGREP_SERVERS_LANGUAGES="python"
+    )
     found.environ["PATH"] = f"{shared_folder}{os.pathsep}{found.environ['PATH']}"
     found.start()
     yield found
@@ -78,7 +95,13 @@ def open_wire(daemon: DaemonAtHand, root: Path) -> Wire:
     return daemon.wire("unix", root)
 
 
-def ask(wire: Wire, method: str = "definition", path: str = "use.py", line: int = 3, column: int = 16) -> Any:
+def ask(
+    wire: Wire,
+    method: str = "definition",
+    path: str = "use.py",
+    line: int = 3,
+    column: int = 16,
+) -> Any:
     """Return an answer; on a loaded machine a server may need more than one question's time to be there."""
     for _ in range(20):
         answer = wire.call(method, path=path, line=line, column=column)
@@ -88,31 +111,57 @@ def ask(wire: Wire, method: str = "definition", path: str = "use.py", line: int 
 
 
 def told(found: Any) -> list[tuple[str, int, str | None]]:
-    return [(one["file_path"], one["selection_range"]["start_line"], one.get("source")) for one in found["results"]]
+    return [
+        (one["file_path"], one["selection_range"]["start_line"], one.get("source"))
+        for one in found["results"]
+    ]
 
 
-def test_no_server_is_started_unless_the_user_allows_it(start: MakeDaemon, folder: Path, project: MakeProject) -> None:
+def test_no_server_is_started_unless_the_user_allows_it(
+    start: MakeDaemon, folder: Path, project: MakeProject
+) -> None:
     settings = '[servers]\nlanguages = ["python"]\n'
     root = project({**FILES, ".flashgrep/config.toml": settings})
     daemon = start(FLASHGREP_SERVERS_LANGUAGES="")
     with closing(open_wire(daemon, root)) as wire:
         assert all(one[2] is None for one in told(ask(wire)))
         assert read_log(folder, "pid") == []
-    assert "servers.languages" in daemon.run("status", cwd=root).stdout + daemon.run("query", "weave", cwd=root).stderr
+    assert (
+        "servers.languages"
+        in daemon.run("status", cwd=root).stdout
+        + daemon.run("query", "weave", cwd=root).stderr
+    )
 
 
-def test_a_server_says_what_is_meant(start: MakeDaemon, folder: Path, project: MakeProject) -> None:
+def test_a_server_says_what_is_meant(
+    start: MakeDaemon, folder: Path, project: MakeProject
+) -> None:
     root = project(FILES)
     daemon = start()
     with closing(open_wire(daemon, root)) as wire:
         assert told(ask(wire)) == [("loom.py", 2, "server")]
-        everywhere = [("late.py", 2, "server"), ("loom.py", 2, "server"), ("use.py", 3, "server")]
+        everywhere = [
+            ("late.py", 2, "server"),
+            ("loom.py", 2, "server"),
+            ("use.py", 3, "server"),
+        ]
         assert told(ask(wire, "references")) == everywhere
-        assert told(wire.call("references", path="use.py", line=3, column=16, include_declaration=False)) == [
+        assert told(
+            wire.call(
+                "references",
+                path="use.py",
+                line=3,
+                column=16,
+                include_declaration=False,
+            )
+        ) == [
             everywhere[0],
             everywhere[2],
         ]
-        assert "from a language server" in daemon.run("definition", "use.py", "3", "16", cwd=root).stdout
+        assert (
+            "from a language server"
+            in daemon.run("definition", "use.py", "3", "16", cwd=root).stdout
+        )
         assert len(read_log(folder, "pid")) == 1
         # Neither what is saved nor what is typed is answered as it was before.
         (root / "loom.py").write_text("\n\nclass Loom:\n    def weave(self): ...\n")
@@ -120,7 +169,13 @@ def test_a_server_says_what_is_meant(start: MakeDaemon, folder: Path, project: M
         assert "2:loom.py" in (folder / "log").read_text()
         (root / "more.py").write_text("Loom().weave()\n")
         assert ("more.py", 1, "server") in told(ask(wire, "references"))
-        wire.call("buffers", action="open", path="loom.py", text="class Loom:\n    def weave(self): ...\n", version=1)
+        wire.call(
+            "buffers",
+            action="open",
+            path="loom.py",
+            text="class Loom:\n    def weave(self): ...\n",
+            version=1,
+        )
         assert told(ask(wire)) == [("loom.py", 2, "server")]
         with closing(daemon.wire("unix", root)) as other:
             assert told(ask(other)) == [("loom.py", 4, "server")]
@@ -140,7 +195,9 @@ def test_what_lies_in_no_file_of_the_project_is_not_reported(
         for method in ("definition", "references"):
             found = told(ask(wire, method))
             assert found
-            assert {(one[0], one[2]) for one in found} <= {(path, None) for path in FILES}
+            assert {(one[0], one[2]) for one in found} <= {
+                (path, None) for path in FILES
+            }
 
 
 @pytest.mark.parametrize("mode", ["crashes", "floods", "prints", "huge"])
@@ -191,7 +248,10 @@ def test_a_program_of_the_projects_own_is_not_run(tmp_path: Path) -> None:
     (elsewhere / "pylsp").symlink_to(root / "bin" / "pylsp")
     for path in (root / "bin", elsewhere, Path("bin")):
         assert find_server("python", {"PATH": str(path)}, os.fsencode(root)) is None
-    assert find_server("python", {"PATH": str(root / "bin")}, os.fsencode(elsewhere)) is not None
+    assert (
+        find_server("python", {"PATH": str(root / "bin")}, os.fsencode(elsewhere))
+        is not None
+    )
 
 
 def test_servers_are_few(start: MakeDaemon, folder: Path, project: MakeProject) -> None:
@@ -225,7 +285,9 @@ REAL = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", REAL)
-def test_real_servers_answer(program: str, start: MakeDaemon, folder: Path, project: MakeProject) -> None:
+def test_real_servers_answer(
+    program: str, start: MakeDaemon, folder: Path, project: MakeProject
+) -> None:
     found = shutil.which(program)
     if found is None:
         pytest.skip(f"{program} is not installed")

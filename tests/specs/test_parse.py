@@ -47,7 +47,11 @@ Signing out MUST leave nothing.
 
 def scenario(body: str) -> Scenario:
     """Return a scenario with these lines."""
-    return parse(f"## Requirements\n### Requirement: r\n#### Scenario: s\n{body}").requirements[0].scenarios[0]
+    return (
+        parse(f"## Requirements\n### Requirement: r\n#### Scenario: s\n{body}")
+        .requirements[0]
+        .scenarios[0]
+    )
 
 
 def requirement(body: str) -> Requirement:
@@ -63,8 +67,13 @@ def told(spec: Spec) -> list[tuple[int, str]]:
 def test_a_specification_has_its_title_purpose_requirements_and_scenarios() -> None:
     spec = parse(WHOLE)
     assert spec.title == "Sign-in Specification"
-    assert spec.purpose == "People sign in\nwith one name everywhere.\n\nIt never asks twice."
-    assert [(one.name, one.text, one.line, len(one.scenarios)) for one in spec.requirements] == [
+    assert (
+        spec.purpose
+        == "People sign in\nwith one name everywhere.\n\nIt never asks twice."
+    )
+    assert [
+        (one.name, one.text, one.line, len(one.scenarios)) for one in spec.requirements
+    ] == [
         ("One session", "A person SHALL have one session.", 11, 2),
         ("No trace", "Signing out MUST leave nothing.", 27, 0),
     ]
@@ -77,7 +86,11 @@ def test_the_clauses_of_a_scenario_go_with_what_they_follow() -> None:
     assert first.given == ["a session on a phone", "a laptop"]
     assert first.when == "the laptop signs in\nAND the phone is asleep"
     assert first.then == ["the phone is asked", "the laptop waits", "BUT not for ever"]
-    assert [(step.keyword, step.line) for step in first.steps][:3] == [("GIVEN", 15), ("AND", 16), ("WHEN", 17)]
+    assert [(step.keyword, step.line) for step in first.steps][:3] == [
+        ("GIVEN", 15),
+        ("AND", 16),
+        ("WHEN", 17),
+    ]
 
 
 def test_a_second_round_of_steps_stays_in_its_order() -> None:
@@ -89,10 +102,16 @@ def test_a_second_round_of_steps_stays_in_its_order() -> None:
 def test_real_documents_have_all_their_requirements_and_scenarios(number: str) -> None:
     text = (SAMPLES / f"{number}.md").read_text(encoding="utf-8")
     spec = parse(text)
-    scenarios = [one for requirement in spec.requirements for one in requirement.scenarios]
+    scenarios = [
+        one for requirement in spec.requirements for one in requirement.scenarios
+    ]
     assert (len(spec.requirements), len(scenarios)) == COUNTS[number]
-    assert [one.name for one in spec.requirements] == re.findall(r"^### Requirement: (.+)$", text, re.MULTILINE)
-    assert [one.name for one in scenarios] == re.findall(r"^#### Scenario: (.+)$", text, re.MULTILINE)
+    assert [one.name for one in spec.requirements] == re.findall(
+        r"^### Requirement: (.+)$", text, re.MULTILINE
+    )
+    assert [one.name for one in scenarios] == re.findall(
+        r"^#### Scenario: (.+)$", text, re.MULTILINE
+    )
     assert all(one.when and one.then for one in scenarios)
     assert {one.operation for one in spec.requirements} == {"ADDED"}
     assert [problem for problem in validate(spec) if problem.severity == "error"] == []
@@ -102,15 +121,25 @@ def test_real_documents_have_all_their_requirements_and_scenarios(number: str) -
 def test_real_documents_lose_no_step_and_no_word(number: str) -> None:
     text = (SAMPLES / f"{number}.md").read_text(encoding="utf-8")
     spec = parse(text)
-    steps = [step for one in spec.requirements for scenario in one.scenarios for step in scenario.steps]
-    assert Counter(step.keyword for step in steps) == Counter(re.findall(r"\*\*(WHEN|THEN|AND|GIVEN)\*\*", text))
+    steps = [
+        step
+        for one in spec.requirements
+        for scenario in one.scenarios
+        for step in scenario.steps
+    ]
+    assert Counter(step.keyword for step in steps) == Counter(
+        re.findall(r"\*\*(WHEN|THEN|AND|GIVEN)\*\*", text)
+    )
     lines = text.split("\n")
     assert all(step.text.split("\n")[0] in lines[step.line - 1] for step in steps)
     shown = [text for one in spec.requirements for text in (one.name, one.text)]
     shown += [scenario.name for one in spec.requirements for scenario in one.scenarios]
     shown += [word for step in steps for word in (step.keyword, step.text)]
     structure = {"ADDED", "Requirements", "Requirement", "Scenario"}
-    assert set(re.findall(r"\w+", text)) - structure == set(re.findall(r"\w+", " ".join(shown))) - structure
+    assert (
+        set(re.findall(r"\w+", text)) - structure
+        == set(re.findall(r"\w+", " ".join(shown))) - structure
+    )
 
 
 def test_lists_below_a_step_and_wrapped_lines_belong_to_it() -> None:
@@ -125,7 +154,10 @@ def test_lists_below_a_step_and_wrapped_lines_belong_to_it() -> None:
         "\n"
         "  and is right\n"
     )
-    assert found.when == "a client calls with:\n- `query` (required): what is looked for\n- `limit`"
+    assert (
+        found.when
+        == "a client calls with:\n- `query` (required): what is looked for\n- `limit`"
+    )
     assert found.then == ["the answer comes at once\n\nand is right"]
 
 
@@ -150,7 +182,9 @@ def test_steps_are_known_however_they_are_marked(body: str) -> None:
 
 
 def test_prose_that_begins_like_a_step_is_none() -> None:
-    found = scenario("When in doubt, ask.\n\n- **WHEN** a\n- **THEN** b\n\nThen came the end.\n")
+    found = scenario(
+        "When in doubt, ask.\n\n- **WHEN** a\n- **THEN** b\n\nThen came the end.\n"
+    )
     assert [step.keyword for step in found.steps] == ["WHEN", "THEN"]
     assert found.text == "When in doubt, ask.\n\nThen came the end."
 
@@ -170,7 +204,9 @@ def test_headings_and_steps_in_a_code_fence_are_text() -> None:
 
 
 def test_a_fence_left_open_is_reported_with_its_line() -> None:
-    spec = parse("## Requirements\n### Requirement: r\nSHALL\n```\n#### Scenario: lost\n")
+    spec = parse(
+        "## Requirements\n### Requirement: r\nSHALL\n```\n#### Scenario: lost\n"
+    )
     assert (4, "code fence ``` is never closed") in told(spec)
     assert "#### Scenario: lost" in spec.requirements[0].text
 
@@ -184,7 +220,9 @@ def test_comments_and_front_matter_are_left_out() -> None:
         "---\ntitle: x\n# no\n---\n# Yes\n<!-- ## Purpose\nno\n-->\n## Purpose\nwhy <!-- not -->\n<!-- gone -->\n"
     )
     assert (spec.title, spec.purpose) == ("Yes", "why <!-- not -->")
-    assert (2, "comment <!-- is never closed") in told(parse("# T\n<!-- x\n## Purpose\n"))
+    assert (2, "comment <!-- is never closed") in told(
+        parse("# T\n<!-- x\n## Purpose\n")
+    )
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\r", "\n"])
@@ -194,22 +232,35 @@ def test_line_ends_and_a_byte_order_mark_change_nothing(end: str, mark: str) -> 
 
 
 def test_only_line_ends_end_a_line() -> None:
-    assert requirement("SHALL a\x0bb\x0cc\u2028d\x85e").text == "SHALL a\x0bb\x0cc\u2028d\x85e"
+    assert (
+        requirement("SHALL a\x0bb\x0cc\u2028d\x85e").text
+        == "SHALL a\x0bb\x0cc\u2028d\x85e"
+    )
 
 
 def test_closed_headings_and_other_cases_are_known() -> None:
-    spec = parse("# T #\n## ADDED requirements ##\n### REQUIREMENT:   C# ###\nSHALL\n#### scenario:x\n")
-    assert (spec.title, spec.requirements[0].name, spec.requirements[0].scenarios[0].name) == ("T", "C#", "x")
+    spec = parse(
+        "# T #\n## ADDED requirements ##\n### REQUIREMENT:   C# ###\nSHALL\n#### scenario:x\n"
+    )
+    assert (
+        spec.title,
+        spec.requirements[0].name,
+        spec.requirements[0].scenarios[0].name,
+    ) == ("T", "C#", "x")
 
 
 def test_wrong_levels_are_read_and_reported() -> None:
-    spec = parse("## Requirements\n## Requirement: a\nSHALL\n### Scenario: b\n- **WHEN** x\n- **THEN** y\n")
+    spec = parse(
+        "## Requirements\n## Requirement: a\nSHALL\n### Scenario: b\n- **WHEN** x\n- **THEN** y\n"
+    )
     assert spec.requirements[0].scenarios[0].name == "b"
     assert told(spec)[-2:] == [
         (2, "requirement heading has 2 #, must have 3"),
         (4, "scenario heading has 3 #, must have 4"),
     ]
-    assert (2, "no space after the # of a heading") in told(parse("## Requirements\n###Requirement: a\n"))
+    assert (2, "no space after the # of a heading") in told(
+        parse("## Requirements\n###Requirement: a\n")
+    )
 
 
 def test_other_headings_inside_a_requirement_are_part_of_it() -> None:
@@ -232,7 +283,9 @@ def test_a_delta_says_what_becomes_of_each_requirement() -> None:
         "## RENAMED Requirements\n- FROM: `### Requirement: Before`\n- TO: `### Requirement: After`\n"
         "* **From:** Plain\n* **To:** Plainer\n"
     )
-    assert [(one.operation, one.name, one.renamed_from) for one in spec.requirements] == [
+    assert [
+        (one.operation, one.name, one.renamed_from) for one in spec.requirements
+    ] == [
         ("ADDED", "New", None),
         ("MODIFIED", "Changed", None),
         ("REMOVED", "Old", None),
@@ -241,14 +294,19 @@ def test_a_delta_says_what_becomes_of_each_requirement() -> None:
     ]
     assert spec.is_delta
     assert told(spec) == []
-    bare = parse("## REMOVED Requirements\n- `### Requirement: Older`\n- Requirement: Oldest\n")
+    bare = parse(
+        "## REMOVED Requirements\n- `### Requirement: Older`\n- Requirement: Oldest\n"
+    )
     assert [one.name for one in bare.requirements] == ["Older", "Oldest"]
 
 
 def test_half_a_renaming_is_reported() -> None:
     spec = parse("## RENAMED Requirements\n- TO: b\n- FROM: a\n- FROM: c\n- TO: d\n")
     assert [(one.name, one.renamed_from) for one in spec.requirements] == [("d", "c")]
-    assert told(spec) == [(2, "renamed TO 'b' without a FROM before it"), (3, "renamed FROM 'a' without a TO after it")]
+    assert told(spec) == [
+        (2, "renamed TO 'b' without a FROM before it"),
+        (3, "renamed FROM 'a' without a TO after it"),
+    ]
 
 
 def test_what_is_missing_is_reported_by_line() -> None:
@@ -281,7 +339,23 @@ def test_what_is_missing_is_reported_by_line() -> None:
 
 
 PIECES = "# ## ### #### Requirement: Scenario: Requirements ADDED RENAMED REMOVED Purpose - ** WHEN THEN AND FROM: TO:"
-MARKS = ["```", "~~~", "<!--", "-->", "---", "\n", "\r\n", "\t", " ", "`", "x", "é", "\ufeff", "\0", "**WHEN** "]
+MARKS = [
+    "```",
+    "~~~",
+    "<!--",
+    "-->",
+    "---",
+    "\n",
+    "\r\n",
+    "\t",
+    " ",
+    "`",
+    "x",
+    "é",
+    "\ufeff",
+    "\0",
+    "**WHEN** ",
+]
 ODD = st.lists(st.sampled_from([*PIECES.split(), *MARKS]), max_size=80).map("".join)
 
 
@@ -305,7 +379,11 @@ def test_no_text_is_too_odd_to_be_read(text: str) -> None:
         "# " + " " * 1_000_000 + "x",
         "### Requirement: a\n" + "#### a\n" * 60_000,
         "### Requirement: a\n#### Scenario: b\n- **WHEN** x\n" + "a\n" * 200_000,
-        "## RENAMED Requirements\n- FROM: `" + "  `" * 300_000 + "\n- TO: " + "\t" * 1_000_000 + "x",
+        "## RENAMED Requirements\n- FROM: `"
+        + "  `" * 300_000
+        + "\n- TO: "
+        + "\t" * 1_000_000
+        + "x",
         "## REMOVED Requirements\n- Requirement:" + " `" * 400_000,
         "## " + "requirements " * 80_000 + "x",
         "<!--" * 250_000,

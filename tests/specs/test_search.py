@@ -42,21 +42,42 @@ QUESTIONS = [
     ("how far is the indexing", "001", "Progress Reporting"),
     ("limit the number of hits", "001", "search_code Tool"),
     ("stdin and stdout transport", "001", "MCP Server Protocol"),
-    ("business logic does not belong in the protocol layer", "003", "MCP Interface Layer"),
-    ("work with reduced functionality when nothing was indexed", "003", "Graceful Degradation"),
+    (
+        "business logic does not belong in the protocol layer",
+        "003",
+        "MCP Interface Layer",
+    ),
+    (
+        "work with reduced functionality when nothing was indexed",
+        "003",
+        "Graceful Degradation",
+    ),
     ("one example of a requirement in full", "003", "Get Scenario Tool"),
-    ("how many scenarios does each requirement have", "003", "Get Spec Requirements Tool"),
+    (
+        "how many scenarios does each requirement have",
+        "003",
+        "Get Spec Requirements Tool",
+    ),
     ("the folder has no spec files", "003", "List Specs Tool"),
     ("read lines of a file", "004", "get_slice method"),
     ("where is a symbol used", "004", "get_symbol method"),
     ("how big is the index", "004", "stats method"),
     ("answers should be small", "004", "Minimal responses"),
     ("skill file cannot be loaded", "004", "Bootstrap error handling"),
-    ("do not descend into excluded folders", "004", "Glob performance remains suitable for large repositories"),
+    (
+        "do not descend into excluded folders",
+        "004",
+        "Glob performance remains suitable for large repositories",
+    ),
     ("which files are indexed", "004", "list_files method"),
 ]
 VECTORS = SpecVectors()
-STRANGE = ["chocolate cake recipe", "weather tomorrow in paris", "football world cup winner", "mortgage interest rate"]
+STRANGE = [
+    "chocolate cake recipe",
+    "weather tomorrow in paris",
+    "football world cup winner",
+    "mortgage interest rate",
+]
 
 
 class Counting:
@@ -64,7 +85,12 @@ class Counting:
 
     def __init__(self) -> None:
         self.inner = open_embedder(Settings(), {})
-        self.name, self.dims, self.batch, self.max_chars = "counting", self.inner.dims, 8, 1000
+        self.name, self.dims, self.batch, self.max_chars = (
+            "counting",
+            self.inner.dims,
+            8,
+            1000,
+        )
         self.asked: list[str] = []
 
     def embed_code(self, texts: Sequence[str]) -> Rows:
@@ -84,39 +110,69 @@ def make_spec(name: str, text: str) -> ProjectSpec:
 
 @pytest.fixture(scope="module")
 def specs() -> list[ProjectSpec]:
-    return [make_spec(file.stem, file.read_text(encoding="utf-8")) for file in sorted(SAMPLES.glob("0*.md"))]
+    return [
+        make_spec(file.stem, file.read_text(encoding="utf-8"))
+        for file in sorted(SAMPLES.glob("0*.md"))
+    ]
 
 
 def ask(
-    specs: list[ProjectSpec], query: str, embedder: Embedder | None, threshold: float = 0, limit: int = 100
+    specs: list[ProjectSpec],
+    query: str,
+    embedder: Embedder | None,
+    threshold: float = 0,
+    limit: int = 100,
 ) -> list[SpecMatch]:
-    return search(specs, query, embedder=embedder, vectors=VECTORS, limit=limit, threshold=threshold)
+    return search(
+        specs,
+        query,
+        embedder=embedder,
+        vectors=VECTORS,
+        limit=limit,
+        threshold=threshold,
+    )
 
 
 def rank(found: list[SpecMatch], spec_id: str, name: str) -> int:
-    names = [(one.passage.spec.id, one.requirement.name if one.requirement else "") for one in found]
+    names = [
+        (one.passage.spec.id, one.requirement.name if one.requirement else "")
+        for one in found
+    ]
     return names.index((spec_id, name)) + 1
 
 
 @pytest.mark.slow
-def test_words_and_meaning_together_rank_better_than_words(specs: list[ProjectSpec]) -> None:
+def test_words_and_meaning_together_rank_better_than_words(
+    specs: list[ProjectSpec],
+) -> None:
     def reciprocal(embedder: Embedder | None) -> float:
-        ranks = [rank(ask(specs, query, embedder), spec_id, name) for query, spec_id, name in QUESTIONS]
+        ranks = [
+            rank(ask(specs, query, embedder), spec_id, name)
+            for query, spec_id, name in QUESTIONS
+        ]
         return float(np.mean([1 / one for one in ranks]))
 
     both, words = reciprocal(open_embedder(Settings(), {})), reciprocal(None)
     assert both > max(words, 0.65), (both, words)
 
 
-def test_what_no_specification_is_about_is_below_the_threshold(specs: list[ProjectSpec]) -> None:
+def test_what_no_specification_is_about_is_below_the_threshold(
+    specs: list[ProjectSpec],
+) -> None:
     embedder = open_embedder(Settings(), {})
-    assert [query for query in STRANGE if ask(specs, query, embedder, threshold=0.4)] == []
-    passing = [query for query, *_ in QUESTIONS if ask(specs, query, embedder, threshold=0.4)]
+    assert [
+        query for query in STRANGE if ask(specs, query, embedder, threshold=0.4)
+    ] == []
+    passing = [
+        query for query, *_ in QUESTIONS if ask(specs, query, embedder, threshold=0.4)
+    ]
     assert len(passing) >= len(QUESTIONS) * 0.9
 
 
 @pytest.mark.slow
-def test_a_passage_asked_for_in_its_own_words_comes_first(specs: list[ProjectSpec]) -> None:
+def test_a_passage_asked_for_in_its_own_words_comes_first(
+    specs: list[ProjectSpec],
+) -> None:
     embedder = open_embedder(Settings(), {})
     for spec in specs:
         for passage in split_passages(spec):
@@ -127,14 +183,20 @@ def test_a_passage_asked_for_in_its_own_words_comes_first(specs: list[ProjectSpe
 
 def test_texts_are_embedded_once_and_forgotten_with_their_file() -> None:
     embedder, vectors = Counting(), SpecVectors()
-    first, second = make_spec("a", "# A\n## Purpose\none\n"), make_spec("b", "# B\n## Purpose\ntwo\n")
+    first, second = (
+        make_spec("a", "# A\n## Purpose\none\n"),
+        make_spec("b", "# B\n## Purpose\ntwo\n"),
+    )
 
     def find(*specs: ProjectSpec) -> list[str]:
         embedder.asked.clear()
         search(specs, "one", embedder=embedder, vectors=vectors, limit=5, threshold=0)
         return embedder.asked
 
-    assert find(first, second, make_spec("copy", "# A\n## Purpose\none\n")) == ["A\none", "B\ntwo"]
+    assert find(first, second, make_spec("copy", "# A\n## Purpose\none\n")) == [
+        "A\none",
+        "B\ntwo",
+    ]
     assert find(first, second) == []
     assert find(first, make_spec("b", "# B\n## Purpose\nthree\n")) == ["B\nthree"]
     assert find(second) == ["B\ntwo"]
@@ -158,7 +220,12 @@ def test_a_requirement_is_found_once_by_its_best_passage() -> None:
         assert top.requirement is not None
         return top.passage.kind, top.requirement.name, top.snippet, top.passage.line
 
-    assert best("digits typed") == ("scenario", "Locks", "Locks: Code WHEN digits are typed THEN it opens", 10)
+    assert best("digits typed") == (
+        "scenario",
+        "Locks",
+        "Locks: Code WHEN digits are typed THEN it opens",
+        10,
+    )
     assert split_words("files filed filing file") == ["fil"] * 4
     assert best("turning keys")[:2] == ("scenario", "Locks")
     assert best("houses") == ("purpose", "Locks", "Doors houses", 2)
@@ -180,13 +247,19 @@ def test_words_are_compared_whole_in_parts_and_without_endings() -> None:
         "index",
         "gebäude_2",
     ]
-    scores = score_words(Counter(split_words("index files")), [split_words("a file index"), ["index"], ["other"], []])
+    scores = score_words(
+        Counter(split_words("index files")),
+        [split_words("a file index"), ["index"], ["other"], []],
+    )
     assert scores[0] > scores[1] > scores[2] == scores[3] == 0
     assert score_words(Counter(), [["index"]]) == [0]
     assert score_words(Counter(["x"]), []) == []
 
 
-@given(st.lists(st.sampled_from("abcd"), min_size=1), st.lists(st.lists(st.sampled_from("abcdef"), max_size=9)))
+@given(
+    st.lists(st.sampled_from("abcd"), min_size=1),
+    st.lists(st.lists(st.sampled_from("abcdef"), max_size=9)),
+)
 def test_a_share_of_words_is_a_share(wanted: list[str], texts: list[list[str]]) -> None:
     scores = score_words(Counter(wanted), texts)
     for score, text in zip(scores, texts, strict=True):
@@ -195,7 +268,13 @@ def test_a_share_of_words_is_a_share(wanted: list[str], texts: list[list[str]]) 
 
 
 def test_a_snippet_begins_where_the_question_is_answered() -> None:
-    text = "\n".join([*(f"line {at} says nothing at all of it" for at in range(30)), "here is the needle", "and more"])
+    text = "\n".join(
+        [
+            *(f"line {at} says nothing at all of it" for at in range(30)),
+            "here is the needle",
+            "and more",
+        ]
+    )
     assert make_snippet(text, split_words("needle")) == "here is the needle and more"
     cut = make_snippet(text, split_words("nothing"))
     assert cut.startswith("line 0 ")
@@ -204,20 +283,36 @@ def test_a_snippet_begins_where_the_question_is_answered() -> None:
 
 
 def test_files_are_specifications_by_their_name_and_folder() -> None:
-    paths = [b"specs/a/spec.md", b"specs/b/myspec.md", b"specs/spec.md", b"other/spec.md", b"specs/caf\xe9/spec.md"]
+    paths = [
+        b"specs/a/spec.md",
+        b"specs/b/myspec.md",
+        b"specs/spec.md",
+        b"other/spec.md",
+        b"specs/caf\xe9/spec.md",
+    ]
     found = [(one.id, one.path) for one in find_spec_files(paths, ["./specs/"])]
     assert found == [("a", paths[0]), ("caf\ufffd", paths[4]), ("specs", paths[2])]
     twice = find_spec_files(
-        [b"x/one/specs/a/spec.md", b"specs/a/spec.md"], ["specs", "x/*/specs", "x/one/specs", "x/on?/specs"]
+        [b"x/one/specs/a/spec.md", b"specs/a/spec.md"],
+        ["specs", "x/*/specs", "x/one/specs", "x/on?/specs"],
     )
     assert [one.id for one in twice] == ["a", "one/a"]
-    same = find_spec_files([b"specs/a/spec.md", b"b/a/spec.md", b"c/a/spec.md"], ["specs", "b", "c"])
+    same = find_spec_files(
+        [b"specs/a/spec.md", b"b/a/spec.md", b"c/a/spec.md"], ["specs", "b", "c"]
+    )
     assert [one.id for one in same] == ["a", "b/a", "c/a"]
 
 
 @pytest.mark.slow
-def test_without_its_provider_words_alone_decide_and_the_answer_says_so(project: MakeProject) -> None:
-    folder, root = short_folder(), project({"specs/doors/spec.md": "# Doors\n## Purpose\nHouses are closed by them.\n"})
+def test_without_its_provider_words_alone_decide_and_the_answer_says_so(
+    project: MakeProject,
+) -> None:
+    folder, root = (
+        short_folder(),
+        project(
+            {"specs/doors/spec.md": "# Doors\n## Purpose\nHouses are closed by them.\n"}
+        ),
+    )
     working = daemon_in(folder)
     broken = daemon_in(
         folder,

@@ -46,16 +46,24 @@ class Api:
         self.models = ["only-embed"]
         self.closing = Event()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self.url = f"http{'s' if certificate else ''}://127.0.0.1:{self.server.server_port}"
+        self.url = (
+            f"http{'s' if certificate else ''}://127.0.0.1:{self.server.server_port}"
+        )
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate)
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+            self.server.socket = context.wrap_socket(
+                self.server.socket, server_side=True
+            )
 
     @property
     def texts(self) -> list[list[str]]:
         """The texts of every embedding request."""
-        return [request.body["input"] for request in self.requests if request.body and "input" in request.body]
+        return [
+            request.body["input"]
+            for request in self.requests
+            if request.body and "input" in request.body
+        ]
 
     def answer(self, request: Request) -> Reply:
         reply = self.next.popleft() if self.next else self._well
@@ -64,13 +72,28 @@ class Api:
     def _well(self, request: Request) -> Reply:
         path, body = request.path, request.body
         if path.endswith("/models"):
-            return Reply({"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]})
+            return Reply(
+                {
+                    "object": "list",
+                    "data": [{"id": name, "object": "model"} for name in self.models],
+                }
+            )
         if path.endswith("/api/embed"):
-            return Reply({"model": body["model"], "embeddings": [vector(text) for text in body["input"]]})
+            return Reply(
+                {
+                    "model": body["model"],
+                    "embeddings": [vector(text) for text in body["input"]],
+                }
+            )
         if path.endswith("/embeddings"):
             return openai_reply(request)
         if path.endswith("/rerank") and "texts" in body:
-            return Reply([{"index": n, "score": overlap(body["query"], t)} for n, t in enumerate(body["texts"])])
+            return Reply(
+                [
+                    {"index": n, "score": overlap(body["query"], t)}
+                    for n, t in enumerate(body["texts"])
+                ]
+            )
         if path.endswith("/rerank"):
             return Reply({"results": ranking(body["query"], body["documents"])})
         return Reply(status=404, body={"error": f"no {path}"})
@@ -103,13 +126,19 @@ def unit(text: str, dims: int = DIMS) -> list[float]:
     return [number / length for number in numbers]
 
 
-def openai_reply(request: Request, order: Callable[[list[Any]], list[Any]] = list) -> Reply:
-    dims = request.body.get("dimensions") or request.body.get("output_dimension") or DIMS
+def openai_reply(
+    request: Request, order: Callable[[list[Any]], list[Any]] = list
+) -> Reply:
+    dims = (
+        request.body.get("dimensions") or request.body.get("output_dimension") or DIMS
+    )
     rows = [
         {"object": "embedding", "index": place, "embedding": vector(text, dims)}
         for place, text in enumerate(request.body["input"])
     ]
-    return Reply({"object": "list", "data": order(rows), "model": request.body["model"]})
+    return Reply(
+        {"object": "list", "data": order(rows), "model": request.body["model"]}
+    )
 
 
 def overlap(query: str, text: str) -> float:
@@ -119,7 +148,10 @@ def overlap(query: str, text: str) -> float:
 
 
 def ranking(query: str, documents: list[str]) -> list[dict[str, Any]]:
-    rows = [{"index": place, "relevance_score": overlap(query, text)} for place, text in enumerate(documents)]
+    rows = [
+        {"index": place, "relevance_score": overlap(query, text)}
+        for place, text in enumerate(documents)
+    ]
     return sorted(rows, key=lambda row: -row["relevance_score"])
 
 
@@ -127,7 +159,12 @@ def _handler(api: Api) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            request = Request(self.command, self.path, dict(self.headers), json.loads(data) if data else None)
+            request = Request(
+                self.command,
+                self.path,
+                dict(self.headers),
+                json.loads(data) if data else None,
+            )
             api.requests.append(request)
             with suppress(ConnectionError):
                 self._send(api.answer(request))

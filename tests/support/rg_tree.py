@@ -9,12 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-RG = shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
+RG = (
+    shutil.which("rg", path=sysconfig.get_path("scripts")) or shutil.which("rg") or "rg"
+)
 BOUND = 60.0
 """Timeout in seconds; a command takes milliseconds."""
-TIMES = re.compile(rb'"elapsed(_total)?":\{[^}]*\}|[0-9.]+ seconds (spent searching|total)')
+TIMES = re.compile(
+    rb'"elapsed(_total)?":\{[^}]*\}|[0-9.]+ seconds (spent searching|total)'
+)
 _TEXT = "foo one\nbar\nFoo foo two\nbaz qux\n\nfoobar barfoo\nlast foo"
-_LINES = "".join(f"line {number} {'foo' if number % 97 == 0 else 'nothing'}\n" for number in range(9000))
+_LINES = "".join(
+    f"line {number} {'foo' if number % 97 == 0 else 'nothing'}\n"
+    for number in range(9000)
+)
 
 FILES: dict[bytes, bytes] = {
     b"a.txt": _TEXT.encode(),
@@ -34,9 +41,18 @@ FILES: dict[bytes, bytes] = {
     b"binary.bin": b"foo before\nbar\n\0\0 foo in\nfoo after\nbar\n",
     b"binary2.bin": b"bar\nfoo\0foo\n",
     b"late.bin": _LINES.encode() + b"\0" + _LINES.encode(),
-    b"late-line.bin": b"foo\n" + (b"x" * 10_000 + b" foo\n") * 6 + b"y" * 9_000 + b"\nbar\n\0 foo\n",
-    # No line exceeds ripgrep's buffer: ripgrep would keep the larger one for later files.
-    b"long.txt": b"a" * 3000 + b" foo " + b"b" * 3000 + b"\nshort foo\n" + b"c" * 20_000 + b"foo\n",
+    b"late-line.bin": b"foo\n"
+    + (b"x" * 10_000 + b" foo\n") * 6
+    + b"y" * 9_000
+    + b"\nbar\n\0 foo\n",
+    # No line exceeds ripgrep's buffer: ripgrep would keep the larger one for later
+    # files.
+    b"long.txt": b"a" * 3000
+    + b" foo "
+    + b"b" * 3000
+    + b"\nshort foo\n"
+    + b"c" * 20_000
+    + b"foo\n",
     b"big.txt": _LINES.encode(),
     b"tabs.txt": b"\t  foo\n \t\n  bar foo  \n",
     b"sub/one.c": b"int foo;\nint bar;\nint baz;\nint foo2;\n",
@@ -91,20 +107,42 @@ def ripgrep(arguments: Sequence[str | bytes], cwd: Path) -> Said:
     return run_to_end([RG, *arguments], cwd)
 
 
-def run_to_end(command: Sequence[str | bytes], cwd: Path, environ: Mapping[str, str] | None = None) -> Said:
+def run_to_end(
+    command: Sequence[str | bytes], cwd: Path, environ: Mapping[str, str] | None = None
+) -> Said:
     """Run a command without input."""
     done = subprocess.run(
-        command, cwd=cwd, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=BOUND
+        command,
+        cwd=cwd,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=BOUND,
     )
-    return Said(TIMES.sub(b"", done.stdout), TIMES.sub(b"", done.stderr), done.returncode)
+    return Said(
+        TIMES.sub(b"", done.stdout), TIMES.sub(b"", done.stderr), done.returncode
+    )
 
 
 def in_path_order(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with ``--sort path`` unless they have an order: ripgrep's own is undefined."""
-    return [*([] if any(word.startswith("--sort") for word in arguments) else ["--sort=path"]), *arguments]
+    return [
+        *(
+            []
+            if any(word.startswith("--sort") for word in arguments)
+            else ["--sort=path"]
+        ),
+        *arguments,
+    ]
 
 
 def commands(*tables: str) -> list[list[str]]:
     """Return the commands of tables, separated by line ends or bars, with arguments separated by spaces."""
-    cells = [cell for table in tables for line in table.strip().splitlines() for cell in line.split(" | ")]
+    cells = [
+        cell
+        for table in tables
+        for line in table.strip().splitlines()
+        for cell in line.split(" | ")
+    ]
     return [cell.split(" ") for cell in cells]

@@ -12,8 +12,18 @@ Found = set[tuple[bytes, int]]
 
 def ripgrep(root: Path, pattern: str, *flags: str) -> Found:
     """Return (path, line number) of every matching line ripgrep prints."""
-    command = [str(RG), "--no-config", "--no-messages", "--null", "--line-number", "--no-heading", "--color=never"]
-    done = subprocess.run([*command, *flags, "-e", pattern], cwd=root, capture_output=True, check=False)
+    command = [
+        str(RG),
+        "--no-config",
+        "--no-messages",
+        "--null",
+        "--line-number",
+        "--no-heading",
+        "--color=never",
+    ]
+    done = subprocess.run(
+        [*command, *flags, "-e", pattern], cwd=root, capture_output=True, check=False
+    )
     if done.stderr:  # status 2 without a message: no files
         raise ValueError(os.fsdecode(done.stderr))
     found: Found = set()

@@ -39,7 +39,9 @@ def index_of(root: Path) -> Path:
 def options_for(root: Path, **more: Any) -> WorkspaceOptions:
     """Return the options of a project with its state and index next to it."""
     user = user_folder(root)
-    return WorkspaceOptions(state_dir=user / "state", cache_dir=user / "cache", workers=1, **more)
+    return WorkspaceOptions(
+        state_dir=user / "state", cache_dir=user / "cache", workers=1, **more
+    )
 
 
 @contextmanager
@@ -55,11 +57,19 @@ def repository() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def opened(root: Path, *, parts: Sequence[Part] = BUILT_IN, **options: Any) -> AsyncIterator[Workspace]:
+async def opened(
+    root: Path, *, parts: Sequence[Part] = BUILT_IN, **options: Any
+) -> AsyncIterator[Workspace]:
     """Open a project at a folder, like the daemon; ``options``: further fields of ``WorkspaceOptions``."""
     async with anyio.create_task_group() as tasks:
         ripgrep = ripgrep_of(os.environ)
-        workspace = Workspace("test", os.fsencode(root), options_for(root, **options), ripgrep=ripgrep, parts=parts)
+        workspace = Workspace(
+            "test",
+            os.fsencode(root),
+            options_for(root, **options),
+            ripgrep=ripgrep,
+            parts=parts,
+        )
         await workspace.open(tasks)
         try:
             yield workspace
@@ -76,12 +86,20 @@ def put(root: Path, files: dict[str, bytes]) -> None:
         path.write_bytes(content)
 
 
-async def ask(workspace: Workspace, mode: str, text: str, *, use_index: bool = True) -> Found:
+async def ask(
+    workspace: Workspace, mode: str, text: str, *, use_index: bool = True
+) -> Found:
     """Return (path, line number) of every hit, from a fresh and complete answer."""
-    pattern = Pattern(texts=(text,), mode="literal" if mode == "literal" else "regex", case="sensitive")
+    pattern = Pattern(
+        texts=(text,),
+        mode="literal" if mode == "literal" else "regex",
+        case="sensitive",
+    )
     assert await workspace.refresh()
     found: Found = set()
-    answer = await workspace.search(Question(pattern=pattern, limit=10_000, max_chars=10**9, use_index=use_index))
+    answer = await workspace.search(
+        Question(pattern=pattern, limit=10_000, max_chars=10**9, use_index=use_index)
+    )
     assert answer.complete
     for hit in answer.results:
         path = path_from_json(hit["file_path"], hit.get("file_path_bytes"))

@@ -10,12 +10,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashgrep.project.catalogue import Catalogue
-from tests.support.git import ask_revision, diff, diff_revision, exists, grep, list_unmerged, list_untracked
+from tests.support.git import (
+    ask_revision,
+    diff,
+    diff_revision,
+    exists,
+    grep,
+    list_unmerged,
+    list_untracked,
+)
 from tests.support.truth import ripgrep
 from tests.support.workspace import ask, put
 
 WORDS = ("needle", "thread", "button", "ribbon", "velvet")
-NAMES = [f"{folder}{name}.py" for folder in ("", "src/", "src/deep/") for name in "abcdefgh"]
+NAMES = [
+    f"{folder}{name}.py" for folder in ("", "src/", "src/deep/") for name in "abcdefgh"
+]
 MOST_TREES = 4
 KILLED = 0.05
 """Probability that the indexer is killed after a question about a revision."""
@@ -23,8 +33,19 @@ KILLED = 0.05
 
 def git(root: Path, *arguments: str, check: bool = True) -> None:
     """Run git in a work tree; without ``check`` it may refuse."""
-    settings = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false", "-c", "gc.auto=0"]
-    subprocess.run(["git", "-C", root, *settings, *arguments], check=check, capture_output=True)
+    settings = [
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@example.org",
+        "-c",
+        "commit.gpgsign=false",
+        "-c",
+        "gc.auto=0",
+    ]
+    subprocess.run(
+        ["git", "-C", root, *settings, *arguments], check=check, capture_output=True
+    )
 
 
 @dataclass(slots=True)
@@ -63,31 +84,57 @@ class WorkTrees:
         for root in self.trees:
             workspace = await self.projects.open(str(root))
             for word in WORDS[: 2 if len(self.done) % 5 else len(WORDS)]:
-                found, wanted = await ask(workspace, "literal", word), ripgrep(root, word, "-F")
+                found, wanted = (
+                    await ask(workspace, "literal", word),
+                    ripgrep(root, word, "-F"),
+                )
                 assert found == wanted, (word, root.name, self.done)
-            rev = self.rng.choice(["HEAD", "HEAD~1", "HEAD~3", "HEAD@{1}", "topic0", "topic1", ":index"])
+            rev = self.rng.choice(
+                ["HEAD", "HEAD~1", "HEAD~3", "HEAD@{1}", "topic0", "topic1", ":index"]
+            )
             if rev == ":index" or exists(root, rev):
                 # git grep skips staged files in conflict; we show our side of them.
                 unmerged = list_unmerged(root)
-                # The first question stores texts that the next ones use, even if the indexer is killed in between.
+                # The first question stores texts that the next ones use, even if the
+                # indexer is killed in between.
                 for word in self.rng.sample(WORDS, 3):
-                    found, wanted = await ask_revision(workspace, rev, word), grep(root, word, rev, "-F")
+                    found, wanted = (
+                        await ask_revision(workspace, rev, word),
+                        grep(root, word, rev, "-F"),
+                    )
                     if rev == ":index":
-                        found = {(path, line) for path, line in found if path not in unmerged}
+                        found = {
+                            (path, line) for path, line in found if path not in unmerged
+                        }
                     assert found == wanted, (word, rev, root.name, self.done)
                     if self.rng.random() < KILLED:
                         self._kill(root)
-                changed, told = await diff_revision(workspace, rev), diff(root, *([] if rev == ":index" else [rev]))
-                # A file in the revision that git no longer tracks is deleted for git; we compare its content.
+                changed, told = (
+                    await diff_revision(workspace, rev),
+                    diff(root, *([] if rev == ":index" else [rev])),
+                )
+                # A file in the revision that git no longer tracks is deleted for git;
+                # we compare its content.
                 others = list_untracked(root) | {os.fsdecode(path) for path in unmerged}
-                assert {one for one in changed ^ told if one[1] not in others} == set(), (rev, root.name, self.done)
+                assert {
+                    one for one in changed ^ told if one[1] not in others
+                } == set(), (rev, root.name, self.done)
 
     def _text(self) -> bytes:
-        lines = [f"{self.rng.choice(WORDS)} {self.rng.choice(WORDS)}\n" for _ in range(self.rng.randrange(1, 5))]
+        lines = [
+            f"{self.rng.choice(WORDS)} {self.rng.choice(WORDS)}\n"
+            for _ in range(self.rng.randrange(1, 5))
+        ]
         return "".join(lines).encode()
 
     def _write(self, root: Path) -> None:
-        put(root, {self.rng.choice(NAMES): self._text() for _ in range(self.rng.randrange(1, 6))})
+        put(
+            root,
+            {
+                self.rng.choice(NAMES): self._text()
+                for _ in range(self.rng.randrange(1, 6))
+            },
+        )
 
     def _delete(self, root: Path) -> None:
         (root / self.rng.choice(NAMES)).unlink(missing_ok=True)
@@ -101,7 +148,14 @@ class WorkTrees:
         git(root, "commit", "-qm", "more", check=False)
 
     def _check_out(self, root: Path) -> None:
-        git(root, "checkout", "-qf", "--detach", self.rng.choice(["HEAD~1", "HEAD", "topic0", "topic1"]), check=False)
+        git(
+            root,
+            "checkout",
+            "-qf",
+            "--detach",
+            self.rng.choice(["HEAD~1", "HEAD", "topic0", "topic1"]),
+            check=False,
+        )
 
     def _stash(self, root: Path) -> None:
         git(root, "stash", "-q", check=False)
@@ -109,7 +163,14 @@ class WorkTrees:
             git(root, "stash", "pop", "-q", check=False)
 
     def _rebase(self, root: Path) -> None:
-        git(root, "rebase", "-q", "--autostash", self.rng.choice(["topic0", "topic1", "HEAD~2"]), check=False)
+        git(
+            root,
+            "rebase",
+            "-q",
+            "--autostash",
+            self.rng.choice(["topic0", "topic1", "HEAD~2"]),
+            check=False,
+        )
         git(root, "rebase", "--abort", check=False)  # if there was a conflict
 
     def _reset(self, root: Path) -> None:
@@ -125,7 +186,16 @@ class WorkTrees:
             new = self.beside / f"tree{number}"
             if new not in self.trees:
                 git(root, "worktree", "prune")
-                git(root, "worktree", "add", "-qf", "-B", f"topic{number}", str(new), check=False)
+                git(
+                    root,
+                    "worktree",
+                    "add",
+                    "-qf",
+                    "-B",
+                    f"topic{number}",
+                    str(new),
+                    check=False,
+                )
                 if new.is_dir():
                     self.trees.append(new)
 

@@ -41,7 +41,9 @@ class Asked:
     token: str
 
     def find_access(self) -> Access:
-        return self.catalogue.find_access(hashlib.sha256(self.token.encode()).hexdigest())
+        return self.catalogue.find_access(
+            hashlib.sha256(self.token.encode()).hexdigest()
+        )
 
     async def call(self, method: str, **params: Any) -> Any:
         session = Session(notes={ACCESS: self.find_access()})
@@ -78,7 +80,13 @@ class Rig:
 
     def push(self, root: Path) -> None:
         """Push a work tree to its bare clone."""
-        git(self.folder / "bare" / f"{root.name}.git", "fetch", "-q", "--prune", "origin")
+        git(
+            self.folder / "bare" / f"{root.name}.git",
+            "fetch",
+            "-q",
+            "--prune",
+            "origin",
+        )
 
     def sync(self) -> int:
         """Run all due jobs."""

@@ -18,9 +18,17 @@ from tests.team.test_jobs import FGREP
 @contextmanager
 def serve(rig: Rig, *options: str) -> Iterator[int]:
     """Run a server of a store, and yield its port; check that it stops cleanly."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("FLASHGREP_")}
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("FLASHGREP_")
+    }
     with tempfile.TemporaryDirectory(dir=rig.folder) as temporary:
-        environ |= {"FLASHGREP_TEAM_DATABASE": rig.dsn, "HOME": str(rig.folder), "TMPDIR": temporary}
+        environ |= {
+            "FLASHGREP_TEAM_DATABASE": rig.dsn,
+            "HOME": str(rig.folder),
+            "TMPDIR": temporary,
+        }
         with _run(environ, *options) as (run, port):
             yield port
         assert run.returncode == 0
@@ -28,9 +36,13 @@ def serve(rig: Rig, *options: str) -> Iterator[int]:
 
 
 @contextmanager
-def _run(environ: dict[str, str], *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def _run(
+    environ: dict[str, str], *options: str
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
     command = [FGREP, "team", "serve", "--port", "0", *options]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, text=True
+    ) as run:
         try:
             assert run.stdout is not None
             yield run, int(run.stdout.readline().rpartition(":")[2])
@@ -49,7 +61,11 @@ class Client:
         """Post JSON, and return the status and the answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         with closing(connection):
-            sent = {"authorization": f"Bearer {self.token}", "content-type": "application/json", **headers}
+            sent = {
+                "authorization": f"Bearer {self.token}",
+                "content-type": "application/json",
+                **headers,
+            }
             connection.request("POST", path, json.dumps(body), sent)
             answer = connection.getresponse()
             data = answer.read()

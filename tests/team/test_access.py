@@ -31,7 +31,16 @@ SEEN = [
     "vector",
     "signs",
 ]
-HIDDEN = ["token", "member", "permission", "audit", "job", "turn", "content", "leftover"]
+HIDDEN = [
+    "token",
+    "member",
+    "permission",
+    "audit",
+    "job",
+    "turn",
+    "content",
+    "leftover",
+]
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +63,12 @@ def as_reader(rig: Rig, token: str) -> "Iterator[psycopg.Connection[Any]]":
     with closing(connect(rig.dsn)) as owner:
         owner.execute("DROP ROLE IF EXISTS intruder")
         owner.execute("CREATE ROLE intruder LOGIN IN ROLE flashgrep_reader")
-    with closing(connect(rig.dsn.replace("user=postgres", "user=intruder"))) as connection:
+    with closing(
+        connect(rig.dsn.replace("user=postgres", "user=intruder"))
+    ) as connection:
         connection.execute(
-            "SELECT set_config('flashgrep.token', %s, false)", [hashlib.sha256(token.encode()).hexdigest()]
+            "SELECT set_config('flashgrep.token', %s, false)",
+            [hashlib.sha256(token.encode()).hexdigest()],
         )
         yield connection
 
@@ -83,10 +95,14 @@ async def test_a_subject_sees_its_own_and_its_groups_repositories(two: Rig) -> N
 def test_a_token_ends_when_it_is_revoked_or_its_time_is_over(two: Rig) -> None:
     ann = two.ask_as("ann")
     with closing(connect(two.dsn)) as connection:
-        connection.execute("UPDATE flashgrep.token SET expires = now() - interval '1 second'")
+        connection.execute(
+            "UPDATE flashgrep.token SET expires = now() - interval '1 second'"
+        )
         with pytest.raises(Forbidden):
             ann.find_access()
-        connection.execute("UPDATE flashgrep.token SET expires = now() + interval '1 day'")
+        connection.execute(
+            "UPDATE flashgrep.token SET expires = now() + interval '1 day'"
+        )
         assert ann.find_access().subject == "ann"
         assert access.revoke_tokens(connection, "ann") == 1
         with pytest.raises(Forbidden):
@@ -108,7 +124,9 @@ def test_what_is_no_token_shows_nothing(two: Rig, token: str) -> None:
 def test_no_statement_of_a_reader_shows_another_repository(two: Rig) -> None:
     ann = two.ask_as("ann", ["open"])
     with closing(connect(two.dsn)) as owner:
-        own = owner.execute("SELECT id FROM flashgrep.repository WHERE name = 'open'").fetchone()
+        own = owner.execute(
+            "SELECT id FROM flashgrep.repository WHERE name = 'open'"
+        ).fetchone()
     assert own is not None
     with as_reader(two, ann.token) as connection:
         for table in SEEN:
@@ -140,23 +158,33 @@ def test_a_reader_may_do_nothing_else(two: Rig, statement: str) -> None:
         connection.execute(statement.encode())
 
 
-def test_a_reader_signs_in_for_twelve_hours_at_most_and_signs_out_no_other_browser(two: Rig) -> None:
+def test_a_reader_signs_in_for_twelve_hours_at_most_and_signs_out_no_other_browser(
+    two: Rig,
+) -> None:
     ann = two.ask_as("ann", ["open"])
     with as_reader(two, ann.token) as connection:
         for byte in (1, 2, 3):
             query = "SELECT flashgrep.sign_in(%s, 999999999, 1)"
-            assert connection.execute(query, [bytes([byte]) * 32]).fetchone() == ("ann",)
+            assert connection.execute(query, [bytes([byte]) * 32]).fetchone() == (
+                "ann",
+            )
         for wrong in (b"", b"x" * 31, b"x" * 2000):
             with pytest.raises(psycopg.Error):
                 connection.execute("SELECT flashgrep.sign_in(%s, 10, 32)", [wrong])
         for byte in range(4, 60):
-            connection.execute("SELECT flashgrep.sign_in(%s, 10, 999999)", [bytes([byte]) * 32])
+            connection.execute(
+                "SELECT flashgrep.sign_in(%s, 10, 999999)", [bytes([byte]) * 32]
+            )
     with closing(connect(two.dsn)) as owner:
         query = (
             "SELECT count(*), max(expires) <= now() + interval '12 hours', bool_or(hash = %s) "
             "FROM flashgrep.token WHERE kind = 'browser'"
         )
-        assert owner.execute(query, [bytes([59]) * 32]).fetchone() == (MOST_BROWSERS, True, True)
+        assert owner.execute(query, [bytes([59]) * 32]).fetchone() == (
+            MOST_BROWSERS,
+            True,
+            True,
+        )
 
 
 def test_a_readers_audit_lines_are_short_and_not_too_many(two: Rig) -> None:
@@ -168,7 +196,10 @@ def test_a_readers_audit_lines_are_short_and_not_too_many(two: Rig) -> None:
             connection.execute(
                 "SELECT count(flashgrep.note('m', 'a', 'o', 1::real)::text) FROM generate_series(1, 7000)"
             )
-    with as_reader(two, "guessed") as connection, pytest.raises(psycopg.Error, match="token"):
+    with (
+        as_reader(two, "guessed") as connection,
+        pytest.raises(psycopg.Error, match="token"),
+    ):
         connection.execute(note, ["m", "a", "o"])
     with closing(connect(two.dsn)) as owner:
         query = "SELECT max(length(method)), max(length(asked)), max(length(outcome)), count(*) FROM flashgrep.audit"
@@ -179,8 +210,12 @@ def test_requests_of_one_repository_do_not_pile_up(two: Rig) -> None:
     ann = two.ask_as("ann", ["open"])
     with as_reader(two, ann.token) as connection:
         for _ in range(40):
-            assert connection.execute("SELECT flashgrep.request('open') IS NOT NULL").fetchone() == (True,)
-        assert connection.execute("SELECT flashgrep.request('closed')").fetchone() == (None,)
+            assert connection.execute(
+                "SELECT flashgrep.request('open') IS NOT NULL"
+            ).fetchone() == (True,)
+        assert connection.execute("SELECT flashgrep.request('closed')").fetchone() == (
+            None,
+        )
     with closing(connect(two.dsn)) as owner:
         assert owner.execute("SELECT count(*) FROM flashgrep.job").fetchone() == (16,)
 

@@ -29,7 +29,16 @@ from tests.team.worker_process import worker
 pytestmark = pytest.mark.slow
 
 PATTERNS = ["alpha", "gamma_delta", "(?i)beta$", "spin.*x"]
-LOADING = ["text", "segment", "content", "listing", "branch", "symbol_name", "signs", "chunk"]
+LOADING = [
+    "text",
+    "segment",
+    "content",
+    "listing",
+    "branch",
+    "symbol_name",
+    "signs",
+    "chunk",
+]
 """Tables that a worker writes, in this order: held at one, it has written those before it, in the same step or not. At
 the last one it deletes what the one before has left."""
 PUBLISHED = {"symbol_name", "signs"}
@@ -48,8 +57,13 @@ def wait_until(happened: Callable[[], bool]) -> None:
 @contextmanager
 def held_at(rig: Rig, table: str) -> Iterator[Callable[[], None]]:
     """Have whoever would write a table wait for the end of the block, and yield what waits for somebody to do so."""
-    query = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = %s::regclass"
-    with closing(connect(rig.dsn)) as looking, closing(connect(rig.dsn, autocommit=False)) as holding:
+    query = (
+        "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = %s::regclass"
+    )
+    with (
+        closing(connect(rig.dsn)) as looking,
+        closing(connect(rig.dsn, autocommit=False)) as holding,
+    ):
         holding.execute(f"LOCK TABLE flashgrep.{table} IN SHARE MODE".encode())
 
         def is_held() -> bool:
@@ -67,7 +81,9 @@ def worker_killed_at(rig: Rig, table: str) -> Iterator[None]:
         yield
     with closing(connect(rig.dsn)) as looking:
         free = "SELECT repository FROM flashgrep.turn FOR UPDATE SKIP LOCKED"
-        wait_until(lambda: len(looking.execute(free).fetchall()) == count(rig, "repository"))
+        wait_until(
+            lambda: len(looking.execute(free).fetchall()) == count(rig, "repository")
+        )
 
 
 def push_change(rig: Rig, root: Path, number: int) -> None:
@@ -75,7 +91,12 @@ def push_change(rig: Rig, root: Path, number: int) -> None:
     old = f"new/{number - 2}.py"
     if (root / old).exists():
         (root / old).unlink()
-    rig.write(root, {f"new/{number}.py": f"def alpha_{number}():\n    return gamma_delta({number})\n"})
+    rig.write(
+        root,
+        {
+            f"new/{number}.py": f"def alpha_{number}():\n    return gamma_delta({number})\n"
+        },
+    )
     rig.push(root)
     rig.team.request()
 
@@ -140,7 +161,9 @@ async def test_a_worker_killed_at_any_step_tears_no_answer_and_loses_nothing(
     await check_store(rig, root)
     async with opened(root) as workspace:
         await workspace.wait_parsed()
-        assert [await ask(workspace, "regex", pattern) for pattern in PATTERNS] == read_truth(root)
+        assert [
+            await ask(workspace, "regex", pattern) for pattern in PATTERNS
+        ] == read_truth(root)
 
 
 def merge_all(rows: Sequence[SegmentRow]) -> Sequence[SegmentRow]:
@@ -164,7 +187,10 @@ async def test_a_server_killed_while_it_is_written_has_all_that_was_answered(
         rig.team.request()
     with ThreadPoolExecutor(1) as thread:
         try:
-            with suppress(psycopg.OperationalError), held_at(rig, "signs" if place == "merge" else place) as wait:
+            with (
+                suppress(psycopg.OperationalError),
+                held_at(rig, "signs" if place == "merge" else place) as wait,
+            ):
                 working = thread.submit(rig.team.work, lambda _what: None)
                 wait()
                 server.kill()
@@ -186,12 +212,20 @@ def shards() -> Iterator[list[Server]]:
 
 @contextmanager
 def killed_in_its_commit(
-    servers: Sequence[Server], addresses: Sequence[str], table: str, *, is_second: bool = True
+    servers: Sequence[Server],
+    addresses: Sequence[str],
+    table: str,
+    *,
+    is_second: bool = True,
 ) -> Iterator[None]:
     """Kill a shard that commits what the block writes, the one before has done so if ``is_second``; it is back then."""
-    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    waiting = (
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    )
     with ExitStack() as stack:
-        holding = [stack.enter_context(closing(connect(address))) for address in addresses]
+        holding = [
+            stack.enter_context(closing(connect(address))) for address in addresses
+        ]
         for one in holding:
             one.execute(
                 "CREATE OR REPLACE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS "
@@ -204,8 +238,13 @@ def killed_in_its_commit(
             one.execute("SELECT pg_advisory_lock(1)")
 
         def find_held(among: Sequence[int]) -> int | None:
-            counts = [(number, holding[number].execute(waiting).fetchone()) for number in among]
-            return next((number for number, row in counts if row is not None and row[0]), None)
+            counts = [
+                (number, holding[number].execute(waiting).fetchone())
+                for number in among
+            ]
+            return next(
+                (number for number, row in counts if row is not None and row[0]), None
+            )
 
         def kill() -> int:
             wait_until(lambda: find_held([0, 1]) is not None)
@@ -227,7 +266,10 @@ def killed_in_its_commit(
 
 
 async def test_a_shard_killed_when_another_has_committed_tears_nothing(
-    make_rig: Callable[..., Rig], dsn: str, shards: list[Server], monkeypatch: pytest.MonkeyPatch
+    make_rig: Callable[..., Rig],
+    dsn: str,
+    shards: list[Server],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     addresses = [server.make_database("shard") for server in shards]
     rig = make_rig(dsn, {"a": addresses[0], "b": addresses[1]})
@@ -235,7 +277,13 @@ async def test_a_shard_killed_when_another_has_committed_tears_nothing(
     rig.sync()
     published = read_truth(root)
     for table in ("text", "chunk"):
-        rig.write(root, {f"{table}/{number}.py": f"{table} = alpha({number})\n" for number in range(9)})
+        rig.write(
+            root,
+            {
+                f"{table}/{number}.py": f"{table} = alpha({number})\n"
+                for number in range(9)
+            },
+        )
         rig.push(root)
         with killed_in_its_commit(shards, addresses, table):
             rig.sync()

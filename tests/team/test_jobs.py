@@ -32,7 +32,9 @@ FGREP = str(Path(sys.executable).with_name("fgrep"))
 def count(rig: Rig, table: str) -> int:
     """Return how many rows a table has."""
     with closing(connect(rig.dsn)) as connection:
-        row = connection.execute(f"SELECT count(*) FROM flashgrep.{table}".encode()).fetchone()
+        row = connection.execute(
+            f"SELECT count(*) FROM flashgrep.{table}".encode()
+        ).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -40,12 +42,26 @@ def count(rig: Rig, table: str) -> int:
 async def test_tags_that_are_wanted_are_asked_by_name_as_git_means_it(rig: Rig) -> None:
     root = rig.make_repository("one", {"a.py": "def first(): pass\n"})
     git(root, "tag", "v1.0")
-    git(root, "-c", "user.name=A", "-c", "user.email=a@b.c", "tag", "-a", "v1.1", "-m", "annotated")
+    git(
+        root,
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@b.c",
+        "tag",
+        "-a",
+        "v1.1",
+        "-m",
+        "annotated",
+    )
     git(root, "tag", "v2.0-unwanted")
     git(root, "tag", "v1-tree", "HEAD^{tree}")
     git(root, "checkout", "-q", "-b", "v1.0")
     rig.write(root, {"a.py": "def second(): pass\n"})
-    tagged, own = (git(root, "rev-parse", f"{name}^{{commit}}").decode().strip() for name in ("v1.0", "heads/v1.0"))
+    tagged, own = (
+        git(root, "rev-parse", f"{name}^{{commit}}").decode().strip()
+        for name in ("v1.0", "heads/v1.0")
+    )
     assert tagged != own
     git(root, "checkout", "-q", "main")
     bare = rig.folder / "bare" / "tagged.git"
@@ -54,12 +70,22 @@ async def test_tags_that_are_wanted_are_asked_by_name_as_git_means_it(rig: Rig) 
     rig.sync()
     asked = rig.ask_as("ann")
     for rev in ("v1.0", "v1.1", "tags/v1.0", "refs/tags/v1.1", "main", "HEAD", tagged):
-        assert await find_all(asked.call, "def", project="tagged", rev=rev) == {(b"a.py", 1)}, rev
+        assert await find_all(asked.call, "def", project="tagged", rev=rev) == {
+            (b"a.py", 1)
+        }, rev
         assert not await find_all(asked.call, "second", project="tagged", rev=rev), rev
     for rev in ("heads/v1.0", "refs/heads/v1.0", own):
-        assert await find_all(asked.call, "second", project="tagged", rev=rev) == {(b"a.py", 1)}, rev
-    assert await find_all(asked.call, "def", project="tagged", rev="v1.0..heads/v1.0") == {(b"a.py", 1)}
-    for name, rev in (("tagged", "v2.0-unwanted"), ("tagged", "v1-tree"), ("one", "tags/v1.0")):
+        assert await find_all(asked.call, "second", project="tagged", rev=rev) == {
+            (b"a.py", 1)
+        }, rev
+    assert await find_all(
+        asked.call, "def", project="tagged", rev="v1.0..heads/v1.0"
+    ) == {(b"a.py", 1)}
+    for name, rev in (
+        ("tagged", "v2.0-unwanted"),
+        ("tagged", "v1-tree"),
+        ("one", "tags/v1.0"),
+    ):
         with pytest.raises(NotFound):
             await asked.call("query", query="def", project=name, rev=rev)
     git(root, "tag", "-d", "v1.1")
@@ -69,7 +95,9 @@ async def test_tags_that_are_wanted_are_asked_by_name_as_git_means_it(rig: Rig) 
         await asked.call("query", query="def", project="tagged", rev="v1.1")
 
 
-async def test_branches_and_commits_are_asked_by_name_and_follow_pushes(rig: Rig) -> None:
+async def test_branches_and_commits_are_asked_by_name_and_follow_pushes(
+    rig: Rig,
+) -> None:
     root = rig.make_repository("one", {"a.py": "def first(): pass\n"})
     old = git(root, "rev-parse", "HEAD").decode().strip()
     git(root, "checkout", "-q", "-b", "next")
@@ -117,10 +145,15 @@ async def test_a_question_that_a_sync_overtakes_is_answered_from_the_new_state(
     assert synced == [1]
 
 
-async def test_a_worker_killed_anywhere_loses_nothing_and_another_goes_on(rig: Rig, dsn: str) -> None:
+async def test_a_worker_killed_anywhere_loses_nothing_and_another_goes_on(
+    rig: Rig, dsn: str
+) -> None:
     root = rig.make_repository("one", draw_files(1, 400))
     for said in ("fetching", "contents", "symbols"):
-        kill_when(said, {**os.environ, "FLASHGREP_TEAM_DATABASE": dsn, "HOME": str(rig.folder)})
+        kill_when(
+            said,
+            {**os.environ, "FLASHGREP_TEAM_DATABASE": dsn, "HOME": str(rig.folder)},
+        )
     assert rig.sync() == 1
     asked = rig.ask_as("ann")
     assert await find_all(asked.call, "gamma_delta") == ripgrep(root, "gamma_delta")
@@ -131,7 +164,9 @@ async def test_a_worker_killed_anywhere_loses_nothing_and_another_goes_on(rig: R
 
 def kill_when(said: str, environ: dict[str, str]) -> None:
     """Start a worker, and kill it when it says something."""
-    worker = subprocess.Popen([FGREP, "team", "sync"], env=environ, stderr=subprocess.PIPE, text=True)
+    worker = subprocess.Popen(
+        [FGREP, "team", "sync"], env=environ, stderr=subprocess.PIPE, text=True
+    )
     assert worker.stderr is not None
     with worker.stderr:
         for line in worker.stderr:
@@ -146,10 +181,16 @@ def kill_when(said: str, environ: dict[str, str]) -> None:
 def _contents(root: Path) -> set[bytes]:
     """Return git's names of the contents that are texts, with whether a name's class makes them another text."""
     listed = git(root, "ls-tree", "-r", "HEAD").splitlines()
-    return {line.split()[2] + line.rpartition(b".")[2] for line in listed if b"nul.bin" not in line}
+    return {
+        line.split()[2] + line.rpartition(b".")[2]
+        for line in listed
+        if b"nul.bin" not in line
+    }
 
 
-async def test_what_is_half_loaded_is_nobodys_answer(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_half_loaded_is_nobodys_answer(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = rig.make_repository("one", {"a.txt": "old\n"})
     rig.sync()
     asked = rig.ask_as("ann")
@@ -179,15 +220,24 @@ def test_two_workers_never_do_the_same_repository_at_once(rig: Rig, dsn: str) ->
     with closing(connect(dsn)) as connection:
         connection.execute("SELECT 1")
     workers = [
-        subprocess.Popen([FGREP, "team", "sync", "r0"], env=environ, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [FGREP, "team", "sync", "r0"],
+            env=environ,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         for _ in range(2)
     ]
     for worker in workers:
         worker.communicate(timeout=100)
         assert worker.returncode == 0
     with closing(connect(dsn)) as connection:
-        rows = connection.execute("SELECT name, problem, generation > 0 FROM flashgrep.repository").fetchall()
-        doubles = connection.execute("SELECT repository, id FROM flashgrep.text GROUP BY 1, 2 HAVING count(*) > 1")
+        rows = connection.execute(
+            "SELECT name, problem, generation > 0 FROM flashgrep.repository"
+        ).fetchall()
+        doubles = connection.execute(
+            "SELECT repository, id FROM flashgrep.text GROUP BY 1, 2 HAVING count(*) > 1"
+        )
         assert all(problem == "" and is_there for _, problem, is_there in rows), rows
         assert doubles.fetchall() == []
     assert count(rig, "job") == 0
@@ -197,7 +247,16 @@ def test_a_repository_is_deleted_with_all_its_rows(rig: Rig) -> None:
     rig.make_repository("one", draw_files(1, 5))
     rig.make_repository("two", draw_files(2, 5))
     rig.sync()
-    tables = ["repository", "branch", "revision", "listing", "content", "segment", "turn", *SHARDED]
+    tables = [
+        "repository",
+        "branch",
+        "revision",
+        "listing",
+        "content",
+        "segment",
+        "turn",
+        *SHARDED,
+    ]
     before = {table: count(rig, table) for table in tables}
     assert all(before.values()), before
     rig.team.remove("one")
@@ -207,7 +266,9 @@ def test_a_repository_is_deleted_with_all_its_rows(rig: Rig) -> None:
         rig.team.remove("one")
 
 
-@pytest.mark.parametrize("source", ["--upload-pack=touch /tmp/x", "/nowhere", "ext::sh -c x", "", "."])
+@pytest.mark.parametrize(
+    "source", ["--upload-pack=touch /tmp/x", "/nowhere", "ext::sh -c x", "", "."]
+)
 def test_what_is_no_repository_is_refused(rig: Rig, source: str) -> None:
     with pytest.raises(InvalidParams):
         rig.team.add(source, "x")
@@ -244,7 +305,9 @@ async def test_an_address_is_fetched_by_git(rig: Rig) -> None:
     assert await find_all(asked.call, "first|second") == {(b"a.txt", 1)}
 
 
-async def test_a_clone_or_a_fetch_that_was_killed_is_done_again(rig: Rig, tmp_path: Path) -> None:
+async def test_a_clone_or_a_fetch_that_was_killed_is_done_again(
+    rig: Rig, tmp_path: Path
+) -> None:
     root = rig.make_repository("one", {"a.txt": "first\n"})
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -252,11 +315,15 @@ async def test_a_clone_or_a_fetch_that_was_killed_is_done_again(rig: Rig, tmp_pa
     script = f'#!/bin/sh\nfor last; do :; done\n{shutil.which("git")} init -q --bare "$last"\nkill -9 $$\n'
     (programs / "git").write_text(script)
     (programs / "git").chmod(0o755)
-    killed = replace(rig.team, environ={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"})
+    killed = replace(
+        rig.team, environ={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    )
     killed.add(f"file://{root}", "two")
     killed.work(lambda _what: None)
     with closing(connect(rig.dsn)) as connection:
-        assert connection.execute("SELECT min(attempts) FROM flashgrep.job").fetchone() == (1,)
+        assert connection.execute(
+            "SELECT min(attempts) FROM flashgrep.job"
+        ).fetchone() == (1,)
         connection.execute("UPDATE flashgrep.job SET due = now()")
     rig.sync()
     asked = rig.ask_as("ann", ["two"])
@@ -287,7 +354,10 @@ def test_a_store_of_another_version_is_refused_with_what_to_do(rig: Rig) -> None
 def test_tables_are_made_once_by_many_at_a_time(server: Server) -> None:
     dsn = server.make_database("many")
     environ = {**os.environ, "FLASHGREP_TEAM_DATABASE": dsn}
-    runs = [subprocess.Popen([FGREP, "team", "init"], env=environ, stdout=subprocess.PIPE) for _ in range(3)]
+    runs = [
+        subprocess.Popen([FGREP, "team", "init"], env=environ, stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
     said = sorted(run.communicate(timeout=60)[0].decode() for run in runs)
     assert [run.returncode for run in runs] == [0, 0, 0]
     assert [text.startswith("nothing to do") for text in said] == [False, True, True]
@@ -313,9 +383,15 @@ async def test_the_database_away_is_named_and_its_return_is_enough(
 
 def test_a_worker_that_goes_on_waits_for_its_database(rig: Rig, server: Server) -> None:
     root = rig.make_repository("one", {"a.txt": "here\n"})
-    environ = {**os.environ, "FLASHGREP_TEAM_DATABASE": rig.dsn, "HOME": str(rig.folder)}
+    environ = {
+        **os.environ,
+        "FLASHGREP_TEAM_DATABASE": rig.dsn,
+        "HOME": str(rig.folder),
+    }
     command = [FGREP, "team", "sync", "--every", "1"]
-    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as worker:
+    with subprocess.Popen(
+        command, env=environ, stderr=subprocess.PIPE, text=True
+    ) as worker:
         assert worker.stderr is not None
         try:
             assert any("chunks" in line for line in worker.stderr)

@@ -33,19 +33,28 @@ QUESTIONS = [
 TEXTS = {**FILES, **draw_files(5, 150)}
 
 
-async def ask_locally(root: Path, questions: list[str]) -> dict[str, list[tuple[str, int, float]]]:
+async def ask_locally(
+    root: Path, questions: list[str]
+) -> dict[str, list[tuple[str, int, float]]]:
     """Return the places and scores of each answer of the local index."""
     found = {}
     async with opened(root) as workspace:
         await workspace.wait_embedded()
         for question in questions:
-            answer = await search_by_meaning(workspace, MeaningQuestion(text=question, limit=10, passages=True))
-            found[question] = [(piece.path.decode(), piece.chunk.start_line, piece.score) for piece in answer.results]
+            answer = await search_by_meaning(
+                workspace, MeaningQuestion(text=question, limit=10, passages=True)
+            )
+            found[question] = [
+                (piece.path.decode(), piece.chunk.start_line, piece.score)
+                for piece in answer.results
+            ]
     return found
 
 
 async def ask_store(call: Callable[..., Any], question: str, **more: Any) -> Any:
-    return await call("search_code", query=question, limit=10, max_tokens=100_000, **more)
+    return await call(
+        "search_code", query=question, limit=10, max_tokens=100_000, **more
+    )
 
 
 @pytest.mark.parametrize("shards", [{}, {"a": None, "b": None, "c": None}])
@@ -62,22 +71,33 @@ async def test_the_first_answers_are_those_of_the_local_index(
         assert page["coverage"]["complete"], page["coverage"]
         assert page["ranked_by"] == "words and meaning"
         files = list(dict.fromkeys(hit["file_path"] for hit in page["results"]))
-        assert files == list(dict.fromkeys(path for path, _, _ in local[question])), question
+        assert files == list(dict.fromkeys(path for path, _, _ in local[question])), (
+            question
+        )
         scores = [hit["score"] for hit in page["results"]]
-        assert scores == pytest.approx([score for _, _, score in local[question]], abs=0.01), question
+        assert scores == pytest.approx(
+            [score for _, _, score in local[question]], abs=0.01
+        ), question
 
 
-async def test_what_has_no_chunks_yet_is_read_as_far_as_it_is_few_and_the_rest_is_reported(rig: Rig) -> None:
+async def test_what_has_no_chunks_yet_is_read_as_far_as_it_is_few_and_the_rest_is_reported(
+    rig: Rig,
+) -> None:
     rig.make_repository("one", TEXTS)
     rig.sync()
     asked = rig.ask_as("ann")
     with closing(connect(rig.dsn)) as connection:
         connection.execute("DELETE FROM flashgrep.segment WHERE kind = 1")
-        connection.execute("UPDATE flashgrep.repository SET generation = generation + 1")
+        connection.execute(
+            "UPDATE flashgrep.repository SET generation = generation + 1"
+        )
     page = await ask_store(asked.call, "how are passwords kept safe")
     assert page["coverage"]["complete"] is False
     assert "files are not indexed yet" in page["coverage"]["detail"]
-    assert page["results"][0]["file_path"] in {"shop/passwords.py", "tests/test_passwords.py"}
+    assert page["results"][0]["file_path"] in {
+        "shop/passwords.py",
+        "tests/test_passwords.py",
+    }
 
 
 async def test_chunks_of_another_version_are_rebuilt(rig: Rig) -> None:
@@ -93,16 +113,23 @@ async def test_chunks_of_another_version_are_rebuilt(rig: Rig) -> None:
     assert page["results"][0]["file_path"] == "shop/passwords.py"
 
 
-async def test_vectors_of_another_embedder_are_not_compared_with_the_question(rig: Rig) -> None:
+async def test_vectors_of_another_embedder_are_not_compared_with_the_question(
+    rig: Rig,
+) -> None:
     rig.make_repository("one", dict(FILES))
     rig.sync()
     with closing(connect(rig.dsn)) as connection:
-        connection.execute("UPDATE flashgrep.repository SET embedder = 'another', generation = generation + 1")
+        connection.execute(
+            "UPDATE flashgrep.repository SET embedder = 'another', generation = generation + 1"
+        )
     page = await ask_store(rig.ask_as("ann").call, "verify a password")
     assert page["ranked_by"] == "words"
     assert page["coverage"]["complete"] is False
     assert "the vectors are of another" in page["coverage"]["detail"]
-    assert page["results"][0]["file_path"] in {"shop/passwords.py", "tests/test_passwords.py"}
+    assert page["results"][0]["file_path"] in {
+        "shop/passwords.py",
+        "tests/test_passwords.py",
+    }
 
 
 async def test_several_repositories_and_revisions_are_asked(rig: Rig) -> None:
@@ -110,12 +137,19 @@ async def test_several_repositories_and_revisions_are_asked(rig: Rig) -> None:
     rig.make_repository("drawn", draw_files(5, 10))
     old = git(root, "rev-parse", "HEAD").decode().strip()
     git(root, "checkout", "-q", "-b", "next")
-    rig.write(root, {"shop/parcels.py": "def weigh_parcel(parcel):\n    return parcel.weight * 2\n"})
+    rig.write(
+        root,
+        {
+            "shop/parcels.py": "def weigh_parcel(parcel):\n    return parcel.weight * 2\n"
+        },
+    )
     rig.push(root)
     rig.sync()
     asked = rig.ask_as("ann")
     page = await ask_store(asked.call, "weigh_parcel", projects="*", rev="next")
-    assert page["coverage"]["complete"] is False, "the other repository has no such branch"
+    assert page["coverage"]["complete"] is False, (
+        "the other repository has no such branch"
+    )
     assert page["results"][0]["file_path"] == "shop/parcels.py"
     page = await ask_store(asked.call, "hash_password", projects="*")
     assert page["coverage"]["complete"]

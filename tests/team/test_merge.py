@@ -26,7 +26,12 @@ PATTERNS = ["alpha", "gamma_delta", "(?i)beta$", "spin.*x", "ab"]
 def push_changes(rig: Rig, root: Path, times: int) -> None:
     """Sync a repository after each of so many commits of a few files."""
     for number in range(times):
-        rig.write(root, {f"new/{number}.py": f"def alpha_{number}():\n    return gamma_delta({number})\n"})
+        rig.write(
+            root,
+            {
+                f"new/{number}.py": f"def alpha_{number}():\n    return gamma_delta({number})\n"
+            },
+        )
         rig.push(root)
         rig.sync()
 
@@ -48,7 +53,9 @@ async def check(rig: Rig, root: Path) -> None:
         assert page["results"][0]["file_path"] == "new/3.py"
 
 
-async def test_many_small_segments_become_one_and_the_replaced_rows_go_later(rig: Rig) -> None:
+async def test_many_small_segments_become_one_and_the_replaced_rows_go_later(
+    rig: Rig,
+) -> None:
     root = rig.make_repository("one", draw_files(2, 40))
     rig.sync()
     push_changes(rig, root, MOST_SEGMENTS + 2)
@@ -78,13 +85,20 @@ async def test_contents_that_no_branch_has_are_dropped_and_come_again(rig: Rig) 
     rig.write(root, {"src/one.py": "alpha beta\n"})
     rig.push(root)
     rig.sync()
-    assert all(np.count_nonzero(one.texts == 0) == 0 for one in take(rig, 0)), "half of them are dead: written anew"
+    assert all(np.count_nonzero(one.texts == 0) == 0 for one in take(rig, 0)), (
+        "half of them are dead: written anew"
+    )
     assert count(rig, "text") == texts + 1, "questions begun before may read them"
     await check(rig, root)
     with closing(connect(rig.dsn)) as connection:
         connection.execute("UPDATE flashgrep.leftover SET due = now()")
     rig.sync()
-    assert count(rig, "text") == count(rig, "chunk") == sum(len(one.texts) for one in take(rig, 0)) < texts
+    assert (
+        count(rig, "text")
+        == count(rig, "chunk")
+        == sum(len(one.texts) for one in take(rig, 0))
+        < texts
+    )
     await check(rig, root)
     git(root, "reset", "-q", "--hard", old)
     git(rig.folder / "bare" / "one.git", "fetch", "-q", "--prune", "--force", "origin")

@@ -21,7 +21,9 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
     pytest.mark.xdist_group("browser"),
 ]
-AXE = Path(os.environ.get("FLASHGREP_AXE", "build/web/node_modules/axe-core/axe.min.js"))
+AXE = Path(
+    os.environ.get("FLASHGREP_AXE", "build/web/node_modules/axe-core/axe.min.js")
+)
 JUDGE = """async () => (await axe.run()).violations
     .filter((one) => ["serious", "critical"].includes(one.impact))
     .map((one) => [one.id, one.nodes.map((node) => node.html)])"""
@@ -30,17 +32,27 @@ JUDGE = """async () => (await axe.run()).violations
 @pytest.fixture
 def served(rig: Rig) -> Iterator[tuple[Rig, int]]:
     for name in ("kernel", "tools", "secret"):
-        rig.make_repository(name, {"src/a.py": f"def needle_{name}(size):\n    return size\n", "b.c": "int needle;\n"})
+        rig.make_repository(
+            name,
+            {
+                "src/a.py": f"def needle_{name}(size):\n    return size\n",
+                "b.c": "int needle;\n",
+            },
+        )
     rig.sync()
     with serve(rig) as port:
         yield rig, port
 
 
-def test_a_team_member_signs_in_searches_reads_and_signs_out(served: tuple[Rig, int]) -> None:
+def test_a_team_member_signs_in_searches_reads_and_signs_out(
+    served: tuple[Rig, int],
+) -> None:
     rig, port = served
     token = make_token(rig, "ann", ["kernel", "tools"])
     with launch() as browser:
-        tab = Tab(browser.new_context(viewport={"width": 1300, "height": 900}).new_page())
+        tab = Tab(
+            browser.new_context(viewport={"width": 1300, "height": 900}).new_page()
+        )
         tab.tab.goto(f"http://127.0.0.1:{port}/")
         tab.wait(".notice h1", "Not signed in")
         judge(tab)
@@ -71,14 +83,24 @@ def test_a_team_member_signs_in_searches_reads_and_signs_out(served: tuple[Rig, 
         tab.wait(".row.chosen", "def needle_kernel")
         assert "project=kernel" in tab.tab.url
         tab.tab.get_by_role("button", name="Blame").click()
-        tab.wait(".blame", git(rig.folder / "trees" / "kernel", "rev-parse", "--short=8", "HEAD").decode().strip())
+        tab.wait(
+            ".blame",
+            git(rig.folder / "trees" / "kernel", "rev-parse", "--short=8", "HEAD")
+            .decode()
+            .strip(),
+        )
         tab.tab.locator(".row code").first.get_by_text("needle_kernel").click()
         tab.wait(".panel pre", "def needle_kernel(size)")
         tab.tab.get_by_role("link", name="Numbers").click()
         tab.wait("svg.plot rect")
         tab.show("team-numbers")
-        for secret in (token, *(one.get("value", "") for one in tab.tab.context.cookies())):
-            assert secret not in tab.tab.evaluate("JSON.stringify([{...localStorage}, document.cookie, location.href])")
+        for secret in (
+            token,
+            *(one.get("value", "") for one in tab.tab.context.cookies()),
+        ):
+            assert secret not in tab.tab.evaluate(
+                "JSON.stringify([{...localStorage}, document.cookie, location.href])"
+            )
         tab.tab.get_by_role("button", name="Sign out").click()
         tab.wait(".notice h1", "Not signed in")
         assert not tab.tab.context.cookies()

@@ -46,49 +46,99 @@ def served(filled: Rig, port: int) -> Iterator[tuple[Rig, Client]]:
         yield rig, Client(port, token)
 
 
-def test_random_questions_are_answered_as_ripgrep_answers_on_the_checkouts(served: tuple[Rig, Client]) -> None:
+def test_random_questions_are_answered_as_ripgrep_answers_on_the_checkouts(
+    served: tuple[Rig, Client],
+) -> None:
     rig, client = served
     drawn = random.Random(5)
-    words = ["alpha", "Beta", "gamma", "delta", "spin", "lock", "naïve", "return", "x", "if", "Alpha", "Ωmega", "zzz"]
+    words = [
+        "alpha",
+        "Beta",
+        "gamma",
+        "delta",
+        "spin",
+        "lock",
+        "naïve",
+        "return",
+        "x",
+        "if",
+        "Alpha",
+        "Ωmega",
+        "zzz",
+    ]
     asked = 0
     for _ in range(70):
-        pattern = r".*".join(map(re.escape, drawn.choices(words, k=drawn.randint(1, 2))))
-        pattern = drawn.choice(["", "(?i)", "^"]) + pattern + drawn.choice(["", "$", r"\b"])
+        pattern = r".*".join(
+            map(re.escape, drawn.choices(words, k=drawn.randint(1, 2)))
+        )
+        pattern = (
+            drawn.choice(["", "(?i)", "^"]) + pattern + drawn.choice(["", "$", r"\b"])
+        )
         name = f"r{drawn.randrange(3)}"
-        params = {"query": pattern, "mode": "regex", "case": "sensitive", "limit": 5_000, "max_tokens": 1_000_000}
+        params = {
+            "query": pattern,
+            "mode": "regex",
+            "case": "sensitive",
+            "limit": 5_000,
+            "max_tokens": 1_000_000,
+        }
         found = client.call("query", **params, project=name)
         assert found["coverage"]["complete"]
-        hits = {(hit["file_path"].encode(), hit["start_line"]) for hit in found["results"]}
+        hits = {
+            (hit["file_path"].encode(), hit["start_line"]) for hit in found["results"]
+        }
         assert hits == ripgrep(rig.folder / "trees" / name, pattern), pattern
         everywhere = client.call("query", **params, projects="*")
-        of_all = {(hit["project"], hit["file_path"].encode(), hit["start_line"]) for hit in everywhere["results"]}
+        of_all = {
+            (hit["project"], hit["file_path"].encode(), hit["start_line"])
+            for hit in everywhere["results"]
+        }
         truth = {
-            (f"r{number}", *hit) for number in range(3) for hit in ripgrep(rig.folder / "trees" / f"r{number}", pattern)
+            (f"r{number}", *hit)
+            for number in range(3)
+            for hit in ripgrep(rig.folder / "trees" / f"r{number}", pattern)
         }
         assert of_all == truth, pattern
         asked += 4
     assert asked >= 200
 
 
-def test_methods_that_read_are_there_and_those_that_write_are_not(served: tuple[Rig, Client]) -> None:
+def test_methods_that_read_are_there_and_those_that_write_are_not(
+    served: tuple[Rig, Client],
+) -> None:
     _, client = served
-    assert client.call("get_symbol", symbol_name="gamma_delta", project="r0")["results"][0]["role"] == "definition"
+    assert (
+        client.call("get_symbol", symbol_name="gamma_delta", project="r0")["results"][
+            0
+        ]["role"]
+        == "definition"
+    )
     assert client.call("list_files", project="r0")["results"]
     assert client.call("glob", query="**/*.py", project="r0")["total"] == 4
-    assert client.call("get_slice", path="copy.py", start_line=1, end_line=1, project="r0")["content"] == (
-        "def gamma_delta(x):\n"
-    )
+    assert client.call(
+        "get_slice", path="copy.py", start_line=1, end_line=1, project="r0"
+    )["content"] == ("def gamma_delta(x):\n")
     assert client.call("outline", path="src/one.py", project="r0")
     place = {"path": "src/two.py", "line": 5, "column": 30, "project": "r0"}
     assert client.call("definition", **place)["results"][0]["file_path"] == "src/one.py"
-    for method in ("write_code", "batch_write_code", "index_codebase", "fs_remove", "code_research"):
+    for method in (
+        "write_code",
+        "batch_write_code",
+        "index_codebase",
+        "fs_remove",
+        "code_research",
+    ):
         status, answer = client.send(f"/call/{method}", {})
         assert (status, answer["error"]["code"]) == (404, -32601), method
     for method in ("$/shutdown", "$/cli", "$/open", "auth"):
-        _, answer = client.send("/rpc", {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}})
+        _, answer = client.send(
+            "/rpc", {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}
+        )
         assert answer["error"]["code"] == -32601, method
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    status, listed = client.send("/mcp", listing, accept="application/json, text/event-stream")
+    status, listed = client.send(
+        "/mcp", listing, accept="application/json, text/event-stream"
+    )
     assert status == 200, listed
     names = {tool["name"] for tool in listed["result"]["tools"]}
     assert {"query", "read_code"} <= names
@@ -115,22 +165,42 @@ def test_the_past_is_asked_of_the_clone_from_revisions_of_the_store(rig: Rig) ->
         found = client.call("history", path="a.py", project="one")["results"]
         assert [one["commit"] for one in found] == [second, first]
         runs = client.call("blame", path="a.py", project="one", rev="main")["results"]
-        assert [(one["start_line"], one["commit"]) for one in runs] == [(1, first), (2, second), (3, first)]
+        assert [(one["start_line"], one["commit"]) for one in runs] == [
+            (1, first),
+            (2, second),
+            (3, first),
+        ]
         for method in ("history", "blame"):
             for rev in ("hidden", hidden):
-                status, answer = client.send(f"/call/{method}", {"path": "a.py", "project": "one", "rev": rev})
-                assert (status, answer["error"]["data"]["reason"]) == (404, "revision_not_found"), answer
+                status, answer = client.send(
+                    f"/call/{method}", {"path": "a.py", "project": "one", "rev": rev}
+                )
+                assert (status, answer["error"]["data"]["reason"]) == (
+                    404,
+                    "revision_not_found",
+                ), answer
         shutil.rmtree(rig.folder / "bare" / "away.git")
-        status, answer = client.send("/call/history", {"path": "a.py", "project": "away"})
+        status, answer = client.send(
+            "/call/history", {"path": "a.py", "project": "away"}
+        )
         assert (status, answer["error"]["data"]["reason"]) == (503, "clone_missing")
     shutil.rmtree(rig.folder / "bare" / "one.git")
     with serve(rig) as port:  # nothing here has a clone: the methods are not offered
-        assert Client(port, token).send("/call/blame", {"path": "a.py", "project": "one"})[0] == 404
-        facts = send_request(port, "GET", "/static/server.json", {"Host": f"127.0.0.1:{port}"})
+        assert (
+            Client(port, token).send("/call/blame", {"path": "a.py", "project": "one"})[
+                0
+            ]
+            == 404
+        )
+        facts = send_request(
+            port, "GET", "/static/server.json", {"Host": f"127.0.0.1:{port}"}
+        )
         assert "blame" not in facts.json()["methods"]
 
 
-def test_nobody_comes_in_without_a_token_nor_from_a_page(served: tuple[Rig, Client]) -> None:
+def test_nobody_comes_in_without_a_token_nor_from_a_page(
+    served: tuple[Rig, Client],
+) -> None:
     _, client = served
     body = {"query": "alpha", "project": "r0"}
     for token in ("", "x", client.token[:-1]):
@@ -146,7 +216,9 @@ def test_each_call_leaves_a_line_in_the_audit_log(served: tuple[Rig, Client]) ->
     client.call("query", query="alpha", project="r1")
     client.send("/call/query", {"query": "alpha", "project": "nobody"})
     with closing(connect(rig.dsn)) as connection:
-        rows = connection.execute("SELECT subject, method, asked, outcome FROM flashgrep.audit ORDER BY at").fetchall()
+        rows = connection.execute(
+            "SELECT subject, method, asked, outcome FROM flashgrep.audit ORDER BY at"
+        ).fetchall()
     assert [(subject, method, outcome) for subject, method, _, outcome in rows] == [
         ("ann", "query", "answered"),
         ("ann", "query", "project_not_found"),
@@ -154,14 +226,18 @@ def test_each_call_leaves_a_line_in_the_audit_log(served: tuple[Rig, Client]) ->
     assert json.loads(rows[0][2]) == {"query": "alpha", "project": "r1"}
 
 
-def test_a_web_hook_has_a_repository_brought_up_to_date(served: tuple[Rig, Client]) -> None:
+def test_a_web_hook_has_a_repository_brought_up_to_date(
+    served: tuple[Rig, Client],
+) -> None:
     rig, client = served
     assert client.send("/hook/r1", {})[0] == 202
     assert client.send("/hook/nobody", {})[0] == 404
     assert count(rig, "job") == 1
 
 
-def test_a_database_that_goes_and_comes_again_is_reported(served: tuple[Rig, Client], server: Server) -> None:
+def test_a_database_that_goes_and_comes_again_is_reported(
+    served: tuple[Rig, Client], server: Server
+) -> None:
     _, client = served
     server.stop()
     try:

@@ -27,7 +27,19 @@ from tests.support.truth import Found, ripgrep
 from tests.support.workspace import ask, opened
 from tests.team.conftest import Rig
 
-WORDS = ["alpha", "Beta", "gamma_delta", "spin_lock", "naïve", "x", "if", "Ωmega", "K\u212a", "return 0;", "\t"]
+WORDS = [
+    "alpha",
+    "Beta",
+    "gamma_delta",
+    "spin_lock",
+    "naïve",
+    "x",
+    "if",
+    "Ωmega",
+    "K\u212a",
+    "return 0;",
+    "\t",
+]
 SOURCES: dict[str, str | bytes] = {
     "src/one.py": "class Alpha:\n    def beta(self):\n        return gamma_delta(1)\n\n\n"
     "def gamma_delta(x):\n    return x\n",
@@ -49,7 +61,8 @@ def draw_files(seed: int, count: int) -> dict[str, str | bytes]:
     drawn = random.Random(seed)
     texts: dict[str, str | bytes] = {
         f"drawn/{number % 7}/{number}.txt": "\n".join(
-            " ".join(drawn.choices(WORDS, k=drawn.randint(0, 6))) for _ in range(drawn.randint(0, 30))
+            " ".join(drawn.choices(WORDS, k=drawn.randint(0, 6)))
+            for _ in range(drawn.randint(0, 30))
         )
         for number in range(count)
     }
@@ -68,7 +81,10 @@ class Stored:
 
     def paths(self, text_ids: Any) -> set[bytes]:
         """Return the paths of texts."""
-        return {self.table.paths[at] for at in self.table.places(np.array(sorted(text_ids), np.int64))}
+        return {
+            self.table.paths[at]
+            for at in self.table.places(np.array(sorted(text_ids), np.int64))
+        }
 
 
 async def find_all(call: Callable[..., Any], pattern: str, **more: Any) -> Found:
@@ -76,11 +92,22 @@ async def find_all(call: Callable[..., Any], pattern: str, **more: Any) -> Found
     found: Found = set()
     cursor = None
     while True:
-        asked = {"mode": "regex", "case": "sensitive", "limit": 200, "max_tokens": 100_000, **more}
+        asked = {
+            "mode": "regex",
+            "case": "sensitive",
+            "limit": 200,
+            "max_tokens": 100_000,
+            **more,
+        }
         page = await call("query", query=pattern, cursor=cursor, **asked)
         assert page["coverage"]["complete"], page["coverage"]
         for hit in page["results"]:
-            found.add((path_from_json(hit["file_path"], hit.get("file_path_bytes")), hit["start_line"]))
+            found.add(
+                (
+                    path_from_json(hit["file_path"], hit.get("file_path_bytes")),
+                    hit["start_line"],
+                )
+            )
         cursor = page["next"]
         if cursor is None:
             return found
@@ -95,7 +122,12 @@ async def open_stored(kind: str, rig: Rig) -> AsyncIterator[Stored]:
             await workspace.wait_parsed()
             snapshot = workspace.snapshot()
             assert snapshot.reader is not None
-            yield Stored(snapshot.reader, snapshot.table, lambda pattern: ask(workspace, "regex", pattern), root)
+            yield Stored(
+                snapshot.reader,
+                snapshot.table,
+                lambda pattern: ask(workspace, "regex", pattern),
+                root,
+            )
         return
     assert rig.sync() == 1
     asked = rig.ask_as("ann")
@@ -104,26 +136,49 @@ async def open_stored(kind: str, rig: Rig) -> AsyncIterator[Stored]:
     kept: list[Snapshot] = []
     await (await project.at("main")).in_thread(kept.append)
     assert kept[0].reader is not None
-    yield Stored(kept[0].reader, kept[0].table, lambda pattern: find_all(asked.call, pattern), root)
+    yield Stored(
+        kept[0].reader,
+        kept[0].table,
+        lambda pattern: find_all(asked.call, pattern),
+        root,
+    )
 
 
 @pytest.fixture(params=["sqlite", "postgres", "three shards"])
-async def stored(request: pytest.FixtureRequest, dsn: str, make_rig: Callable[..., Rig]) -> AsyncIterator[Stored]:
-    shards = {"a": None, "b": None, "c": None} if request.param == "three shards" else {}
+async def stored(
+    request: pytest.FixtureRequest, dsn: str, make_rig: Callable[..., Rig]
+) -> AsyncIterator[Stored]:
+    shards = (
+        {"a": None, "b": None, "c": None} if request.param == "three shards" else {}
+    )
     async with open_stored(request.param, make_rig(dsn, shards)) as found:
         yield found
 
 
 @pytest.mark.slow
 async def test_candidates_have_every_text_that_matches(stored: Stored) -> None:
-    drawn, everything = random.Random(3), set(stored.table.columns[:, TEXT_ID].tolist()) - {0}
+    drawn, everything = (
+        random.Random(3),
+        set(stored.table.columns[:, TEXT_ID].tolist()) - {0},
+    )
     for _ in range(60):
-        text = " ".join(drawn.choices(WORDS, k=drawn.randint(1, 3)))[drawn.randint(0, 3) :] or "alp"
-        pattern = Pattern(texts=(text,), mode="literal", case=drawn.choice(["sensitive", "insensitive"]))
+        text = (
+            " ".join(drawn.choices(WORDS, k=drawn.randint(1, 3)))[drawn.randint(0, 3) :]
+            or "alp"
+        )
+        pattern = Pattern(
+            texts=(text,),
+            mode="literal",
+            case=drawn.choice(["sensitive", "insensitive"]),
+        )
         found = stored.index.candidates(pattern.grams())
         proposed = everything if found is None else set(found.tolist())
         assert found is None or list(found) == sorted(proposed)
-        truth = ripgrep(stored.root, re.escape(text), *([] if pattern.case == "sensitive" else ["-i"]))
+        truth = ripgrep(
+            stored.root,
+            re.escape(text),
+            *([] if pattern.case == "sensitive" else ["-i"]),
+        )
         assert {path for path, _ in truth} <= stored.paths(proposed), text
     assert stored.index.candidates(ANYTHING) is None
     nothing = stored.index.candidates(NOTHING)
@@ -134,9 +189,28 @@ async def test_candidates_have_every_text_that_matches(stored: Stored) -> None:
 @pytest.mark.slow
 async def test_hits_are_those_of_ripgrep(stored: Stored) -> None:
     drawn = random.Random(11)
-    parts = ["alpha", "Beta", r"\w+_\w+", "^x", "if$", "na.ve", "(?i)spin", "[A-Z]", "K", "return", r"\bx\b", "", "zzz"]
+    parts = [
+        "alpha",
+        "Beta",
+        r"\w+_\w+",
+        "^x",
+        "if$",
+        "na.ve",
+        "(?i)spin",
+        "[A-Z]",
+        "K",
+        "return",
+        r"\bx\b",
+        "",
+        "zzz",
+    ]
     for _ in range(40):
-        pattern = drawn.choice(["", "(?i)"]) + drawn.choice(parts) + drawn.choice(["", ".*", " "]) + drawn.choice(parts)
+        pattern = (
+            drawn.choice(["", "(?i)"])
+            + drawn.choice(parts)
+            + drawn.choice(["", ".*", " "])
+            + drawn.choice(parts)
+        )
         assert await stored.find(pattern) == ripgrep(stored.root, pattern), pattern
 
 
@@ -145,7 +219,11 @@ async def test_symbols_are_found_by_name(stored: Stored) -> None:
     rows_of = stored.index.rows(SYMBOL_ROWS)
     assert stored.paths(rows_of.defining("gamma_delta")) == {b"src/one.py", b"copy.py"}
     assert stored.paths(rows_of.defining("BETA")) == {b"src/one.py", b"src/main.c"}
-    assert stored.paths(rows_of.defining("bet", prefix=True)) == {b"src/one.py", b"src/two.py", b"src/main.c"}
+    assert stored.paths(rows_of.defining("bet", prefix=True)) == {
+        b"src/one.py",
+        b"src/two.py",
+        b"src/main.c",
+    }
     assert rows_of.defining("nobody") == []
     everything = set(stored.table.columns[:, TEXT_ID].tolist())
     assert rows_of.defined_names(everything, "BE", 10) == ["beta", "betas"]
@@ -164,10 +242,18 @@ names = st.binary(min_size=1, max_size=12).filter(lambda name: b"\0" not in name
 
 @given(
     st.dictionaries(
-        names, st.tuples(st.binary(min_size=20, max_size=20), st.integers(0, 2**40), st.integers(0, 2**40)), max_size=20
+        names,
+        st.tuples(
+            st.binary(min_size=20, max_size=20),
+            st.integers(0, 2**40),
+            st.integers(0, 2**40),
+        ),
+        max_size=20,
     )
 )
-def test_a_listing_comes_back_as_it_was(drawn: dict[bytes, tuple[bytes, int, int]]) -> None:
+def test_a_listing_comes_back_as_it_was(
+    drawn: dict[bytes, tuple[bytes, int, int]],
+) -> None:
     files = [
         ListedFile(path, blob, size, text_id, "" if text_id else "binary")
         for path, (blob, size, text_id) in sorted(drawn.items())
@@ -176,7 +262,9 @@ def test_a_listing_comes_back_as_it_was(drawn: dict[bytes, tuple[bytes, int, int
     assert [(path, file.blob, file.size) for path, file in listing.files.items()] == [
         (file.path, file.blob.hex().encode(), file.size) for file in files
     ]
-    assert listing.table.columns[:, TEXT_ID].tolist() == [file.text_id for file in files]
+    assert listing.table.columns[:, TEXT_ID].tolist() == [
+        file.text_id for file in files
+    ]
     assert listing.table.skipped == {file.path: "binary" for file in files if file.skip}
 
 

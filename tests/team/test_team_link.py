@@ -27,7 +27,11 @@ pytestmark = pytest.mark.slow
 
 def join(daemon: DaemonAtHand, url: str, token: str) -> None:
     """Have a daemon that is not started ask a team's server."""
-    daemon.environ.update(FLASHGREP_TEAM_URL=url, FLASHGREP_TEAM_TOKEN=token, FLASHGREP_TEAM_TIMEOUT_SECONDS="5")
+    daemon.environ.update(
+        FLASHGREP_TEAM_URL=url,
+        FLASHGREP_TEAM_TOKEN=token,
+        FLASHGREP_TEAM_TIMEOUT_SECONDS="5",
+    )
     daemon.start()
 
 
@@ -70,7 +74,9 @@ def check_same_repository(wire: Wire, url: str) -> None:
     assert there["answered_by"] == url
 
 
-def test_a_project_that_is_not_here_is_asked_there(rig: Rig, cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_a_project_that_is_not_here_is_asked_there(
+    rig: Rig, cold_daemon: DaemonAtHand, project: MakeProject
+) -> None:
     rig.make_repository("there", {"a.py": "def shared():\n    pass\n"})
     rig.make_repository("both", {"a.py": "def stale(): pass\n"})
     rig.make_repository("origin", {"a.py": "def stale(): pass\n"})
@@ -94,38 +100,71 @@ def test_a_project_that_is_not_here_is_asked_there(rig: Rig, cold_daemon: Daemon
             assert [hit["file_path"] for hit in found["results"]] == ["a.py"]
             assert found["answered_by"] == url
             assert f"answered by {url}" in found["coverage"]["detail"]
-            assert wire.call("read_code", path="a.py", project="there", rev="main")["content"].startswith("def shared")
-            assert wire.call("get_symbol", symbol_name="shared", project="there")["results"]
+            assert wire.call("read_code", path="a.py", project="there", rev="main")[
+                "content"
+            ].startswith("def shared")
+            assert wire.call("get_symbol", symbol_name="shared", project="there")[
+                "results"
+            ]
             assert wire.call("list_files", project="there")["results"]
-            assert [one["name"] for one in wire.call("list_revisions", project="there")["results"]] == ["main"]
+            assert [
+                one["name"]
+                for one in wire.call("list_revisions", project="there")["results"]
+            ] == ["main"]
             # What is here is asked here, as it is now.
             own = wire.call("query", query="def", project="both")
             assert "fresh" in own["results"][0]["text"]
             assert "answered_by" not in own
-            # What the token may not see is as what is nowhere; what writes is not asked there at all.
+            # What the token may not see is as what is nowhere; what writes is not asked
+            # there at all.
             for name in ("hidden", "nowhere"):
                 error = wire.fail("query", query="def", project=name)
                 assert error["data"]["reason"] == "project_not_found"
-            assert wire.fail("read_code", path="b.py", project="there")["data"]["reason"] == "file_not_found"
-            assert wire.fail("query", query="(", mode="regex", project="there")["data"]["reason"] == "invalid_pattern"
+            assert (
+                wire.fail("read_code", path="b.py", project="there")["data"]["reason"]
+                == "file_not_found"
+            )
+            assert (
+                wire.fail("query", query="(", mode="regex", project="there")["data"][
+                    "reason"
+                ]
+                == "invalid_pattern"
+            )
             refused = wire.fail("write_code", path="a.py", content="x", project="there")
             assert refused["data"]["reason"] == "project_not_found"
             everywhere = wire.call("query", query="def", projects="*")
-            assert {hit["project"] for hit in everywhere["results"]} == {"both", "called-otherwise"}
+            assert {hit["project"] for hit in everywhere["results"]} == {
+                "both",
+                "called-otherwise",
+            }
             check_same_repository(wire, url)
         with closing(cold_daemon.wire("unix", root)) as bound:
-            assert bound.fail("query", query="def", project="there")["data"]["reason"] == "outside_root"
+            assert (
+                bound.fail("query", query="def", project="there")["data"]["reason"]
+                == "outside_root"
+            )
         with closing(cold_daemon.wire("unix")) as host:  # as `fgrep mcp` in a folder
             host.call("$/bind", project=str(root))
-            assert host.call("query", query="def", project="there")["answered_by"] == url
-            assert host.call("query", query="def", project="origin")["answered_by"] == url
-            assert host.fail("query", query="def", project="called-otherwise")["data"]["reason"] == "outside_root"
+            assert (
+                host.call("query", query="def", project="there")["answered_by"] == url
+            )
+            assert (
+                host.call("query", query="def", project="origin")["answered_by"] == url
+            )
+            assert (
+                host.fail("query", query="def", project="called-otherwise")["data"][
+                    "reason"
+                ]
+                == "outside_root"
+            )
         shown = cold_daemon.run("query", "shared", "--project", "there")
         assert "a.py" in shown.stdout, shown
     assert token not in Path(cold_daemon.paths.log).read_text()
 
 
-def test_a_server_that_is_away_is_said_and_left_alone(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_a_server_that_is_away_is_said_and_left_alone(
+    cold_daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a.py": "def fresh(): pass\n"})
     with answering(None) as (url, heard):
         join(cold_daemon, url, "secret-token")
@@ -136,14 +175,20 @@ def test_a_server_that_is_away_is_said_and_left_alone(cold_daemon: DaemonAtHand,
             assert time.monotonic() - began < 20
             assert error["data"]["reason"] == "team_away"
             assert "no response within" in error["message"]
-            assert wire.fail("query", query="def", project="there")["data"]["reason"] == "team_away"
+            assert (
+                wire.fail("query", query="def", project="there")["data"]["reason"]
+                == "team_away"
+            )
             assert len(heard) == 1
             assert wire.call("query", query="def", project=root.name)["results"]
         assert b"Bearer secret-token" in heard[0]
 
 
 def http(body: bytes, status: str = "200 OK", more: str = "") -> bytes:
-    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{more}\r\n".encode() + body
+    return (
+        f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{more}\r\n".encode()
+        + body
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,7 +202,17 @@ def http(body: bytes, status: str = "200 OK", more: str = "") -> bytes:
         http(b"", "401 Unauthorized"),
         http(b"", "500 Oops"),
         http(json.dumps({"error": {"code": [], "message": {}}}).encode()),
-        http(json.dumps({"error": {"code": {}, "message": "m", "data": {"reason": 5, "message": "x"}}}).encode()),
+        http(
+            json.dumps(
+                {
+                    "error": {
+                        "code": {},
+                        "message": "m",
+                        "data": {"reason": 5, "message": "x"},
+                    }
+                }
+            ).encode()
+        ),
         b"",
         b"SSH-2.0-x\r\n",
     ],
@@ -176,8 +231,16 @@ def test_what_a_strange_server_answers_is_no_fault_of_ours(answer: bytes) -> Non
         assert len(heard) == 1
 
 
-def test_a_token_goes_by_tls_or_stays_on_this_machine_and_a_repository_sets_nothing(tmp_path: Path) -> None:
-    for url in ("https://code.example.org", "http://127.0.0.1:7780", "http://localhost/", "https://a:8443/", ""):
+def test_a_token_goes_by_tls_or_stays_on_this_machine_and_a_repository_sets_nothing(
+    tmp_path: Path,
+) -> None:
+    for url in (
+        "https://code.example.org",
+        "http://127.0.0.1:7780",
+        "http://localhost/",
+        "https://a:8443/",
+        "",
+    ):
         assert config.load(flags={"team.url": url}).settings.team.url == url
     for url in (
         "http://code.example.org", "http://127.0.0.1.example.org", "http://localhost@example.org", "ftp://x",
@@ -187,7 +250,9 @@ def test_a_token_goes_by_tls_or_stays_on_this_machine_and_a_repository_sets_noth
             config.load(flags={"team.url": url})
     own = tmp_path / ".flashgrep"
     own.mkdir()
-    (own / "config.toml").write_text('[team]\nurl = "https://evil.example"\ntoken_file = "/etc/passwd"\n')
+    (own / "config.toml").write_text(
+        '[team]\nurl = "https://evil.example"\ntoken_file = "/etc/passwd"\n'
+    )
     loaded = with_project(config.load(), tmp_path)
     assert (loaded.settings.team.url, loaded.settings.team.token_file) == ("", "")
     assert len(loaded.warnings) == 2

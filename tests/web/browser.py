@@ -8,7 +8,10 @@ from pathlib import Path
 
 from playwright import sync_api
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
+    None,
+)
 SCREENSHOTS = os.environ.get("FLASHGREP_SCREENSHOTS", "")
 MILLISECONDS = 30_000
 IS_ANSWERED = """text => {
@@ -22,8 +25,11 @@ IS_ANSWERED = """text => {
 def launch() -> Iterator[sync_api.Browser]:
     """Run the browser."""
     with sync_api.sync_playwright() as playwright:
-        # In a container Chromium's own sandbox cannot start; what it shows here is ours.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        # In a container Chromium's own sandbox cannot start; what it shows here is
+        # ours.
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"]
+        )
         yield browser
         browser.close()
 
@@ -40,7 +46,10 @@ class Tab:
         tab.set_default_timeout(MILLISECONDS)
         tab.on("pageerror", lambda error: self.wrong.append(str(error)))
         tab.on("dialog", self._refuse)
-        tab.on("console", lambda said: self.wrong.append(said.text) if said.type == "error" else None)
+        tab.on(
+            "console",
+            lambda said: self.wrong.append(said.text) if said.type == "error" else None,
+        )
         tab.on("request", self._note)
 
     def _refuse(self, dialog: sync_api.Dialog) -> None:

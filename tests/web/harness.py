@@ -22,7 +22,9 @@ class Page:
         link: str = self.daemon.serve_http(invite="/")["link"]
         return link
 
-    def send(self, method: str, path: str, body: Any = None, **headers: str | None) -> Answer:
+    def send(
+        self, method: str, path: str, body: Any = None, **headers: str | None
+    ) -> Answer:
         """Send a request as our page would, with headers changed as said; None leaves one out."""
         usual: dict[str, str | None] = {
             "Host": f"127.0.0.1:{self.port}",
@@ -30,7 +32,9 @@ class Page:
             "X-Flashgrep-Key": self.key or None,
             "Content-Type": "application/json" if body is not None else None,
         }
-        sent = usual | {name.replace("_", "-"): value for name, value in headers.items()}
+        sent = usual | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
         return send_request(self.port, method, path, sent, body)
 
     def sign_in(self) -> Answer:
@@ -41,7 +45,12 @@ class Page:
         self.key = answer.body.decode().partition('data-key="')[2].partition('"')[0]
         return answer
 
-    def ask(self, method: str, headers: Mapping[str, str | None] | None = None, **params: Any) -> Answer:
+    def ask(
+        self,
+        method: str,
+        headers: Mapping[str, str | None] | None = None,
+        **params: Any,
+    ) -> Answer:
         """Send one JSON-RPC request."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return self.send("POST", "/rpc", body, **(headers or {}))

@@ -58,7 +58,9 @@ def browser() -> Iterator[sync_api.Browser]:
 
 
 @pytest.fixture
-def open_tab(browser: sync_api.Browser, daemon: DaemonAtHand, root: Path) -> Iterator[Callable[..., Tab]]:
+def open_tab(
+    browser: sync_api.Browser, daemon: DaemonAtHand, root: Path
+) -> Iterator[Callable[..., Tab]]:
     contexts = []
 
     def open_page(**options: Any) -> Tab:
@@ -150,7 +152,9 @@ def test_a_long_file_is_read_where_it_is_looked_at(tab: Tab) -> None:
     tab.wait("a.hit.line", "needle_15000;").click()
     assert "needle_15000" in tab.wait(".row.chosen").inner_text()
     assert tab.tab.locator(".row").count() < 500
-    tab.tab.locator(".code").evaluate("element => { element.scrollTop = element.scrollHeight }")
+    tab.tab.locator(".code").evaluate(
+        "element => { element.scrollTop = element.scrollHeight }"
+    )
     tab.wait(".row", "needle_20000;")
     tab.tab.locator("a.number", has_text="19999").click()
     tab.tab.wait_for_url("**#L19999")
@@ -175,7 +179,9 @@ def test_the_link_does_not_stay_in_the_tabs_history(tab: Tab) -> None:
 def open_file(tab: Tab, path: str, line: int) -> None:
     """Open a file of the project at a line, by its address."""
     here = tab.tab.url.partition("/?")[0]
-    tab.tab.goto(f"{here}/?{urlencode({'view': 'file', 'project': project_of(tab), 'path': path})}#L{line}")
+    tab.tab.goto(
+        f"{here}/?{urlencode({'view': 'file', 'project': project_of(tab), 'path': path})}#L{line}"
+    )
     tab.wait(".row.chosen")
 
 
@@ -184,7 +190,9 @@ def project_of(tab: Tab) -> str:
     return str(tab.tab.evaluate("new URL(location.href).searchParams.get('project')"))
 
 
-def test_a_name_leads_to_its_definition_uses_and_callers_by_click_and_by_keys(tab: Tab) -> None:
+def test_a_name_leads_to_its_definition_uses_and_callers_by_click_and_by_keys(
+    tab: Tab,
+) -> None:
     open_file(tab, "src/app.py", 9)
     tab.tab.locator(".row.chosen code").get_by_text("needle").click()
     tab.wait(".panel pre", "def needle(size):")
@@ -238,20 +246,29 @@ def test_revisions_are_chosen_by_name_and_folders_are_walked(tab: Tab) -> None:
     assert "rev=HEAD%7E1" in tab.tab.url
 
 
-def test_a_question_is_a_link_a_command_and_a_request(tab: Tab, daemon: DaemonAtHand, root: Path) -> None:
+def test_a_question_is_a_link_a_command_and_a_request(
+    tab: Tab, daemon: DaemonAtHand, root: Path
+) -> None:
     tab.search("needle file:src/ -lang:js case:yes")
-    titles = {one.inner_text(): one.get_attribute("title") or "" for one in tab.tab.locator(".as button").all()}
+    titles = {
+        one.inner_text(): one.get_attribute("title") or ""
+        for one in tab.tab.locator(".as button").all()
+    }
     command = shlex.split(titles["Copy as fgrep"])[1:]
     assert "src/app.py" in daemon.run(*command, cwd=root).stdout
     with closing(daemon.wire("unix")) as wire:
         wire.send(titles["Copy as JSON-RPC"].encode() + b"\n")
-        assert {one["file_path"] for one in wire.receive()["result"]["results"]} == {"src/app.py"}
+        assert {one["file_path"] for one in wire.receive()["result"]["results"]} == {
+            "src/app.py"
+        }
     tab.tab.goto(titles["Copy link"])
     sync_api.expect(tab.tab.locator(".group")).to_have_count(1)
     sync_api.expect(tab.tab.locator(".chip")).to_have_count(3)
 
 
-def test_very_long_lines_and_a_file_that_shrinks_are_shown_as_far_as_they_are_there(tab: Tab, root: Path) -> None:
+def test_very_long_lines_and_a_file_that_shrinks_are_shown_as_far_as_they_are_there(
+    tab: Tab, root: Path
+) -> None:
     long, shrinks = root / "one line.txt", root / "shrinks.txt"
     long.write_text("x" * 5_000_000 + "\nlast line\n")
     shrinks.write_text("".join(f"line {at}\n" for at in range(1, 8_001)))
@@ -261,7 +278,9 @@ def test_very_long_lines_and_a_file_that_shrinks_are_shown_as_far_as_they_are_th
         open_file(tab, "shrinks.txt", 1)
         shrinks.write_text("line 1\n")
         asked = tab.requests
-        tab.tab.locator(".code").evaluate("element => { element.scrollTop = element.scrollHeight }")
+        tab.tab.locator(".code").evaluate(
+            "element => { element.scrollTop = element.scrollHeight }"
+        )
         tab.wait(".row a.number[data-line='8000']")
         tab.tab.keyboard.press("/")
         tab.search("line 1")
@@ -318,13 +337,17 @@ def test_the_page_fits_a_phone(open_tab: Callable[..., Tab]) -> None:
     assert not tab.wrong
 
 
-AXE = Path(os.environ.get("FLASHGREP_AXE", "build/web/node_modules/axe-core/axe.min.js"))
+AXE = Path(
+    os.environ.get("FLASHGREP_AXE", "build/web/node_modules/axe-core/axe.min.js")
+)
 JUDGE = """async () => (await axe.run()).violations
     .filter((one) => ["serious", "critical"].includes(one.impact))
     .map((one) => [one.id, one.nodes.map((node) => node.html)])"""
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed; scripts/web has it")
+@pytest.mark.skipif(
+    not AXE.exists(), reason="axe-core is not installed; scripts/web has it"
+)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(open_tab: Callable[..., Tab], scheme: str) -> None:
     tab = open_tab(color_scheme=scheme)

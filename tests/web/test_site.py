@@ -46,17 +46,24 @@ def page(daemon: DaemonAtHand, root: Path) -> Page:
     return page
 
 
-# -- the way in --------------------------------------------------------------------------------------------------------
+# -- the way in
+# --------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_lets_one_browser_in_and_no_other(daemon: DaemonAtHand, root: Path) -> None:
+def test_a_link_lets_one_browser_in_and_no_other(
+    daemon: DaemonAtHand, root: Path
+) -> None:
     page = Page(daemon, "/?q=%22%3E%3Cscript%3E")
     told = page.sign_in()
     cookie = told.headers["set-cookie"].lower()
-    assert {"httponly", "samesite=strict", "path=/"} <= {part.strip() for part in cookie.split(";")}
+    assert {"httponly", "samesite=strict", "path=/"} <= {
+        part.strip() for part in cookie.split(";")
+    }
     assert told.headers["cache-control"] == "no-store"
     assert told.headers["referrer-policy"] == "no-referrer"
-    assert page.ask("query", project=str(root), query="needle").json()["result"]["results"]
+    assert page.ask("query", project=str(root), query="needle").json()["result"][
+        "results"
+    ]
     again = page.send("GET", page.link)
     assert again.status == 403
     assert "set-cookie" not in again.headers
@@ -69,7 +76,9 @@ def test_whoever_only_looks_ahead_does_not_use_a_link_up(daemon: DaemonAtHand) -
     page.sign_in()
 
 
-def test_links_and_browsers_are_bounded_and_links_grow_old(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_and_browsers_are_bounded_and_links_grow_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     known = Visitors()
     links = [known.invite("/").removeprefix("/login/") for _ in range(MOST_LINKS + 1)]
     assert known.admit(links[0]) is None
@@ -84,22 +93,35 @@ def test_links_and_browsers_are_bounded_and_links_grow_old(monkeypatch: pytest.M
     assert known.admit(known.invite("/").removeprefix("/login/")) is None
 
 
-def test_both_secrets_are_needed_and_belong_together(daemon: DaemonAtHand, page: Page, root: Path) -> None:
+def test_both_secrets_are_needed_and_belong_together(
+    daemon: DaemonAtHand, page: Page, root: Path
+) -> None:
     other = Page(daemon)
     other.sign_in()
     for headers in (
         {"Cookie": None},
-        {"X-Flashgrep-Key": None},  # what another port of this host gets to see is the cookie alone
+        {
+            "X-Flashgrep-Key": None
+        },  # what another port of this host gets to see is the cookie alone
         {"X-Flashgrep-Key": other.key},
         {"X-Flashgrep-Key": page.key[:-1]},
         {"X-Flashgrep-Key": "\xe9"},
         {"Cookie": f"flashgrep_1={page.cookie}"},
         {"Cookie": f"flashgrep_{page.port}={page.key}"},
     ):
-        assert page.ask("query", headers, project=str(root), query="needle").status == 401, headers
-        assert page.send("GET", f"/raw?project={root}&path=a.py", **headers).status == 401
+        assert (
+            page.ask("query", headers, project=str(root), query="needle").status == 401
+        ), headers
+        assert (
+            page.send("GET", f"/raw?project={root}&path=a.py", **headers).status == 401
+        )
     assert (
-        page.ask("query", {"Cookie": f"a=b; flashgrep_{page.port}={page.cookie}"}, project=str(root), query="n").status
+        page.ask(
+            "query",
+            {"Cookie": f"a=b; flashgrep_{page.port}={page.cookie}"},
+            project=str(root),
+            query="n",
+        ).status
         == 200
     )
 
@@ -116,7 +138,9 @@ def test_the_cookie_ends_with_the_server(cold_daemon: DaemonAtHand) -> None:
     assert after.ask("stats").status == 401
 
 
-def test_a_foreign_page_gets_nothing_by_a_browser_that_is_signed_in(page: Page, root: Path) -> None:
+def test_a_foreign_page_gets_nothing_by_a_browser_that_is_signed_in(
+    page: Page, root: Path
+) -> None:
     asked = {"project": str(root), "query": "needle"}
     for headers, status in (
         ({"Origin": "https://evil.example"}, 403),
@@ -129,21 +153,53 @@ def test_a_foreign_page_gets_nothing_by_a_browser_that_is_signed_in(page: Page, 
         told = page.ask("query", headers, **asked)
         assert told.status == status, headers
         assert not [name for name in told.headers if name.startswith("access-control")]
-    preflight = page.send("OPTIONS", "/rpc", Origin="https://evil.example", Access_Control_Request_Method="POST")
+    preflight = page.send(
+        "OPTIONS",
+        "/rpc",
+        Origin="https://evil.example",
+        Access_Control_Request_Method="POST",
+    )
     assert preflight.status == 403
-    assert page.ask("query", {"Origin": f"http://127.0.0.1:{page.port}"}, **asked).status == 200
+    assert (
+        page.ask("query", {"Origin": f"http://127.0.0.1:{page.port}"}, **asked).status
+        == 200
+    )
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "nonsense", ""])
-def test_no_path_answers_what_another_page_makes_a_browser_load(page: Page, site: str) -> None:
-    for path in ("/openapi.json", "/docs", "/healthz", "/", "/static/app.js", "/opensearch.xml", page.invite(), "/raw"):
+def test_no_path_answers_what_another_page_makes_a_browser_load(
+    page: Page, site: str
+) -> None:
+    for path in (
+        "/openapi.json",
+        "/docs",
+        "/healthz",
+        "/",
+        "/static/app.js",
+        "/opensearch.xml",
+        page.invite(),
+        "/raw",
+    ):
         for destination in ("image", "iframe", "script", "empty"):
-            told = page.send("GET", path, Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors", Sec_Fetch_Dest=destination)
-            assert (told.status, told.json()["error"]["data"]["reason"]) == (403, "foreign_origin"), path
+            told = page.send(
+                "GET",
+                path,
+                Sec_Fetch_Site=site,
+                Sec_Fetch_Mode="no-cors",
+                Sec_Fetch_Dest=destination,
+            )
+            assert (told.status, told.json()["error"]["data"]["reason"]) == (
+                403,
+                "foreign_origin",
+            ), path
 
 
 def test_a_link_from_elsewhere_opens_the_page_and_nothing_else(page: Page) -> None:
-    link = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
+    link = {
+        "Sec_Fetch_Site": "cross-site",
+        "Sec_Fetch_Mode": "navigate",
+        "Sec_Fetch_Dest": "document",
+    }
     assert page.send("GET", "/", **link).status == 200
     assert page.send("GET", page.invite(), **link).status == 200
     for path in ("/openapi.json", "/docs", "/static/app.js", "/raw"):
@@ -151,13 +207,25 @@ def test_a_link_from_elsewhere_opens_the_page_and_nothing_else(page: Page) -> No
     assert page.send("POST", "/rpc", {}, **link).status == 403
 
 
-# -- what a browser may ask ----------------------------------------------------------------------------------------
+# -- what a browser may ask
+# ----------------------------------------------------------------------------------------
 
 
 def test_only_methods_that_read_are_answered(page: Page, root: Path) -> None:
     changing = [method.name for method in REGISTRY if method.safety != "reads"]
-    assert {"write_code", "fs_remove", "index_codebase", "watch_codebase"} <= set(changing)
-    for name in (*changing, "auth", "$/status", "$/shutdown", "$/subscribe", "$/serve", "tools/call", "initialize"):
+    assert {"write_code", "fs_remove", "index_codebase", "watch_codebase"} <= set(
+        changing
+    )
+    for name in (
+        *changing,
+        "auth",
+        "$/status",
+        "$/shutdown",
+        "$/subscribe",
+        "$/serve",
+        "tools/call",
+        "initialize",
+    ):
         told = page.ask(name, project=str(root), path="a.py", token="x")  # noqa: S106 - a wrong one
         assert told.json()["error"]["code"] in {-32006, -32601}, name
     assert (root / "a.py").read_text() == "def needle():\n    pass\n"
@@ -168,22 +236,39 @@ def test_other_routes_need_the_token(page: Page) -> None:
         assert page.send("POST", path, {"query": "x"}).status == 401
 
 
-def test_no_folder_becomes_a_project_by_a_browsers_question(page: Page, tmp_path: Path) -> None:
+def test_no_folder_becomes_a_project_by_a_browsers_question(
+    page: Page, tmp_path: Path
+) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "secret").write_text("needle")
     for params in ({"project": str(tmp_path)}, {"projects": [str(tmp_path)]}):
-        assert page.ask("query", query="needle", **params).json()["error"]["data"]["reason"] == "project_not_found"
+        assert (
+            page.ask("query", query="needle", **params).json()["error"]["data"][
+                "reason"
+            ]
+            == "project_not_found"
+        )
     assert page.send("GET", f"/raw?project={tmp_path}&path=secret").status == 404
     assert str(tmp_path) not in str(page.ask("stats").json())
 
 
-def test_the_address_of_a_browsers_question_widens_nothing(page: Page, root: Path) -> None:
-    body = {"jsonrpc": "2.0", "id": 1, "method": "fs_remove", "params": {"project": str(root), "path": "a.py"}}
-    told = page.send("POST", f"/rpc?project={root}&read_only=0&toolsets=all", [body, body])
+def test_the_address_of_a_browsers_question_widens_nothing(
+    page: Page, root: Path
+) -> None:
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "fs_remove",
+        "params": {"project": str(root), "path": "a.py"},
+    }
+    told = page.send(
+        "POST", f"/rpc?project={root}&read_only=0&toolsets=all", [body, body]
+    )
     assert [one["error"]["code"] for one in told.json()] == [-32006, -32006]
 
 
-# -- files ---------------------------------------------------------------------------------------------------------
+# -- files
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_static_files_are_distinguished_by_their_tags(page: Page) -> None:
@@ -193,7 +278,10 @@ def test_static_files_are_distinguished_by_their_tags(page: Page) -> None:
         ("languages.json", "application/json"),
     ):
         told = page.send("GET", f"/static/{name}", Cookie=None, X_Flashgrep_Key=None)
-        assert (told.status, told.headers["content-type"].partition(";")[0]) == (200, kind)
+        assert (told.status, told.headers["content-type"].partition(";")[0]) == (
+            200,
+            kind,
+        )
         assert told.headers["x-content-type-options"] == "nosniff"
         again = page.send("GET", f"/static/{name}", If_None_Match=told.headers["etag"])
         assert (again.status, again.body) == (304, b"")
@@ -201,7 +289,17 @@ def test_static_files_are_distinguished_by_their_tags(page: Page) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["../site.py", "..%2fsite.py", "%2e%2e/site.py", "..%5csite.py", "%00", "app.js%00.css", "/etc/passwd", ".", ""],
+    [
+        "../site.py",
+        "..%2fsite.py",
+        "%2e%2e/site.py",
+        "..%5csite.py",
+        "%00",
+        "app.js%00.css",
+        "/etc/passwd",
+        ".",
+        "",
+    ],
 )
 def test_no_other_file_is_sent(page: Page, path: str) -> None:
     told = page.send("GET", f"/static/{path}")
@@ -210,7 +308,14 @@ def test_no_other_file_is_sent(page: Page, path: str) -> None:
 
 
 def test_every_answer_of_the_page_has_its_policy(page: Page) -> None:
-    for path in ("/", "/?q=x", "/static/app.js", "/static/none", "/opensearch.xml", "/login/none"):
+    for path in (
+        "/",
+        "/?q=x",
+        "/static/app.js",
+        "/static/none",
+        "/opensearch.xml",
+        "/login/none",
+    ):
         headers = page.send("GET", path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "unsafe" not in headers["content-security-policy"]
@@ -221,13 +326,15 @@ def test_every_answer_of_the_page_has_its_policy(page: Page) -> None:
 def test_the_page_holds_no_script_and_nothing_from_elsewhere() -> None:
     for file in STATIC.iterdir():
         text = file.read_text()
-        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", text), (
-            file
-        )
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function",
+            text,
+        ), file
         hosts = set(re.findall(r"https?://([\w.-]+)", text))
         assert hosts <= {"www.w3.org"}, file  # the name of a namespace
     assert not re.search(
-        r"<script(?! type=\"module\" src=\"/static/)|\son\w+=|style=", (STATIC / "index.html").read_text()
+        r"<script(?! type=\"module\" src=\"/static/)|\son\w+=|style=",
+        (STATIC / "index.html").read_text(),
     )
 
 
@@ -237,7 +344,10 @@ def test_script_and_style_are_small() -> None:
 
 def test_the_search_is_described_to_browsers_by_the_host_they_asked(page: Page) -> None:
     told = page.send("GET", "/opensearch.xml", Host=f"localhost:{page.port}")
-    assert f'template="http://localhost:{page.port}/?q={{searchTerms}}"'.encode() in told.body
+    assert (
+        f'template="http://localhost:{page.port}/?q={{searchTerms}}"'.encode()
+        in told.body
+    )
 
 
 def test_a_raw_file_is_its_bytes_and_text_to_look_at(page: Page, root: Path) -> None:
@@ -247,13 +357,26 @@ def test_a_raw_file_is_its_bytes_and_text_to_look_at(page: Page, root: Path) -> 
     assert told.headers["x-content-type-options"] == "nosniff"
     assert "sandbox" in told.headers["content-security-policy"]
     assert told.headers["content-disposition"] == "inline; filename*=UTF-8''evil.html"
-    assert page.send("GET", f"/raw?project={root}&path=bytes.bin").body == bytes(range(256))
+    assert page.send("GET", f"/raw?project={root}&path=bytes.bin").body == bytes(
+        range(256)
+    )
 
 
 @pytest.mark.parametrize(
-    "path", ["../outside", "/etc/passwd", "link", "a.py/../../outside", ".git/../../outside", "%00", ""]
+    "path",
+    [
+        "../outside",
+        "/etc/passwd",
+        "link",
+        "a.py/../../outside",
+        ".git/../../outside",
+        "%00",
+        "",
+    ],
 )
-def test_a_raw_path_does_not_leave_the_project(page: Page, root: Path, tmp_path: Path, path: str) -> None:
+def test_a_raw_path_does_not_leave_the_project(
+    page: Page, root: Path, tmp_path: Path, path: str
+) -> None:
     (tmp_path / "outside").write_text("secret")
     link = root / "link"
     link.unlink(missing_ok=True)
@@ -271,7 +394,8 @@ def test_a_raw_name_ends_no_header(page: Page, root: Path) -> None:
     assert "x-evil" not in told.headers
 
 
-# -- hanging up ----------------------------------------------------------------------------------------------------
+# -- hanging up
+# ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.anyio
@@ -292,7 +416,14 @@ async def test_a_question_ends_when_its_browser_hangs_up() -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/rpc", "headers": [], "query_string": b"", VISITOR: True}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/rpc",
+        "headers": [],
+        "query_string": b"",
+        VISITOR: True,
+    }
     with anyio.fail_after(BOUND):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(Starlette(routes=routes.all()), scope, receive, send)
@@ -302,7 +433,8 @@ async def test_a_question_ends_when_its_browser_hangs_up() -> None:
     assert gates.ended == ["never"]
 
 
-# -- the command ---------------------------------------------------------------------------------------------------
+# -- the command
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_fgrep_web_prints_a_link_and_leads_a_browser_there_by_a_private_file(
@@ -311,7 +443,9 @@ def test_fgrep_web_prints_a_link_and_leads_a_browser_there_by_a_private_file(
     root = project({"a.py": "needle"})
     seen = tmp_path / "seen"
     browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {seen}.part; mv {seen}.part {seen}\n')
+    browser.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" > {seen}.part; mv {seen}.part {seen}\n'
+    )
     browser.chmod(0o700)
     process = subprocess.Popen(
         [FGREP, "web", str(root), "--port", "0"],
@@ -326,7 +460,9 @@ def test_fgrep_web_prints_a_link_and_leads_a_browser_there_by_a_private_file(
         assert link in opener.read_text()
         while not seen.exists():
             assert process.poll() is None
-        assert seen.read_text().strip() == opener.as_uri()  # a link there could be read by every user
+        assert (
+            seen.read_text().strip() == opener.as_uri()
+        )  # a link there could be read by every user
         page = Page(cold_daemon)
         page.link = link.partition(str(page.port))[2]
         assert f"project={root.name}" in page.sign_in().body.decode()

@@ -16,34 +16,57 @@ from flashgrep.project.freshness import Freshness, SwitchableWatcher
 from tests.support.truth import ripgrep
 from tests.support.workspace import BOUND, ask, files_with, index_of, opened, put
 
-# The warning is watchdog's, of folders made one in another; as an error it would end watchdog's thread.
+# The warning is watchdog's, of folders made one in another; as an error it would end
+# watchdog's thread.
 by_watchdog = pytest.param(
-    False, id="watchdog", marks=pytest.mark.filterwarnings("ignore:Callback with id:RuntimeWarning")
+    False,
+    id="watchdog",
+    marks=pytest.mark.filterwarnings("ignore:Callback with id:RuntimeWarning"),
 )
-watches = pytest.mark.parametrize("native", [pytest.param(True, id="inotify"), by_watchdog])
+watches = pytest.mark.parametrize(
+    "native", [pytest.param(True, id="inotify"), by_watchdog]
+)
 
 
 @watches
-async def test_a_saved_file_is_found_by_the_next_question(native: bool, root: Path) -> None:  # noqa: FBT001 - a test's parameter
+async def test_a_saved_file_is_found_by_the_next_question(
+    native: bool,  # noqa: FBT001 - a test's parameter
+    root: Path,
+) -> None:
     put(root, {"a.txt": b"old words\n"})
     async with opened(root, native_watch=native) as workspace:
         await workspace.wait_indexed()
         for turn in range(20):
-            put(root, {"a.txt": b"turn %d of the needle\n" % turn, f"new{turn}.txt": b"needle\n"})
+            put(
+                root,
+                {
+                    "a.txt": b"turn %d of the needle\n" % turn,
+                    f"new{turn}.txt": b"needle\n",
+                },
+            )
             assert await files_with(workspace, f"turn {turn} of") == {b"a.txt"}
             assert len(await files_with(workspace, "needle")) == turn + 2
         assert await files_with(workspace, "old words") == set()
 
 
 @watches
-async def test_folders_that_come_move_and_go_take_their_files_along(native: bool, root: Path) -> None:  # noqa: FBT001 - as above
+async def test_folders_that_come_move_and_go_take_their_files_along(
+    native: bool,  # noqa: FBT001 - as above
+    root: Path,
+) -> None:
     put(root, {"keep/a.txt": b"needle\n"})
     async with opened(root, native_watch=native) as workspace:
         await workspace.wait_indexed()
         put(root, {"fresh/deep/er/b.txt": b"needle\n"})
-        assert await files_with(workspace, "needle") == {b"keep/a.txt", b"fresh/deep/er/b.txt"}
+        assert await files_with(workspace, "needle") == {
+            b"keep/a.txt",
+            b"fresh/deep/er/b.txt",
+        }
         (root / "fresh").rename(root / "moved")
-        assert await files_with(workspace, "needle") == {b"keep/a.txt", b"moved/deep/er/b.txt"}
+        assert await files_with(workspace, "needle") == {
+            b"keep/a.txt",
+            b"moved/deep/er/b.txt",
+        }
         put(root, {"moved/deep/er/b.txt": b"changed after the move\n"})
         assert await files_with(workspace, "changed after") == {b"moved/deep/er/b.txt"}
         shutil.rmtree(root / "moved")
@@ -79,10 +102,15 @@ async def test_a_file_written_by_its_other_name_is_seen_under_both(root: Path) -
         assert await files_with(workspace, "needle") == set()
 
 
-async def test_a_file_written_by_a_name_where_nothing_is_watched_is_seen(root: Path) -> None:
+async def test_a_file_written_by_a_name_where_nothing_is_watched_is_seen(
+    root: Path,
+) -> None:
     outside = root.parent / f"{root.name}-user" / "outside.txt"
     outside.parent.mkdir()
-    put(root, {"a.txt": b"needle\n", "sub/b.txt": b"needle\n", ".gitignore": b"ignored/\n"})
+    put(
+        root,
+        {"a.txt": b"needle\n", "sub/b.txt": b"needle\n", ".gitignore": b"ignored/\n"},
+    )
     (root / "ignored").mkdir()
     outside.hardlink_to(root / "a.txt")
     (root / "ignored" / "b.txt").hardlink_to(root / "sub" / "b.txt")
@@ -111,7 +139,9 @@ def write_in_place(file: Path, data: bytes) -> None:
         opened_file.write(data)
 
 
-async def test_more_linked_files_than_can_be_watched_are_reported(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_linked_files_than_can_be_watched_are_reported(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(watch, "MOST_LINKED", 1)
     put(root, {"a.txt": b"needle\n", "b.txt": b"needle\n"})
     async with opened(root) as workspace:
@@ -148,7 +178,11 @@ async def test_ignore_rules_count_from_the_moment_they_are_saved(root: Path) -> 
         assert await files_with(workspace, "needle") == {b"src/b.log"}
         (root / ".gitignore").unlink()
         (root / ".git" / "info" / "exclude").unlink()
-        assert await files_with(workspace, "needle") == {b"a.log", b"c.txt", b"src/b.log"}
+        assert await files_with(workspace, "needle") == {
+            b"a.log",
+            b"c.txt",
+            b"src/b.log",
+        }
 
 
 async def test_another_file_of_the_users_excludes_counts_once_git_is_configured_to_use_it(
@@ -160,7 +194,11 @@ async def test_another_file_of_the_users_excludes_counts_once_git_is_configured_
     put(root, {"a.log": b"needle\n", "sub/b.log": b"needle\n", "c.txt": b"needle\n"})
     async with opened(root) as workspace:
         await workspace.wait_indexed()
-        assert await files_with(workspace, "needle") == {b"a.log", b"c.txt", b"sub/b.log"}
+        assert await files_with(workspace, "needle") == {
+            b"a.log",
+            b"c.txt",
+            b"sub/b.log",
+        }
         config.write_text(f"[core]\nexcludesFile = {tmp_path}/logs\n")
         assert await files_with(workspace, "needle") == {b"c.txt"}
         config.write_text(f"[core]\nexcludesFile = {tmp_path}/texts\n")
@@ -170,10 +208,14 @@ async def test_another_file_of_the_users_excludes_counts_once_git_is_configured_
         assert await files_with(workspace, "needle") == {b"c.txt"}
 
 
-async def test_a_branch_switch_is_right_at_once_and_switching_back_indexes_nothing(root: Path) -> None:
+async def test_a_branch_switch_is_right_at_once_and_switching_back_indexes_nothing(
+    root: Path,
+) -> None:
     def git(*words: str) -> None:
         identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"]
-        subprocess.run(["git", *identity, *words], cwd=root, check=True, capture_output=True)
+        subprocess.run(
+            ["git", *identity, *words], cwd=root, check=True, capture_output=True
+        )
 
     put(root, {f"d{at % 9}/f{at}.txt": b"main needle %d\n" % at for at in range(400)})
     git("add", ".")
@@ -211,14 +253,20 @@ async def test_a_burst_that_overflows_the_queue_is_swept_up(root: Path) -> None:
     put(root, {"a.txt": b"needle\n"})
     async with opened(root) as workspace:
         await workspace.wait_indexed()
-        for at in range(min(queue_limit(), 40_000) // 3 + 500):  # created, written, closed: three events each
-            (root / f"f{at}.txt").write_bytes(b"needle\n" if at % 1000 == 0 else b"hay\n")
+        for at in range(
+            min(queue_limit(), 40_000) // 3 + 500
+        ):  # created, written, closed: three events each
+            (root / f"f{at}.txt").write_bytes(
+                b"needle\n" if at % 1000 == 0 else b"hay\n"
+            )
         (root / "a.txt").unlink()
         assert await files_with(workspace, "needle") == by_ripgrep(root)
         assert workspace.tree.count() == len(text_files(root))
 
 
-async def test_without_a_watch_every_question_looks_at_the_whole_tree_and_says_so(root: Path) -> None:
+async def test_without_a_watch_every_question_looks_at_the_whole_tree_and_says_so(
+    root: Path,
+) -> None:
     put(root, {"a.txt": b"needle\n"})
     async with opened(root) as workspace:
         await workspace.wait_indexed()
@@ -242,12 +290,16 @@ async def test_an_overflow_reported_by_the_watcher_means_a_sweep(root: Path) -> 
 
 async def test_files_dated_beyond_64_bits_are_followed_as_others(root: Path) -> None:
     put(root, {"late.txt": b"needle\n", "early.txt": b"needle\n"})
-    os.utime(root / "late.txt", (2e10, 2e10))  # in the year 2603: 2262 is the last one that fits
+    os.utime(
+        root / "late.txt", (2e10, 2e10)
+    )  # in the year 2603: 2262 is the last one that fits
     os.utime(root / "early.txt", (-2e10, -2e10))
     async with opened(root) as workspace:
         assert await files_with(workspace, "needle") == {b"early.txt", b"late.txt"}
         await workspace.wait_indexed()
-        assert await workspace.freshness.switch(on=False)  # each question compares the whole tree with the index
+        assert await workspace.freshness.switch(
+            on=False
+        )  # each question compares the whole tree with the index
         assert await files_with(workspace, "needle") == {b"early.txt", b"late.txt"}
         assert workspace.progress.stage != "failed"
         put(root, {"late.txt": b"thread\n"})
@@ -260,13 +312,19 @@ def test_numbers_beyond_64_bits_are_shown_as_the_nearest(tmp_path: Path) -> None
     found = os.lstat(tmp_path)
     numbers = {"st_mtime_ns": 2**80, "st_ctime_ns": -(2**80)}
     odd = os.stat_result((found.st_mode, 2**64 - 1, *found[2:]), numbers)
-    assert FileStat.from_status(odd) == FileStat(found.st_size, 2**63 - 1, -(2**63), 2**63 - 1)
+    assert FileStat.from_status(odd) == FileStat(
+        found.st_size, 2**63 - 1, -(2**63), 2**63 - 1
+    )
     files = [(b"a", 1, 2**80, -(2**80), 2**64 - 1), (b"b", 1, 2, 3, 4)]
-    table = FileTable().with_changes([FileRow(b"a", 1, "", 1, 2**63 - 1, -(2**63), 2**63 - 1)], [])
+    table = FileTable().with_changes(
+        [FileRow(b"a", 1, "", 1, 2**63 - 1, -(2**63), 2**63 - 1)], []
+    )
     assert table.compare(files) == ({b"b": 1}, [])
 
 
-async def test_a_project_whose_changes_cannot_be_read_does_not_end_the_daemon(root: Path) -> None:
+async def test_a_project_whose_changes_cannot_be_read_does_not_end_the_daemon(
+    root: Path,
+) -> None:
     async with opened(root) as workspace, anyio.create_task_group() as tasks:
         calls = 0
         again = anyio.Event()
@@ -305,7 +363,12 @@ async def test_odd_files_are_left_alone_and_reported(root: Path) -> None:
 
 
 def git_status(root: Path) -> bytes:
-    return subprocess.run(["git", "status", "--porcelain", "-uall"], cwd=root, check=True, capture_output=True).stdout
+    return subprocess.run(
+        ["git", "status", "--porcelain", "-uall"],
+        cwd=root,
+        check=True,
+        capture_output=True,
+    ).stdout
 
 
 async def test_git_status_shows_nothing_of_ours(root: Path) -> None:
@@ -323,7 +386,10 @@ async def test_a_folder_that_cannot_be_written_is_indexed_too(root: Path) -> Non
     async with opened(root) as workspace:
         await workspace.wait_indexed()
         assert await files_with(workspace, "needle") == {b"a.txt"}
-        assert (workspace.index.is_open, (root / ".flashgrep").read_text()) == (True, "in the way")
+        assert (workspace.index.is_open, (root / ".flashgrep").read_text()) == (
+            True,
+            "in the way",
+        )
 
 
 async def test_a_project_without_a_file_is_ready_too(root: Path) -> None:

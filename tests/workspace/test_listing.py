@@ -22,12 +22,24 @@ from flashgrep.search.exact import Question
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.faults.harness import indexed, kill
 from tests.support.truth import ripgrep
-from tests.support.workspace import ask, cancelled_at, files_with, index_of, opened, put, repository
+from tests.support.workspace import (
+    ask,
+    cancelled_at,
+    files_with,
+    index_of,
+    opened,
+    put,
+    repository,
+)
 
 MOST_WAITS = 60
 """More than any of these coroutines waits."""
 
-NEEDLE = Question(pattern=Pattern(texts=("needle",), mode="literal", case="sensitive"), limit=10_000, max_chars=10**9)
+NEEDLE = Question(
+    pattern=Pattern(texts=("needle",), mode="literal", case="sensitive"),
+    limit=10_000,
+    max_chars=10**9,
+)
 
 
 def some_files(root: Path) -> None:
@@ -42,7 +54,9 @@ async def right(workspace: Workspace, root: Path) -> None:
     assert workspace.tree.count() == len(listed)
 
 
-async def at_each_wait(workspace: Workspace, root: Path, body: Callable[[], Coroutine[Any, Any, object]]) -> None:
+async def at_each_wait(
+    workspace: Workspace, root: Path, body: Callable[[], Coroutine[Any, Any, object]]
+) -> None:
     """Cancel at the first wait, the second, …, until it runs through; answers are right after each."""
     for number in range(1, MOST_WAITS):
         reached = await cancelled_at(number, body())
@@ -60,10 +74,20 @@ async def test_files_are_filtered_as_one_by_one_while_they_change(root: Path) ->
         (root / "d2/f2.txt").unlink()
         await workspace.refresh()
         assert len(workspace.paths()) == 21
-        for keep in (None, PathFilter(["d1/*", "*.md"], ["f4.txt"]), PathFilter(["new.*"], [])):
+        for keep in (
+            None,
+            PathFilter(["d1/*", "*.md"], ["f4.txt"]),
+            PathFilter(["new.*"], []),
+        ):
             for part in ("", "f1", "D1/F", "none"):
-                wanted = [path for path in workspace.paths() if part.lower().encode() in path.lower()]
-                assert workspace.paths(keep, part) == [path for path in wanted if keep is None or keep(path)]
+                wanted = [
+                    path
+                    for path in workspace.paths()
+                    if part.lower().encode() in path.lower()
+                ]
+                assert workspace.paths(keep, part) == [
+                    path for path in wanted if keep is None or keep(path)
+                ]
 
 
 async def test_a_rebuild_cancelled_at_any_wait_leaves_every_file(root: Path) -> None:
@@ -75,7 +99,9 @@ async def test_a_rebuild_cancelled_at_any_wait_leaves_every_file(root: Path) -> 
         await right(workspace, root)
 
 
-async def test_a_damaged_index_whose_healing_is_cancelled_at_any_wait_costs_no_hit(root: Path) -> None:
+async def test_a_damaged_index_whose_healing_is_cancelled_at_any_wait_costs_no_hit(
+    root: Path,
+) -> None:
     some_files(root)
     async with opened(root) as workspace:
         for number in (2, 6, MOST_WAITS):
@@ -91,7 +117,10 @@ async def test_a_damaged_index_whose_healing_is_cancelled_at_any_wait_costs_no_h
 
 
 def new_folder(root: Path, turn: int) -> None:
-    put(root, {f"new{turn}/deep/er/a.txt": b"needle\n", f"other{turn}/b.txt": b"needle\n"})
+    put(
+        root,
+        {f"new{turn}/deep/er/a.txt": b"needle\n", f"other{turn}/b.txt": b"needle\n"},
+    )
 
 
 def moved_folder(root: Path, turn: int) -> None:
@@ -112,7 +141,9 @@ def rules_outside(root: Path, turn: int) -> None:
     put(root, {"d1/saved.txt": b"needle %d\n" % turn})
 
 
-@pytest.mark.filterwarnings("ignore:Callback with id:RuntimeWarning")  # watchdog's, of folders made one in another
+@pytest.mark.filterwarnings(
+    "ignore:Callback with id:RuntimeWarning"
+)  # watchdog's, of folders made one in another
 @pytest.mark.parametrize("change", [new_folder, moved_folder, new_rules, rules_outside])
 @pytest.mark.parametrize("native", [True, False], ids=["inotify", "watchdog"])
 async def test_what_a_cancelled_question_read_is_there_for_the_next(
@@ -132,7 +163,9 @@ async def test_what_a_cancelled_question_read_is_there_for_the_next(
         raise AssertionError("it waits too often")
 
 
-async def test_changes_made_while_nothing_was_watched_survive_a_cancelled_look(root: Path) -> None:
+async def test_changes_made_while_nothing_was_watched_survive_a_cancelled_look(
+    root: Path,
+) -> None:
     some_files(root)
     async with opened(root) as workspace:
         await workspace.wait_indexed()
@@ -148,7 +181,9 @@ async def test_changes_made_while_nothing_was_watched_survive_a_cancelled_look(r
         raise AssertionError("it waits too often")
 
 
-async def test_questions_during_rebuilds_two_at_once_never_meet_a_project_without_files(root: Path) -> None:
+async def test_questions_during_rebuilds_two_at_once_never_meet_a_project_without_files(
+    root: Path,
+) -> None:
     put(root, {f"d{at % 20}/f{at}.txt": b"needle\n" for at in range(600)})
     wanted = len(ripgrep(root, "needle"))
     async with opened(root) as workspace:
@@ -178,12 +213,20 @@ async def test_questions_during_rebuilds_two_at_once_never_meet_a_project_withou
         await right(workspace, root)
 
 
-async def test_rebuilds_at_any_moment_of_indexing_mix_no_numbers_of_two_indexes(root: Path) -> None:
+async def test_rebuilds_at_any_moment_of_indexing_mix_no_numbers_of_two_indexes(
+    root: Path,
+) -> None:
     rng = random.Random(5)
     some_files(root)
     async with opened(root) as workspace:
         for turn in range(12):
-            put(root, {f"d{turn % 3}/f{turn}.txt": b"other words %d\n" % turn, f"late{turn}.txt": b"needle\n"})
+            put(
+                root,
+                {
+                    f"d{turn % 3}/f{turn}.txt": b"other words %d\n" % turn,
+                    f"late{turn}.txt": b"needle\n",
+                },
+            )
             await workspace.refresh()
             for _ in range(rng.randrange(40)):
                 await anyio.lowlevel.checkpoint()
@@ -199,10 +242,14 @@ async def test_rebuilds_at_any_moment_of_indexing_mix_no_numbers_of_two_indexes(
 async def coverage(workspace: Workspace) -> Coverage:
     """Return what an answer says it covered that was not to wait for fresh files."""
     started = time.perf_counter()
-    return workspace.coverage(await workspace.search(NEEDLE), fresh=False, started=started)
+    return workspace.coverage(
+        await workspace.search(NEEDLE), fresh=False, started=started
+    )
 
 
-async def test_before_the_first_listing_has_ended_no_answer_is_complete(root: Path) -> None:
+async def test_before_the_first_listing_has_ended_no_answer_is_complete(
+    root: Path,
+) -> None:
     some_files(root)
     async with opened(root) as workspace:
         found = await coverage(workspace)
@@ -210,13 +257,28 @@ async def test_before_the_first_listing_has_ended_no_answer_is_complete(root: Pa
             assert (found["complete"], found["detail"]) == (False, UNLISTED)
         await workspace.refresh()
         assert (await coverage(workspace))["complete"]
-        early = workspace.coverage(await workspace.search(NEEDLE), fresh=False, started=0.0)
-        assert not early["complete"]  # the listing ended while that question was under way
+        early = workspace.coverage(
+            await workspace.search(NEEDLE), fresh=False, started=0.0
+        )
+        assert not early[
+            "complete"
+        ]  # the listing ended while that question was under way
 
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["write", "delete", "move folder", "rules", "rebuild", "ask", "cancel", "cancel rebuild"]),
+        st.sampled_from(
+            [
+                "write",
+                "delete",
+                "move folder",
+                "rules",
+                "rebuild",
+                "ask",
+                "cancel",
+                "cancel rebuild",
+            ]
+        ),
         st.integers(0, 8),
         st.integers(0, 8),
     ),
@@ -232,7 +294,11 @@ def _touch(root: Path, kind: str, one: int, two: int) -> None:
         put(root, {str(file.relative_to(root)): b"needle %d\n" % two})
     elif kind == "delete":
         file.unlink(missing_ok=True)
-    elif kind == "move folder" and folder.is_dir() and not (root / f"m{two % 4}").exists():
+    elif (
+        kind == "move folder"
+        and folder.is_dir()
+        and not (root / f"m{two % 4}").exists()
+    ):
         folder.rename(root / f"m{two % 4}")
     elif kind == "rules":
         (root / ".gitignore").write_text(f"f{one}.txt\nm{two % 4}/\n")
@@ -241,7 +307,9 @@ def _touch(root: Path, kind: str, one: int, two: int) -> None:
 @pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(STEPS)
-async def test_whatever_happens_in_whatever_order_answers_equal_a_scan(steps: list[tuple[str, int, int]]) -> None:
+async def test_whatever_happens_in_whatever_order_answers_equal_a_scan(
+    steps: list[tuple[str, int, int]],
+) -> None:
     with repository() as root:
         some_files(root)
         async with opened(root) as workspace:
@@ -249,7 +317,9 @@ async def test_whatever_happens_in_whatever_order_answers_equal_a_scan(steps: li
                 "rebuild": lambda _: workspace.rebuild(),
                 "ask": lambda _: right(workspace, root),
                 "cancel": lambda number: cancelled_at(number + 1, workspace.refresh()),
-                "cancel rebuild": lambda number: cancelled_at(number + 1, workspace.rebuild()),
+                "cancel rebuild": lambda number: cancelled_at(
+                    number + 1, workspace.rebuild()
+                ),
             }
             for kind, one, two in steps:
                 if kind in doing:
@@ -263,7 +333,9 @@ async def test_whatever_happens_in_whatever_order_answers_equal_a_scan(steps: li
 
 
 def found_by(wire: Any) -> int:
-    answer = wire.call("query", text="needle", mode="literal", limit=1000, max_tokens=1_000_000)
+    answer = wire.call(
+        "query", text="needle", mode="literal", limit=1000, max_tokens=1_000_000
+    )
     assert answer["coverage"]["complete"]
     assert answer["coverage"]["fresh"]
     return len(answer["results"])
@@ -280,10 +352,14 @@ def test_a_rebuild_whose_client_hangs_up_or_cancels_or_runs_out_of_time_leaves_e
     asking = daemon.wire("unix", root)
     for turn in range(6):
         wire = daemon.wire("unix", root)
-        params = {"path": str(root), "rebuild": True} | ({"deadline_ms": 1} if turn % 3 == 2 else {})
+        params = {"path": str(root), "rebuild": True} | (
+            {"deadline_ms": 1} if turn % 3 == 2 else {}
+        )
         wire.send(REBUILD | {"params": params})
         if turn % 3 == 1:
-            wire.send({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 99}})
+            wire.send(
+                {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 99}}
+            )
         if turn % 3:
             assert wire.receive()["id"] == 99
         wire.close()

@@ -29,7 +29,9 @@ CLIENTS = 64
 TURNS = 3
 ORDERS: tuple[Order, ...] = ("path", "relevance")
 OUTPUTS: tuple[Output, ...] = ("lines", "files", "count")
-FILES = {f"src/{number}.c": b"int value_%d;\nint common;\n" % number for number in range(50)}
+FILES = {
+    f"src/{number}.c": b"int value_%d;\nint common;\n" % number for number in range(50)
+}
 
 
 @pytest.fixture
@@ -57,7 +59,11 @@ class Pool:
 
     async def open(self, root: Path) -> Workspace:
         workspace = Workspace(
-            root.name, os.fsencode(root), options_for(root), scheduler=self.scheduler, workers=self.workers
+            root.name,
+            os.fsencode(root),
+            options_for(root),
+            scheduler=self.scheduler,
+            workers=self.workers,
         )
         self.opened.append(workspace)
         await workspace.open(self.tasks)
@@ -94,19 +100,37 @@ async def pool(monkeypatch: pytest.MonkeyPatch, most: int = 2) -> AsyncIterator[
         tasks.cancel_scope.cancel()
 
 
-def question(text: str, *, output: Output = "lines", seconds: float = BOUND) -> Question:
+def question(
+    text: str, *, output: Output = "lines", seconds: float = BOUND
+) -> Question:
     pattern = Pattern(texts=(text,), mode="literal", case="sensitive")
     return Question(pattern=pattern, output=output, deadline=time.monotonic() + seconds)
 
 
-async def test_a_worker_answers_as_a_thread_does(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_worker_answers_as_a_thread_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with repository() as root:
-        put(root, {**FILES, "binary": b"common\0", ".gitignore": b"ignored\n", "ignored": b"common\n"})
+        put(
+            root,
+            {
+                **FILES,
+                "binary": b"common\0",
+                ".gitignore": b"ignored\n",
+                "ignored": b"common\n",
+            },
+        )
         async with pool(monkeypatch) as made:
             workspace = await made.open(root)
             pattern = Pattern(texts=(r"value_\d$|common",))
             asked = [
-                Question(pattern=pattern, ranking=RANKINGS[order], limit=limit, output=output, before=1)
+                Question(
+                    pattern=pattern,
+                    ranking=RANKINGS[order],
+                    limit=limit,
+                    output=output,
+                    before=1,
+                )
                 for order in ORDERS
                 for output in OUTPUTS
                 for limit in (3, 1000)
@@ -144,7 +168,9 @@ async def test_a_crowd_waits_for_no_delay(monkeypatch: pytest.MonkeyPatch) -> No
             assert worker in made.workers._workers
 
 
-async def test_a_worker_that_has_loaded_no_file_finds_those_that_come(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_worker_that_has_loaded_no_file_finds_those_that_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with repository() as root:
         put(root, {"first.c": b"int first;\n"})
         async with pool(monkeypatch) as made:
@@ -161,7 +187,9 @@ async def test_a_worker_that_has_loaded_no_file_finds_those_that_come(monkeypatc
             assert made.threads == before
 
 
-async def test_many_clients_get_the_newest_while_files_change(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_clients_get_the_newest_while_files_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Each client saves and asks; more files change than a worker is told of, so that it reads the index again."""
     with repository() as root:
         put(root, FILES)
@@ -171,8 +199,16 @@ async def test_many_clients_get_the_newest_while_files_change(monkeypatch: pytes
             async def client(number: int) -> None:
                 FLOW.set(number)
                 for turn in range(TURNS):
-                    put(root, {f"src/{number}.c": b"int newest_%d_%d;\nint common;\n" % (number, turn)})
-                    assert await files_with(workspace, f"newest_{number}_{turn};") == {b"src/%d.c" % number}
+                    put(
+                        root,
+                        {
+                            f"src/{number}.c": b"int newest_%d_%d;\nint common;\n"
+                            % (number, turn)
+                        },
+                    )
+                    assert await files_with(workspace, f"newest_{number}_{turn};") == {
+                        b"src/%d.c" % number
+                    }
                 assert not await files_with(workspace, f"newest_{number}_0;")
 
             await made.started(workspace)
@@ -180,15 +216,24 @@ async def test_many_clients_get_the_newest_while_files_change(monkeypatch: pytes
             async with anyio.create_task_group() as clients:
                 for number in range(CLIENTS):
                     clients.start_soon(client, number)
-            assert made.threads - before < (TURNS + 1) * CLIENTS  # workers had their part
+            assert (
+                made.threads - before < (TURNS + 1) * CLIENTS
+            )  # workers had their part
             await workspace.wait_indexed()
             found = await files_with(workspace, "common")
-            assert found == {path for path, _ in await ask(workspace, "literal", "common", use_index=False)}
+            assert found == {
+                path
+                for path, _ in await ask(
+                    workspace, "literal", "common", use_index=False
+                )
+            }
             assert len(found) == CLIENTS
 
 
 @pytest.mark.parametrize("fault", ["killed", "hangs", "rebuilt", "closed"])
-async def test_what_a_worker_does_not_answer_is_answered_here(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+async def test_what_a_worker_does_not_answer_is_answered_here(
+    monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
     monkeypatch.setattr(lookup_workers, "END_SECONDS", 0.1)
     with repository() as root:
         put(root, FILES)
@@ -199,7 +244,9 @@ async def test_what_a_worker_does_not_answer_is_answered_here(monkeypatch: pytes
             answers = list[Answer]()
 
             async def search(seconds: float) -> None:
-                answers.append(await workspace.search(question("value_7;", seconds=seconds)))
+                answers.append(
+                    await workspace.search(question("value_7;", seconds=seconds))
+                )
 
             before = made.threads
             async with anyio.create_task_group() as tasks:
@@ -238,7 +285,9 @@ async def answered_by_a_worker(made: Pool, workspace: Workspace) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is set from outside")
-async def test_a_worker_without_memory_leaves_the_look_up_to_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_worker_without_memory_leaves_the_look_up_to_the_daemon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with repository() as root:
         put(root, {**FILES, "large.txt": b"x" * (6 << 20) + b"\nneedle\n"})
         async with pool(monkeypatch) as made:
@@ -258,7 +307,9 @@ def limit_memory(pid: int, more: int) -> None:
     resource.prlimit(pid, resource.RLIMIT_AS, (most, most))
 
 
-async def test_a_cancelled_look_up_ends_in_its_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancelled_look_up_ends_in_its_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with repository() as root:
         put(root, {**FILES, "large.txt": b"needle in a line\n" * 200_000})
         async with pool(monkeypatch, most=2) as made:
@@ -277,7 +328,9 @@ async def test_a_cancelled_look_up_ends_in_its_worker(monkeypatch: pytest.Monkey
             assert worker in made.workers._workers
 
 
-async def test_others_are_answered_here_while_every_worker_is_busy_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_others_are_answered_here_while_every_worker_is_busy_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with repository() as root:
         put(root, FILES)
         async with pool(monkeypatch) as made:
@@ -295,7 +348,9 @@ async def test_others_are_answered_here_while_every_worker_is_busy_for_long(monk
                 tasks.cancel_scope.cancel()
 
 
-async def test_two_projects_have_their_own_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_two_projects_have_their_own_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with repository() as one, repository() as other:
         put(one, {"a.c": b"common one\n"})
         put(other, {"b.c": b"common other\n", "c.c": b"common\n"})
@@ -305,7 +360,9 @@ async def test_two_projects_have_their_own_answers(monkeypatch: pytest.MonkeyPat
                 await made.started(workspace)
             before = made.threads
             for _ in range(10):
-                found = [await files_with(workspace, "common") for workspace in workspaces]
+                found = [
+                    await files_with(workspace, "common") for workspace in workspaces
+                ]
                 assert found == [{b"a.c"}, {b"b.c", b"c.c"}]
             assert made.threads == before
 
@@ -343,7 +400,9 @@ async def test_idle_workers_end(monkeypatch: pytest.MonkeyPatch, start: str) -> 
 
 @pytest.mark.parametrize("start", ["forked"], indirect=True)
 @pytest.mark.usefixtures("start")
-async def test_workers_answer_without_the_parent_that_forked_them(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_workers_answer_without_the_parent_that_forked_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with repository() as root:
         put(root, FILES)
         async with pool(monkeypatch) as made:
@@ -363,15 +422,27 @@ async def test_workers_answer_without_the_parent_that_forked_them(monkeypatch: p
             assert len(await files_with(workspace, "common")) == len(FILES)
 
 
-async def test_a_start_that_comes_to_nothing_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_start_that_comes_to_nothing_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with repository() as root:
         put(root, FILES)
         async with pool(monkeypatch) as made:
             workspace = await made.open(root)
-            own = "import os, signal; os.write(0, b'%d 0' % os.getpid()); signal.pause()"
-            # It ends, names what is no process, that behind one, or hangs until the daemon ends.
-            for program in ("pass", "import os; os.write(0, b'0')", own, "import signal; signal.pause()"):
-                monkeypatch.setattr(worker_processes, "PROGRAM", f"lookup_worker = 0; {program}")
+            own = (
+                "import os, signal; os.write(0, b'%d 0' % os.getpid()); signal.pause()"
+            )
+            # It ends, names what is no process, that behind one, or hangs until the
+            # daemon ends.
+            for program in (
+                "pass",
+                "import os; os.write(0, b'0')",
+                own,
+                "import signal; signal.pause()",
+            ):
+                monkeypatch.setattr(
+                    worker_processes, "PROGRAM", f"lookup_worker = 0; {program}"
+                )
                 while not made.workers._starting:
                     made.workers.want(workspace.lookups, CROWD)
                     await anyio.lowlevel.checkpoint()
@@ -385,21 +456,34 @@ async def test_a_start_that_comes_to_nothing_leaves_nothing(monkeypatch: pytest.
                 assert not made.workers._workers
                 assert not children_of(os.getpid(), "lookup_worker")
                 # None left that tells a process from a later one.
-                assert not [one for one in Path("/proc/self/fd").glob("*") if "pidfd" in os.path.realpath(one)]
+                assert not [
+                    one
+                    for one in Path("/proc/self/fd").glob("*")
+                    if "pidfd" in os.path.realpath(one)
+                ]
             assert len(await files_with(workspace, "common")) == len(FILES)
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
-def test_workers_end_with_the_daemon(cold_daemon: DaemonAtHand, project: MakeProject, end: str) -> None:
-    root = project({name: text.decode() for name, text in FILES.items()} | {"large.txt": "needle in a line\n" * 10_000})
+def test_workers_end_with_the_daemon(
+    cold_daemon: DaemonAtHand, project: MakeProject, end: str
+) -> None:
+    root = project(
+        {name: text.decode() for name, text in FILES.items()}
+        | {"large.txt": "needle in a line\n" * 10_000}
+    )
     cold_daemon.start()
     assert cold_daemon.run("index", str(root)).returncode == 0
     daemon = cold_daemon.status()["pid"]
     params = {"text": r"[a-z]+ in \w \w+$", "mode": "regex", "output": "count"}
     question = {"jsonrpc": "2.0", "id": 1, "method": "query", "params": params}
     with ExitStack() as stack:
-        wires = [stack.enter_context(closing(cold_daemon.wire("unix", root))) for _ in range(16)]
-        # 64 lookups at once of some milliseconds each, so that the last have waited for 0.1 s on a fast machine too
+        wires = [
+            stack.enter_context(closing(cold_daemon.wire("unix", root)))
+            for _ in range(16)
+        ]
+        # 64 lookups at once of some milliseconds each, so that the last have waited for
+        # 0.1 s on a fast machine too
         calls = [wire for wire in wires for _ in range(4)]
         until = time.monotonic() + BOUND
         while not (pids := children_of(daemon, "lookup_worker")):
@@ -421,11 +505,15 @@ def test_workers_end_with_the_daemon(cold_daemon: DaemonAtHand, project: MakePro
 
 def children_of(pid: int, word: str) -> set[int]:
     """Return what a process has started, and what that has, where its command has a word."""
-    listed = subprocess.run(["ps", "-wweo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["ps", "-wweo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
     found = {pid}
     rows = [line.split(maxsplit=2) for line in listed.splitlines()]
     for _ in range(2):
-        found |= {int(row[0]) for row in rows if int(row[1]) in found and word in row[2]}
+        found |= {
+            int(row[0]) for row in rows if int(row[1]) in found and word in row[2]
+        }
     return found - {pid}
 
 
@@ -440,5 +528,10 @@ def is_there(pid: int) -> bool:
 
 def is_running(pid: int) -> bool:
     """Return whether a process is there, and no zombie."""
-    found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    found = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
     return bool(found) and not found.startswith("Z")

@@ -22,7 +22,9 @@ def spoil(root: Path) -> None:
     """Store of every text what an older grammar found in it: nothing."""
     with closing(sqlite3.connect(index_of(root), isolation_level=None)) as connection:
         connection.execute("UPDATE symbol SET packed = x''")
-        connection.execute("INSERT INTO symbol_name (symbol_name) VALUES ('delete-all')")
+        connection.execute(
+            "INSERT INTO symbol_name (symbol_name) VALUES ('delete-all')"
+        )
 
 
 def counts(root: Path) -> dict[str, int]:
@@ -36,7 +38,10 @@ def counts(root: Path) -> dict[str, int]:
         "generation": "SELECT value FROM meta WHERE key = 'generation'",
     }
     with closing(sqlite3.connect(index_of(root))) as connection:
-        return {name: connection.execute(query).fetchone()[0] for name, query in queries.items()}
+        return {
+            name: connection.execute(query).fetchone()[0]
+            for name, query in queries.items()
+        }
 
 
 async def defines(workspace: Workspace, name: str) -> bool:
@@ -55,7 +60,9 @@ async def test_symbols_of_older_code_answer_nothing_and_are_rebuilt(root: Path) 
     whole = counts(root)
     spoil(root)
     async with opened(root, stages=BEFORE) as workspace:
-        assert not await defines(workspace, "openly_defined")  # rows of the same version are believed
+        assert not await defines(
+            workspace, "openly_defined"
+        )  # rows of the same version are believed
     async with opened(root, stages={**BEFORE, "symbols": "2"}) as workspace:
         assert await defines(workspace, "openly_defined")
         assert await files_with(workspace, "openly_defined") == {b"a.py"}
@@ -72,13 +79,18 @@ async def test_exact_search_is_ready_before_segments_are_merged(root: Path) -> N
         with anyio.fail_after(30):
             while progress.stage != "ready":
                 changed = progress.changed.next
-                if progress.stage == "symbols" and progress.left["symbols"] < 0:  # none are counted yet
+                if (
+                    progress.stage == "symbols" and progress.left["symbols"] < 0
+                ):  # none are counted yet
                     seen.append(await files_with(workspace, "openly_defined"))
                 await changed.wait()
     assert seen[0] == {b"a.py"}
 
 
-@pytest.mark.parametrize(("stage", "kept"), [("chunks", {"symbols"}), ("vectors", {"symbols", "chunks"}), ("", None)])
+@pytest.mark.parametrize(
+    ("stage", "kept"),
+    [("chunks", {"symbols"}), ("vectors", {"symbols", "chunks"}), ("", None)],
+)
 async def test_a_stage_of_another_version_is_redone_with_what_is_built_on_it(
     stage: str, kept: set[str] | None, root: Path
 ) -> None:
@@ -105,13 +117,20 @@ async def test_an_index_without_versions_is_of_older_code(root: Path) -> None:
         assert await defines(workspace, "openly_defined")
 
 
-async def test_a_file_whose_name_means_another_language_now_is_stored_again(root: Path) -> None:
+async def test_a_file_whose_name_means_another_language_now_is_stored_again(
+    root: Path,
+) -> None:
     text = b"def openly_defined():\n    return 1\n"
     put(root, {"a.py": text, "b.txt": text})
     async with opened(root, stages=BEFORE) as workspace:
         await workspace.wait_embedded()
-    with closing(sqlite3.connect(index_of(root))) as connection, connection:  # as if .py had been no language's ending
-        connection.execute("UPDATE text SET name_class = 'x', hash = x'00' WHERE name_class = 'python'")
+    with (
+        closing(sqlite3.connect(index_of(root))) as connection,
+        connection,
+    ):  # as if .py had been no language's ending
+        connection.execute(
+            "UPDATE text SET name_class = 'x', hash = x'00' WHERE name_class = 'python'"
+        )
         connection.execute("UPDATE symbol SET packed = x''")
     async with opened(root, stages={**BEFORE, "symbols": "2"}) as workspace:
         await workspace.refresh()
@@ -126,7 +145,9 @@ def test_versions_tell_the_stages_apart() -> None:
     assert len(set(stage_versions().values())) == len(BEFORE)
 
 
-async def test_without_the_part_of_meaning_a_project_is_ready_with_symbols_and_no_chunks(root: Path) -> None:
+async def test_without_the_part_of_meaning_a_project_is_ready_with_symbols_and_no_chunks(
+    root: Path,
+) -> None:
     put(root, {"a.py": b"def openly_defined():\n    return 1\n"})
     for _ in range(2):  # indexed, then loaded
         async with opened(root, parts=without(BUILT_IN, "meaning")) as workspace:

@@ -11,12 +11,26 @@ import pytest
 
 from flashgrep.base.config import Settings
 from flashgrep.base.errors import NotFound
-from flashgrep.base.own_folders import INDEX, check_store, list_former_files, list_stores, make_store, store_folder
+from flashgrep.base.own_folders import (
+    INDEX,
+    check_store,
+    list_former_files,
+    list_stores,
+    make_store,
+    store_folder,
+)
 from flashgrep.index.schema import row_checksum
 from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.project.catalogue import PROJECTS_FILE, Catalogue
 from tests.conftest import DaemonAtHand, MakeProject
-from tests.support.workspace import BOUND, files_with, index_of, opened, put, user_folder
+from tests.support.workspace import (
+    BOUND,
+    files_with,
+    index_of,
+    opened,
+    put,
+    user_folder,
+)
 
 
 def _claim_unchanged(database: Path, file: Path) -> None:
@@ -24,7 +38,9 @@ def _claim_unchanged(database: Path, file: Path) -> None:
     stat = file.stat()
     with sqlite3.connect(database) as connection:
         text_id = connection.execute("SELECT text_id FROM path").fetchone()[0]
-        checksum = row_checksum(1, b"a.txt", text_id, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        checksum = row_checksum(
+            1, b"a.txt", text_id, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+        )
         connection.execute(
             "UPDATE path SET mtime_ns = ?, ctime_ns = ?, inode = ?, checksum = ?",
             [stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, checksum],
@@ -51,8 +67,13 @@ async def test_an_index_that_came_with_the_repository_is_not_opened(root: Path) 
     assert list_former_files(root) == [planted]
 
 
-@pytest.mark.parametrize("name", [".flashgrep/index.db", ".flashgrep/journal/0", ".flashgrep/staged/0/header"])
-async def test_a_pipe_in_the_projects_folder_holds_nobody_up(name: str, root: Path) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [".flashgrep/index.db", ".flashgrep/journal/0", ".flashgrep/staged/0/header"],
+)
+async def test_a_pipe_in_the_projects_folder_holds_nobody_up(
+    name: str, root: Path
+) -> None:
     put(root, {"a.txt": b"needle\n"})
     (root / name).parent.mkdir(parents=True)
     os.mkfifo(root / name)
@@ -61,7 +82,9 @@ async def test_a_pipe_in_the_projects_folder_holds_nobody_up(name: str, root: Pa
         assert await files_with(workspace, "needle") == {b"a.txt"}
 
 
-async def test_the_cache_folder_deleted_the_index_is_rebuilt_at_the_next_change(root: Path) -> None:
+async def test_the_cache_folder_deleted_the_index_is_rebuilt_at_the_next_change(
+    root: Path,
+) -> None:
     put(root, {"a.txt": b"needle\n"})
     async with opened(root) as workspace:
         await workspace.wait_embedded()
@@ -78,7 +101,9 @@ async def test_the_cache_folder_deleted_the_index_is_rebuilt_at_the_next_change(
         assert await files_with(workspace, "needle") == {b"a.txt", b"b.txt"}
 
 
-async def test_a_cache_folder_that_cannot_be_made_leaves_the_slow_truth_and_is_tried_again(root: Path) -> None:
+async def test_a_cache_folder_that_cannot_be_made_leaves_the_slow_truth_and_is_tried_again(
+    root: Path,
+) -> None:
     put(root, {"a.txt": b"needle\n"})
     cache = user_folder(root) / "cache"
     cache.parent.mkdir()
@@ -96,11 +121,17 @@ async def test_a_cache_folder_that_cannot_be_made_leaves_the_slow_truth_and_is_t
         assert await files_with(workspace, "needle") == {b"a.txt"}
 
 
-async def test_an_index_in_a_folder_others_may_write_to_is_not_opened(root: Path) -> None:
+async def test_an_index_in_a_folder_others_may_write_to_is_not_opened(
+    root: Path,
+) -> None:
     put(root, {"a.txt": b"needle\n"})
     async with opened(root) as workspace:
         await workspace.wait_indexed()
-    for folder in (index_of(root).parent, index_of(root).parents[1], index_of(root).parents[2]):
+    for folder in (
+        index_of(root).parent,
+        index_of(root).parents[1],
+        index_of(root).parents[2],
+    ):
         folder.chmod(0o777)
         async with opened(root) as workspace:
             assert not workspace.index.is_open
@@ -122,7 +153,9 @@ def test_a_store_says_whose_it_is(tmp_path: Path) -> None:
         check_store(store_folder(tmp_path, b"/nowhere"))
     (tmp_path / "alias").symlink_to(roots[0])
     roots[0].mkdir()
-    assert store_folder(tmp_path, os.fsencode(tmp_path / "alias")) == store_folder(tmp_path, os.fsencode(roots[0]))
+    assert store_folder(tmp_path, os.fsencode(tmp_path / "alias")) == store_folder(
+        tmp_path, os.fsencode(roots[0])
+    )
     assert list(list_stores(tmp_path / "none")) == []
 
 
@@ -136,8 +169,12 @@ async def test_opening_a_project_does_not_wait_for_another_that_is_being_opened(
 
     with closing(sqlite3.connect(index, isolation_level=None)) as holder:
         holder.execute("CREATE TABLE mine (x)")
-        holder.execute("BEGIN EXCLUSIVE")  # opening the index waits half a second for it
-        async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as catalogue:
+        holder.execute(
+            "BEGIN EXCLUSIVE"
+        )  # opening the index waits half a second for it
+        async with Catalogue(
+            parts=BUILT_IN, state_dir=tmp_path, settings=Settings()
+        ) as catalogue:
 
             async def take(root: Path) -> None:
                 await catalogue.open(str(root))
@@ -157,7 +194,9 @@ async def test_one_project_asked_for_at_once_is_opened_once_and_removed_it_is_go
     root = project({"a.txt": "x"})
 
     with anyio.fail_after(BOUND):
-        async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as catalogue:
+        async with Catalogue(
+            parts=BUILT_IN, state_dir=tmp_path, settings=Settings()
+        ) as catalogue:
             found = []
 
             async def take() -> None:
@@ -186,8 +225,12 @@ async def test_a_caller_who_hangs_up_while_a_project_is_opened_leaves_nothing_op
     def descriptors() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 
-    async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as catalogue:
-        await catalogue.tidy()  # every start begins with a look for folders that are gone
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path, settings=Settings()
+    ) as catalogue:
+        await (
+            catalogue.tidy()
+        )  # every start begins with a look for folders that are gone
         before = descriptors()
         with anyio.CancelScope() as scope:
             scope.cancel()
@@ -197,7 +240,9 @@ async def test_a_caller_who_hangs_up_while_a_project_is_opened_leaves_nothing_op
         assert await files_with(workspace, "needle") == {b"a.txt"}
 
 
-def test_doctor_tells_of_an_index_whose_folder_is_gone(cold_daemon: DaemonAtHand, project: MakeProject) -> None:
+def test_doctor_tells_of_an_index_whose_folder_is_gone(
+    cold_daemon: DaemonAtHand, project: MakeProject
+) -> None:
     root = project({"a.txt": "needle"})
     assert cold_daemon.run("index", str(root)).returncode == 0
     cold_daemon.stop()
@@ -208,13 +253,26 @@ def test_doctor_tells_of_an_index_whose_folder_is_gone(cold_daemon: DaemonAtHand
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "1", '{"projects": []}', '{"projects": {"a": 1}}', '{"projects": null}']
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "1",
+        '{"projects": []}',
+        '{"projects": {"a": 1}}',
+        '{"projects": null}',
+    ],
 )
-def test_a_list_of_projects_that_is_none_is_an_empty_one(tmp_path: Path, text: str) -> None:
+def test_a_list_of_projects_that_is_none_is_an_empty_one(
+    tmp_path: Path, text: str
+) -> None:
     (tmp_path / PROJECTS_FILE).write_text(text)
 
     async def body() -> None:
-        async with Catalogue(parts=BUILT_IN, state_dir=tmp_path, settings=Settings()) as catalogue:
+        async with Catalogue(
+            parts=BUILT_IN, state_dir=tmp_path, settings=Settings()
+        ) as catalogue:
             assert catalogue.list_projects() == []
 
     anyio.run(body)

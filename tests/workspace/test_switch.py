@@ -11,7 +11,9 @@ from flashgrep.project.freshness import STOPPED, SwitchableWatcher
 
 
 @pytest.fixture(params=[True, False], ids=["kernel", "markers"])
-def switch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SwitchableWatcher]:
+def switch(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[SwitchableWatcher]:
     (tmp_path / ".flashgrep").mkdir()
     made = SwitchableWatcher(lambda: watch(bytes(tmp_path), native=request.param))
     yield made
@@ -20,7 +22,9 @@ def switch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Switchabl
 
 def changes(switch: SwitchableWatcher) -> set[Change]:
     assert switch.settle(10)
-    return {change for change in switch.drain() if not change.path.startswith(b".flashgrep")}
+    return {
+        change for change in switch.drain() if not change.path.startswith(b".flashgrep")
+    }
 
 
 def test_it_watches_from_the_start(switch: SwitchableWatcher, tmp_path: Path) -> None:
@@ -30,7 +34,9 @@ def test_it_watches_from_the_start(switch: SwitchableWatcher, tmp_path: Path) ->
     assert Change("file", b"a") in changes(switch)
 
 
-def test_off_it_tells_nothing_and_why(switch: SwitchableWatcher, tmp_path: Path) -> None:
+def test_off_it_tells_nothing_and_why(
+    switch: SwitchableWatcher, tmp_path: Path
+) -> None:
     switch.add(b"")
     assert switch.switch(on=False)
     assert not switch.switch(on=False)
@@ -39,7 +45,9 @@ def test_off_it_tells_nothing_and_why(switch: SwitchableWatcher, tmp_path: Path)
     assert (switch.is_off, switch.failed, changes(switch)) == (True, STOPPED, set())
 
 
-def test_on_again_everything_may_has_changed(switch: SwitchableWatcher, tmp_path: Path) -> None:
+def test_on_again_everything_may_has_changed(
+    switch: SwitchableWatcher, tmp_path: Path
+) -> None:
     switch.add(b"")
     switch.switch(on=False)
     (tmp_path / "a").write_text("a")
@@ -52,7 +60,9 @@ def test_on_again_everything_may_has_changed(switch: SwitchableWatcher, tmp_path
     assert Change("file", b"b") in changes(switch)
 
 
-def test_whoever_waits_on_its_descriptor_is_woken_by_the_watcher_of_the_moment(tmp_path: Path) -> None:
+def test_whoever_waits_on_its_descriptor_is_woken_by_the_watcher_of_the_moment(
+    tmp_path: Path,
+) -> None:
     switch = SwitchableWatcher(lambda: watch(bytes(tmp_path), native=True))
     number = switch.fileno()
     assert number is not None

@@ -19,7 +19,12 @@ from flashgrep.methods.common import Budget
 from flashgrep.parts.meaning.embed.models import MODELS
 from flashgrep.parts.meaning.methods import name_language, require_index
 from flashgrep.parts.meaning.questions import search_by_meaning
-from flashgrep.parts.meaning.search.current_chunks import FoundChunk, find_containing, is_exported, list_chunks
+from flashgrep.parts.meaning.search.current_chunks import (
+    FoundChunk,
+    find_containing,
+    is_exported,
+    list_chunks,
+)
 from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
@@ -39,12 +44,22 @@ class Payload(Params):
 
     language: AnyOf | None = Field(None, description="Languages, e.g. typescript.")
     repository: AnyOf | None = Field(None, description="Collections, by name.")
-    filePath: AnyOf | None = Field(None, description="Paths or globs below the project's root, as /src/*.")  # noqa: N815 - as its contract has it
-    kind: AnyOf | None = Field(None, description="Kinds, e.g. function, class or section.")
-    name: AnyOf | None = Field(None, description="Names of symbols, or globs, e.g. get_*.")
+    filePath: AnyOf | None = Field(  # noqa: N815 - as its contract has it
+        None, description="Paths or globs below the project's root, as /src/*."
+    )
+    kind: AnyOf | None = Field(
+        None, description="Kinds, e.g. function, class or section."
+    )
+    name: AnyOf | None = Field(
+        None, description="Names of symbols, or globs, e.g. get_*."
+    )
     exported: bool | None = Field(None, description="Whether other files can use it.")
-    startLine: LineNumber | None = Field(None, description="Only code that reaches this line or lies below it.")  # noqa: N815 - as above
-    endLine: LineNumber | None = Field(None, description="Only code that begins at this line or above it.")  # noqa: N815 - as above
+    startLine: LineNumber | None = Field(  # noqa: N815 - as above
+        None, description="Only code that reaches this line or lies below it."
+    )
+    endLine: LineNumber | None = Field(  # noqa: N815 - as above
+        None, description="Only code that begins at this line or above it."
+    )
 
 
 class SnippetPayload(TypedDict):
@@ -81,15 +96,21 @@ class SnippetsResult(TypedDict):
 class SemanticParams(Params):
     """What to look for."""
 
-    query: str = Field(min_length=1, max_length=2000, description="Natural language search query.")
-    prompt: str | None = Field(None, max_length=2000, description="Context for refining the query.")
+    query: str = Field(
+        min_length=1, max_length=2000, description="Natural language search query."
+    )
+    prompt: str | None = Field(
+        None, max_length=2000, description="Context for refining the query."
+    )
     top_k: int = TOP_K
 
 
 class FulltextParams(Params):
     """The text to look for."""
 
-    textQuery: str = Field(min_length=1, max_length=2000, description="Text to search for in code content.")  # noqa: N815 - as its contract has it
+    textQuery: str = Field(  # noqa: N815 - as its contract has it
+        min_length=1, max_length=2000, description="Text to search for in code content."
+    )
     payload: Payload | None = Field(None, description="Filters to narrow results.")
     top_k: int = TOP_K
 
@@ -102,14 +123,18 @@ class PayloadParams(Params):
 
 
 @handler("search_code_semantic", title="Semantic vector search", toolset="collections")
-async def search_code_semantic(call: Call[Catalogue], params: SemanticParams) -> SnippetsResult:
+async def search_code_semantic(
+    call: Call[Catalogue], params: SemanticParams
+) -> SnippetsResult:
     """Search the connection's collections for code by what it does, in natural language."""
     workspaces = await _open_collections(call, None)
     gathering = SnippetMerger()
     text = params.query
     if params.prompt:
         refiner = await anyio.to_thread.run_sync(call.host.service(MODELS).refiner)
-        text = await anyio.to_thread.run_sync(refiner.refine, params.query, params.prompt)
+        text = await anyio.to_thread.run_sync(
+            refiner.refine, params.query, params.prompt
+        )
     reranker = await anyio.to_thread.run_sync(call.host.service(MODELS).reranker)
     question = MeaningQuestion(text=text, limit=params.top_k, reranker=reranker)
     for workspace in workspaces:
@@ -118,30 +143,49 @@ async def search_code_semantic(call: Call[Catalogue], params: SemanticParams) ->
 
 
 @handler("search_code_fulltext", title="Full-text search", toolset="collections")
-async def search_code_fulltext(call: Call[Catalogue], params: FulltextParams) -> SnippetsResult:
+async def search_code_fulltext(
+    call: Call[Catalogue], params: FulltextParams
+) -> SnippetsResult:
     """Search the connection's collections for code that contains a text exactly, then for code with parts of it."""
     workspaces = await _open_collections(call, params.payload)
     gathering = SnippetMerger()
     gathering.ranked_by = "text"
     keep = await anyio.to_thread.run_sync(make_payload_path_filter, params.payload)
     wanted = make_payload_filter(params.payload)
-    by_words = MeaningQuestion(text=params.textQuery, limit=params.top_k, semantic_weight=0.0, keep=keep, wanted=wanted)
-    # Code with the whole text comes first; if there is room, code with some of its words follows.
+    by_words = MeaningQuestion(
+        text=params.textQuery,
+        limit=params.top_k,
+        semantic_weight=0.0,
+        keep=keep,
+        wanted=wanted,
+    )
+    # Code with the whole text comes first; if there is room, code with some of its
+    # words follows.
     for workspace in workspaces:
         exact = await workspace.in_thread(
-            lambda snapshot: find_containing(snapshot, params.textQuery, params.top_k, keep, wanted)
+            lambda snapshot: find_containing(
+                snapshot, params.textQuery, params.top_k, keep, wanted
+            )
         )
         partial: list[FoundChunk] = []
         if len(exact) < params.top_k:
             partial = await gathering.ask(call, workspace, by_words)
             gathering.ranked_by = "text"
         known = {(piece.path, piece.chunk.start) for piece in exact}
-        gathering.take(workspace, [*exact, *(one for one in partial if (one.path, one.chunk.start) not in known)])
+        gathering.take(
+            workspace,
+            [
+                *exact,
+                *(one for one in partial if (one.path, one.chunk.start) not in known),
+            ],
+        )
     return gathering.result(call, params.top_k)
 
 
 @handler("search_code_by_payload", title="Search by metadata", toolset="collections")
-async def search_code_by_payload(call: Call[Catalogue], params: PayloadParams) -> SnippetsResult:
+async def search_code_by_payload(
+    call: Call[Catalogue], params: PayloadParams
+) -> SnippetsResult:
     """Return code from the connection's collections by file, language, kind, name or lines, in path order."""
     workspaces = await _open_collections(call, params.payload)
     gathering = SnippetMerger()
@@ -150,12 +194,19 @@ async def search_code_by_payload(call: Call[Catalogue], params: PayloadParams) -
     wanted = make_payload_filter(params.payload)
     for workspace in workspaces:
         gathering.take(
-            workspace, await workspace.in_thread(lambda snapshot: list_chunks(snapshot, params.top_k, keep, wanted))
+            workspace,
+            await workspace.in_thread(
+                lambda snapshot: list_chunks(snapshot, params.top_k, keep, wanted)
+            ),
         )
     return gathering.result(call, params.top_k)
 
 
-HANDLERS: tuple[Handler, ...] = (search_code_semantic, search_code_fulltext, search_code_by_payload)
+HANDLERS: tuple[Handler, ...] = (
+    search_code_semantic,
+    search_code_fulltext,
+    search_code_by_payload,
+)
 
 
 class SnippetMerger:
@@ -168,7 +219,9 @@ class SnippetMerger:
         self._collections: list[str] = []
         self._pieces: list[tuple[FoundChunk, str]] = []
 
-    async def ask(self, call: Call[Catalogue], workspace: Workspace, question: MeaningQuestion) -> list[FoundChunk]:
+    async def ask(
+        self, call: Call[Catalogue], workspace: Workspace, question: MeaningQuestion
+    ) -> list[FoundChunk]:
         """Return a collection's answer, and note how it was ranked and what was wrong."""
         answer = await search_by_meaning(workspace, question)
         if answer.ranked_by == "words":
@@ -201,12 +254,15 @@ class SnippetMerger:
                     "exported": is_exported(piece),
                 },
             }
-            # The same file in two collections, such as a fork or a vendored copy, is one answer: the better one.
+            # The same file in two collections, such as a fork or a vendored copy, is
+            # one answer: the better one.
             distinct.setdefault(piece.text, snippet)
         snippets = list(distinct.values())[:top_k]
         budget = Budget(call.host.settings.query.max_tokens)
         return {
-            "results": budget.fit(snippets, lambda one: len(one["payload"]["content"]) + SNIPPET_OVERHEAD),
+            "results": budget.fit(
+                snippets, lambda one: len(one["payload"]["content"]) + SNIPPET_OVERHEAD
+            ),
             "collections": self._collections,
             "ranked_by": self.ranked_by,
             "took_ms": milliseconds_since(self.started),
@@ -214,7 +270,9 @@ class SnippetMerger:
         }
 
 
-async def _open_collections(call: Call[Catalogue], payload: Payload | None) -> list[Workspace]:
+async def _open_collections(
+    call: Call[Catalogue], payload: Payload | None
+) -> list[Workspace]:
     """Return the connection's collections that pass the filters, fresh and indexed.
 
     Raises:
@@ -255,9 +313,17 @@ def make_payload_path_filter(payload: Payload | None) -> PathFilter | None:
     if payload is None or (payload.filePath is None and payload.language is None):
         return None
     globs = []
-    for glob in as_list(payload.filePath):  # relative to the root; a folder means everything below it
+    for glob in as_list(
+        payload.filePath
+    ):  # relative to the root; a folder means everything below it
         below = glob.removeprefix("./").lstrip("/")
-        globs.append(f"/{below}**" if below.endswith("/") else f"/{below}" if glob.startswith("/") else below)
+        globs.append(
+            f"/{below}**"
+            if below.endswith("/")
+            else f"/{below}"
+            if glob.startswith("/")
+            else below
+        )
     return PathFilter(globs, [], languages=as_list(payload.language))
 
 
@@ -267,7 +333,9 @@ def make_payload_filter(payload: Payload | None) -> Callable[[FoundChunk], bool]
         return None
     kinds = set(as_list(payload.kind))
     # In RE2 syntax; of a glob's characters only ``*`` and ``?`` are special here.
-    escaped = (name.replace("\\", r"\\").replace("[", r"\[") for name in as_list(payload.name))
+    escaped = (
+        name.replace("\\", r"\\").replace("[", r"\[") for name in as_list(payload.name)
+    )
     names = [translate(re.sub(r"\*+", "*", name).encode(), NAMES) for name in escaped]
     if payload.name:
         is_named = compile_matcher(names)
@@ -278,7 +346,8 @@ def make_payload_filter(payload: Payload | None) -> Callable[[FoundChunk], bool]
 
     def wanted(piece: FoundChunk) -> bool:
         chunk = piece.chunk
-        # By its full name, its last part, or anything else the chunk defines: callers know one of them.
+        # By its full name, its last part, or anything else the chunk defines: callers
+        # know one of them.
         called = {chunk.name, chunk.name.rpartition(".")[2], *chunk.defines}
         return (
             (not kinds or chunk.kind in kinds)

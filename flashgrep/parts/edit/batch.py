@@ -15,13 +15,30 @@ from flashgrep.base.model import Document, SkipReason
 from flashgrep.files.editor import Editor
 from flashgrep.files.root import Place
 from flashgrep.files.system import HASH_SHOWN, digest, format_path
-from flashgrep.parts.edit.edits import Edit, LineEdit, Precondition, Span, TextEdit, overlap
+from flashgrep.parts.edit.edits import (
+    Edit,
+    LineEdit,
+    Precondition,
+    Span,
+    TextEdit,
+    overlap,
+)
 from flashgrep.parts.edit.replace import Change, NotCommitted, commit_all, commit_one
-from flashgrep.parts.edit.write import LoadedFile, WriteRequest, check_size, load_file, resolve_edit
+from flashgrep.parts.edit.write import (
+    LoadedFile,
+    WriteRequest,
+    check_size,
+    load_file,
+    resolve_edit,
+)
 
 JOINED: Final = 16_384
 """Replacements this close, in characters, are merged into one operation, since a batch is limited."""
-_MARKS: Final = {"utf-8-sig": codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
+_MARKS: Final = {
+    "utf-8-sig": codecs.BOM_UTF8,
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+}
 Mode = Literal["atomic", "best_effort"]
 Status = Literal["applied", "failed", "conflict", "skipped"]
 
@@ -80,11 +97,17 @@ class _Task:
     after: str | None = None
     spans: tuple[Span, ...] = ()
 
-    def settle(self, status: Status, reason: str | None = None, message: str | None = None) -> None:
+    def settle(
+        self, status: Status, reason: str | None = None, message: str | None = None
+    ) -> None:
         self.status, self.reason, self.message = status, reason, message
 
     def refuse(self, error: FlashgrepError) -> None:
-        self.settle("conflict" if isinstance(error, Conflict) else "failed", error.reason, error.message)
+        self.settle(
+            "conflict" if isinstance(error, Conflict) else "failed",
+            error.reason,
+            error.message,
+        )
         self.data = error.data
 
 
@@ -111,7 +134,11 @@ class _File:
 
 
 def write_batch(
-    editor: Editor, operations: Sequence[Operation], mode: Mode, *, dry_run: bool = False
+    editor: Editor,
+    operations: Sequence[Operation],
+    mode: Mode,
+    *,
+    dry_run: bool = False,
 ) -> tuple[BatchResult, list[bytes]]:
     """Carry out a batch; returns the result and the paths that changed.
 
@@ -126,29 +153,44 @@ def write_batch(
     if observed > most:
         guidance = "send several batches"
         message = f"batch of {observed} operations, limit {most}"
-        raise TooLarge(message, operation="batch_write_code", observed=observed, limit=most, guidance=guidance)
+        raise TooLarge(
+            message,
+            operation="batch_write_code",
+            observed=observed,
+            limit=most,
+            guidance=guidance,
+        )
     tasks = [_Task(operation) for operation in operations]
     diff: str | None = None
     paths: list[bytes] = []
     with ExitStack() as stack:
         files = _open_files(editor, tasks, stack)
-        # Held to the end: no other call may write these files between their check and their replacement.
+        # Held to the end: no other call may write these files between their check and
+        # their replacement.
         stack.enter_context(editor.locks.hold([file.place for file in files]))
         for file in files:
             _check_tasks(editor, file)
-        # Nothing is written yet: an operation that already failed ends an atomic batch without a rollback.
+        # Nothing is written yet: an operation that already failed ends an atomic batch
+        # without a rollback.
         if mode == "atomic" and any(task.status for task in tasks):
             _skip(tasks, "atomic_aborted_preflight")
         elif dry_run:
-            previews = [change for file in files if (change := file.change()) is not None]
-            diff = "".join(loaded.preview(data, editor.limits.read_bytes)[0] for loaded, data in previews)
+            previews = [
+                change for file in files if (change := file.change()) is not None
+            ]
+            diff = "".join(
+                loaded.preview(data, editor.limits.read_bytes)[0]
+                for loaded, data in previews
+            )
             _skip(tasks, "dry_run")
         elif mode == "atomic":
             paths = _apply_all(editor, files)
         else:
             paths = [file.place.path for file in files if _apply(editor, file)]
     statuses: tuple[Status, ...] = ("applied", "failed", "conflict", "skipped")
-    count = {status: sum(task.status == status for task in tasks) for status in statuses}
+    count = {
+        status: sum(task.status == status for task in tasks) for status in statuses
+    }
     result = BatchResult(
         ok=count["failed"] == count["conflict"] == 0,
         mode=mode,
@@ -164,14 +206,16 @@ def write_batch(
     return result, paths
 
 
-def _open_files(editor: Editor, tasks: Sequence[_Task], stack: ExitStack) -> list[_File]:
+def _open_files(
+    editor: Editor, tasks: Sequence[_Task], stack: ExitStack
+) -> list[_File]:
     """Return the files of the operations, each once, whatever paths lead to it."""
     seen: dict[str, Edit] = {}
     files: dict[tuple[int, int, bytes], _File] = {}
     for task in tasks:
         name, request = task.operation.id, task.operation.request
-        # By identity: an edit of several files comes as one object with one id. An equal edit sent twice is a
-        # duplicate.
+        # By identity: an edit of several files comes as one object with one id. An
+        # equal edit sent twice is a duplicate.
         if seen.setdefault(name, request.edit) is not request.edit:
             task.settle("failed", "duplicate_operation_id", f"id taken twice: {name}")
             continue
@@ -181,8 +225,9 @@ def _open_files(editor: Editor, tasks: Sequence[_Task], stack: ExitStack) -> lis
         except FlashgrepError as error:
             task.refuse(error)
             continue
-        # By device, inode and name, so that two spellings of one path, or a link to it, share a _File and its check for
-        # overlaps. One descriptor a file stays open until the batch is done.
+        # By device, inode and name, so that two spellings of one path, or a link to it,
+        # share a _File and its check for overlaps. One descriptor a file stays open
+        # until the batch is done.
         key = place.key()
         if key in files:
             place.close()
@@ -198,27 +243,36 @@ def _check_tasks(editor: Editor, file: _File) -> None:
         try:
             if file.loaded is None:
                 file.loaded = load_file(editor, file.place)
-            # Before the edit is resolved, so that a conflict, too, reports the hash that the caller should have
-            # expected.
+            # Before the edit is resolved, so that a conflict, too, reports the hash
+            # that the caller should have expected.
             task.before = file.loaded.hash
             task.spans = resolve_edit(file.loaded, task.operation.request)
         except FlashgrepError as error:
             task.refuse(error)
-    spans = sorted(((span, task) for task in file.pending() for span in task.spans), key=lambda pair: pair[0])
-    # In this order a span can overlap the one that reaches farthest, or be an insertion where the last one is.
+    spans = sorted(
+        ((span, task) for task in file.pending() for span in task.spans),
+        key=lambda pair: pair[0],
+    )
+    # In this order a span can overlap the one that reaches farthest, or be an insertion
+    # where the last one is.
     farthest: tuple[Span, _Task] | None = None
     for at, (span, task) in enumerate(spans):
         for other in (farthest, spans[at - 1] if at else None):
             if other is not None and other[1] is not task and overlap(span, other[0]):
-                # Two edits of the same lines are most likely one edit sent twice: a reason of its own lets a caller
-                # drop one.
+                # Two edits of the same lines are most likely one edit sent twice: a
+                # reason of its own lets a caller drop one.
                 edits = (task.operation.request.edit, other[1].operation.request.edit)
                 same = (
-                    all(isinstance(edit, LineEdit) for edit in edits) and task.spans[0].lines == other[1].spans[0].lines
+                    all(isinstance(edit, LineEdit) for edit in edits)
+                    and task.spans[0].lines == other[1].spans[0].lines
                 )
                 reason = "duplicate_target" if same else "overlapping_operations"
                 for one, another in ((task, other[1]), (other[1], task)):
-                    one.settle("failed", reason, f"touches the same text as {another.operation.id}")
+                    one.settle(
+                        "failed",
+                        reason,
+                        f"touches the same text as {another.operation.id}",
+                    )
         if farthest is None or span.end > farthest[0].end:
             farthest = (span, task)
 
@@ -232,10 +286,17 @@ def _skip(tasks: Iterable[_Task], reason: str) -> None:
 def _apply_all(editor: Editor, files: Sequence[_File]) -> list[bytes]:
     """Replace all files or none; returns the paths that changed."""
     pairs = [(file, change) for file in files if (change := file.change()) is not None]
-    # ``at`` stays 0 where the journal itself could not be written: the first file reports the cause then.
+    # ``at`` stays 0 where the journal itself could not be written: the first file
+    # reports the cause then.
     at, reason = 0, "atomic_aborted"
     try:
-        commit_all(editor, [Change(file.place, loaded.original, data) for file, (loaded, data) in pairs])
+        commit_all(
+            editor,
+            [
+                Change(file.place, loaded.original, data)
+                for file, (loaded, data) in pairs
+            ],
+        )
     except NotCommitted as error:
         at, cause = error.at, error.cause
         if error.begun:
@@ -247,8 +308,9 @@ def _apply_all(editor: Editor, files: Sequence[_File]) -> list[bytes]:
             for task in file.pending():
                 task.settle("applied")
         return [file.place.path for file, _ in pairs]
-    # change() set the hash after the edit in every task; none of these contents exists on disk.
-    # The operations of the file that failed say why; all others, that they were given up for it.
+    # change() set the hash after the edit in every task; none of these contents exists
+    # on disk. The operations of the file that failed say why; all others, that they
+    # were given up for it.
     for task in pairs[at][0].pending():
         task.refuse(cause)
     for file in files:
@@ -265,7 +327,8 @@ def _apply(editor: Editor, file: _File) -> bool:
         if change is None:
             return False
         loaded, data = change
-        # Each file has a journal of its own: best_effort makes a file whole or not at all, never the batch.
+        # Each file has a journal of its own: best_effort makes a file whole or not at
+        # all, never the batch.
         commit_one(editor, Change(file.place, loaded.original, data))
     except FlashgrepError as error:
         for task in file.pending():
@@ -280,8 +343,13 @@ def _apply(editor: Editor, file: _File) -> bool:
 def _format_task(task: _Task) -> OperationResult:
     request = task.operation.request
     lines = task.spans[0].lines if task.spans else (None, None)
-    # A conflict leaves no spans, and its lines are the request's; a text that was not found has none.
-    start, end = (request.edit.start, request.edit.end) if isinstance(request.edit, LineEdit) else lines
+    # A conflict leaves no spans, and its lines are the request's; a text that was not
+    # found has none.
+    start, end = (
+        (request.edit.start, request.edit.end)
+        if isinstance(request.edit, LineEdit)
+        else lines
+    )
     result = OperationResult(
         id=task.operation.id,
         status=task.status or "failed",
@@ -320,11 +388,15 @@ class Rewriting:
     def name(self) -> str:
         """Digits that tell this from every other rewriting: of other files, other texts of them, or other places."""
         requests = [operation.request for operation in self.operations]
-        said = [(one.path.hex(), one.expected.file_hash, repr(one.edit)) for one in requests]
+        said = [
+            (one.path.hex(), one.expected.file_hash, repr(one.edit)) for one in requests
+        ]
         return digest(orjson.dumps(said))[:HASH_SHOWN]
 
 
-def plan_rewriting(files: Iterable[tuple[bytes, Document, Sequence[Replacement]]]) -> Rewriting:
+def plan_rewriting(
+    files: Iterable[tuple[bytes, Document, Sequence[Replacement]]],
+) -> Rewriting:
     """Return how to replace places in files; of places that overlap the first one counts, as ast-grep has it.
 
     Left out: files with bytes that are not text, and those with NUL bytes, of which a part was not searched.
@@ -333,30 +405,44 @@ def plan_rewriting(files: Iterable[tuple[bytes, Document, Sequence[Replacement]]
     for path, document, replacements in files:
         checkpoint()
         try:
-            # The search has decoded UTF-16 to UTF-8 already; its own bytes are made again below for the hash.
-            text = document.data.decode("latin-1" if document.encoding == "latin-1" else "utf-8")
+            # The search has decoded UTF-16 to UTF-8 already; its own bytes are made
+            # again below for the hash.
+            text = document.data.decode(
+                "latin-1" if document.encoding == "latin-1" else "utf-8"
+            )
         except UnicodeDecodeError:
             text = "\ufffd"
         is_wide = document.encoding.startswith("utf-16")
-        if document.binary_at is not None or (is_wide and "\ufffd" in text) or text == "\ufffd":
+        if (
+            document.binary_at is not None
+            or (is_wide and "\ufffd" in text)
+            or text == "\ufffd"
+        ):
             reason: SkipReason = "encoding" if document.binary_at is None else "binary"
             rewriting.skipped[reason] = rewriting.skipped.get(reason, 0) + 1
             continue
-        # The hash is of the bytes on disk, with the mark that decoding dropped. Both are known from the text that was
-        # searched, so the edit is refused if the file has changed since, although nothing is read again here.
+        # The hash is of the bytes on disk, with the mark that decoding dropped. Both
+        # are known from the text that was searched, so the edit is refused if the file
+        # has changed since, although nothing is read again here.
         raw = text.encode(document.encoding) if is_wide else document.data
-        expected = Precondition(file_hash=digest(_MARKS.get(document.encoding, b"") + raw))
+        expected = Precondition(
+            file_hash=digest(_MARKS.get(document.encoding, b"") + raw)
+        )
         edits = edit_lines(text, replacements)
         rewriting.files += bool(edits)
         for edit in edits:
             name = str(len(rewriting.operations) + 1)
-            rewriting.operations.append(Operation(name, WriteRequest(path, edit, expected)))
+            rewriting.operations.append(
+                Operation(name, WriteRequest(path, edit, expected))
+            )
     return rewriting
 
 
 def edit_lines(text: str, replacements: Sequence[Replacement]) -> list[LineEdit]:
     """Return edits of whole lines that replace places of a text, which are given by their starts."""
-    reach = 0 if "\r" in text else JOINED  # what is joined gets the line ends of its first line
+    reach = (
+        0 if "\r" in text else JOINED
+    )  # what is joined gets the line ends of its first line
     groups: list[list[Replacement]] = []
     for one in replacements:
         last = groups[-1] if groups else []
@@ -364,14 +450,20 @@ def edit_lines(text: str, replacements: Sequence[Replacement]) -> list[LineEdit]
         if last and one.start < last[-1].end:
             continue
         # Places on one line have to be one edit, since edits are of whole lines.
-        if last and (one.end - last[0].start <= reach or "\n" not in text[last[-1].end : one.start]):
+        if last and (
+            one.end - last[0].start <= reach
+            or "\n" not in text[last[-1].end : one.start]
+        ):
             last.append(one)
         else:
             groups.append([one])
     edits: list[LineEdit] = []
     line, at = 1, 0
     for group in groups:
-        begin, stop = text.rfind("\n", 0, group[0].start) + 1, text.find("\n", group[-1].end)
+        begin, stop = (
+            text.rfind("\n", 0, group[0].start) + 1,
+            text.find("\n", group[-1].end),
+        )
         stop = len(text) if stop < 0 else stop
         # Counted from the last group's first line: the whole text is gone through once.
         line += text.count("\n", at, begin)

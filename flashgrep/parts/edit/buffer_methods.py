@@ -9,9 +9,26 @@ from typing_extensions import TypedDict
 
 from flashgrep.base.errors import InvalidParams, Unavailable
 from flashgrep.base.model import path_from_json, path_to_json
-from flashgrep.base.registry import RARE, Call, FileText, Handler, LineNumber, Params, PathBase64, PathText, handler
+from flashgrep.base.registry import (
+    RARE,
+    Call,
+    FileText,
+    Handler,
+    LineNumber,
+    Params,
+    PathBase64,
+    PathText,
+    handler,
+)
 from flashgrep.files.buffers import Buffer, Edit
-from flashgrep.methods.common import PATH, PATH_BYTES, Encoding, FilePlace, ProjectParams, buffers_of
+from flashgrep.methods.common import (
+    PATH,
+    PATH_BYTES,
+    Encoding,
+    FilePlace,
+    ProjectParams,
+    buffers_of,
+)
 from flashgrep.methods.text import Style
 from flashgrep.project.catalogue import Catalogue
 
@@ -22,10 +39,14 @@ MOST_EDITS = 1_000
 class BufferEdit(Params):
     """A range of a text, excluding its end, and its replacement; without a range, the whole text."""
 
-    start_line: LineNumber | None = Field(None, description="First line of the range, from 1.")
+    start_line: LineNumber | None = Field(
+        None, description="First line of the range, from 1."
+    )
     start_column: LineNumber | None = Field(None, description="Its column, from 1.")
     end_line: LineNumber | None = Field(None, description="Last line of the range.")
-    end_column: LineNumber | None = Field(None, description="Column just after its last character.")
+    end_column: LineNumber | None = Field(
+        None, description="Column just after its last character."
+    )
     text: FileText = Field(description="The new text.")
 
     def build(self) -> Edit:
@@ -34,8 +55,16 @@ class BufferEdit(Params):
         if all(one is None for one in places):
             return Edit(None, None, self.text)
         start_line, start_column, end_line, end_column = places
-        if start_line is None or start_column is None or end_line is None or end_column is None:
-            raise InvalidParams("changes: give all four lines and columns of a range, or none", field="changes")
+        if (
+            start_line is None
+            or start_column is None
+            or end_line is None
+            or end_column is None
+        ):
+            raise InvalidParams(
+                "changes: give all four lines and columns of a range, or none",
+                field="changes",
+            )
         return Edit((start_line, start_column), (end_line, end_column), self.text)
 
 
@@ -49,13 +78,21 @@ class BuffersParams(ProjectParams):
     path_bytes: Annotated[PathBase64 | None, RARE] = Field(None, description=PATH_BYTES)
     text: FileText | None = Field(None, description="With open: the whole text.")
     version: int | None = Field(
-        None, ge=-(2**53), le=2**53, description="With open and change: the editor's version of the resulting text."
+        None,
+        ge=-(2**53),
+        le=2**53,
+        description="With open and change: the editor's version of the resulting text.",
     )
     base_version: int | None = Field(
-        None, ge=-(2**53), le=2**53, description="With change: the version before; default: one less than `version`."
+        None,
+        ge=-(2**53),
+        le=2**53,
+        description="With change: the version before; default: one less than `version`.",
     )
     changes: list[BufferEdit] = Field(
-        default=[], max_length=MOST_EDITS, description="With change: edits, each to the result of the previous one."
+        default=[],
+        max_length=MOST_EDITS,
+        description="With change: edits, each to the result of the previous one.",
     )
     position_encoding: Encoding = "utf-32"
 
@@ -81,7 +118,13 @@ def render_buffers(result: BuffersResult, style: Style) -> Iterator[str]:
         yield f"{style.path(one)} version {one['version']}, {one['lines']} lines{', behind' if one['behind'] else ''}"
 
 
-@handler("buffers", title="Unsaved text", command="buffers action path", toolset="editors", render=render_buffers)
+@handler(
+    "buffers",
+    title="Unsaved text",
+    command="buffers action path",
+    toolset="editors",
+    render=render_buffers,
+)
 async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult:
     """Set unsaved text of files: answers to this connection are as if it were saved, other connections see the disk.
 
@@ -102,20 +145,38 @@ async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult
         name = (params.project, path)
         found = opened.find(name)
         if found is None or params.action == "open":
-            found = await run_sync(call.host.find_file, call.session, params.project, path)
+            found = await run_sync(
+                call.host.find_file, call.session, params.project, path
+            )
         if params.action == "close":
             opened.close(found)
             return {"results": []}
         if params.version is None:
-            raise InvalidParams(f"version: needed to {params.action} a file", field="version")
+            raise InvalidParams(
+                f"version: needed to {params.action} a file", field="version"
+            )
         if params.action == "open":
             if params.text is None:
                 raise InvalidParams("text: needed to open a file", field="text")
-            return {"results": [_describe(opened.open(name, found, params.text, params.version))]}
+            return {
+                "results": [
+                    _describe(opened.open(name, found, params.text, params.version))
+                ]
+            }
         edits = [change.build() for change in params.changes]
         # Most editors count by one; a gap would mean a lost edit.
-        base = params.version - 1 if params.base_version is None else params.base_version
-        return {"results": [_describe(opened.change(found, edits, params.version, base, params.position_encoding))]}
+        base = (
+            params.version - 1 if params.base_version is None else params.base_version
+        )
+        return {
+            "results": [
+                _describe(
+                    opened.change(
+                        found, edits, params.version, base, params.position_encoding
+                    )
+                )
+            ]
+        }
 
 
 HANDLERS: tuple[Handler, ...] = (buffers,)

@@ -91,8 +91,13 @@ class Lines:
 
     def ending_at(self, number: int) -> str:
         """Return the end of this line, which in a mixed file need not be the usual one."""
-        # A line past the end, or a last line without an end, gets the file's usual line end.
-        if self.ending == "\r" or number > self.count or (number == self.count and not self.ended):
+        # A line past the end, or a last line without an end, gets the file's usual line
+        # end.
+        if (
+            self.ending == "\r"
+            or number > self.count
+            or (number == self.count and not self.ended)
+        ):
             return self.ending
         return "\r\n" if self.line(number).endswith("\r\n") else "\n"
 
@@ -106,7 +111,9 @@ def split_lines(decoded: DecodedText) -> Lines:
     if not ended:
         text, lossless = text + ending, lossless + ending
     starts = [0]
-    for at in range(0, len(text), _BLOCK):  # ten times as fast as finding one LF after the other
+    for at in range(
+        0, len(text), _BLOCK
+    ):  # ten times as fast as finding one LF after the other
         characters = np.frombuffer(text[at : at + _BLOCK].encode("utf-32-le"), "<u4")
         starts += (np.flatnonzero(characters == _LF) + (at + 1)).tolist()
     # Only a text of lone CRs ends past its last LF here: it counts as one line.
@@ -135,7 +142,9 @@ def apply_spans(lines: Lines, changes: Sequence[Span]) -> str:
     elif last.new:
         added = len(last.ending)
     else:  # the last lines were deleted: the line that is last now had an end of its own
-        added = next((len(end) for end in ("\r\n", "\n", lines.ending) if text.endswith(end)), 0)
+        added = next(
+            (len(end) for end in ("\r\n", "\n", lines.ending) if text.endswith(end)), 0
+        )
     return text[: len(text) - added]
 
 
@@ -156,7 +165,8 @@ def find_spans(lines: Lines, edit: Edit) -> list[Span]:
     """
     if isinstance(edit, TextEdit):
         return _find_text(lines, edit)
-    # One condition for all: end = start - 1 is an insertion, start = count + 1 with it an append.
+    # One condition for all: end = start - 1 is an insertion, start = count + 1 with it
+    # an append.
     if not 1 <= edit.start <= edit.end + 1 <= lines.count + 1:
         if edit.end < edit.start - 1:
             problem = "end_line is before start_line (start_line - 1 inserts before start_line)"
@@ -165,16 +175,27 @@ def find_spans(lines: Lines, edit: Edit) -> list[Span]:
         else:
             problem = f"the file has {lines.count} lines (start_line {lines.count + 1} appends)"
         message = f"lines {edit.start}-{edit.end}: {problem}"
-        raise InvalidRange(message, start_line=edit.start, end_line=edit.end, total_lines=lines.count)
+        raise InvalidRange(
+            message, start_line=edit.start, end_line=edit.end, total_lines=lines.count
+        )
     ending = lines.ending_at(edit.start)
     new = with_ending(edit.replacement, ending)
     if new and not new.endswith(ending):
         new += ending
-    return [Span(lines.starts[edit.start - 1], lines.starts[edit.end], new, (edit.start, edit.end), ending)]
+    return [
+        Span(
+            lines.starts[edit.start - 1],
+            lines.starts[edit.end],
+            new,
+            (edit.start, edit.end),
+            ending,
+        )
+    ]
 
 
 def _find_text(lines: Lines, edit: TextEdit) -> list[Span]:
-    # Without the end that split_lines added: old_text must not match what the file does not hold.
+    # Without the end that split_lines added: old_text must not match what the file does
+    # not hold.
     text = lines.text if lines.ended else lines.text[: -len(lines.ending)]
     old = edit.old
     places = _find_places(text, old, everywhere=edit.everywhere)
@@ -190,7 +211,8 @@ def _find_text(lines: Lines, edit: TextEdit) -> list[Span]:
     spans = []
     for at in places:
         first = lines.number_at(at)
-        # The last character is left out: a text that ends in LF does not touch the line after it.
+        # The last character is left out: a text that ends in LF does not touch the line
+        # after it.
         last = first + lines.text.count("\n", at, at + max(len(old) - 1, 0))
         spans.append(Span(at, at + len(old), new, (first, last)))
     return spans
@@ -207,22 +229,42 @@ def _find_places(text: str, old: str, *, everywhere: bool) -> list[int]:
 
 
 def _not_once(lines: Lines, edit: TextEdit, places: Sequence[int]) -> Conflict:
-    mismatch: dict[str, object] = {"field": "old_text", "expected": edit.old[:_MOST_QUOTED], "actual": None}
+    mismatch: dict[str, object] = {
+        "field": "old_text",
+        "expected": edit.old[:_MOST_QUOTED],
+        "actual": None,
+    }
     if places:
         where = [lines.number_at(at) for at in places]
-        many = f"at least {len(places)}" if len(places) == _MOST_PLACES else f"{len(places)}"
-        problem, guidance = f"old_text occurs {many} times", "give more of the text around it, or set replace_all"
+        many = (
+            f"at least {len(places)}"
+            if len(places) == _MOST_PLACES
+            else f"{len(places)}"
+        )
+        problem, guidance = (
+            f"old_text occurs {many} times",
+            "give more of the text around it, or set replace_all",
+        )
     else:
         problem, guidance = "old_text does not occur", "read the file again"
-        # The lines that are its first line except for the space around it: the caller may have read them otherwise.
-        first = next((line.strip() for line in edit.old.split("\n") if line.strip()), None)
+        # The lines that are its first line except for the space around it: the caller
+        # may have read them otherwise.
+        first = next(
+            (line.strip() for line in edit.old.split("\n") if line.strip()), None
+        )
         where = []
         if first is not None and first in lines.text:
-            alike = (number for number in range(1, lines.count + 1) if lines.line(number).strip() == first)
+            alike = (
+                number
+                for number in range(1, lines.count + 1)
+                if lines.line(number).strip() == first
+            )
             where = list(islice(alike, _MOST_PLACES))
         if where:
             end = min(where[0] - 1 + count_lines(edit.old), lines.count)
-            mismatch["actual"] = lines.text[lines.starts[where[0] - 1] : lines.starts[end]][:_MOST_QUOTED]
+            mismatch["actual"] = lines.text[
+                lines.starts[where[0] - 1] : lines.starts[end]
+            ][:_MOST_QUOTED]
             guidance = "lines and actual show where its first line stands, spaced otherwise or continued otherwise"
     mismatch |= {"occurrences": len(places), "lines": where}
     return Conflict(problem, conflict={"mismatches": [mismatch]}, guidance=guidance)
@@ -249,38 +291,79 @@ class Precondition:
     """The hash when the first chunk of a staged write arrived."""
 
 
-def find_mismatches(expected: Precondition, lines: Lines | None, file_hash: str | None, edit: Edit) -> list[Mismatch]:
+def find_mismatches(
+    expected: Precondition, lines: Lines | None, file_hash: str | None, edit: Edit
+) -> list[Mismatch]:
     """Return everything expected that does not hold; ``lines`` is None if there is no file."""
     wrong: list[Mismatch] = []
     if expected.absent is not None and expected.absent != (lines is None):
-        wrong.append({"field": "expected_absent", "expected": expected.absent, "actual": lines is None})
-    # read_code shows the short form as "#1a2b3c4d" to models; it is taken as shown, and as the full hash.
-    wanted = None if expected.file_hash is None else expected.file_hash.lower().removeprefix("#")
-    if wanted is not None and (len(wanted) < HASH_SHOWN or not (file_hash or "").startswith(wanted)):
-        wrong.append({"field": "expected_file_hash", "expected": expected.file_hash, "actual": file_hash})
+        wrong.append(
+            {
+                "field": "expected_absent",
+                "expected": expected.absent,
+                "actual": lines is None,
+            }
+        )
+    # read_code shows the short form as "#1a2b3c4d" to models; it is taken as shown, and
+    # as the full hash.
+    wanted = (
+        None
+        if expected.file_hash is None
+        else expected.file_hash.lower().removeprefix("#")
+    )
+    if wanted is not None and (
+        len(wanted) < HASH_SHOWN or not (file_hash or "").startswith(wanted)
+    ):
+        wrong.append(
+            {
+                "field": "expected_file_hash",
+                "expected": expected.file_hash,
+                "actual": file_hash,
+            }
+        )
     if expected.staged_hash is not None and expected.staged_hash != file_hash:
-        wrong.append({"field": "file_hash_at_first_chunk", "expected": expected.staged_hash, "actual": file_hash})
+        wrong.append(
+            {
+                "field": "file_hash_at_first_chunk",
+                "expected": expected.staged_hash,
+                "actual": file_hash,
+            }
+        )
     if isinstance(edit, LineEdit):
         for name, number, text in (
             ("expected_start_line_text", edit.start, expected.start_line_text),
             ("expected_end_line_text", edit.end, expected.end_line_text),
         ):
             is_there = lines is not None and 1 <= number <= lines.count
-            actual = without_end(lines.line(number)) if lines is not None and is_there else None
+            actual = (
+                without_end(lines.line(number))
+                if lines is not None and is_there
+                else None
+            )
             if text is not None and actual != without_end(text):
-                wrong.append({"field": name, "line": number, "expected": text, "actual": actual})
+                wrong.append(
+                    {"field": name, "line": number, "expected": text, "actual": actual}
+                )
     return wrong
 
 
 def precondition_failed(path: bytes, wrong: list[Mismatch]) -> Conflict:
     """Return the error that lists every mismatch."""
     shown = format_path(path)
-    message = f"precondition failed: {shown}: {', '.join(each['field'] for each in wrong)}"
-    exists = any(each["field"] == "expected_absent" and each["expected"] for each in wrong)
-    guidance = (
-        "the file exists: say which lines, or old_text; fs_write replaces it" if exists else "read the file again"
+    message = (
+        f"precondition failed: {shown}: {', '.join(each['field'] for each in wrong)}"
     )
-    return Conflict(message, file_path=shown, conflict={"mismatches": wrong}, guidance=guidance)
+    exists = any(
+        each["field"] == "expected_absent" and each["expected"] for each in wrong
+    )
+    guidance = (
+        "the file exists: say which lines, or old_text; fs_write replaces it"
+        if exists
+        else "read the file again"
+    )
+    return Conflict(
+        message, file_path=shown, conflict={"mismatches": wrong}, guidance=guidance
+    )
 
 
 class _Opcodes(SequenceMatcher[str]):
@@ -299,7 +382,10 @@ def format_diff(old: str, new: str, path: str, *, created: bool = False) -> str:
     before, after = list(StringIO(old)), list(StringIO(new))  # which cuts at LF alone
     most = min(len(before), len(after))
     head = next((at for at in range(most) if before[at] != after[at]), most)
-    tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
+    tail = next(
+        (at for at in range(most - head) if before[-1 - at] != after[-1 - at]),
+        most - head,
+    )
     if head == len(before) == len(after):
         return ""
     # Compare only the part between the common prefix and the common suffix.
@@ -309,8 +395,12 @@ def format_diff(old: str, new: str, path: str, *, created: bool = False) -> str:
     if max(len(left), len(right)) <= _MOST_COMPARED:
         middle = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
     opcodes: list[Opcode] = [("equal", 0, head, 0, head)]
-    opcodes += [(tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in middle]
-    opcodes.append(("equal", len(before) - tail, len(before), len(after) - tail, len(after)))
+    opcodes += [
+        (tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in middle
+    ]
+    opcodes.append(
+        ("equal", len(before) - tail, len(before), len(after) - tail, len(after))
+    )
 
     # As diff(1) counts: from 1, and an empty range names the line before it.
     def extent(start: int, end: int) -> str:
@@ -323,6 +413,11 @@ def format_diff(old: str, new: str, path: str, *, created: bool = False) -> str:
         for tag, old_start, old_end, new_start, new_end in group:
             sign = " " if tag == "equal" else "-"
             signed = [(sign, line) for line in before[old_start:old_end]]
-            signed += [("+", line) for line in after[new_start:new_end] if tag != "equal"]
-            parts += [f"{sign}{line}" + _NO_END * (not line.endswith("\n")) for sign, line in signed]
+            signed += [
+                ("+", line) for line in after[new_start:new_end] if tag != "equal"
+            ]
+            parts += [
+                f"{sign}{line}" + _NO_END * (not line.endswith("\n"))
+                for sign, line in signed
+            ]
     return "".join(parts)

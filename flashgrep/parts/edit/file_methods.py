@@ -9,15 +9,37 @@ from typing_extensions import TypedDict
 
 from flashgrep.base.errors import FlashgrepError, InvalidParams
 from flashgrep.base.model import path_from_json
-from flashgrep.base.registry import RARE, Call, Count, FileText, Handler, NameText, PathBase64, PathText, Usage, handler
+from flashgrep.base.registry import (
+    RARE,
+    Call,
+    Count,
+    FileText,
+    Handler,
+    NameText,
+    PathBase64,
+    PathText,
+    Usage,
+    handler,
+)
 from flashgrep.files.editor import Project, Projects
-from flashgrep.files.encoding import Encoding, LineEnding, count_lone, detect_line_ending
+from flashgrep.files.encoding import (
+    Encoding,
+    LineEnding,
+    count_lone,
+    detect_line_ending,
+)
 from flashgrep.files.system import digest, format_path
 from flashgrep.methods.common import PATH, PATH_BYTES, ProjectParams
 from flashgrep.methods.reading import NO_LINE_END, describe_text
 from flashgrep.methods.text import FOR_MODEL, Style, format_time
 from flashgrep.parts.edit import files, transfer
-from flashgrep.parts.edit.files import FileEntry, ListQuery, WriteOptions, list_folder, stat_entry
+from flashgrep.parts.edit.files import (
+    FileEntry,
+    ListQuery,
+    WriteOptions,
+    list_folder,
+    stat_entry,
+)
 from flashgrep.parts.edit.methods import NOTHING_WRITTEN, check_may_write, to_the_end
 
 ResultT = TypeVar("ResultT")
@@ -53,7 +75,9 @@ class FsCreateParams(FsParams):
 class FsWriteParams(FsParams):
     """Parameters of fs_write."""
 
-    content: FileText = Field(description="The whole new content, or with append the text to add; line ends as given.")
+    content: FileText = Field(
+        description="The whole new content, or with append the text to add; line ends as given."
+    )
     append: bool = Field(False, description="Add to the end.")
     parents: bool = Field(False, description=PARENTS)
     overwrite: bool = Field(True, description=OVERWRITE)
@@ -65,7 +89,9 @@ class FsListParams(FsParams):
 
     path: PathText = Field(".", description=PATH)
     include_hidden: bool = Field(False, description="Include hidden names.")
-    sort_by: NameText = Field("path", description="path, name, modified or size; ties by path.")
+    sort_by: NameText = Field(
+        "path", description="path, name, modified or size; ties by path."
+    )
     sort_order: Annotated[NameText, RARE] = Field("asc", description="asc or desc.")
     offset: Annotated[Count, RARE] = Field(0, description="Entries to skip.")
     limit: Annotated[Count | None, Usage(short="-l")] = Field(
@@ -89,13 +115,17 @@ class FsPairParams(ProjectParams):
 class FsCopyParams(FsPairParams):
     """Parameters of fs_copy."""
 
-    recursive: Annotated[bool, RARE] = Field(False, description="Copy a folder with its contents.")
+    recursive: Annotated[bool, RARE] = Field(
+        False, description="Copy a folder with its contents."
+    )
 
 
 class FsRemoveParams(FsParams):
     """Parameters of fs_remove."""
 
-    recursive: Annotated[bool, RARE] = Field(False, description="Remove a folder with its contents.")
+    recursive: Annotated[bool, RARE] = Field(
+        False, description="Remove a folder with its contents."
+    )
     force: bool = Field(False, description="A missing path is not an error.")
     dry_run: bool = Field(False, description=DRY_RUN)
 
@@ -181,13 +211,24 @@ def describe_entry(entry: FileEntry, style: Style) -> str:
 
     For a person, the columns precede the path, as in ls.
     """
-    path = style.path({"file_path": entry["path"], "file_path_bytes": entry.get("path_bytes")})
+    path = style.path(
+        {"file_path": entry["path"], "file_path_bytes": entry.get("path_bytes")}
+    )
     is_file = entry["file_type"] == "file"
-    size, time = str(entry["size"]) if is_file else "", format_time(entry["modified_unix"])
+    size, time = (
+        str(entry["size"]) if is_file else "",
+        format_time(entry["modified_unix"]),
+    )
     readonly = "readonly" if entry["readonly"] else ""
     if style.is_person:
-        return f"{size if is_file else entry['file_type']:>10}  {time}  {path}" + (readonly and f"  {readonly}")
-    return " ".join(filter(None, [path, "" if is_file else entry["file_type"], size, time, readonly]))
+        return f"{size if is_file else entry['file_type']:>10}  {time}  {path}" + (
+            readonly and f"  {readonly}"
+        )
+    return " ".join(
+        filter(
+            None, [path, "" if is_file else entry["file_type"], size, time, readonly]
+        )
+    )
 
 
 def render_file(result: FsReadResult, style: Style) -> Iterator[str]:
@@ -211,15 +252,23 @@ def render_folder(result: FsListResult, style: Style) -> Iterator[str]:
         yield f"[{result['returned']} of {result['total']} shown; more: offset={result['next_offset']}]"
 
 
-def render_tree(result: FsCopyResult | FsMoveResult | FsRemoveResult, style: Style) -> Iterator[str]:
+def render_tree(
+    result: FsCopyResult | FsMoveResult | FsRemoveResult, style: Style
+) -> Iterator[str]:
     """Yield what was done to a file or folder."""
     changed: dict[str, Any] = {**result}
-    did = {"fs_copy": "copied", "fs_move": "moved", "fs_remove": "removed"}[result["operation"]]
+    did = {"fs_copy": "copied", "fs_move": "moved", "fs_remove": "removed"}[
+        result["operation"]
+    ]
     source, target = (
         changed.get("source") or changed.get("source_path"),
         style.path({"file_path": changed["target_path"]}),
     )
-    yield f"{did} {style.path({'file_path': source})} to {target}" if source else f"{did} {target}"
+    yield (
+        f"{did} {style.path({'file_path': source})} to {target}"
+        if source
+        else f"{did} {target}"
+    )
     if changed.get("already_missing"):
         yield style.note("it was not there")
     if result["dry_run"]:
@@ -237,14 +286,34 @@ def render_tree(result: FsCopyResult | FsMoveResult | FsRemoveResult, style: Sty
 async def fs_create(call: Call[Projects], params: FsCreateParams) -> FsEntryResult:
     """Make an empty file, or a folder."""
     project = await _writable(call, params)
-    options = WriteOptions(parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run)
-    done = await _run("fs_create", files.create, project.editor, params.target(), options, folder=params.dir)
+    options = WriteOptions(
+        parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run
+    )
+    done = await _run(
+        "fs_create",
+        files.create,
+        project.editor,
+        params.target(),
+        options,
+        folder=params.dir,
+    )
     # At once, not when the watcher reports it: the caller's next question must see it.
     project.note_changes(done.paths)
-    return {"ok": True, "operation": "fs_create", "dry_run": params.dry_run, "entry": done.entry}
+    return {
+        "ok": True,
+        "operation": "fs_create",
+        "dry_run": params.dry_run,
+        "entry": done.entry,
+    }
 
 
-@handler("fs_read", command="fs-read path", title="Read a whole file", toolset="fs", render=render_file)
+@handler(
+    "fs_read",
+    command="fs-read path",
+    title="Read a whole file",
+    toolset="fs",
+    render=render_file,
+)
 async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
     """Read a whole file of up to 192 KiB; read_code reads larger ones in parts."""
     project = await call.host.workspace(call, params.project)
@@ -276,14 +345,30 @@ async def fs_read(call: Call[Projects], params: FsParams) -> FsReadResult:
 async def fs_write(call: Call[Projects], params: FsWriteParams) -> FsEntryResult:
     """Write a whole file, or add to its end; an existing file keeps its mode, encoding and byte order mark."""
     project = await _writable(call, params)
-    options = WriteOptions(parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run)
+    options = WriteOptions(
+        parents=params.parents, overwrite=params.overwrite, dry_run=params.dry_run
+    )
     run = partial(files.write, append=params.append)
-    size, done = await _run("fs_write", run, project.editor, params.target(), params.content, options)
+    size, done = await _run(
+        "fs_write", run, project.editor, params.target(), params.content, options
+    )
     project.note_changes(done.paths)
-    return {"ok": True, "operation": "fs_write", "dry_run": params.dry_run, "bytes": size, "entry": done.entry}
+    return {
+        "ok": True,
+        "operation": "fs_write",
+        "dry_run": params.dry_run,
+        "bytes": size,
+        "entry": done.entry,
+    }
 
 
-@handler("fs_list", command="fs-list path", title="List a folder", toolset="fs", render=render_folder)
+@handler(
+    "fs_list",
+    command="fs-list path",
+    title="List a folder",
+    toolset="fs",
+    render=render_folder,
+)
 async def fs_list(call: Call[Projects], params: FsListParams) -> FsListResult:
     """List the entries of one folder in a stable order; links are reported as links."""
     project = await call.host.workspace(call, params.project)
@@ -298,7 +383,13 @@ async def fs_list(call: Call[Projects], params: FsListParams) -> FsListResult:
     return {"ok": True, "operation": "fs_list", **found}
 
 
-@handler("fs_stat", command="fs-stat path", title="Look at a path", toolset="fs", render=render_entry)
+@handler(
+    "fs_stat",
+    command="fs-stat path",
+    title="Look at a path",
+    toolset="fs",
+    render=render_entry,
+)
 async def fs_stat(call: Call[Projects], params: FsParams) -> FsEntryResult:
     """Show a path's type, size and modification time."""
     project = await call.host.workspace(call, params.project)
@@ -306,7 +397,13 @@ async def fs_stat(call: Call[Projects], params: FsParams) -> FsEntryResult:
     return {"ok": True, "operation": "fs_stat", "entry": entry}
 
 
-@handler("fs_copy", title="Copy a file or folder", safety="destructive", toolset="fs", render=render_tree)
+@handler(
+    "fs_copy",
+    title="Copy a file or folder",
+    safety="destructive",
+    toolset="fs",
+    render=render_tree,
+)
 async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     """Copy a file, or with recursive a folder; the copy appears atomically."""
     project = await _writable(call, params)
@@ -323,7 +420,13 @@ async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     }
 
 
-@handler("fs_move", title="Move a file or folder", safety="destructive", toolset="fs", render=render_tree)
+@handler(
+    "fs_move",
+    title="Move a file or folder",
+    safety="destructive",
+    toolset="fs",
+    render=render_tree,
+)
 async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
     """Move or rename a file or a folder."""
     project = await _writable(call, params)
@@ -350,7 +453,12 @@ async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
 async def fs_remove(call: Call[Projects], params: FsRemoveParams) -> FsRemoveResult:
     """Remove a file, a link or a folder."""
     project = await _writable(call, params)
-    run = partial(transfer.remove, recursive=params.recursive, force=params.force, dry_run=params.dry_run)
+    run = partial(
+        transfer.remove,
+        recursive=params.recursive,
+        force=params.force,
+        dry_run=params.dry_run,
+    )
     done = await _run("fs_remove", run, project.editor, params.target())
     project.note_changes(done.paths)
     result: FsRemoveResult = {
@@ -370,7 +478,12 @@ async def _writable(call: Call[Projects], params: ProjectParams) -> Project:
     return project
 
 
-async def _run(operation: str, run: Callable[RunP, ResultT], *args: RunP.args, **kwargs: RunP.kwargs) -> ResultT:
+async def _run(
+    operation: str,
+    run: Callable[RunP, ResultT],
+    *args: RunP.args,
+    **kwargs: RunP.kwargs,
+) -> ResultT:
     """Run in a thread; every failure names its operation."""
     try:
         return await to_the_end(partial(run, *args, **kwargs))
@@ -380,4 +493,13 @@ async def _run(operation: str, run: Callable[RunP, ResultT], *args: RunP.args, *
         raise
 
 
-HANDLERS: tuple[Handler, ...] = (fs_create, fs_read, fs_write, fs_list, fs_stat, fs_copy, fs_move, fs_remove)
+HANDLERS: tuple[Handler, ...] = (
+    fs_create,
+    fs_read,
+    fs_write,
+    fs_list,
+    fs_stat,
+    fs_copy,
+    fs_move,
+    fs_remove,
+)

@@ -12,14 +12,31 @@ from typing_extensions import TypedDict
 
 from flashgrep.base.errors import Conflict, InvalidParams, NotFound, TooLarge
 from flashgrep.files.editor import Editor
-from flashgrep.files.encoding import DecodedText, decode, encode_lossless, encode_strict, restore_bad_bytes
+from flashgrep.files.encoding import (
+    DecodedText,
+    decode,
+    encode_lossless,
+    encode_strict,
+    restore_bad_bytes,
+)
 from flashgrep.files.openat import Descriptor
 from flashgrep.files.root import Place, make_folder
-from flashgrep.files.system import encode_path, format_path, missing, not_a_file, read_all, translate_errors
+from flashgrep.files.system import (
+    encode_path,
+    format_path,
+    missing,
+    not_a_file,
+    read_all,
+    translate_errors,
+)
 from flashgrep.parts.edit.replace import Change, Original, commit_one, read_original
 
 FileType = Literal["file", "directory", "symlink", "other"]
-_TYPES: dict[int, FileType] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
+_TYPES: dict[int, FileType] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "symlink",
+}
 MOST_LISTED = 10_000
 SORT_ORDERS = ("asc", "desc")
 SORT_KEYS: dict[str, Callable[["FileEntry"], str | int]] = {
@@ -121,10 +138,16 @@ def list_folder(editor: Editor, path: bytes, query: ListQuery) -> Listing:
     ):
         if value not in allowed:
             message = f"{field}: one of {', '.join(allowed)}"
-            raise InvalidParams(message, reason=f"invalid_{field}", field=field, allowed=allowed)
+            raise InvalidParams(
+                message, reason=f"invalid_{field}", field=field, allowed=allowed
+            )
     entries = []
     descriptor, real = editor.root.open_folder(path)
-    with Descriptor(descriptor), translate_errors(path, "directory"), os.scandir(descriptor) as names:
+    with (
+        Descriptor(descriptor),
+        translate_errors(path, "directory"),
+        os.scandir(descriptor) as names,
+    ):
         for each in names:
             if not query.include_hidden and each.name.startswith("."):
                 continue
@@ -135,7 +158,8 @@ def list_folder(editor: Editor, path: bytes, query: ListQuery) -> Listing:
                 continue
             name = os.fsencode(each.name)
             entries.append(_format_entry(real + b"/" + name if real else name, status))
-    # Sorting is stable: entries of equal keys stay in the order of their paths, ascending in both orders.
+    # Sorting is stable: entries of equal keys stay in the order of their paths,
+    # ascending in both orders.
     entries.sort(key=lambda entry: entry["path"])
     entries.sort(key=SORT_KEYS[query.sort_by], reverse=query.sort_order == "desc")
     end = query.offset + min(query.limit or MOST_LISTED, MOST_LISTED)
@@ -150,7 +174,9 @@ def list_folder(editor: Editor, path: bytes, query: ListQuery) -> Listing:
     }
 
 
-def create(editor: Editor, path: bytes, options: WriteOptions, *, folder: bool) -> FileChange:
+def create(
+    editor: Editor, path: bytes, options: WriteOptions, *, folder: bool
+) -> FileChange:
     """Make an empty file or a folder; with ``overwrite``, an existing file is emptied and a folder left as it is.
 
     Raises:
@@ -179,13 +205,21 @@ def create(editor: Editor, path: bytes, options: WriteOptions, *, folder: bool) 
 
 
 def write(
-    editor: Editor, path: bytes, content: str, options: WriteOptions, *, append: bool = False
+    editor: Editor,
+    path: bytes,
+    content: str,
+    options: WriteOptions,
+    *,
+    append: bool = False,
 ) -> tuple[int, FileChange]:
     """Write a whole file, or add to its end; returns the number of bytes written.
 
     An existing file keeps its encoding and byte order mark if the content fits; line ends are taken as they are given.
     """
-    observed, most = len(content.encode("utf-8", "surrogatepass")), editor.limits.write_bytes
+    observed, most = (
+        len(content.encode("utf-8", "surrogatepass")),
+        editor.limits.write_bytes,
+    )
     if observed > most:
         guidance = "write the first part, then add the others with append"
         raise _too_large("fs_write", "content", path, (observed, most), guidance)
@@ -199,14 +233,16 @@ def write(
             _check_kind(path, status, folder=False)
             if not (options.overwrite or append):
                 raise destination_exists(path)
-        # An append, too, reads the file and writes it again: a write(2) at its end could be cut short by a crash, and
-        # would change the bytes of every hard link.
+        # An append, too, reads the file and writes it again: a write(2) at its end
+        # could be cut short by a crash, and would change the bytes of every hard link.
         original = read_original(place, editor.limits.edit_bytes)
         before = original.data or b""
         added = _encode_content(decode(before), content, append=append)
         data = before + added if append else added
         if options.dry_run:
-            return len(added), FileChange(_plan_entry(place.path, len(data), folder=False), [])
+            return len(added), FileChange(
+                _plan_entry(place.path, len(data), folder=False), []
+            )
         commit_one(editor, Change(place, original, data))
         return len(added), _finish(place)
 
@@ -222,7 +258,13 @@ def read(editor: Editor, path: bytes) -> FileContent:
     with Descriptor(descriptor):
         most = editor.limits.read_bytes
         if status.st_size > most:
-            raise _too_large("fs_read", "file", path, (status.st_size, most), "read it in parts with read_code")
+            raise _too_large(
+                "fs_read",
+                "file",
+                path,
+                (status.st_size, most),
+                "read it in parts with read_code",
+            )
         data = read_all(descriptor, status.st_size)
     return FileContent(decode(data), data, _format_entry(real, status))
 
@@ -233,7 +275,9 @@ def _open_target(editor: Editor, path: bytes, options: WriteOptions) -> Place | 
         return editor.root.place(path, write=True)
     if not options.parents:
         raise missing(os.path.dirname(path) or path, "directory")
-    return None if options.dry_run else editor.root.place(path, write=True, parents=True)
+    return (
+        None if options.dry_run else editor.root.place(path, write=True, parents=True)
+    )
 
 
 def _check_kind(path: bytes, status: os.stat_result, *, folder: bool) -> None:
@@ -241,12 +285,18 @@ def _check_kind(path: bytes, status: os.stat_result, *, folder: bool) -> None:
         if folder or stat.S_ISREG(status.st_mode):
             return
         raise not_a_file(path)
-    problem, reason = ("is no directory", "not_a_directory") if folder else ("is a directory", "target_is_directory")
+    problem, reason = (
+        ("is no directory", "not_a_directory")
+        if folder
+        else ("is a directory", "target_is_directory")
+    )
     shown = format_path(path)
     raise InvalidParams(f"{problem}: {shown}", reason=reason, target_path=shown)
 
 
-def _too_large(operation: str, what: str, path: bytes, sizes: tuple[int, int], guidance: str) -> TooLarge:
+def _too_large(
+    operation: str, what: str, path: bytes, sizes: tuple[int, int], guidance: str
+) -> TooLarge:
     shown, (observed, most) = format_path(path), sizes
     return TooLarge(
         f"{what} is {observed} bytes, limit {most}: {shown}",
@@ -265,13 +315,17 @@ def _encode_content(before: DecodedText, content: str, *, append: bool) -> bytes
         if before.tail:
             message = f"the file is {before.encoding} and ends inside a character; write it whole"
             raise InvalidParams(message, reason="encoding", encoding=before.encoding)
-        return encode_lossless(restore_bad_bytes(before, length, length, content), before.encoding)
+        return encode_lossless(
+            restore_bad_bytes(before, length, length, content), before.encoding
+        )
     # A binary file's detected encoding is a guess: new text is not written in it.
     if "\0" in before.text:
         return encode_strict(content, "utf-8")
     try:
         encode_strict(content, before.encoding)
-    except InvalidParams:  # nothing of the old content remains, so its encoding need not either
+    except (
+        InvalidParams
+    ):  # nothing of the old content remains, so its encoding need not either
         return encode_strict(content, "utf-8")
     return before.encode(restore_bad_bytes(before, 0, length, content))
 
@@ -280,7 +334,9 @@ def _plan_entry(path: bytes, size: int, *, folder: bool) -> FileEntry:
     """Return the entry of a file that a dry run would make."""
     kind = stat.S_IFDIR if folder else stat.S_IFREG
     now = int(time.time())
-    return _format_entry(path, os.stat_result((kind | 0o600, 0, 0, 1, 0, 0, size, now, now, now)))
+    return _format_entry(
+        path, os.stat_result((kind | 0o600, 0, 0, 1, 0, 0, size, now, now, now))
+    )
 
 
 def _finish(place: Place) -> FileChange:

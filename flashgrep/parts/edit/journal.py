@@ -30,7 +30,9 @@ from flashgrep.files.system import TEMPORARY, discard, translate_errors, write_a
 
 _FOLDER = b"journal"
 _MOST_JOURNAL = 4 << 20  # bytes; a batch of 500 operations needs a tenth
-_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+_CREATE = (
+    os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+)
 _OPEN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 Outcome = Literal["nothing", "completed", "undone", "kept", "failed"]
@@ -81,9 +83,11 @@ class Journal:
             self._file = os.open(self._name, _CREATE, 0o600, dir_fd=self._folder)
             undo_all.callback(os.close, self._file)
             undo_all.callback(discard, self._folder, self._name)
-            # Recovery leaves a locked journal alone; the kernel unlocks it when this process dies.
+            # Recovery leaves a locked journal alone; the kernel unlocks it when this
+            # process dies.
             fcntl.flock(self._file, fcntl.LOCK_EX)
-            # Not flushed: if a power cut takes it, the temporary files it names are left over, hidden, and do no harm.
+            # Not flushed: if a power cut takes it, the temporary files it names are
+            # left over, hidden, and do no harm.
             self._add("prepare", entries)
             undo_all.pop_all()
 
@@ -101,7 +105,9 @@ class Journal:
         with translate_errors(_FOLDER):
             self._add("commit", entries)
             os.fsync(self._file)
-            os.fsync(self._folder)  # the journal's name: without it the decision could be lost
+            os.fsync(
+                self._folder
+            )  # the journal's name: without it the decision could be lost
 
     def abort(self) -> None:
         """Decide that nothing of it happens after all."""
@@ -116,7 +122,10 @@ class Journal:
     def _add(self, state: str, entries: Iterable[Entry] = ()) -> None:
         # JSON holds text; latin-1 makes text of any bytes, and bytes of it again.
         line = {"state": state, "entries": list(entries)}
-        write_all(self._file, orjson.dumps(line, default=lambda name: name.decode("latin-1")) + b"\n")
+        write_all(
+            self._file,
+            orjson.dumps(line, default=lambda name: name.decode("latin-1")) + b"\n",
+        )
 
 
 def undo(root: Root, entries: Iterable[Entry]) -> None:
@@ -124,9 +133,12 @@ def undo(root: Root, entries: Iterable[Entry]) -> None:
     for entry in entries:
         with _place(root, entry) as place:
             now = version(place.lstat())
-            if (now is not None and now == entry.after) or (now is None and entry.backup is not None):
+            if (now is not None and now == entry.after) or (
+                now is None and entry.backup is not None
+            ):
                 if entry.backup is None:
-                    # There was no file before the write, and what is there is exactly ours.
+                    # There was no file before the write, and what is there is exactly
+                    # ours.
                     os.unlink(place.name, dir_fd=place.folder)
                 elif version(place.lstat(entry.backup)) is not None:
                     place.rename(entry.backup)
@@ -143,7 +155,11 @@ def recover(root: Root) -> list[RecoveryResult]:
     with Descriptor(folder):
         with translate_errors(_FOLDER, "directory"):
             names = [os.fsencode(name) for name in sorted(os.listdir(folder))]
-        return [recovered for name in names if (recovered := _recover_one(root, folder, name)) is not None]
+        return [
+            recovered
+            for name in names
+            if (recovered := _recover_one(root, folder, name)) is not None
+        ]
 
 
 def _recover_one(root: Root, folder: int, name: bytes) -> RecoveryResult | None:
@@ -155,8 +171,8 @@ def _recover_one(root: Root, folder: int, name: bytes) -> RecoveryResult | None:
     paths: tuple[bytes, ...] = ()
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The lock is ours, so the writer is dead. Entries that no write of ours can have made are ignored, whatever the
-        # journal says.
+        # The lock is ours, so the writer is dead. Entries that no write of ours can
+        # have made are ignored, whatever the journal says.
         state, entries = _read(descriptor)
         entries = [each for each in entries if _is_ours(root, each)]
         paths = tuple(entry.path for entry in entries)
@@ -164,7 +180,10 @@ def _recover_one(root: Root, folder: int, name: bytes) -> RecoveryResult | None:
         discard(folder, name)
     except BlockingIOError:
         return None
-    except (OSError, FlashgrepError):  # not possible now: the journal stays for the next time
+    except (
+        OSError,
+        FlashgrepError,
+    ):  # not possible now: the journal stays for the next time
         return RecoveryResult("failed", paths)
     finally:
         os.close(descriptor)
@@ -181,16 +200,19 @@ def _settle(root: Root, state: str, entries: list[Entry]) -> Outcome:
         with _place(root, entry) as place:
             now, written = version(place.lstat()), version(place.lstat(entry.temporary))
             is_done = now == entry.after
-            # All or nothing: one file that others changed keeps every other from being redone.
+            # All or nothing: one file that others changed keeps every other from being
+            # redone.
             may_redo &= is_done or (now == entry.before and written == entry.after)
-            # Undoing loses nobody's later change if the file is ours, or was not yet replaced.
+            # Undoing loses nobody's later change if the file is ours, or was not yet
+            # replaced.
             may_undo &= is_done or written is not None
     if not may_redo and may_undo:
         undo(root, entries)
         return "undone"
     for entry in entries:
         with _place(root, entry) as place:
-            # A file that has its new name already is left: recovery may itself have been killed here before.
+            # A file that has its new name already is left: recovery may itself have
+            # been killed here before.
             if may_redo and version(place.lstat()) != entry.after:
                 place.rename(entry.temporary)
             _discard_files(place, entry)
@@ -227,7 +249,9 @@ def _read(descriptor: int) -> tuple[str, list[Entry]]:
         try:
             fields = orjson.loads(line)
             state = str(fields["state"])
-            entries = [_load_entry(each) for each in fields.get("entries", [])] or entries
+            entries = [
+                _load_entry(each) for each in fields.get("entries", [])
+            ] or entries
         except (ValueError, TypeError, KeyError, AttributeError):
             return "prepare", []
     return state, entries

@@ -35,7 +35,13 @@ from flashgrep.methods.reading import TargetParams
 from flashgrep.methods.text import Style
 from flashgrep.parts.edit.batch import BatchResult, Operation, write_batch
 from flashgrep.parts.edit.edits import Edit, LineEdit, Precondition, TextEdit
-from flashgrep.parts.edit.write import Chunk, WriteRequest, WriteResult, stage_chunk, write_file
+from flashgrep.parts.edit.write import (
+    Chunk,
+    WriteRequest,
+    WriteResult,
+    stage_chunk,
+    write_file,
+)
 
 ResultT = TypeVar("ResultT")
 MOST_OPERATIONS = 1000
@@ -47,7 +53,8 @@ class PreconditionParams(Params):
     """What the caller expects of the file; all must hold."""
 
     expected_file_hash: NameText | None = Field(
-        None, description="The file's hash from a read: 8 or more digits of its SHA-256."
+        None,
+        description="The file's hash from a read: 8 or more digits of its SHA-256.",
     )
     expected_start_line_text: Annotated[FileText | None, RARE] = Field(
         None, description="Text of start_line, without its line end."
@@ -55,7 +62,9 @@ class PreconditionParams(Params):
     expected_end_line_text: Annotated[FileText | None, RARE] = Field(
         None, description="Text of end_line, without its line end."
     )
-    expected_absent: bool | None = Field(None, description="true: the file must not exist, and is created.")
+    expected_absent: bool | None = Field(
+        None, description="true: the file must not exist, and is created."
+    )
 
     def build(self) -> Precondition:
         """Return this in the engine's form."""
@@ -70,20 +79,29 @@ class PreconditionParams(Params):
 class EditParams(TargetParams):
     """One change of one file: lines by number, or a text to replace."""
 
-    start_line: LineNumber | None = Field(None, description="First line to replace, from 1.")
+    start_line: LineNumber | None = Field(
+        None, description="First line to replace, from 1."
+    )
     end_line: Count | None = Field(
-        None, description="Last line to replace, inclusive; start_line - 1 inserts before start_line."
+        None,
+        description="Last line to replace, inclusive; start_line - 1 inserts before start_line.",
     )
     replacement: FileText | None = Field(
-        None, description="New lines, in the file's line ends and encoding; empty deletes. Alone: a new file."
+        None,
+        description="New lines, in the file's line ends and encoding; empty deletes. Alone: a new file.",
     )
     old_text: FileText | None = Field(
-        None, min_length=1, description="Instead of lines: text that occurs exactly once."
+        None,
+        min_length=1,
+        description="Instead of lines: text that occurs exactly once.",
     )
     new_text: FileText | None = Field(None, description="What old_text becomes.")
-    replace_all: bool = Field(False, description="Replace every occurrence of old_text.")
+    replace_all: bool = Field(
+        False, description="Replace every occurrence of old_text."
+    )
     precondition: PreconditionParams = Field(
-        default_factory=PreconditionParams, description="What the file is expected to be."
+        default_factory=PreconditionParams,
+        description="What the file is expected to be.",
     )
 
     def request(self, shared: str = "", *, dry_run: bool = False) -> WriteRequest:
@@ -96,7 +114,11 @@ class EditParams(TargetParams):
     @property
     def makes_file(self) -> bool:
         """Whether this is the whole text of a new file: it names nothing to replace."""
-        return self.replacement is not None and self.old_text is None and self.start_line is self.end_line is None
+        return (
+            self.replacement is not None
+            and self.old_text is None
+            and self.start_line is self.end_line is None
+        )
 
     def _edit(self) -> Edit:
         if self.old_text is not None:
@@ -107,10 +129,13 @@ class EditParams(TargetParams):
                     raise InvalidParams(f"{name}: not with old_text", field=name)
             return TextEdit(self.old_text, self.new_text, self.replace_all)
         if self.new_text is not None or self.replace_all:
-            raise InvalidParams("new_text and replace_all need old_text", field="old_text")
+            raise InvalidParams(
+                "new_text and replace_all need old_text", field="old_text"
+            )
         if self.replacement is None:
             raise InvalidParams(
-                "give replacement with start_line and end_line, or old_text and new_text", field="replacement"
+                "give replacement with start_line and end_line, or old_text and new_text",
+                field="replacement",
             )
         if self.makes_file:
             return LineEdit(1, 0, self.replacement)
@@ -126,38 +151,66 @@ class WriteCodeParams(EditParams, ProjectParams):
     continuation_id: Annotated[NameText | None, RARE] = Field(
         None, description="Name of a write sent in chunks; generated if left out."
     )
-    chunk_index: Annotated[Count | None, RARE] = Field(None, description="Index of this chunk of replacement, from 0.")
+    chunk_index: Annotated[Count | None, RARE] = Field(
+        None, description="Index of this chunk of replacement, from 0."
+    )
     is_final_chunk: Annotated[bool | None, RARE] = Field(
         None, description="true for the last chunk, which performs the write."
     )
-    dry_run: bool = Field(False, description="Change nothing; return a unified diff of what would change.")
+    dry_run: bool = Field(
+        False, description="Change nothing; return a unified diff of what would change."
+    )
 
     def chunk(self) -> Chunk | None:
         """Return which chunk this is, or None for a write in one call."""
-        if self.continuation_id is None and self.chunk_index is None and self.is_final_chunk is None:
+        if (
+            self.continuation_id is None
+            and self.chunk_index is None
+            and self.is_final_chunk is None
+        ):
             return None
         index = self.chunk_index or 0
         if self.continuation_id is None and index > 0:
-            raise InvalidParams("continuation_id: needed after the first chunk", field="continuation_id")
-        return Chunk(self.continuation_id or secrets.token_hex(8), index, bool(self.is_final_chunk))
+            raise InvalidParams(
+                "continuation_id: needed after the first chunk", field="continuation_id"
+            )
+        return Chunk(
+            self.continuation_id or secrets.token_hex(8),
+            index,
+            bool(self.is_final_chunk),
+        )
 
 
 def render_write(result: WriteResult, style: Style) -> Iterator[str]:
     """Yield what was written and the file's new hash, or in a dry run the diff."""
     if result.get("dry_run"):
-        yield from _render_diff(result.get("diff", ""), style, is_cut=result.get("diff_truncated", False))
+        yield from _render_diff(
+            result.get("diff", ""), style, is_cut=result.get("diff_truncated", False)
+        )
         return
     continuation = result.get("continuation")
     if continuation is not None and continuation["cursor"] is not None:
-        cursor = " ".join(f"{name}={value}" for name, value in continuation["cursor"].items())
+        cursor = " ".join(
+            f"{name}={value}" for name, value in continuation["cursor"].items()
+        )
         yield style.note(
             f"received {result.get('received_bytes', 0)} bytes, nothing is written yet; continue with {cursor}"
         )
         return
     places = result.get("occurrences", 1)
-    did = "made" if result.get("created") else f"{places} places changed" if places > 1 else "changed"
+    did = (
+        "made"
+        if result.get("created")
+        else f"{places} places changed"
+        if places > 1
+        else "changed"
+    )
     after = result.get("file_hash_after") or ""
-    lines = "" if places > 1 or result.get("created") else f":{result.get('start_line')}-{result.get('end_line')}"
+    lines = (
+        ""
+        if places > 1 or result.get("created")
+        else f":{result.get('start_line')}-{result.get('end_line')}"
+    )
     count = result.get("new_line_count", 0)
     yield f"{style.path({**result})}{lines} {did}, {count} line{'' if count == 1 else 's'} now #{after[:HASH_SHOWN]}"
 
@@ -167,7 +220,11 @@ def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
 
     For one edit of several files, only the number of places changed: the caller named the files.
     """
-    done = [one for one in result["results"] if one["status"] == "applied" and not (one["message"] or one.get("data"))]
+    done = [
+        one
+        for one in result["results"]
+        if one["status"] == "applied" and not (one["message"] or one.get("data"))
+    ]
     if len(done) > 1:  # the caller has named their files
         parts = []
         for name, same in groupby(done, key=itemgetter("id")):
@@ -182,13 +239,19 @@ def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
             continue
         if one["status"] == "skipped" and one["reason_code"] == "dry_run":
             continue
-        said = " ".join(filter(None, [one["status"], one["reason_code"], one["message"]]))
-        after = f" #{one['file_hash_after'][:HASH_SHOWN]}" if one["file_hash_after"] else ""
+        said = " ".join(
+            filter(None, [one["status"], one["reason_code"], one["message"]])
+        )
+        after = (
+            f" #{one['file_hash_after'][:HASH_SHOWN]}" if one["file_hash_after"] else ""
+        )
         yield f"{one['id']}: {style.path({**one})} {said}{after}"
         if one.get("data"):
             yield json.dumps(one["data"], ensure_ascii=False)
     if "diff" in result:
-        yield from _render_diff(result["diff"], style, is_cut=result.get("diff_truncated", False))
+        yield from _render_diff(
+            result["diff"], style, is_cut=result.get("diff_truncated", False)
+        )
 
 
 def _render_diff(diff: str, style: Style, *, is_cut: bool) -> Iterator[str]:
@@ -215,9 +278,12 @@ async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResu
     if chunk is None:
         result, path = await to_the_end(partial(write_file, project.editor, request))
     else:
-        result, path = await to_the_end(partial(stage_chunk, project.editor, request, chunk))
+        result, path = await to_the_end(
+            partial(stage_chunk, project.editor, request, chunk)
+        )
     if path is not None and not params.dry_run:
-        # Before the answer is sent: the caller's next question must see the new text even before its watch event.
+        # Before the answer is sent: the caller's next question must see the new text
+        # even before its watch event.
         project.note_changes([path])
     return result
 
@@ -227,11 +293,15 @@ class OperationParams(EditParams):
 
     model_config = ConfigDict(json_schema_extra={"like": "write_code"})
     id: Annotated[NameText | None, RARE] = Field(
-        None, min_length=1, description="The caller's name for this operation, unique in the batch; default: number."
+        None,
+        min_length=1,
+        description="The caller's name for this operation, unique in the batch; default: number.",
     )
     path: PathText = Field("", description=PATH)
     paths: list[PathText] = Field(
-        default=[], max_length=MOST_OPERATIONS, description="Instead of path: several files, all changed the same way."
+        default=[],
+        max_length=MOST_OPERATIONS,
+        description="Instead of path: several files, all changed the same way.",
     )
 
     def build(self, name: str, shared: str) -> Iterator[Operation]:
@@ -249,7 +319,9 @@ class OperationParams(EditParams):
 class BatchWriteCodeParams(ProjectParams):
     """Parameters of batch_write_code."""
 
-    path: Annotated[PathText, RARE] = Field("", description="File of operations that name none.")
+    path: Annotated[PathText, RARE] = Field(
+        "", description="File of operations that name none."
+    )
 
     operations: list[OperationParams] = Field(
         min_length=1,
@@ -257,13 +329,23 @@ class BatchWriteCodeParams(ProjectParams):
         description="The edits: an optional id, and arguments of write_code; `paths`: one edit of several files.",
     )
     mode: Annotated[Literal["atomic", "best_effort"], Usage(short="-m")] = Field(
-        "atomic", description="atomic: all or none; best_effort: every valid edit, the others are reported."
+        "atomic",
+        description="atomic: all or none; best_effort: every valid edit, the others are reported.",
     )
-    dry_run: bool = Field(False, description="Check everything, change nothing, return the diff.")
+    dry_run: bool = Field(
+        False, description="Check everything, change nothing, return the diff."
+    )
 
 
-@handler("batch_write_code", title="Write code in several places", safety="destructive", render=render_batch)
-async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -> BatchResult:
+@handler(
+    "batch_write_code",
+    title="Write code in several places",
+    safety="destructive",
+    render=render_batch,
+)
+async def batch_write_code(
+    call: Call[Projects], params: BatchWriteCodeParams
+) -> BatchResult:
     """Apply several edits to one or more files, all or none, each checked before anything is written.
 
     Line numbers refer to the files as they are now.
@@ -271,10 +353,17 @@ async def batch_write_code(call: Call[Projects], params: BatchWriteCodeParams) -
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)
     edits = enumerate(params.operations, 1)
-    every = chain.from_iterable(each.build(each.id or str(at), params.path) for at, each in edits)
-    # `paths` multiplies operations: 1,000 with 1,000 files each would be a million before the engine could refuse.
-    operations = list(islice(every, MOST_OPERATIONS + 1))  # one too many, which the engine refuses
-    run = partial(write_batch, project.editor, operations, params.mode, dry_run=params.dry_run)
+    every = chain.from_iterable(
+        each.build(each.id or str(at), params.path) for at, each in edits
+    )
+    # `paths` multiplies operations: 1,000 with 1,000 files each would be a million
+    # before the engine could refuse.
+    operations = list(
+        islice(every, MOST_OPERATIONS + 1)
+    )  # one too many, which the engine refuses
+    run = partial(
+        write_batch, project.editor, operations, params.mode, dry_run=params.dry_run
+    )
     result, paths = await to_the_end(run)
     project.note_changes(paths)
     return result
@@ -297,5 +386,7 @@ def check_may_write(call: Call[Any], project: Project) -> None:
     if call.session.may_write:
         return
     if call.session.lacks_token:
-        raise Forbidden("writing over TCP needs the token: call auth first", reason="auth_required")
+        raise Forbidden(
+            "writing over TCP needs the token: call auth first", reason="auth_required"
+        )
     raise Forbidden("the connection is read-only", reason="read_only")

@@ -31,9 +31,12 @@ from flashgrep.files.system import (
 from flashgrep.parts.edit.edits import precondition_failed
 from flashgrep.parts.edit.journal import Entry, Journal, undo, version
 
-# Time stamps move in ticks of up to 10 ms: a file changed within the tick it was read in looks unchanged.
+# Time stamps move in ticks of up to 10 ms: a file changed within the tick it was read
+# in looks unchanged.
 _TICK_NS = 100_000_000
-_MOST_COMPARED = 256 << 20  # bytes; no file that large is edited, so a larger one differs
+_MOST_COMPARED = (
+    256 << 20
+)  # bytes; no file that large is edited, so a larger one differs
 _BY_EFFECTIVE = os.access in os.supports_effective_ids
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
@@ -93,7 +96,8 @@ def read_original(place: Place, most: int) -> Original:
     with translate_errors(place.path):
         descriptor = os.open(place.name, FILE, dir_fd=place.folder)
     with Descriptor(descriptor):
-        # Of the open file, since the name may have been given to another one since lstat.
+        # Of the open file, since the name may have been given to another one since
+        # lstat.
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise not_a_file(place.path)
@@ -112,8 +116,9 @@ def commit_one(editor: Editor, change: Change) -> None:
         editor.step("write")
         _write_beside(place, temporary, change.content, original)
         try:
-            # As late as possible: only rename(2) lies between this and the new name. POSIX has no rename that compares,
-            # so a writer from outside who hits these microseconds loses his change; our own calls hold the file's lock.
+            # As late as possible: only rename(2) lies between this and the new name.
+            # POSIX has no rename that compares, so a writer from outside who hits these
+            # microseconds loses his change; our own calls hold the file's lock.
             editor.step("check")
             _check_same(place, original)
             editor.step("rename")
@@ -137,7 +142,9 @@ def commit_all(editor: Editor, changes: Sequence[Change]) -> None:
         status = change.original.status
         # A new file needs no backup: undo removes it.
         backup = None if status is None else temporary_name()
-        entries.append(Entry(change.place.path, temporary_name(), backup, version(status)))
+        entries.append(
+            Entry(change.place.path, temporary_name(), backup, version(status))
+        )
     with Journal(editor.root, entries) as journal:
         try:
             entries = _prepare(editor, changes, entries)
@@ -147,7 +154,8 @@ def commit_all(editor: Editor, changes: Sequence[Change]) -> None:
         except BaseException:
             _discard_all(changes, entries)
             raise
-        # From here on, recovery completes a killed process's write instead of undoing it.
+        # From here on, recovery completes a killed process's write instead of undoing
+        # it.
         _rename_all(editor, changes, entries, journal)
         editor.step("sync")
         _sync_folders(changes)
@@ -156,7 +164,9 @@ def commit_all(editor: Editor, changes: Sequence[Change]) -> None:
         editor.step("forget")
 
 
-def _prepare(editor: Editor, changes: Sequence[Change], entries: Sequence[Entry]) -> list[Entry]:
+def _prepare(
+    editor: Editor, changes: Sequence[Change], entries: Sequence[Entry]
+) -> list[Entry]:
     """Write every new content and keep every old one under a second name; return the entries with what was written."""
     ready = []
     for at, (change, entry) in enumerate(zip(changes, entries, strict=True)):
@@ -170,21 +180,38 @@ def _prepare(editor: Editor, changes: Sequence[Change], entries: Sequence[Entry]
                 with translate_errors(place.path):
                     try:
                         folder = place.folder
-                        os.link(place.name, entry.backup, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+                        os.link(
+                            place.name,
+                            entry.backup,
+                            src_dir_fd=folder,
+                            dst_dir_fd=folder,
+                            follow_symlinks=False,
+                        )
                     except OSError:  # no links here, or the file is another user's: a copy serves as well
-                        _write_beside(place, entry.backup, original.data or b"", original)
+                        _write_beside(
+                            place, entry.backup, original.data or b"", original
+                        )
                     else:
-                        # The link names what was there when it was made, which need not be what was read.
-                        if version(place.lstat(entry.backup)) != version(original.status):
+                        # The link names what was there when it was made, which need not
+                        # be what was read.
+                        if version(place.lstat(entry.backup)) != version(
+                            original.status
+                        ):
                             raise _conflict(place, original)
-            # Recovery tells by it whether a name holds our content; rename(2) changes none of its parts.
+            # Recovery tells by it whether a name holds our content; rename(2) changes
+            # none of its parts.
             ready.append(replace(entry, after=version(place.lstat(entry.temporary))))
         except FlashgrepError as error:
             raise NotCommitted(at, error, begun=False) from error
     return ready
 
 
-def _rename_all(editor: Editor, changes: Sequence[Change], entries: Sequence[Entry], journal: Journal) -> None:
+def _rename_all(
+    editor: Editor,
+    changes: Sequence[Change],
+    entries: Sequence[Entry],
+    journal: Journal,
+) -> None:
     for at, (change, entry) in enumerate(zip(changes, entries, strict=True)):
         try:
             editor.step("check")
@@ -199,7 +226,8 @@ def _rename_all(editor: Editor, changes: Sequence[Change], entries: Sequence[Ent
             except (OSError, FlashgrepError):
                 journal.keep()
                 raise
-            # Undone in full. ``begun`` tells the caller whether others may have seen new contents for a moment.
+            # Undone in full. ``begun`` tells the caller whether others may have seen
+            # new contents for a moment.
             raise NotCommitted(at, error, begun=at > 0) from error
 
 
@@ -218,20 +246,29 @@ def _discard_all(changes: Sequence[Change], entries: Sequence[Entry]) -> None:
 
 def _check_writable(place: Place, original: Original) -> None:
     """Refuse a read-only file, which a rename would replace anyway."""
-    if original.status is None or os.access(place.name, os.W_OK, dir_fd=place.folder, effective_ids=_BY_EFFECTIVE):
+    if original.status is None or os.access(
+        place.name, os.W_OK, dir_fd=place.folder, effective_ids=_BY_EFFECTIVE
+    ):
         return
     # access(2) does not distinguish these two; the caller should know which.
     is_read_only = os.fstatvfs(place.folder).f_flag & os.ST_RDONLY
-    raise translate_error(OSError(errno.EROFS if is_read_only else errno.EACCES, ""), place.path)
+    raise translate_error(
+        OSError(errno.EROFS if is_read_only else errno.EACCES, ""), place.path
+    )
 
 
-def _write_beside(place: Place, name: bytes, content: Content, original: Original) -> None:
+def _write_beside(
+    place: Place, name: bytes, content: Content, original: Original
+) -> None:
     """Write the content to a temporary file in the same folder, durable and with the original's attributes."""
     with translate_errors(place.path):
         descriptor = os.open(name, CREATE, 0o600, dir_fd=place.folder)
         try:
-            if original.status is None:  # as its folder says; the process's umask is a daemon's
-                # Never executable; writing by others is left out, whatever the folder allows.
+            if (
+                original.status is None
+            ):  # as its folder says; the process's umask is a daemon's
+                # Never executable; writing by others is left out, whatever the folder
+                # allows.
                 os.fchmod(descriptor, 0o600 | (os.fstat(place.folder).st_mode & 0o664))
             if isinstance(content, bytes):
                 write_all(descriptor, content)
@@ -255,10 +292,15 @@ def _copy_status(descriptor: int, place: Place, status: os.stat_result) -> None:
         try:
             os.fchown(descriptor, status.st_uid, status.st_gid)
         except PermissionError:
-            mode &= ~(stat.S_ISUID | stat.S_ISGID)  # a set-id file of another owner would be another program
+            mode &= ~(
+                stat.S_ISUID | stat.S_ISGID
+            )  # a set-id file of another owner would be another program
     if hasattr(os, "listxattr"):  # macOS: the standard library has no call
         # Not every file system has attributes, and not every attribute may be set.
-        with contextlib.suppress(OSError), Descriptor(os.open(place.name, FILE, dir_fd=place.folder)) as source:
+        with (
+            contextlib.suppress(OSError),
+            Descriptor(os.open(place.name, FILE, dir_fd=place.folder)) as source,
+        ):
             for name in os.listxattr(source):
                 with contextlib.suppress(OSError):
                     os.setxattr(descriptor, name, os.getxattr(source, name))
@@ -272,10 +314,16 @@ def _check_same(place: Place, original: Original, *, is_linked: bool = False) ->
         same = now is before
     else:
         same = os.path.samestat(now, before) and version(now) == version(before)
-        # A change time that moved without the rest means other rights, or a file put in place with an old time.
+        # A change time that moved without the rest means other rights, or a file put in
+        # place with an old time.
         same = same and (is_linked or now.st_ctime_ns == before.st_ctime_ns)
-        # The stamps cannot tell two writes within a tick apart, so the bytes are compared.
-        if same and original.data is not None and time.time_ns() - now.st_mtime_ns < _TICK_NS:
+        # The stamps cannot tell two writes within a tick apart, so the bytes are
+        # compared.
+        if (
+            same
+            and original.data is not None
+            and time.time_ns() - now.st_mtime_ns < _TICK_NS
+        ):
             same = _read_now(place) == original.data
     if not same:
         raise _conflict(place, original)
@@ -286,7 +334,8 @@ def _conflict(place: Place, original: Original) -> FlashgrepError:
     data = _read_now(place)
     actual = None if data is None else digest(data)
     return precondition_failed(
-        place.path, [{"field": "file_hash_when_read", "expected": original.hash, "actual": actual}]
+        place.path,
+        [{"field": "file_hash_when_read", "expected": original.hash, "actual": actual}],
     )
 
 
@@ -305,7 +354,13 @@ def _take_name(place: Place, temporary: bytes, original: Original) -> None:
             return
         try:
             # link(2) fails if the name is taken; rename(2) would silently replace it.
-            os.link(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder, follow_symlinks=False)
+            os.link(
+                temporary,
+                place.name,
+                src_dir_fd=place.folder,
+                dst_dir_fd=place.folder,
+                follow_symlinks=False,
+            )
         except FileExistsError:
             raise _conflict(place, original) from None
         except OSError as error:

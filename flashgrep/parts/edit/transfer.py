@@ -50,7 +50,14 @@ class Removal(NamedTuple):
     paths: list[bytes]
 
 
-def copy(editor: Editor, source: bytes, target: bytes, options: WriteOptions, *, recursive: bool) -> Transfer:
+def copy(
+    editor: Editor,
+    source: bytes,
+    target: bytes,
+    options: WriteOptions,
+    *,
+    recursive: bool,
+) -> Transfer:
     """Copy a file, or with ``recursive`` a folder.
 
     Raises:
@@ -73,7 +80,9 @@ def copy(editor: Editor, source: bytes, target: bytes, options: WriteOptions, *,
         return Transfer(old.path, new.path, [new.path + path for path in below])
 
 
-def move(editor: Editor, source: bytes, target: bytes, options: WriteOptions) -> Transfer:
+def move(
+    editor: Editor, source: bytes, target: bytes, options: WriteOptions
+) -> Transfer:
     """Move a file or a folder.
 
     Raises:
@@ -93,17 +102,24 @@ def move(editor: Editor, source: bytes, target: bytes, options: WriteOptions) ->
             except OSError as error:
                 if error.errno != errno.EXDEV:
                     raise
-                # The destination is on another file system: the source stays until the copy is whole.
+                # The destination is on another file system: the source stays until the
+                # copy is whole.
                 with _build_beside(editor, new) as temporary:
                     _copy_any(old.folder, old.name, new.folder, temporary)
                 # A crash before this leaves both copies: nothing is lost.
                 _remove(old)
             else:
                 old.sync()
-        return Transfer(old.path, new.path, [place.path + path for place in (old, new) for path in below])
+        return Transfer(
+            old.path,
+            new.path,
+            [place.path + path for place in (old, new) for path in below],
+        )
 
 
-def remove(editor: Editor, path: bytes, *, recursive: bool, force: bool, dry_run: bool) -> Removal:
+def remove(
+    editor: Editor, path: bytes, *, recursive: bool, force: bool, dry_run: bool
+) -> Removal:
     """Remove a file, a link, an empty folder, or with ``recursive`` any; with ``force`` a missing one is not an error.
 
     Raises:
@@ -111,13 +127,17 @@ def remove(editor: Editor, path: bytes, *, recursive: bool, force: bool, dry_run
         InvalidParams: recursive_required.
 
     """
-    with editor.root.place(path, follow=False, write=True) as place, editor.locks.hold([place]):
+    with (
+        editor.root.place(path, follow=False, write=True) as place,
+        editor.locks.hold([place]),
+    ):
         if place.lstat() is None:
             if force:
                 return Removal(place.path, already_missing=True, paths=[])
             raise missing(path, "path")
         _check_not_root(place)
-        # Listed before anything is removed: a protected name deep below refuses the whole call.
+        # Listed before anything is removed: a protected name deep below refuses the
+        # whole call.
         below = _list_tree(editor, place)
         if len(below) > 1 and not recursive:
             raise recursive_required(path)
@@ -125,7 +145,11 @@ def remove(editor: Editor, path: bytes, *, recursive: bool, force: bool, dry_run
             return Removal(place.path, already_missing=False, paths=[])
         with translate_errors(path, "path"):
             _remove(place)
-        return Removal(place.path, already_missing=False, paths=[place.path + each for each in below])
+        return Removal(
+            place.path,
+            already_missing=False,
+            paths=[place.path + each for each in below],
+        )
 
 
 def recursive_required(path: bytes) -> InvalidParams:
@@ -157,15 +181,23 @@ def _check_not_root(place: Place) -> None:
         raise protected_path(b"", "the project's root itself is never replaced")
 
 
-def _check_transfer(editor: Editor, old: Place, new: Place, options: WriteOptions) -> list[bytes]:
+def _check_transfer(
+    editor: Editor, old: Place, new: Place, options: WriteOptions
+) -> list[bytes]:
     """Check that the destination can be taken; returns the paths below the source, itself included as an empty one."""
     shown = format_path(new.path)
     if not old.path or (new.path + b"/").startswith(old.path + b"/"):
-        raise InvalidParams(f"a folder cannot be put into itself: {shown}", field="dst", target_path=shown)
+        raise InvalidParams(
+            f"a folder cannot be put into itself: {shown}",
+            field="dst",
+            target_path=shown,
+        )
     _check_free(old, new, options)
     # Only with overwrite: else the destination is free, or was refused.
     if (old.path + b"/").startswith(new.path + b"/"):
-        raise InvalidParams(f"the destination holds the source: {shown}", field="dst", target_path=shown)
+        raise InvalidParams(
+            f"the destination holds the source: {shown}", field="dst", target_path=shown
+        )
     if options.overwrite and new.lstat() is not None:
         _list_tree(editor, new)  # nothing protected may be in what is replaced
     return _list_tree(editor, old)
@@ -175,8 +207,14 @@ def _check_free(old: Place, new: Place, options: WriteOptions) -> None:
     taken, moved = new.lstat(), old.lstat()
     if taken is None or options.overwrite:
         return
-    respelled = moved is not None and os.path.samestat(taken, moved) and old.name.lower() == new.name.lower()
-    if not respelled:  # on a case-insensitive file system, another case of the name is the same file
+    respelled = (
+        moved is not None
+        and os.path.samestat(taken, moved)
+        and old.name.lower() == new.name.lower()
+    )
+    if (
+        not respelled
+    ):  # on a case-insensitive file system, another case of the name is the same file
         raise destination_exists(new.path)
 
 
@@ -191,16 +229,26 @@ def _list_tree(editor: Editor, place: Place) -> list[bytes]:
 
     most = editor.limits.tree_entries
     with translate_errors(place.path, "path"):
-        for folder, folders, files, descriptor in os.fwalk(place.name, dir_fd=place.folder, onerror=fail):
+        for folder, folders, files, descriptor in os.fwalk(
+            place.name, dir_fd=place.folder, onerror=fail
+        ):
             prefix = folder[len(place.name) :]
             check_not_private(editor.root, os.fstat(descriptor), place.path + prefix)
-            for name in (*folders, *files):  # links to folders are in ``folders``, and not entered
+            for name in (
+                *folders,
+                *files,
+            ):  # links to folders are in ``folders``, and not entered
                 paths.append(prefix + b"/" + name)
                 if is_protected(name):
                     raise protected_path(place.path + paths[-1])
             if len(paths) > most:
                 message = f"more than {most} entries: {format_path(place.path)}"
-                raise TooLarge(message, observed=len(paths), limit=most, guidance="take its folders one by one")
+                raise TooLarge(
+                    message,
+                    observed=len(paths),
+                    limit=most,
+                    guidance="take its folders one by one",
+                )
     return paths
 
 
@@ -210,7 +258,9 @@ def _copy_file(editor: Editor, old: Place, new: Place, options: WriteOptions) ->
         if not options.overwrite:
             raise destination_exists(new.path)
         shown = format_path(new.path)
-        raise InvalidParams(f"is a directory: {shown}", reason="target_is_directory", target_path=shown)
+        raise InvalidParams(
+            f"is a directory: {shown}", reason="target_is_directory", target_path=shown
+        )
     _check_free(old, new, options)
     if old.key() == new.key():
         return
@@ -219,7 +269,11 @@ def _copy_file(editor: Editor, old: Place, new: Place, options: WriteOptions) ->
     with Descriptor(source):
         if not options.dry_run:
             keep_mode = status is not None
-            change = Change(new, Original(None, status), lambda to: _copy_content(source, to, keep_mode=keep_mode))
+            change = Change(
+                new,
+                Original(None, status),
+                lambda to: _copy_content(source, to, keep_mode=keep_mode),
+            )
             commit_one(editor, change)
 
 
@@ -279,7 +333,8 @@ def _swap(editor: Editor, new: Place, backup: bytes, folder: int, name: bytes) -
 def _rename(editor: Editor, old: Place, new: Place) -> None:
     taken, moved = new.lstat(), old.lstat()
     if taken is not None and moved is not None and os.path.samestat(taken, moved):
-        # Two names of one file: a rename would do nothing, unless only the case differs.
+        # Two names of one file: a rename would do nothing, unless only the case
+        # differs.
         if old.name.lower() == new.name.lower():
             os.rename(old.name, new.name, src_dir_fd=old.folder, dst_dir_fd=new.folder)
         else:
@@ -290,9 +345,12 @@ def _rename(editor: Editor, old: Place, new: Place) -> None:
         os.rename(old.name, new.name, src_dir_fd=old.folder, dst_dir_fd=new.folder)
         new.sync()
         return
-    # A folder is involved on either side, and a rename may not replace a folder that has something in it.
+    # A folder is involved on either side, and a rename may not replace a folder that
+    # has something in it.
     if os.fstat(old.folder).st_dev != os.fstat(new.folder).st_dev:
-        raise OSError(errno.EXDEV, "another file system")  # before what is there is renamed
+        raise OSError(
+            errno.EXDEV, "another file system"
+        )  # before what is there is renamed
     backup = temporary_name()
     with Journal(editor.root, [Entry(new.path, temporary_name(), backup)]):
         _swap(editor, new, backup, old.folder, old.name)

@@ -17,9 +17,21 @@ from typing import NotRequired
 import orjson
 from typing_extensions import TypedDict
 
-from flashgrep.base.errors import Busy, Conflict, FlashgrepError, InvalidParams, TooLarge
+from flashgrep.base.errors import (
+    Busy,
+    Conflict,
+    FlashgrepError,
+    InvalidParams,
+    TooLarge,
+)
 from flashgrep.files.editor import Editor
-from flashgrep.files.encoding import DecodedText, decode, decode_lossless, replace_lone, restore_bad_bytes
+from flashgrep.files.encoding import (
+    DecodedText,
+    decode,
+    decode_lossless,
+    replace_lone,
+    restore_bad_bytes,
+)
 from flashgrep.files.openat import FILE, LISTING, Descriptor
 from flashgrep.files.root import Place
 from flashgrep.files.system import (
@@ -123,8 +135,12 @@ class LoadedFile:
 
     def preview(self, data: bytes, most: int) -> tuple[str, bool]:
         """Return the change to these bytes as a unified diff of at most ``most`` characters; whether it was cut."""
-        after = replace_lone(decode_lossless(data.removeprefix(self.text.bom), self.text.encoding))
-        diff = format_diff(self.text.text, after, format_path(self.place.path), created=not self.exists)
+        after = replace_lone(
+            decode_lossless(data.removeprefix(self.text.bom), self.text.encoding)
+        )
+        diff = format_diff(
+            self.text.text, after, format_path(self.place.path), created=not self.exists
+        )
         return diff[:most], len(diff) > most
 
 
@@ -139,16 +155,32 @@ def resolve_edit(loaded: LoadedFile, request: WriteRequest) -> tuple[Span, ...]:
     """Return what a request replaces in a file, once all that is expected of it holds."""
     if not loaded.exists and not request.expected.absent:
         raise missing(request.path)
-    wrong = find_mismatches(request.expected, loaded.lines if loaded.exists else None, loaded.hash, request.edit)
+    wrong = find_mismatches(
+        request.expected,
+        loaded.lines if loaded.exists else None,
+        loaded.hash,
+        request.edit,
+    )
     if wrong:
         raise precondition_failed(request.path, wrong)
     if not loaded.exists:
         if not isinstance(request.edit, LineEdit):
-            raise InvalidParams("a new file takes a replacement, not old_text", field="old_text")
-        return (Span(0, 0, restore_bad_bytes(loaded.text, 0, 0, request.edit.replacement), (1, 0)),)
+            raise InvalidParams(
+                "a new file takes a replacement, not old_text", field="old_text"
+            )
+        return (
+            Span(
+                0,
+                0,
+                restore_bad_bytes(loaded.text, 0, 0, request.edit.replacement),
+                (1, 0),
+            ),
+        )
     try:
         return tuple(
-            replace(span, new=restore_bad_bytes(loaded.text, span.start, span.end, span.new))
+            replace(
+                span, new=restore_bad_bytes(loaded.text, span.start, span.end, span.new)
+            )
             for span in find_spans(loaded.lines, request.edit)
         )
     except FlashgrepError as error:
@@ -158,11 +190,16 @@ def resolve_edit(loaded: LoadedFile, request: WriteRequest) -> tuple[Span, ...]:
         raise
 
 
-def check_size(editor: Editor, request: WriteRequest, operation: str = "write_code") -> None:
+def check_size(
+    editor: Editor, request: WriteRequest, operation: str = "write_code"
+) -> None:
     """Refuse new text over the limit of one call."""
     edit = request.edit
     text = edit.replacement if isinstance(edit, LineEdit) else edit.new
-    observed, most = len(text.encode("utf-8", "surrogatepass")), editor.limits.write_bytes
+    observed, most = (
+        len(text.encode("utf-8", "surrogatepass")),
+        editor.limits.write_bytes,
+    )
     if observed > most:
         shown = format_path(request.path)
         raise TooLarge(
@@ -175,7 +212,9 @@ def check_size(editor: Editor, request: WriteRequest, operation: str = "write_co
         )
 
 
-def write_file(editor: Editor, request: WriteRequest, *, staged: bool = False) -> tuple[WriteResult, bytes]:
+def write_file(
+    editor: Editor, request: WriteRequest, *, staged: bool = False
+) -> tuple[WriteResult, bytes]:
     """Carry out one request; returns the result and the path that changed, links resolved.
 
     A new file's folders are made with it.
@@ -190,9 +229,16 @@ def write_file(editor: Editor, request: WriteRequest, *, staged: bool = False) -
     """
     if not staged:
         check_size(editor, request)
-    is_new = bool(request.expected.absent) and isinstance(request.edit, LineEdit) and request.edit.end == 0
+    is_new = (
+        bool(request.expected.absent)
+        and isinstance(request.edit, LineEdit)
+        and request.edit.end == 0
+    )
     parents = is_new and not request.dry_run
-    with editor.root.place(request.path, write=True, parents=parents) as place, editor.locks.hold([place]):
+    with (
+        editor.root.place(request.path, write=True, parents=parents) as place,
+        editor.locks.hold([place]),
+    ):
         loaded = load_file(editor, place)
         spans = resolve_edit(loaded, request)
         data = loaded.encode_with(spans)
@@ -201,7 +247,10 @@ def write_file(editor: Editor, request: WriteRequest, *, staged: bool = False) -
         if isinstance(edit, LineEdit):
             new_count = count_lines(edit.replacement)
         else:  # the lines touched, with the line ends that came and went inside them
-            new_count = replaced + sum(span.new.count("\n") - text.count("\n", span.start, span.end) for span in spans)
+            new_count = replaced + sum(
+                span.new.count("\n") - text.count("\n", span.start, span.end)
+                for span in spans
+            )
         result = WriteResult(
             ok=True,
             file_path=format_path(place.path),
@@ -219,7 +268,9 @@ def write_file(editor: Editor, request: WriteRequest, *, staged: bool = False) -
             result["occurrences"] = len(spans)
         if request.dry_run:
             result["dry_run"] = True
-            result["diff"], result["diff_truncated"] = loaded.preview(data, editor.limits.read_bytes)
+            result["diff"], result["diff_truncated"] = loaded.preview(
+                data, editor.limits.read_bytes
+            )
         elif data != loaded.original.data or not loaded.exists:
             commit_one(editor, Change(place, loaded.original, data))
         return result, place.path
@@ -244,7 +295,9 @@ class _Header:
     expected: Precondition
 
 
-def stage_chunk(editor: Editor, request: WriteRequest, chunk: Chunk) -> tuple[WriteResult, bytes | None]:
+def stage_chunk(
+    editor: Editor, request: WriteRequest, chunk: Chunk
+) -> tuple[WriteResult, bytes | None]:
     """Store a chunk, or carry the entire write out with the last; returns the path that changed, if one did.
 
     Raises:
@@ -255,10 +308,14 @@ def stage_chunk(editor: Editor, request: WriteRequest, chunk: Chunk) -> tuple[Wr
 
     """
     if not _ID.fullmatch(chunk.session):
-        raise InvalidParams("continuation_id: 1 to 64 of A-Z a-z 0-9 _ -", field="continuation_id")
+        raise InvalidParams(
+            "continuation_id: 1 to 64 of A-Z a-z 0-9 _ -", field="continuation_id"
+        )
     edit = request.edit
     if not isinstance(edit, LineEdit):
-        raise InvalidParams("only a replacement of lines can come in chunks", field="old_text")
+        raise InvalidParams(
+            "only a replacement of lines can come in chunks", field="old_text"
+        )
     check_size(editor, request)
     with editor.staging, ExitStack() as stack:
         folder = editor.root.open_state(_FOLDER)
@@ -270,15 +327,25 @@ def stage_chunk(editor: Editor, request: WriteRequest, chunk: Chunk) -> tuple[Wr
         stack.callback(os.close, session)
         try:
             fields = orjson.loads(_load(session, _HEADER))
-            header = _Header(fields["path"], fields["start"], fields["end"], Precondition(**fields["expected"]))
+            header = _Header(
+                fields["path"],
+                fields["start"],
+                fields["end"],
+                Precondition(**fields["expected"]),
+            )
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             message = "staged write is damaged: restart with chunk_index=0"
             raise InvalidParams(message, field="continuation_id") from None
-        # Chunks are stored by their index, and none out of order: their number is the index of the next one.
-        stored = sorted((name.encode() for name in os.listdir(session) if name.isdecimal()), key=int)
+        # Chunks are stored by their index, and none out of order: their number is the
+        # index of the next one.
+        stored = sorted(
+            (name.encode() for name in os.listdir(session) if name.isdecimal()), key=int
+        )
         _check_state(header, request, edit, chunk, len(stored))
         text = edit.replacement.encode()
-        received = sum(os.stat(name, dir_fd=session).st_size for name in stored) + len(text)
+        received = sum(os.stat(name, dir_fd=session).st_size for name in stored) + len(
+            text
+        )
         if received > editor.limits.staged_bytes:
             raise TooLarge(
                 f"staged write is {received} bytes, limit {editor.limits.staged_bytes}: {format_path(request.path)}",
@@ -289,24 +356,43 @@ def stage_chunk(editor: Editor, request: WriteRequest, chunk: Chunk) -> tuple[Wr
             )
         if not chunk.final:
             _store(session, str(chunk.index).encode(), text)
-            cursor = StagedCursor(continuation_id=chunk.session, next_chunk_index=chunk.index + 1)
-            progress = WriteResult(ok=True, file_path=format_path(request.path), received_bytes=received)
-            progress["continuation"] = {"cursor": cursor, "chunk_index": chunk.index, "completed": False}
+            cursor = StagedCursor(
+                continuation_id=chunk.session, next_chunk_index=chunk.index + 1
+            )
+            progress = WriteResult(
+                ok=True, file_path=format_path(request.path), received_bytes=received
+            )
+            progress["continuation"] = {
+                "cursor": cursor,
+                "chunk_index": chunk.index,
+                "completed": False,
+            }
             return progress, None
         whole = b"".join([*(_load(session, name) for name in stored), text]).decode()
-        # What the last chunk expects replaces what the first did, except that the file is still the one seen then.
+        # What the last chunk expects replaces what the first did, except that the file
+        # is still the one seen then.
         expected = header.expected
         if request.expected != Precondition():
-            expected = replace(request.expected, staged_hash=header.expected.staged_hash)
-        final = replace(request, edit=replace(edit, replacement=whole), expected=expected)
+            expected = replace(
+                request.expected, staged_hash=header.expected.staged_hash
+            )
+        final = replace(
+            request, edit=replace(edit, replacement=whole), expected=expected
+        )
         result, path = write_file(editor, final, staged=True)
-        result["continuation"] = {"cursor": None, "chunk_index": chunk.index, "completed": True}
+        result["continuation"] = {
+            "cursor": None,
+            "chunk_index": chunk.index,
+            "completed": True,
+        }
         if not request.dry_run:  # after one, the last chunk may come again
             _remove_session(folder, chunk.session)
         return result, path
 
 
-def _begin(editor: Editor, folder: int, request: WriteRequest, edit: LineEdit, session: str) -> None:
+def _begin(
+    editor: Editor, folder: int, request: WriteRequest, edit: LineEdit, session: str
+) -> None:
     """Check the target as it is now, and open the session again."""
     # Drop this session's earlier try and those left alone too long.
     _remove_session(folder, session)
@@ -318,10 +404,15 @@ def _begin(editor: Editor, folder: int, request: WriteRequest, edit: LineEdit, s
         else:
             under_way += 1
     if under_way >= editor.limits.staged_sessions:
-        raise Busy(f"{under_way} staged writes are under way", limit=editor.limits.staged_sessions)
+        raise Busy(
+            f"{under_way} staged writes are under way",
+            limit=editor.limits.staged_sessions,
+        )
     with editor.root.place(request.path, write=True) as place:
         loaded = load_file(editor, place)
-        resolve_edit(loaded, request)  # a wrong range or expectation is an error before more is sent
+        resolve_edit(
+            loaded, request
+        )  # a wrong range or expectation is an error before more is sent
         expected = replace(request.expected, staged_hash=loaded.hash)
     os.mkdir(session, 0o700, dir_fd=folder)
     header = _Header(request.path.decode("latin-1"), edit.start, edit.end, expected)
@@ -329,7 +420,9 @@ def _begin(editor: Editor, folder: int, request: WriteRequest, edit: LineEdit, s
         _store(descriptor, _HEADER, orjson.dumps(asdict(header)))
 
 
-def _check_state(header: _Header, request: WriteRequest, edit: LineEdit, chunk: Chunk, stored: int) -> None:
+def _check_state(
+    header: _Header, request: WriteRequest, edit: LineEdit, chunk: Chunk, stored: int
+) -> None:
     """Refuse a chunk that is not the next one of this write."""
     expected: dict[str, object] = {
         "chunk_index": stored,
@@ -346,7 +439,12 @@ def _check_state(header: _Header, request: WriteRequest, edit: LineEdit, chunk: 
     if expected != received:
         wrong = ", ".join(key for key in expected if expected[key] != received[key])
         message = f"chunk does not continue {chunk.session}: {wrong}"
-        raise Conflict(message, reason="invalid_continuation_state", expected=expected, received=received)
+        raise Conflict(
+            message,
+            reason="invalid_continuation_state",
+            expected=expected,
+            received=received,
+        )
 
 
 def _open_session(folder: int, session: str) -> int:

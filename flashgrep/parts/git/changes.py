@@ -83,7 +83,9 @@ class FileChange:
     """The lines of both."""
 
 
-def read_work_tree(snapshot: Snapshot, staged: Mapping[bytes, Staged], since: int, paths: list[bytes]) -> State:
+def read_work_tree(
+    snapshot: Snapshot, staged: Mapping[bytes, Staged], since: int, paths: list[bytes]
+) -> State:
     """Return the work tree's state: files that git tracks, and ``paths``, the project's own.
 
     A file whose size, time and inode match git's index has the content that git recorded; all others are hashed.
@@ -99,11 +101,17 @@ def read_work_tree(snapshot: Snapshot, staged: Mapping[bytes, Staged], since: in
             if known is not None:
                 found = files.lstat(path)
                 # git's index keeps 32 bits of the inode.
-                same = (found.st_size, found.st_mtime_ns, found.st_ino & 0xFFFFFFFF) == known[1:]
+                same = (
+                    found.st_size,
+                    found.st_mtime_ns,
+                    found.st_ino & 0xFFFFFFFF,
+                ) == known[1:]
                 if same and found.st_mtime_ns < since:
                     blobs[path] = known.blob
                     continue
-            blobs[path] = hash_file(files, path, len(known.blob) if known is not None else 40)
+            blobs[path] = hash_file(
+                files, path, len(known.blob) if known is not None else 40
+            )
     return State(blobs, snapshot, untracked)
 
 
@@ -111,9 +119,13 @@ def hash_file(files: RootFiles, path: bytes, digits: int) -> bytes:
     """Return git's name of a file's content; raises OSError where it cannot be read."""
     with Descriptor(files.open(path)) as descriptor:
         size = os.fstat(descriptor).st_size
-        # With the file's size when opened: if it grows meanwhile, no content has this id, and it
-        # counts as changed.
-        name = hashlib.new("sha1" if digits == 40 else "sha256", b"blob %d\0" % size, usedforsecurity=False)  # noqa: PLR2004 - hexadecimal digits of SHA-1
+        # With the file's size when opened: if it grows meanwhile, no content has this
+        # id, and it counts as changed.
+        name = hashlib.new(
+            "sha1" if digits == 40 else "sha256",  # noqa: PLR2004 - hexadecimal digits of SHA-1
+            b"blob %d\0" % size,
+            usedforsecurity=False,
+        )
         while part := os.read(descriptor, _BLOCK):
             checkpoint()
             name.update(part)
@@ -123,19 +135,28 @@ def hash_file(files: RootFiles, path: bytes, digits: int) -> bytes:
 def compare_states(old: State, new: State) -> list[ChangedFile]:
     """Return the files that differ, by path; a file with the same content elsewhere counts as renamed."""
     gone = {path for path in old.blobs if path not in new.blobs}
-    by_blob = {old.blobs[path]: path for path in sorted(gone, reverse=True)}  # of several the first, for every page
+    by_blob = {
+        old.blobs[path]: path for path in sorted(gone, reverse=True)
+    }  # of several the first, for every page
     found = []
     for path, blob in new.blobs.items():
         checkpoint()
         before = old.blobs.get(path)
         if before == blob:
             continue
-        # Popped: a removed file was moved to one place; others with its content are new.
+        # Popped: a removed file was moved to one place; others with its content are
+        # new.
         source = by_blob.pop(blob, b"") if before is None else b""
         gone.discard(source)
         status: Status = "modified"
         if before is None:
-            status = "renamed" if source else "untracked" if path in new.untracked else "added"
+            status = (
+                "renamed"
+                if source
+                else "untracked"
+                if path in new.untracked
+                else "added"
+            )
         found.append(ChangedFile(path, status, source))
     found += [ChangedFile(path, "deleted", b"") for path in gone]
     return sorted(found)
@@ -150,7 +171,9 @@ def describe_change(old: State, new: State, file: ChangedFile) -> FileChange:
     before = old.snapshot.read(file.path) if file.path in old.blobs else Document(b"")
     after = new.snapshot.read(file.path) if file.path in new.blobs else Document(b"")
     if not (isinstance(before, Document) and isinstance(after, Document)):
-        declined = [side.reason for side in (before, after) if isinstance(side, Skipped)]
+        declined = [
+            side.reason for side in (before, after) if isinstance(side, Skipped)
+        ]
         made.note = declined[0] if declined else "removed meanwhile"
         return made
     made.sides = _LINE.findall(before.data), _LINE.findall(after.data)
@@ -163,10 +186,18 @@ def describe_change(old: State, new: State, file: ChangedFile) -> FileChange:
 
 def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
     """Yield a minimal set of differing lines (Indel distance, hence a longest common subsequence)."""
-    head = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), None)
+    head = next(
+        (
+            at
+            for at, (one, other) in enumerate(zip(old, new, strict=False))
+            if one != other
+        ),
+        None,
+    )
     if head is None:
         head = min(len(old), len(new))
-    # Strip equal lines at both ends first: the cost of comparing is the product of both sides.
+    # Strip equal lines at both ends first: the cost of comparing is the product of both
+    # sides.
     most = min(len(old), len(new)) - head
     tail = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
     before, after = old[head : len(old) - tail], new[head : len(new) - tail]
@@ -177,15 +208,22 @@ def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
     else:
         numbers: dict[bytes, int] = {}
         # Numbers instead of lines, so that each is compared in one step.
-        lines = [[numbers.setdefault(line, len(numbers)) for line in side] for side in (before, after)]
+        lines = [
+            [numbers.setdefault(line, len(numbers)) for line in side]
+            for side in (before, after)
+        ]
         spans = []
         for same, run in groupby(Indel.opcodes(*lines), lambda one: one.tag == "equal"):
             if not same:
                 first, *_, last = parts if len(parts := list(run)) > 1 else parts * 2
-                spans.append((first.src_start, last.src_end, first.dest_start, last.dest_end))
+                spans.append(
+                    (first.src_start, last.src_end, first.dest_start, last.dest_end)
+                )
     for low, high, start, end in spans:
         removed, added = high - low, end - start
-        yield Hunk(head + low + (removed > 0), removed, head + start + (added > 0), added)
+        yield Hunk(
+            head + low + (removed > 0), removed, head + start + (added > 0), added
+        )
 
 
 def _find_symbols(old: State, new: State, made: FileChange) -> list[ChangedSymbol]:
@@ -196,8 +234,12 @@ def _find_symbols(old: State, new: State, made: FileChange) -> list[ChangedSymbo
         (old, [(hunk.old_start, hunk.old_lines) for hunk in hunks]),
         (new, [(hunk.start, hunk.lines) for hunk in hunks]),
     ):
-        opened = SnapshotSource(state.snapshot).open(path) if path in state.blobs else None
-        sides.append(_Definitions(opened, spans) if isinstance(opened, FileSymbols) else None)
+        opened = (
+            SnapshotSource(state.snapshot).open(path) if path in state.blobs else None
+        )
+        sides.append(
+            _Definitions(opened, spans) if isinstance(opened, FileSymbols) else None
+        )
     before, after = sides
     found: dict[str, ChangedSymbol] = {}
     pairs: list[tuple[_Definitions | None, _Definitions | None, Change]] = [
@@ -209,7 +251,11 @@ def _find_symbols(old: State, new: State, made: FileChange) -> list[ChangedSymbo
             there = others is not None and symbol.qualified in others.names
             change: Change = "modified" if there else alone
             # What is on both sides is shown as it is now.
-            shown = others.names[symbol.qualified] if there and others and definitions is before else symbol
+            shown = (
+                others.names[symbol.qualified]
+                if there and others and definitions is before
+                else symbol
+            )
             found.setdefault(symbol.qualified, shown._replace(change=change))
     return list(found.values())
 
@@ -226,10 +272,14 @@ class _Definitions:
             one = symbols.defined(index)
             if not (one.kind in _INNER and one.container):
                 name = f"{one.container}.{one.name}" if one.container else one.name
-                symbol = ChangedSymbol(one.name, name, one.kind, "modified", one.start_line, one.end_line)
+                symbol = ChangedSymbol(
+                    one.name, name, one.kind, "modified", one.start_line, one.end_line
+                )
                 self.names.setdefault(name, symbol)
                 found.append(symbol)
-        found.sort(key=lambda one: one.start_line - one.end_line)  # the outer ones first: inner ones overwrite them
+        found.sort(
+            key=lambda one: one.start_line - one.end_line
+        )  # the outer ones first: inner ones overwrite them
         last = max((one.end_line for one in found), default=0)
         innermost = np.full(last + 2, -1, np.int64)
         for at, symbol in enumerate(found):
@@ -238,7 +288,10 @@ class _Definitions:
         for start, count in spans:
             lines[min(start, last + 1) : min(start + count, last + 1)] = True
         touched = np.unique(innermost[lines])
-        self.touched = sorted((found[at] for at in touched.tolist() if at >= 0), key=lambda one: one.start_line)
+        self.touched = sorted(
+            (found[at] for at in touched.tolist() if at >= 0),
+            key=lambda one: one.start_line,
+        )
 
 
 def show_hunk(change: FileChange, hunk: Hunk, most: int | None) -> str:
@@ -250,7 +303,11 @@ def show_hunk(change: FileChange, hunk: Hunk, most: int | None) -> str:
     ):
         for line in lines[start - 1 : start - 1 + count] if count else ():
             text = line.rstrip(b"\r\n")
-            shown.append(sign + text[:LONG_LINE].decode("utf-8", "replace") + ("…" if len(text) > LONG_LINE else ""))
+            shown.append(
+                sign
+                + text[:LONG_LINE].decode("utf-8", "replace")
+                + ("…" if len(text) > LONG_LINE else "")
+            )
             if most is not None and (most := most - len(shown[-1])) < 0:
                 return "\n".join([*shown, "…"])
     return "\n".join(shown)

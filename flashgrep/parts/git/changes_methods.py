@@ -29,7 +29,14 @@ from flashgrep.methods.common import (
     make_path_filter,
 )
 from flashgrep.methods.text import Style, span
-from flashgrep.parts.git.changes import ChangedSymbol, FileChange, State, compare_states, describe_change, show_hunk
+from flashgrep.parts.git.changes import (
+    ChangedSymbol,
+    FileChange,
+    State,
+    compare_states,
+    describe_change,
+    show_hunk,
+)
 from flashgrep.parts.git.revisions import find_revisions
 from flashgrep.parts.symbols.symbol_search import SymbolQuestion, SymbolSearch
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
@@ -39,7 +46,19 @@ FILE_OVERHEAD, HUNK_OVERHEAD, SYMBOL_OVERHEAD, CALLER_OVERHEAD = 90, 70, 100, 60
 """Characters of JSON around the texts of a file, a hunk, a symbol and a caller."""
 CALLERS = 5
 """Most callers shown for one symbol."""
-CALLABLE = frozenset({"function", "method", "constructor", "class", "struct", "macro", "type", "interface", "trait"})
+CALLABLE = frozenset(
+    {
+        "function",
+        "method",
+        "constructor",
+        "class",
+        "struct",
+        "macro",
+        "type",
+        "interface",
+        "trait",
+    }
+)
 
 
 class ChangesParams(Params):
@@ -50,12 +69,19 @@ class ChangesParams(Params):
         description="Compare the work tree with this revision (:index: what is not staged), or two: main..HEAD, "
         "main...HEAD (since they diverged), HEAD..:index (what is staged).",
     )
-    lines: bool = Field(default=False, description="Include the changed lines, as a diff without context.")
-    callers: bool = Field(default=False, description="List the callers of changed functions and types.")
+    lines: bool = Field(
+        default=False,
+        description="Include the changed lines, as a diff without context.",
+    )
+    callers: bool = Field(
+        default=False, description="List the callers of changed functions and types."
+    )
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
-    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most files to return.")
+    limit: Annotated[int, Usage(short="-l")] = Field(
+        50, ge=1, le=10_000, description="Most files to return."
+    )
     cursor: Cursor = None
     max_tokens: MaxTokens = 4_000
     deadline_ms: Deadline = 20_000
@@ -127,11 +153,17 @@ def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
         yield f"{style.path(file)} {file['status']}{moved}{counts}{note}"
         for symbol in file["symbols"]:
             callers = [
-                f"{style.path(one)}:{one['line_number']} {one['container']}" for one in symbol.get("callers", ())
+                f"{style.path(one)}:{one['line_number']} {one['container']}"
+                for one in symbol.get("callers", ())
             ]
             total = symbol.get("callers_total", 0)
             more = "many" if total is None else total - len(callers)
-            called = f" called by {', '.join(callers)}" + (f" and {more} more" if more else "") if callers else ""
+            called = (
+                f" called by {', '.join(callers)}"
+                + (f" and {more} more" if more else "")
+                if callers
+                else ""
+            )
             called = called or (" called by nobody" if "callers" in symbol else "")
             what = f"{symbol['change']} {symbol['kind']} {symbol['symbol_name']}"
             yield f"  {span(symbol)} {style.text(what + called)}"
@@ -152,7 +184,13 @@ def _range(start: int, lines: int) -> str:
     return f"{start}" if lines == 1 else f"{start},{lines}"
 
 
-@handler("changes", title="Show changes", command="changes rev", toolset="research", render=render_changes)
+@handler(
+    "changes",
+    title="Show changes",
+    command="changes rev",
+    toolset="research",
+    render=render_changes,
+)
 async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult:
     """Show what changed: files, hunks and the definitions they touch, and on request their callers.
 
@@ -161,12 +199,16 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
     started = time.perf_counter()
     workspace = await call.host.workspace(call, params.project)
     fresh = await workspace.refresh() if params.fresh else False
-    keep = await make_path_filter(workspace, params.include, params.exclude, params.language)
+    keep = await make_path_filter(
+        workspace, params.include, params.exclude, params.language
+    )
     after = "" if params.cursor is None else decode_cursor(params, params.cursor, str)
     deadline = time.monotonic() + params.deadline_ms / 1000
 
     def look(old: State, new: State) -> ChangesResult:
-        files = [file for file in compare_states(old, new) if keep is None or keep(file.path)]
+        files = [
+            file for file in compare_states(old, new) if keep is None or keep(file.path)
+        ]
         start = bisect_right(files, after.encode("latin-1"), key=lambda file: file.path)
         shown: list[ChangedFileEntry] = []
         room, complete = params.max_tokens * CHARS_PER_TOKEN, True
@@ -174,7 +216,8 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
             complete = False
             for file in files[start : start + params.limit]:
                 change = describe_change(old, new, file)
-                # The first file is always shown, cut to the budget: an empty page would never end.
+                # The first file is always shown, cut to the budget: an empty page would
+                # never end.
                 item = _format_change(change, params, room=None if shown else room)
                 room -= measure_file(item)
                 if room < 0 and shown:
@@ -209,7 +252,9 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
 HANDLERS: tuple[Handler, ...] = (changes,)
 
 
-def _format_change(change: FileChange, params: ChangesParams, room: int | None) -> ChangedFileEntry:
+def _format_change(
+    change: FileChange, params: ChangesParams, room: int | None
+) -> ChangedFileEntry:
     """Return a file in the form of an answer; ``room``: characters for its hunks and symbols before they are cut."""
     file, hunks, symbols = change.file, list[HunkEntry](), list[ChangedSymbolEntry]()
     for symbol in change.symbols:
@@ -217,7 +262,10 @@ def _format_change(change: FileChange, params: ChangesParams, room: int | None) 
             "symbol_name": symbol.qualified, "kind": symbol.kind, "change": symbol.change,
             "start_line": symbol.start_line, "end_line": symbol.end_line,
         })  # fmt: skip
-        if room is not None and (room := room - SYMBOL_OVERHEAD - len(symbol.qualified)) < 0:
+        if (
+            room is not None
+            and (room := room - SYMBOL_OVERHEAD - len(symbol.qualified)) < 0
+        ):
             break
     for hunk in change.hunks:
         if room is not None and room < 0:
@@ -253,17 +301,26 @@ def measure_file(item: ChangedFileEntry) -> int:
     """Return about how many characters of JSON a file takes."""
     size = FILE_OVERHEAD + len(item["file_path"])
     size += sum(HUNK_OVERHEAD + len(hunk.get("diff", "")) for hunk in item["hunks"])
-    return size + sum(SYMBOL_OVERHEAD + len(symbol["symbol_name"]) for symbol in item["symbols"])
+    return size + sum(
+        SYMBOL_OVERHEAD + len(symbol["symbol_name"]) for symbol in item["symbols"]
+    )
 
 
-def _add_callers(item: ChangedFileEntry, symbols: list[ChangedSymbol], new: State, deadline: float) -> int:
+def _add_callers(
+    item: ChangedFileEntry, symbols: list[ChangedSymbol], new: State, deadline: float
+) -> int:
     """Add to each symbol its callers by name; return how many characters that takes."""
     size = 0
     source = SnapshotSource(new.snapshot)
     for shown, symbol in zip(item["symbols"], symbols, strict=False):
         if symbol.kind not in CALLABLE:
             continue
-        question = SymbolQuestion(name=symbol.name, roles=frozenset({"call"}), limit=CALLERS, deadline=deadline)
+        question = SymbolQuestion(
+            name=symbol.name,
+            roles=frozenset({"call"}),
+            limit=CALLERS,
+            deadline=deadline,
+        )
         answer = SymbolSearch(source, question).run()
         shown["callers_total"] = answer.total
         shown["callers"] = [
@@ -274,5 +331,7 @@ def _add_callers(item: ChangedFileEntry, symbols: list[ChangedSymbol], new: Stat
             }
             for found in answer.results
         ]
-        size += sum(CALLER_OVERHEAD + len(caller["file_path"]) for caller in shown["callers"])
+        size += sum(
+            CALLER_OVERHEAD + len(caller["file_path"]) for caller in shown["callers"]
+        )
     return size

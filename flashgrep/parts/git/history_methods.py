@@ -12,7 +12,16 @@ from typing_extensions import TypedDict
 from flashgrep.api.coverage import Coverage
 from flashgrep.base.checkpoint import expiring
 from flashgrep.base.model import path_from_json, path_to_json
-from flashgrep.base.registry import Call, Handler, LineNumber, Params, PathText, RevisionText, Usage, handler
+from flashgrep.base.registry import (
+    Call,
+    Handler,
+    LineNumber,
+    Params,
+    PathText,
+    RevisionText,
+    Usage,
+    handler,
+)
 from flashgrep.files.root import outside_root
 from flashgrep.methods.common import (
     PATH,
@@ -61,7 +70,9 @@ class RevisionsResult(TypedDict):
 def render_revisions(result: RevisionsResult, style: Style) -> Iterator[str]:
     """Yield one line for each name, like those of commits."""
     for one in result["results"]:
-        yield style.text(f"{one['commit'][:SHOWN_NAME]} {format_day(one['time'])} {one['kind']} {one['name']}")
+        yield style.text(
+            f"{one['commit'][:SHOWN_NAME]} {format_day(one['time'])} {one['kind']} {one['name']}"
+        )
 
 
 def format_day(seconds: int) -> str:
@@ -69,21 +80,36 @@ def format_day(seconds: int) -> str:
     return format_time(seconds).partition("T")[0]
 
 
-@handler("list_revisions", command="revisions", toolset="editors", render=render_revisions)
-async def list_revisions(call: Call[Catalogue], params: ProjectParams) -> RevisionsResult:
+@handler(
+    "list_revisions", command="revisions", toolset="editors", render=render_revisions
+)
+async def list_revisions(
+    call: Call[Catalogue], params: ProjectParams
+) -> RevisionsResult:
     """List the branches and tags of a project's repository, newest first."""
     workspace = await call.host.workspace(call, params.project)
     revisions = find_revisions(workspace, call.session)
-    found = await revisions.ask_repository(lambda asked: git.list_names(asked, MOST_NAMES))
-    return {"results": [{"name": one.name, "kind": one.kind, "commit": one.commit, "time": one.time} for one in found]}
+    found = await revisions.ask_repository(
+        lambda asked: git.list_names(asked, MOST_NAMES)
+    )
+    return {
+        "results": [
+            {"name": one.name, "kind": one.kind, "commit": one.commit, "time": one.time}
+            for one in found
+        ]
+    }
 
 
 class HistoryParams(Params):
     """Which path, and how many commits to list."""
 
-    path: PathText | None = Field(None, description="File or folder; default: the whole project.")
+    path: PathText | None = Field(
+        None, description="File or folder; default: the whole project."
+    )
     rev: RevisionText = Field("HEAD", description="Revision to start from.")
-    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=1_000, description="Most commits to return.")
+    limit: Annotated[int, Usage(short="-l")] = Field(
+        50, ge=1, le=1_000, description="Most commits to return."
+    )
     cursor: Cursor = None
     deadline_ms: Deadline = 20_000
     project: ProjectName = None
@@ -110,7 +136,9 @@ def render_history(result: HistoryResult, style: Style) -> Iterator[str]:
     """Yield one line for each commit."""
     for one in result["results"]:
         day = format_day(one["time"])
-        yield style.text(f"{one['commit'][:SHOWN_NAME]} {day} {one['author']}: {one['subject']}")
+        yield style.text(
+            f"{one['commit'][:SHOWN_NAME]} {day} {one['author']}: {one['subject']}"
+        )
 
 
 @handler("history", command="history path", toolset="editors", render=render_history)
@@ -124,7 +152,9 @@ async def history(call: Call[Catalogue], params: HistoryParams) -> HistoryResult
         path = find_inside(workspace, params.path) if params.path else b""
         with expiring(deadline):
             # One more than is shown, to know whether there are more.
-            return git.list_commits(repository, params.rev, path, skip, params.limit + 1)
+            return git.list_commits(
+                repository, params.rev, path, skip, params.limit + 1
+            )
 
     revisions = find_revisions(workspace, call.session)
     found = await revisions.ask_repository(ask)
@@ -139,9 +169,13 @@ class BlameParams(Params):
     """Lines of a file at a revision."""
 
     path: PathText = Field(description=PATH)
-    rev: RevisionText = Field("HEAD", description="Revision; uncommitted lines have no history.")
+    rev: RevisionText = Field(
+        "HEAD", description="Revision; uncommitted lines have no history."
+    )
     start_line: LineNumber = Field(1, description="First line, from 1.")
-    end_line: LineNumber | None = Field(None, description=f"Last line, inclusive; {MOST_BLAMED} lines at most.")
+    end_line: LineNumber | None = Field(
+        None, description=f"Last line, inclusive; {MOST_BLAMED} lines at most."
+    )
     deadline_ms: Deadline = 20_000
     project: ProjectName = None
 
@@ -176,7 +210,8 @@ async def blame(call: Call[Catalogue], params: BlameParams) -> BlameResult:
     """Report which commit each line of a file is from, at a revision."""
     workspace = await call.host.workspace(call, params.project)
     most = params.start_line + MOST_BLAMED - 1
-    # git's time grows with the lines asked for, so a page is bounded whatever the caller says.
+    # git's time grows with the lines asked for, so a page is bounded whatever the
+    # caller says.
     lines = (params.start_line, min(params.end_line or most, most))
     deadline = time.monotonic() + params.deadline_ms / 1000
 
@@ -188,7 +223,12 @@ async def blame(call: Call[Catalogue], params: BlameParams) -> BlameResult:
     revisions = find_revisions(workspace, call.session)
     found, commits = await revisions.ask_repository(ask)
     shown: list[BlamedLines] = [
-        {"start_line": one.start, "lines": one.lines, "commit": one.commit, "old_start_line": one.old_start}
+        {
+            "start_line": one.start,
+            "lines": one.lines,
+            "commit": one.commit,
+            "old_start_line": one.old_start,
+        }
         for one in sorted(found)
     ]
     return {"results": shown, "commits": [_show_commit(one) for one in commits]}
@@ -216,7 +256,9 @@ def _show_commit(one: git.Commit) -> CommitEntry:
 class FolderParams(Params):
     """A folder of a project."""
 
-    path: PathText | None = Field(None, description="Folder, relative to the project's root; default: the root.")
+    path: PathText | None = Field(
+        None, description="Folder, relative to the project's root; default: the root."
+    )
     fresh: Fresh = True
     rev: Rev = None
     project: ProjectName = None
@@ -279,7 +321,9 @@ async def list_folder(call: Call[Catalogue], params: FolderParams) -> FolderResu
     entries += [{**path_to_json(path)} for path in files]  # type: ignore[typeddict-item]  # as above
     stats = SearchStats()
     stats.complete = len(entries) <= MOST_ENTRIES
-    coverage = view.coverage(stats, fresh=fresh or view.revision_id is not None, started=started)
+    coverage = view.coverage(
+        stats, fresh=fresh or view.revision_id is not None, started=started
+    )
     return {"results": entries[:MOST_ENTRIES], "total": total, "coverage": coverage}
 
 

@@ -18,7 +18,11 @@ from typing import Final, TypeVar
 
 from flashgrep.files.openat import Descriptor
 
-_CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446  # system calls, the same on every architecture but alpha
+_CREATE, _ADD_RULE, _RESTRICT = (
+    444,
+    445,
+    446,
+)  # system calls, the same on every architecture but alpha
 _NO_NEW_PRIVILEGES: Final = 38
 _VERSION: Final = 1
 _PATH_BENEATH: Final = 1
@@ -43,7 +47,9 @@ def is_available() -> bool:
     return version > 0
 
 
-def start_in_domain(start: Callable[[], StartedT], folders: Sequence[int], program: str) -> StartedT:
+def start_in_domain(
+    start: Callable[[], StartedT], folders: Sequence[int], program: str
+) -> StartedT:
     """Run ``start``, whose child processes can only read below ``folders``, given by descriptors, and system folders.
 
     Raises:
@@ -62,12 +68,17 @@ def start_in_domain(start: Callable[[], StartedT], folders: Sequence[int], progr
 def _restrict(folders: Sequence[int], program: str) -> None:
     """Confine this thread, for good."""
     handled = ctypes.c_uint64(_READ_FILE | _READ_DIR)
-    with Descriptor(_call(_CREATE, ctypes.byref(handled), ctypes.sizeof(handled), 0)) as rules:
+    with Descriptor(
+        _call(_CREATE, ctypes.byref(handled), ctypes.sizeof(handled), 0)
+    ) as rules:
         for folder in folders:
             _allow(rules, folder)
         for path in (*_SYSTEM, str(Path(program).resolve().parent)):
             # What this system does not have needs no rule.
-            with suppress(FileNotFoundError), Descriptor(os.open(path, os.O_PATH | os.O_CLOEXEC)) as number:
+            with (
+                suppress(FileNotFoundError),
+                Descriptor(os.open(path, os.O_PATH | os.O_CLOEXEC)) as number,
+            ):
                 _allow(rules, number)
         if _LIBC.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
             raise _last_error()

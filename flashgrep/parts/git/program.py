@@ -92,7 +92,10 @@ _ENVIRON: Final = {
 _PASSED_ON: Final = ("PATH", "HOME", "XDG_CONFIG_HOME", "SYSTEMROOT", "DEVELOPER_DIR")
 """What git needs to find its programs and the user's settings. GIT_* variables are left out: they name repositories."""
 _SETTINGS_OF_USER: Final = ("HOME", "XDG_CONFIG_HOME")
-_NO_SETTINGS_OF_USER: Final = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+_NO_SETTINGS_OF_USER: Final = {
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
 """They may include files from anywhere, which a confined git cannot open."""
 
 
@@ -107,12 +110,20 @@ class Git:
     """Whether git reads only what belongs to the project of the folder: for connections that are bound to it."""
 
     @classmethod
-    def find(cls, folder: RootFolder, environ: Mapping[str, str], *, is_confined: bool = False) -> "Git":
+    def find(
+        cls,
+        folder: RootFolder,
+        environ: Mapping[str, str],
+        *,
+        is_confined: bool = False,
+    ) -> "Git":
         """Return the git found in this environment; raises Unavailable if there is none."""
         program = find_program("git", environ)
         if program is None:
             suggestion = "install git to search revisions"
-            raise Unavailable("git is not installed", reason="git_not_found", suggestion=suggestion)
+            raise Unavailable(
+                "git is not installed", reason="git_not_found", suggestion=suggestion
+            )
         passed = {name: environ[name] for name in _PASSED_ON if name in environ}
         return cls(folder, program, passed | _ENVIRON, is_confined)
 
@@ -134,7 +145,9 @@ class Git:
                 raise failure("not a git repository")
             return self._start_for_project(arguments, place)
         except OSError as error:
-            raise Unavailable(f"git cannot be run: {error.strerror}", reason="git_not_found") from error
+            raise Unavailable(
+                f"git cannot be run: {error.strerror}", reason="git_not_found"
+            ) from error
 
     def check_name(self, name: str) -> None:
         """Refuse the name of a branch or tag whose file is a pipe or a device; raises Unavailable."""
@@ -162,10 +175,16 @@ class Git:
             check_links(self.folder.path, readable, place)
         return readable
 
-    def _start_for_project(self, arguments: Sequence[bytes | str], place: GitPlace) -> "subprocess.Popen[bytes]":
+    def _start_for_project(
+        self, arguments: Sequence[bytes | str], place: GitPlace
+    ) -> "subprocess.Popen[bytes]":
         """Start git on one repository; it can open only files of this one, and of the project."""
         readable = self._find_readable(place)
-        environ = {name: value for name, value in self.environ.items() if name not in _SETTINGS_OF_USER}
+        environ = {
+            name: value
+            for name, value in self.environ.items()
+            if name not in _SETTINGS_OF_USER
+        }
         environ |= _NO_SETTINGS_OF_USER
         environ["GIT_DIR"] = os.fsdecode(place.own)
         if place.own != place.top:  # not bare
@@ -179,7 +198,9 @@ class Git:
                 number = os.open(path, FOLDER)
                 opened.callback(os.close, number)
                 folders.append(number)
-            return start_in_domain(lambda: self._start(arguments, environ, trusted), folders, self.program)
+            return start_in_domain(
+                lambda: self._start(arguments, environ, trusted), folders, self.program
+            )
 
     def _read_trust(self, place: GitPlace) -> list[str]:
         """Return the user's ``safe.directory`` settings, needed only for a repository of another user."""
@@ -191,16 +212,28 @@ class Git:
             with suppress(FlashgrepError), Output(self._start(["config", scope, "-z", "--get-all", "safe.directory"],
                                                               self.environ)) as output:  # fmt: skip
                 output.end_input()
-                settings += [f"safe.directory={value}" for value in os.fsdecode(output.read_all()).split("\0") if value]
+                settings += [
+                    f"safe.directory={value}"
+                    for value in os.fsdecode(output.read_all()).split("\0")
+                    if value
+                ]
         return settings
 
     def _start(
-        self, arguments: Sequence[bytes | str], environ: Mapping[str, str], more: Sequence[str] = ()
+        self,
+        arguments: Sequence[bytes | str],
+        environ: Mapping[str, str],
+        more: Sequence[str] = (),
     ) -> "subprocess.Popen[bytes]":
         settings = [word for setting in (*_SETTINGS, *more) for word in ("-c", setting)]
-        # By its descriptor if the platform can, since another folder may have taken the path of the root.
+        # By its descriptor if the platform can, since another folder may have taken the
+        # path of the root.
         by_descriptor = sys.platform == "linux"
-        folder = b"/proc/self/fd/%d" % self.folder.descriptor() if by_descriptor else self.folder.path
+        folder = (
+            b"/proc/self/fd/%d" % self.folder.descriptor()
+            if by_descriptor
+            else self.folder.path
+        )
         process = subprocess.Popen(
             [self.program, "--no-pager", *settings, *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -208,7 +241,9 @@ class Git:
         )  # fmt: skip
         if sys.platform == "linux":
             with suppress(ProcessLookupError):  # it has ended already
-                resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+                resource.prlimit(
+                    process.pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES)
+                )
         return process
 
     def run(self, *arguments: bytes | str) -> bytes:
@@ -246,14 +281,18 @@ def failure(message: str) -> FlashgrepError:
     if promised is not None:
         return missing_object(promised[1])
     if "not a git repository" in message:
-        return NotFound("the project is not in a git repository", reason="repository_not_found")
+        return NotFound(
+            "the project is not in a git repository", reason="repository_not_found"
+        )
     if "dubious ownership" in message or "safe.bareRepository" in message:
         return Forbidden(
             f"git does not trust the repository: {message}",
             reason="repository_not_trusted",
             suggestion="git config --global --add safe.directory <its folder>, if you trust it",
         )
-    return Unavailable(f"git cannot read the repository: {message}", reason="repository_broken")
+    return Unavailable(
+        f"git cannot read the repository: {message}", reason="repository_broken"
+    )
 
 
 class Output:
@@ -261,8 +300,16 @@ class Output:
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
-        streams = [stream for stream in (process.stdin, process.stdout, process.stderr) if stream is not None]
-        self._in, self._out, self._err = streams[0], streams[1].fileno(), streams[2].fileno()
+        streams = [
+            stream
+            for stream in (process.stdin, process.stdout, process.stderr)
+            if stream is not None
+        ]
+        self._in, self._out, self._err = (
+            streams[0],
+            streams[1].fileno(),
+            streams[2].fileno(),
+        )
         self._waiting = select.poll()  # select takes no descriptor over 1,023
         for descriptor in (self._out, self._err):
             self._waiting.register(descriptor, select.POLLIN)
@@ -341,7 +388,10 @@ class Output:
         """Return the whole output; raises Unavailable if it is too long."""
         while self._receive():
             if len(self._held) > MOST_OUTPUT:
-                raise Unavailable("the revision names more files than a project may have", reason="repository_broken")
+                raise Unavailable(
+                    "the revision names more files than a project may have",
+                    reason="repository_broken",
+                )
             if time.monotonic() - self._started > MOST_SECONDS:
                 raise Unavailable("git did not end in time", reason="repository_broken")
         return bytes(self._held)
@@ -351,19 +401,30 @@ class Output:
         try:
             return self._process.wait(SILENT_SECONDS)
         except subprocess.TimeoutExpired as error:
-            raise Unavailable("git did not exit in time", reason="repository_broken") from error
+            raise Unavailable(
+                "git did not exit in time", reason="repository_broken"
+            ) from error
 
     def message(self) -> str:
         """Return git's fatal errors, or the last line it wrote to stderr, without control characters."""
-        while len(self._errors) < MOST_MESSAGE and (part := os.read(self._err, MOST_MESSAGE)):
+        while len(self._errors) < MOST_MESSAGE and (
+            part := os.read(self._err, MOST_MESSAGE)
+        ):
             self._errors += part
-        lines = [line for line in self._errors.decode("utf-8", "replace").splitlines() if line.strip()]
+        lines = [
+            line
+            for line in self._errors.decode("utf-8", "replace").splitlines()
+            if line.strip()
+        ]
         fatal = [line for line in lines if line.startswith("fatal: ")] or lines[-1:]
-        return "".join(one if one.isprintable() else " " for one in clip("; ".join(fatal), 400))
+        return "".join(
+            one if one.isprintable() else " " for one in clip("; ".join(fatal), 400)
+        )
 
     def _receive(self) -> bool:
         """Receive more output; False at its end."""
-        # Consumed bytes are dropped only now and then, since each time the rest is moved.
+        # Consumed bytes are dropped only now and then, since each time the rest is
+        # moved.
         if self._at > _READ:
             del self._held[: self._at]
             self._at = 0
@@ -381,7 +442,9 @@ class Output:
                     self._waiting.unregister(self._err)
             stop_if_over()
             if time.monotonic() - since > SILENT_SECONDS:
-                raise Unavailable("git did not respond in time", reason="repository_broken")
+                raise Unavailable(
+                    "git did not respond in time", reason="repository_broken"
+                )
 
 
 class Object(NamedTuple):
@@ -415,7 +478,8 @@ class ObjectReader:
         if b"\n" in name:
             return None
         with self._lock:
-            # A failed request leaves half a response, so git is killed. If the kept git had ended, another is started.
+            # A failed request leaves half a response, so git is killed. If the kept git
+            # had ended, another is started.
             kept, self._output = self._output, None
             for earlier in (kept, None):
                 output = earlier or Output(self.git.start(["cat-file", "--batch"]))

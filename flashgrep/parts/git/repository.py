@@ -41,12 +41,18 @@ _STAGED: Final = re.compile(
     rb"  size: (\d+)\t.*\n"
 )
 """An entry of ``git ls-files --stage --debug -z``."""
-_URL: Final = re.compile(r"(?:https?|ssh|git)://(?:[^/@]*@)?(?P<host>[^/:]+)(?::\d+)?/(?P<path>.+)")
+_URL: Final = re.compile(
+    r"(?:https?|ssh|git)://(?:[^/@]*@)?(?P<host>[^/:]+)(?::\d+)?/(?P<path>.+)"
+)
 _SCP: Final = re.compile(r"(?:[\w.-]+@)?(?P<host>[\w.-]+):(?![/:])(?P<path>\S+)")
 """The scp-like form; an address without a host is a path, which means nothing on another machine."""
 _FIELDS: Final = "%H%x00%P%x00%at%x00%an%x00%s"
 _NAMES: Final = "%(refname)%00%(objectname)%00%(*objectname)%00%(creatordate:unix)"
-_KINDS: Final = {b"refs/heads/": "branch", b"refs/remotes/": "remote", b"refs/tags/": "tag"}
+_KINDS: Final = {
+    b"refs/heads/": "branch",
+    b"refs/remotes/": "remote",
+    b"refs/tags/": "tag",
+}
 _BLAMED: Final = re.compile(rb"([0-9a-f]{40,64}) (\d+) (\d+)(?: (\d+))?")
 MOST_SUBJECT: Final = 300
 """Characters of a commit's first line, and of an author's name."""
@@ -105,7 +111,11 @@ def parse_revision(text: str) -> str | Range:
             field="rev",
             allowed="a branch, tag or commit, such as main, v1.2 or HEAD~3; :index; or a range, such as main..HEAD",
         )
-    return Range(found["old"] or "HEAD", found["new"] or "HEAD", merge_base=found["dots"] == "...")
+    return Range(
+        found["old"] or "HEAD",
+        found["new"] or "HEAD",
+        merge_base=found["dots"] == "...",
+    )
 
 
 @dataclass(slots=True)
@@ -120,16 +130,29 @@ class Repository:
     is_bare: bool
     index: Path
     """The file of git's index."""
-    _listings: BoundedCache[bytes, Files] = field(default_factory=lambda: BoundedCache(KEPT_LISTINGS))
+    _listings: BoundedCache[bytes, Files] = field(
+        default_factory=lambda: BoundedCache(KEPT_LISTINGS)
+    )
 
     @classmethod
     def open(cls, git: Git) -> "Repository":
         """Return the repository; raises as ``Git.run``."""
         facts = ("--is-shallow-repository", "--is-bare-repository", "--show-prefix")
         shallow, bare, prefix = git.run("rev-parse", *facts).split(b"\n", 2)
-        index = git.run("rev-parse", "--git-path", "index")  # a run of its own: a path may contain line ends
-        path = Path(os.fsdecode(git.folder.path)) / os.fsdecode(index.removesuffix(b"\n"))
-        return cls(git, ObjectReader(git), prefix.removesuffix(b"\n"), shallow == b"true", bare == b"true", path)
+        index = git.run(
+            "rev-parse", "--git-path", "index"
+        )  # a run of its own: a path may contain line ends
+        path = Path(os.fsdecode(git.folder.path)) / os.fsdecode(
+            index.removesuffix(b"\n")
+        )
+        return cls(
+            git,
+            ObjectReader(git),
+            prefix.removesuffix(b"\n"),
+            shallow == b"true",
+            bare == b"true",
+            path,
+        )
 
     def close(self) -> None:
         """End the git process."""
@@ -147,21 +170,28 @@ class Repository:
         if base is not None:
             self.git.check_name(base[0])
         # "^{commit}" peels annotated tags, and rejects names of trees and files.
-        found = self.objects.find(name.encode("utf-8", "surrogateescape") + b"^{commit}", MOST_COMMIT)
+        found = self.objects.find(
+            name.encode("utf-8", "surrogateescape") + b"^{commit}", MOST_COMMIT
+        )
         if found is None or found.data is None:
             raise self.explain_unknown(name)
         head = found.data.partition(b"\n\n")[0]
         tree = re.search(rb"^tree ([0-9a-f]{40,64})$", head, re.MULTILINE)
         when = re.search(rb"^committer .*> (\d{1,12}) ", head, re.MULTILINE)
         if tree is None:
-            raise Unavailable(f"git cannot read the commit of {name}", reason="repository_broken")
+            raise Unavailable(
+                f"git cannot read the commit of {name}", reason="repository_broken"
+            )
         return Revision(found.name, tree[1], int(when[1]) if when else 0)
 
     def find_merge_base(self, one: Revision, other: Revision) -> Revision:
         """Return the best common ancestor of two commits; raises NotFound if there is none."""
         found = self.git.run("merge-base", "--all", one.commit, other.commit).split()
         if not found:
-            raise NotFound("rev: the two revisions have no common ancestor", reason="revision_not_found")
+            raise NotFound(
+                "rev: the two revisions have no common ancestor",
+                reason="revision_not_found",
+            )
         return self.resolve(found[0].decode("ascii"))
 
     def list_files(self, revision: Revision) -> Files:
@@ -170,7 +200,14 @@ class Repository:
         if files is None:
             tree = revision.tree
             if self.prefix:
-                entry = self.git.run("ls-tree", "-z", "--full-tree", tree, "--", self.prefix.removesuffix(b"/"))
+                entry = self.git.run(
+                    "ls-tree",
+                    "-z",
+                    "--full-tree",
+                    tree,
+                    "--",
+                    self.prefix.removesuffix(b"/"),
+                )
                 _mode, *found = entry.partition(b"\t")[0].split() or [b""]
                 if found[:1] != [b"tree"]:
                     return {}  # the revision does not have the project's folder
@@ -180,7 +217,9 @@ class Repository:
             except Unavailable as error:
                 if error.reason != "object_missing":
                     raise
-                printed = self.git.run("ls-tree", "-r", "-z", "--full-tree", tree)  # without the sizes
+                printed = self.git.run(
+                    "ls-tree", "-r", "-z", "--full-tree", tree
+                )  # without the sizes
             files = parse_tree(printed)
             # By tree, so that commits with the same files share a listing.
             self._listings.put(revision.tree, 1, files)
@@ -189,12 +228,20 @@ class Repository:
     def list_staged_files(self) -> dict[bytes, Staged]:
         """Return the project's staged files by path; for a file in conflict, our side."""
         found = {}
-        for entry in _STAGED.finditer(self.git.run("ls-files", "--stage", "--debug", "-z")):
+        for entry in _STAGED.finditer(
+            self.git.run("ls-files", "--stage", "--debug", "-z")
+        ):
             checkpoint()
             mode, blob, stage, path, seconds, rest, inode, size = entry.groups()
-            # Stage 0: merged; 2: our side of a conflict (gitrevisions(7), ":<n>:<path>").
+            # Stage 0: merged; 2: our side of a conflict (gitrevisions(7),
+            # ":<n>:<path>").
             if mode.startswith(_FILE) and stage in b"02":
-                found[path] = Staged(blob, int(size), int(seconds) * 1_000_000_000 + int(rest), int(inode))
+                found[path] = Staged(
+                    blob,
+                    int(size),
+                    int(seconds) * 1_000_000_000 + int(rest),
+                    int(inode),
+                )
         return dict(sorted(found.items()))
 
     def index_time(self) -> int:
@@ -224,18 +271,26 @@ class Repository:
         """Return the error for an unknown name, with the nearest names of branches and tags."""
         base = re.match(_PART, name)
         self.git.check_names()
-        known = self.git.run("for-each-ref", f"--count={MOST_REFS}", "--format=%(refname:short)")
+        known = self.git.run(
+            "for-each-ref", f"--count={MOST_REFS}", "--format=%(refname:short)"
+        )
         names = known.decode("utf-8", "replace").splitlines()
-        near = process.extract(base[0] if base else name, names, scorer=fuzz.WRatio, limit=NEAREST)
+        near = process.extract(
+            base[0] if base else name, names, scorer=fuzz.WRatio, limit=NEAREST
+        )
         message, more = f"no such revision: {name}", {}
         if not names:
             message += "; the repository has no commit yet"
         elif self.is_shallow:
             message += "; the clone is shallow and lacks older commits"
-            more = {"suggestion": "git fetch --unshallow, if you mean an older commit; flashgrep never fetches"}
+            more = {
+                "suggestion": "git fetch --unshallow, if you mean an older commit; flashgrep never fetches"
+            }
         found = [one for one, _, _ in near]
         message += f"; near: {', '.join(found)}" if found else ""
-        return NotFound(message, reason="revision_not_found", rev=name, near=found, **more)
+        return NotFound(
+            message, reason="revision_not_found", rev=name, near=found, **more
+        )
 
 
 def parse_tree(printed: bytes) -> Files:
@@ -264,7 +319,10 @@ def list_addresses(git: Git) -> list[str]:
         printed = git.run("config", "-z", "--get-regexp", r"^remote\..*\.url$")
     except FlashgrepError:  # git also fails if nothing is found
         return []
-    urls = [line.decode("utf-8", "replace").partition("\n")[2] for line in printed.split(b"\0")]
+    urls = [
+        line.decode("utf-8", "replace").partition("\n")[2]
+        for line in printed.split(b"\0")
+    ]
     return [name for name in map(name_address, urls) if name]
 
 
@@ -300,18 +358,28 @@ def list_names(repository: Repository, most: int) -> list[NamedRevision]:
     """Return branches and tags, newest first; raises as ``Git.run``."""
     repository.git.check_names()
     printed = repository.git.run(
-        "for-each-ref", "--sort=-creatordate", f"--count={most}", f"--format={_NAMES}", *map(bytes.decode, _KINDS)
+        "for-each-ref",
+        "--sort=-creatordate",
+        f"--count={most}",
+        f"--format={_NAMES}",
+        *map(bytes.decode, _KINDS),
     )
     found = []
     for line in printed.splitlines():
         full, commit, peeled, time = line.split(b"\0")
         prefix = next(prefix for prefix in _KINDS if full.startswith(prefix))
         name = full.removeprefix(prefix).decode("utf-8", "replace")
-        found.append(NamedRevision(name, _KINDS[prefix], (peeled or commit).decode("ascii"), int(time or 0)))
+        found.append(
+            NamedRevision(
+                name, _KINDS[prefix], (peeled or commit).decode("ascii"), int(time or 0)
+            )
+        )
     return found
 
 
-def list_commits(repository: Repository, rev: str, path: bytes, skip: int, most: int) -> list[Commit]:
+def list_commits(
+    repository: Repository, rev: str, path: bytes, skip: int, most: int
+) -> list[Commit]:
     """Return the commits up to and including a revision that changed a path (empty: the project), newest first.
 
     Raises:
@@ -323,7 +391,9 @@ def list_commits(repository: Repository, rev: str, path: bytes, skip: int, most:
     limits = (f"--max-count={most}", f"--skip={skip}")
     # If the project is not the repository's top folder, only its own folder counts.
     under = [path] if path else [b"."] if repository.prefix else []
-    printed = repository.git.run("rev-list", *limits, f"--format={_FIELDS}", start, "--", *under)
+    printed = repository.git.run(
+        "rev-list", *limits, f"--format={_FIELDS}", start, "--", *under
+    )
     return list(_parse_commits(printed))
 
 
@@ -341,26 +411,42 @@ def blame(
     wanted = f"-L{lines[0]},{lines[1]}"
     try:
         printed = repository.git.run(
-            "blame", "--no-textconv", "--no-ignore-revs-file", "--no-progress", "--porcelain", wanted, start, "--", path
+            "blame",
+            "--no-textconv",
+            "--no-ignore-revs-file",
+            "--no-progress",
+            "--porcelain",
+            wanted,
+            start,
+            "--",
+            path,
         )
     except Unavailable as error:
-        # git has one exit status for all failures; LC_ALL=C makes its messages the same everywhere.
+        # git has one exit status for all failures; LC_ALL=C makes its messages the same
+        # everywhere.
         if "no such path" in error.message or "has only" in error.message:
             message = f"no such file or line in the revision: {path_to_text(path)}"
-            raise NotFound(message, reason="file_not_found", target_path=path_to_text(path)) from None
+            raise NotFound(
+                message, reason="file_not_found", target_path=path_to_text(path)
+            ) from None
         raise
     found: list[BlameSpan] = []
     for line in printed.split(b"\n"):
         head = _BLAMED.fullmatch(line)
-        # In the porcelain format, a header with a fourth field begins a group of lines from one commit.
+        # In the porcelain format, a header with a fourth field begins a group of lines
+        # from one commit.
         if head is None or head[4] is None:
             continue
         checkpoint()
-        found.append(BlameSpan(int(head[3]), int(head[4]), head[1].decode("ascii"), int(head[2])))
+        found.append(
+            BlameSpan(int(head[3]), int(head[4]), head[1].decode("ascii"), int(head[2]))
+        )
     names = list(dict.fromkeys(one.commit for one in found))
     if not names:  # rev-list without a revision is an error
         return found, []
-    printed = repository.git.run("rev-list", "--no-walk=unsorted", f"--format={_FIELDS}", *names, "--")
+    printed = repository.git.run(
+        "rev-list", "--no-walk=unsorted", f"--format={_FIELDS}", *names, "--"
+    )
     return found, list(_parse_commits(printed))
 
 
@@ -369,4 +455,10 @@ def _parse_commits(printed: bytes) -> Iterator[Commit]:
         parts = line.split("\0", 4)
         if len(parts) > 4:  # noqa: PLR2004 - the fields of _FIELDS
             name, parents, time, author, subject = parts
-            yield Commit(name, tuple(parents.split()), int(time or 0), author[:MOST_SUBJECT], subject[:MOST_SUBJECT])
+            yield Commit(
+                name,
+                tuple(parents.split()),
+                int(time or 0),
+                author[:MOST_SUBJECT],
+                subject[:MOST_SUBJECT],
+            )

@@ -41,12 +41,16 @@ class Blobs:
     def read(self, path: bytes, blob: bytes, max_size: int) -> Document | Skipped:
         """Return the text of a file, or why it has none; raises as ``Repository.read``."""
         found = self._kept.find(blob)
-        if found is None or (isinstance(found, Document) and len(found.data) > max_size):
+        if found is None or (
+            isinstance(found, Document) and len(found.data) > max_size
+        ):
             content = self.repository.read(path, blob, max_size)
             if content.data is None:
                 return Skipped("too_large", f"{content.size} bytes")
             found = extract(content.data)
-            self._kept.put(blob, len(found.data) if isinstance(found, Document) else 0, found)
+            self._kept.put(
+                blob, len(found.data) if isinstance(found, Document) else 0, found
+            )
         return found
 
 
@@ -62,7 +66,9 @@ class RevisionSnapshot(Snapshot):
         at = self.table.find(path)
         return None if at is None else (int(self.table.columns[at, SIZE]), 0)
 
-    def read_with_stat(self, path: bytes) -> tuple[FileStat | None, Document | Skipped | None]:
+    def read_with_stat(
+        self, path: bytes
+    ) -> tuple[FileStat | None, Document | Skipped | None]:
         """Read a file of the revision."""
         checkpoint()
         version = self.version(path)
@@ -70,7 +76,9 @@ class RevisionSnapshot(Snapshot):
             return None, None
         if version[0] > self.max_size:  # git would print the whole file
             return FileStat(*version, 0, 0), Skipped("too_large", f"{version[0]} bytes")
-        return FileStat(*version, 0, 0), self.blobs.read(path, self.contents[path].blob, self.max_size)
+        return FileStat(*version, 0, 0), self.blobs.read(
+            path, self.contents[path].blob, self.max_size
+        )
 
 
 class RevisionState(NamedTuple):
@@ -96,13 +104,27 @@ class RevisionTable:
     def __init__(self, files: Files, blobs: Blobs) -> None:
         self.files = files
         self.blobs = blobs
-        self.table = FileTable.of([FileRow(path, 0, "", max(0, file.size), 0, 0, 0) for path, file in files.items()])
-        self._names = [(bytes.fromhex(file.blob.decode("ascii")), name_class(path)) for path, file in files.items()]
+        self.table = FileTable.of(
+            [
+                FileRow(path, 0, "", max(0, file.size), 0, 0, 0)
+                for path, file in files.items()
+            ]
+        )
+        self._names = [
+            (bytes.fromhex(file.blob.decode("ascii")), name_class(path))
+            for path, file in files.items()
+        ]
         self._known: dict[bool, RevisionState] = {}
         self._kept: dict[bool, tuple[object, float]] = {}
         """For which index foreign texts were last handed out, and when."""
 
-    def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
+    def ask(
+        self,
+        project: Snapshot,
+        ask: Callable[[Snapshot], ResultT],
+        *,
+        symbols: bool = True,
+    ) -> ResultT:
         """Ask the revision; ``project``: the project's current state, whose index may have the same texts.
 
         ``symbols``: texts that have not been parsed count as unknown, if the project's own have been.
@@ -118,12 +140,21 @@ class RevisionTable:
                 return result
         return ask(self._snapshot(project, None, (), symbols=symbols))
 
-    def take_foreign(self, project: Snapshot, *, symbols: bool) -> list[tuple[bytes, bytes]]:
+    def take_foreign(
+        self, project: Snapshot, *, symbols: bool
+    ) -> list[tuple[bytes, bytes]]:
         """Return contents to keep after such a question: from time to time, those that the work tree lacks."""
-        known, index = self._known.get(symbols), project.own_index and project.own_index.identity
+        known, index = (
+            self._known.get(symbols),
+            project.own_index and project.own_index.identity,
+        )
         kept_for, until = self._kept.get(symbols, (None, 0.0))
         now = time.monotonic()
-        if known is None or len(project.pending) > MOST_PENDING or (kept_for == (index,) and now < until):
+        if (
+            known is None
+            or len(project.pending) > MOST_PENDING
+            or (kept_for == (index,) and now < until)
+        ):
             return []
         self._kept[symbols] = (index,), now + KEEP_SECONDS
         return known.foreign
@@ -133,20 +164,38 @@ class RevisionTable:
         return self.blobs.repository.read(path, blob, most)
 
     def _snapshot(
-        self, project: Snapshot, reader: Reader | None, seal: tuple[int, ...], *, symbols: bool
+        self,
+        project: Snapshot,
+        reader: Reader | None,
+        seal: tuple[int, ...],
+        *,
+        symbols: bool,
     ) -> RevisionSnapshot:
-        known, key = self._known.get(symbols), (reader and reader.identity, seal, project.parsed)
+        known, key = (
+            self._known.get(symbols),
+            (reader and reader.identity, seal, project.parsed),
+        )
         if known is None or known.key != key:
-            text_ids, skips, unparsed = reader.known_texts() if reader else IndexedTexts({}, {}, set())
+            text_ids, skips, unparsed = (
+                reader.known_texts() if reader else IndexedTexts({}, {}, set())
+            )
             found = [text_ids.get(name, 0) for name in self._names]
             if symbols and project.parsed:
                 found = [0 if text_id in unparsed else text_id for text_id in found]
             columns = self.table.columns.copy()
             columns[:, TEXT_ID] = found
-            own = np.isin(columns[:, TEXT_ID], project.table.columns[:, TEXT_ID]) & (columns[:, TEXT_ID] > 0)
+            own = np.isin(columns[:, TEXT_ID], project.table.columns[:, TEXT_ID]) & (
+                columns[:, TEXT_ID] > 0
+            )
             mark = Mark(ours=True, sequence=0, size=0)
-            skipped, pending, foreign = dict[bytes, str](), dict[bytes, Mark](), list[tuple[bytes, bytes]]()
-            rows = zip(self.files.items(), self._names, found, own.tolist(), strict=True)
+            skipped, pending, foreign = (
+                dict[bytes, str](),
+                dict[bytes, Mark](),
+                list[tuple[bytes, bytes]](),
+            )
+            rows = zip(
+                self.files.items(), self._names, found, own.tolist(), strict=True
+            )
             for (path, file), name, text_id, is_own in rows:
                 if name in skips:
                     skipped[path] = skips[name]
@@ -154,9 +203,14 @@ class RevisionTable:
                     pending[path] = mark
                 if not is_own and file.size <= project.max_size:
                     foreign.append((file.blob, path))
-            first = min((text_id for text_id in found if text_id in unparsed), default=ALL_PARSED + 1)
+            first = min(
+                (text_id for text_id in found if text_id in unparsed),
+                default=ALL_PARSED + 1,
+            )
             table = FileTable(self.table.paths, columns, skipped)
-            known = self._known[symbols] = RevisionState(key, table, pending, first - 1 if reader else 0, foreign)
+            known = self._known[symbols] = RevisionState(
+                key, table, pending, first - 1 if reader else 0, foreign
+            )
         return RevisionSnapshot(
             project.root, known.table, reader, known.pending, project.max_size,
             parsed=reader is not None and known.parsed_to == ALL_PARSED, parsed_to=known.parsed_to,

@@ -42,7 +42,10 @@ def keep_texts(work: ProjectWork, contents: Contents) -> Iterator[int]:
     Ends early if another command waits. What cannot be read because git fails is left.
     """
     left = 0
-    with suppress(FlashgrepError), closing(RevisionTexts(work.project, work.writer, contents)) as texts:
+    with (
+        suppress(FlashgrepError),
+        closing(RevisionTexts(work.project, work.writer, contents)) as texts,
+    ):
         for left in texts.store(work.is_interrupted):
             yield left
         if texts.find_to_parse():
@@ -78,7 +81,9 @@ class RevisionTexts:
                 self._to_parse.add(name)
         # The environment is inherited from the daemon.
         # All connections find what is stored here, bound ones, too.
-        self._objects = ObjectReader(Git.find(project.root, os.environ, is_confined=True))
+        self._objects = ObjectReader(
+            Git.find(project.root, os.environ, is_confined=True)
+        )
         self._unparsed: list[tuple[int, bytes, bytes, int]] = []
 
     def close(self) -> None:
@@ -105,22 +110,33 @@ class RevisionTexts:
             grams: list[Grams] = []
             contents: list[tuple[Name, bytes, str]] = []
             size = 0
-            while left and size < min(BATCH_BYTES, room) and len(contents) < BATCH_TEXTS:
+            while (
+                left and size < min(BATCH_BYTES, room) and len(contents) < BATCH_TEXTS
+            ):
                 name = left.pop()
                 content = self._read(name)
                 if isinstance(content, Skipped):
                     contents.append((name, b"", content.reason))
                 elif content is not None:
                     size += len(content.data)
-                    path, text_hash = self._paths[name], hash_text(self._paths[name], content.data)
+                    path, text_hash = (
+                        self._paths[name],
+                        hash_text(self._paths[name], content.data),
+                    )
                     contents.append((name, text_hash, ""))
                     # Most contents of a revision are also in the work tree.
-                    known = writer.connection.execute("SELECT 1 FROM text WHERE hash = ?", [text_hash]).fetchone()
+                    known = writer.connection.execute(
+                        "SELECT 1 FROM text WHERE hash = ?", [text_hash]
+                    ).fetchone()
                     if known is None and text_hash not in texts:
-                        texts[text_hash] = describe_text(reserved.first + len(grams), path, text_hash, content)
+                        texts[text_hash] = describe_text(
+                            reserved.first + len(grams), path, text_hash, content
+                        )
                         grams.append(grams_of(content.data))
             blocks = list(encode(pairs_of(grams), reserved.segment)) if grams else []
-            writer.put_revision_texts(reserved, list(texts.values()), blocks, contents, until)
+            writer.put_revision_texts(
+                reserved, list(texts.values()), blocks, contents, until
+            )
             room -= size
             yield len(left)
         with writer.transaction() as connection:
@@ -128,11 +144,15 @@ class RevisionTexts:
 
     def _read(self, name: Name) -> Document | Skipped | None:
         """Return a content, or why it has no text; None: it is missing, too large, or does not match its blob id."""
-        found = self._objects.find(name[0].hex().encode("ascii"), self._project.max_size)
+        found = self._objects.find(
+            name[0].hex().encode("ascii"), self._project.max_size
+        )
         if found is None or found.data is None:
             return None
         algorithm = "sha1" if len(name[0]) == _SHA1_BYTES else "sha256"
-        digest = hashlib.new(algorithm, b"blob %d\0" % len(found.data), usedforsecurity=False)
+        digest = hashlib.new(
+            algorithm, b"blob %d\0" % len(found.data), usedforsecurity=False
+        )
         digest.update(found.data)
         return extract(found.data) if digest.digest() == name[0] else None
 
@@ -143,8 +163,12 @@ class RevisionTexts:
         self._unparsed = []
         for name in self._to_parse:
             if (text_id := known.text_ids.get(name, 0)) in known.unparsed:
-                size = connection.execute("SELECT size FROM text WHERE id = ?", [text_id]).fetchone()[0]
-                self._unparsed.append((text_id, name[0].hex().encode("ascii"), self._paths[name], size))
+                size = connection.execute(
+                    "SELECT size FROM text WHERE id = ?", [text_id]
+                ).fetchone()[0]
+                self._unparsed.append(
+                    (text_id, name[0].hex().encode("ascii"), self._paths[name], size)
+                )
         self._unparsed.sort()
         return len(self._unparsed)
 
@@ -156,5 +180,7 @@ class RevisionTexts:
     def read(self, batch: Sequence[tuple[int, bytes, bytes]]) -> Iterator[bytes | None]:
         """Yield the texts of a batch from ``choose_to_parse``; None for one that cannot be read."""
         for _, blob, path in batch:
-            content = self._read((bytes.fromhex(blob.decode("ascii")), name_class(path)))
+            content = self._read(
+                (bytes.fromhex(blob.decode("ascii")), name_class(path))
+            )
             yield content.data if isinstance(content, Document) else None

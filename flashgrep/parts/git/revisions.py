@@ -11,7 +11,13 @@ from flashgrep.api.coverage import COUNT_UP_TO, Coverage, milliseconds_since
 from flashgrep.api.service import ProjectService, ServiceKey
 from flashgrep.api.view import Project
 from flashgrep.base.checkpoint import Expired
-from flashgrep.base.errors import DeadlineExceeded, InvalidParams, NotFound, TooLarge, Unavailable
+from flashgrep.base.errors import (
+    DeadlineExceeded,
+    InvalidParams,
+    NotFound,
+    TooLarge,
+    Unavailable,
+)
 from flashgrep.base.model import path_from_json, path_to_text
 from flashgrep.base.registry import Session
 from flashgrep.files.finder import GlobPage, Window, find_among
@@ -55,10 +61,18 @@ class RevisionFiles(Protocol):
     def unreached(self) -> Sequence[str]:
         """Parts of the store that did not answer."""
 
-    def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
+    def ask(
+        self,
+        project: Snapshot,
+        ask: Callable[[Snapshot], ResultT],
+        *,
+        symbols: bool = True,
+    ) -> ResultT:
         """Run a lookup in the revision; ``symbols``: about these."""
 
-    def take_foreign(self, project: Snapshot, *, symbols: bool) -> list[tuple[bytes, bytes]]:
+    def take_foreign(
+        self, project: Snapshot, *, symbols: bool
+    ) -> list[tuple[bytes, bytes]]:
         """Return contents to be kept after such a question."""
 
     def read(self, path: bytes, blob: bytes, most: int) -> Object:
@@ -78,7 +92,12 @@ class Revisions(ProjectService):
     """The revisions of one project; its repository is opened by the first question about one."""
 
     def __init__(
-        self, project: Project, folder: RootFolder, environ: Mapping[str, str], *, is_confined: bool = False
+        self,
+        project: Project,
+        folder: RootFolder,
+        environ: Mapping[str, str],
+        *,
+        is_confined: bool = False,
     ) -> None:
         """``is_confined``: for connections bound to the project, which read only its own repository."""
         self._project = project
@@ -110,7 +129,11 @@ class Revisions(ProjectService):
                 return self._find(asked)
             old, new = self._find_both(asked)
             before = {path: file.blob for path, file in old.files.items()}
-            files = {path: file for path, file in new.files.items() if before.get(path) != file.blob}
+            files = {
+                path: file
+                for path, file in new.files.items()
+                if before.get(path) != file.blob
+            }
             return RevisionView(self._project, new.revision, self._know(files))
 
         return await self._in_turn(find)
@@ -128,7 +151,9 @@ class Revisions(ProjectService):
             self._blobs.repository.close()
         self._blobs, self._tables = None, []
 
-    async def compare(self, rev: str, look: Callable[[State, State], ResultT]) -> ResultT:
+    async def compare(
+        self, rev: str, look: Callable[[State, State], ResultT]
+    ) -> ResultT:
         """Compare two states in a thread: a revision and the work tree, or two revisions; raises as ``at``."""
         asked = parse_revision(rev)
 
@@ -137,7 +162,8 @@ class Revisions(ProjectService):
                 return self._find_both(asked)
             if self._repository().repository.is_bare:
                 raise InvalidParams(
-                    "a bare repository has no work tree: give two revisions, as main..HEAD", field="rev"
+                    "a bare repository has no work tree: give two revisions, as main..HEAD",
+                    field="rev",
                 )
             return self._find(asked), None
 
@@ -145,14 +171,22 @@ class Revisions(ProjectService):
 
         def ask(now: Snapshot) -> ResultT:
             def ask_both(before: Snapshot) -> ResultT:
-                first = State({path: file.blob for path, file in old.files.items()}, before)
+                first = State(
+                    {path: file.blob for path, file in old.files.items()}, before
+                )
                 if new is not None:
                     blobs = {path: file.blob for path, file in new.files.items()}
-                    return new.known.ask(now, lambda after: look(first, State(blobs, after)))
+                    return new.known.ask(
+                        now, lambda after: look(first, State(blobs, after))
+                    )
                 repository = self._repository().repository
-                # Read its time before git's index, so that a change between the two is noticed.
+                # Read its time before git's index, so that a change between the two is
+                # noticed.
                 since, paths = repository.index_time(), SnapshotSource(now).paths()
-                return look(first, read_work_tree(now, repository.list_staged_files(), since, paths))
+                return look(
+                    first,
+                    read_work_tree(now, repository.list_staged_files(), since, paths),
+                )
 
             return old.known.ask(now, ask_both)
 
@@ -184,40 +218,64 @@ class Revisions(ProjectService):
             raise Unavailable(broken.message, reason="repository_broken")
         try:
             if self._is_confined and self._blobs is not None:
-                # The git that runs was confined when it started; since then ``.git`` may lead elsewhere.
+                # The git that runs was confined when it started; since then ``.git``
+                # may lead elsewhere.
                 self._blobs.repository.git.check_place()
             return find()
         except Expired:
             raise DeadlineExceeded("git took longer than the call may") from None
         except Unavailable as error:
-            if error.reason == "repository_broken" and time.monotonic() - started > SLOW_SECONDS:
-                self._broken = BrokenRepository(state, time.monotonic() + BROKEN_SECONDS, error.message)
+            if (
+                error.reason == "repository_broken"
+                and time.monotonic() - started > SLOW_SECONDS
+            ):
+                self._broken = BrokenRepository(
+                    state, time.monotonic() + BROKEN_SECONDS, error.message
+                )
             raise
 
     def _repository(self) -> Blobs:
         self._asked_at = time.monotonic()
-        # Without a lock, since opening runs git and may take long; the second one is discarded.
+        # Without a lock, since opening runs git and may take long; the second one is
+        # discarded.
         opened = self._blobs or self._open()
-        blobs = self._blobs = self._blobs or opened  # another thread may have been faster
+        blobs = self._blobs = (
+            self._blobs or opened
+        )  # another thread may have been faster
         return blobs
 
     def _open(self) -> Blobs:
-        return Blobs(Repository.open(Git.find(self._folder, self._environ, is_confined=self._is_confined)))
+        return Blobs(
+            Repository.open(
+                Git.find(self._folder, self._environ, is_confined=self._is_confined)
+            )
+        )
 
     def _find(self, name: str) -> "RevisionView":
         repository = self._repository().repository
         if name == INDEX:
-            files = {path: File(staged.blob, -1) for path, staged in repository.list_staged_files().items()}
-            return RevisionView(self._project, Revision(b"", b"", repository.index_time() // 10**9), self._know(files))
+            files = {
+                path: File(staged.blob, -1)
+                for path, staged in repository.list_staged_files().items()
+            }
+            return RevisionView(
+                self._project,
+                Revision(b"", b"", repository.index_time() // 10**9),
+                self._know(files),
+            )
         revision = repository.resolve(name)
-        return RevisionView(self._project, revision, self._know(repository.list_files(revision)))
+        return RevisionView(
+            self._project, revision, self._know(repository.list_files(revision))
+        )
 
     def _find_both(self, asked: Range) -> "tuple[RevisionView, RevisionView]":
         repository = self._repository().repository
         old, new = self._find(asked.old), self._find(asked.new)
         if asked.merge_base:
             base = repository.find_merge_base(old.revision, new.revision)
-            old = RevisionView(self._project, base, self._know(repository.list_files(base)))
+            old = RevisionView(
+                self._project, base, self._know(repository.list_files(base))
+            )
         return old, new
 
     def _know(self, files: Files) -> RevisionTable:
@@ -228,7 +286,9 @@ class Revisions(ProjectService):
         # Then one with the same content, such as a tag and its commit.
         found = found or next((one for one in tables if one.files == files), None)
         found = found or RevisionTable(files, self._repository())
-        self._tables = [found, *(one for one in tables if one is not found)][:KEPT_LISTINGS]
+        self._tables = [found, *(one for one in tables if one is not found)][
+            :KEPT_LISTINGS
+        ]
         return found
 
 
@@ -241,7 +301,9 @@ class AnyRevisions(Protocol):
     async def ask_repository(self, ask: Callable[[Repository], ResultT]) -> ResultT:
         """Run a function on the repository in a thread."""
 
-    async def compare(self, rev: str, look: Callable[[State, State], ResultT]) -> ResultT:
+    async def compare(
+        self, rev: str, look: Callable[[State, State], ResultT]
+    ) -> ResultT:
         """Look at two states in a thread; raises as ``Revisions.compare``."""
 
 
@@ -314,10 +376,16 @@ class RevisionView:
         paths = self.table.paths
         if part:
             folded = part.encode(errors="surrogateescape").lower()
-            paths = [paths[at] for at in self.table.text().containing(folded, fold=True).tolist()]
+            paths = [
+                paths[at]
+                for at in self.table.text().containing(folded, fold=True).tolist()
+            ]
             return list(filter(keep, paths))
         if keep is not None:
-            paths = [paths[at] for at in np.flatnonzero(keep.mask(self.table.text())).tolist()]
+            paths = [
+                paths[at]
+                for at in np.flatnonzero(keep.mask(self.table.text())).tolist()
+            ]
         return paths
 
     def find(self, options: GlobOptions, window: Window) -> GlobPage:
@@ -329,29 +397,49 @@ class RevisionView:
         """
         if options.under and not self.table.below(options.under):
             shown = path_to_text(options.under)
-            raise NotFound(f"no such directory in the revision: {shown}", reason="directory_not_found", path=shown)
+            raise NotFound(
+                f"no such directory in the revision: {shown}",
+                reason="directory_not_found",
+                path=shown,
+            )
 
         def stat_file(path: bytes) -> tuple[int, int]:
             file = self.files[path]
-            # git's index has no sizes; they are requested one by one, and only for what is shown.
-            size = file.size if file.size >= 0 else self.known.read(path, file.blob, 0).size
+            # git's index has no sizes; they are requested one by one, and only for what
+            # is shown.
+            size = (
+                file.size
+                if file.size >= 0
+                else self.known.read(path, file.blob, 0).size
+            )
             return size, self.revision.time
 
         return find_among(self.table.text(), stat_file, options, window)
 
-    async def search(self, question: Question, *, max_file_size: int | None = None) -> Answer:
+    async def search(
+        self, question: Question, *, max_file_size: int | None = None
+    ) -> Answer:
         """Answer an exact question; ``max_file_size``: other than the setting."""
 
         def ask(snapshot: Snapshot) -> Answer:
-            return search(snapshot if max_file_size is None else replace(snapshot, max_size=max_file_size), question)
+            return search(
+                snapshot
+                if max_file_size is None
+                else replace(snapshot, max_size=max_file_size),
+                question,
+            )
 
         return await self.in_thread(ask, symbols=False)
 
-    async def search_fresh(self, question: Question, *, max_file_size: int | None = None) -> tuple[Answer, bool]:
+    async def search_fresh(
+        self, question: Question, *, max_file_size: int | None = None
+    ) -> tuple[Answer, bool]:
         """Answer an exact question; a revision is always as it was asked."""
         return await self.search(question, max_file_size=max_file_size), True
 
-    async def find_files(self, options: GlobOptions, window: Window, deadline: float | None) -> GlobPage:
+    async def find_files(
+        self, options: GlobOptions, window: Window, deadline: float | None
+    ) -> GlobPage:
         """Return the files that match wildcards; all have the time of the commit."""
         del deadline  # nothing is read from disk
         return await self.in_turn(lambda: self.find(options, window))
@@ -364,16 +452,32 @@ class RevisionView:
     async def resolve(self, path: str, *, folder: bool = False) -> bytes:
         """Return a file or folder that a caller named, relative to the root; raises NotFound, Forbidden."""
         located = self.relative(path_from_json(path))
-        # A revision stores no folders: a folder exists if a file is below it, which ``find`` checks itself.
+        # A revision stores no folders: a folder exists if a file is below it, which
+        # ``find`` checks itself.
         if folder or self.paths(PathFilter((), (), under=located)):
             return located
-        raise NotFound(f"no such file or folder in the revision: {path}", reason="path_not_found", path=path)
+        raise NotFound(
+            f"no such file or folder in the revision: {path}",
+            reason="path_not_found",
+            path=path,
+        )
 
-    def coverage(self, stats: SearchStats, *, fresh: bool, started: float, keep: PathFilter | None = None) -> Coverage:
+    def coverage(
+        self,
+        stats: SearchStats,
+        *,
+        fresh: bool,
+        started: float,
+        keep: PathFilter | None = None,
+    ) -> Coverage:
         """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
         del fresh  # always
         unreached = self.known.unreached
-        is_counted = stats.complete and not unreached and (keep is None or len(self.files) <= COUNT_UP_TO)
+        is_counted = (
+            stats.complete
+            and not unreached
+            and (keep is None or len(self.files) <= COUNT_UP_TO)
+        )
         searched = stats.files_read
         if is_counted:
             searched = len(self.paths(keep)) - sum(stats.skipped.values())
@@ -399,10 +503,15 @@ class RevisionView:
         """Return a path from the root; raises Forbidden where an absolute one is outside."""
         return b"/".join(self.project.editor.root.split(path, path))
 
-    async def in_thread(self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:
+    async def in_thread(
+        self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True
+    ) -> ResultT:
         """Run a lookup in a thread, then store the texts that the work tree lacks; ``symbols``: with symbols."""
-        found = await self.project.in_thread(lambda now: self.known.ask(now, ask, symbols=symbols))
-        # After the answer: storing helps the next question, and this one must not wait for it.
+        found = await self.project.in_thread(
+            lambda now: self.known.ask(now, ask, symbols=symbols)
+        )
+        # After the answer: storing helps the next question, and this one must not wait
+        # for it.
         foreign = self.known.take_foreign(self.project.snapshot(), symbols=symbols)
         if foreign:
             self.project.keep_texts(foreign, parse=symbols)
@@ -416,7 +525,9 @@ class RevisionView:
         """Return lines of a file; raises as ``files.read.slice_content`` and ``read``."""
         editor = self.project.editor
         return await self.in_turn(
-            lambda: slice_content(editor, path, self.read_now(path, editor.limits.edit_bytes), query)
+            lambda: slice_content(
+                editor, path, self.read_now(path, editor.limits.edit_bytes), query
+            )
         )
 
     async def read(self, path: bytes, most: int) -> bytes:
@@ -439,5 +550,9 @@ class RevisionView:
             raise NotFound(message, reason="file_not_found", target_path=shown)
         found = self.known.read(path, file.blob, most)
         if found.data is None:
-            raise TooLarge(f"too large to be read: {shown}", observed_bytes=found.size, limit_bytes=most)
+            raise TooLarge(
+                f"too large to be read: {shown}",
+                observed_bytes=found.size,
+                limit_bytes=most,
+            )
         return found.data

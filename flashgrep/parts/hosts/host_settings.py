@@ -36,7 +36,9 @@ class Change(NamedTuple):
     """The text without our entry, kept if removing the entry would not restore it to the byte."""
 
 
-def plan_entry(host: Host, path: Path, command: Sequence[str] | None, *, in_project: bool = False) -> Change:
+def plan_entry(
+    host: Host, path: Path, command: Sequence[str] | None, *, in_project: bool = False
+) -> Change:
     """Return the change that adds our server to a host's settings, or removes it if ``command`` is None.
 
     Raises:
@@ -58,17 +60,22 @@ def plan_entry(host: Host, path: Path, command: Sequence[str] | None, *, in_proj
             return Change(path, before, before)
         after = _edit(host.format, before, keys, entry)
         edited = parse(host.format, after)
-        # Try it now, while the old text is available: if removal would not restore it, the note keeps it.
+        # Try it now, while the old text is available: if removal would not restore it,
+        # the note keeps it.
         restored = _edit(host.format, after, keys, None)
     except (InvalidParams, ValueError) as error:
-        raise InvalidParams(f"{path}: {error}; it is left as it was", path=str(path)) from None
+        raise InvalidParams(
+            f"{path}: {error}; it is left as it was", path=str(path)
+        ) from None
     # Whatever the file looks like, only our entry may differ afterwards.
     wanted = {name: item for name, item in servers.items() if name != SERVER}
     wanted |= {SERVER: entry} if entry else {}
     if {**edited, host.key: edited.get(host.key) or {}} != {**value, host.key: wanted}:
         why = "cannot be changed safely, add the server by hand (--print); it is left as it was"
         raise InvalidParams(f"{path}: {why}", path=str(path))
-    return Change(path, before, after, before if present is None and restored != before else "")
+    return Change(
+        path, before, after, before if present is None and restored != before else ""
+    )
 
 
 def _read_servers(host: Host, value: Any) -> dict[str, Any]:
@@ -94,7 +101,9 @@ def read_text(path: Path) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except UnicodeDecodeError:
-        raise InvalidParams(f"{path}: not UTF-8; it is left as it was", path=str(path)) from None
+        raise InvalidParams(
+            f"{path}: not UTF-8; it is left as it was", path=str(path)
+        ) from None
 
 
 def parse(form: Format, text: str) -> Any:
@@ -111,7 +120,9 @@ def parse(form: Format, text: str) -> Any:
     return _load_yaml(text)[0]
 
 
-def _edit(form: Format, text: str, keys: tuple[str, str], entry: Mapping[str, Any] | None) -> str:
+def _edit(
+    form: Format, text: str, keys: tuple[str, str], entry: Mapping[str, Any] | None
+) -> str:
     """Return the text with the entry set, or without one removed, together with the member it was alone in."""
     if form == "json":
         if entry is None:
@@ -140,7 +151,11 @@ def _edit(form: Format, text: str, keys: tuple[str, str], entry: Mapping[str, An
         document[key][name] = dict(entry)
     else:  # member by member, which keeps comments in between
         document[key][name].update(
-            {each: item for each, item in entry.items() if document[key][name].get(each) != item}
+            {
+                each: item
+                for each, item in entry.items()
+                if document[key][name].get(each) != item
+            }
         )
     return write()
 
@@ -178,17 +193,33 @@ def write_change(change: Change, state: Path, owner: str) -> None:
     """
     target = change.path.resolve()
     old = _read_note(state, target)
-    made = old.get("made") or [str(path) for path in (target, *target.parents) if not path.exists()]
+    made = old.get("made") or [
+        str(path) for path in (target, *target.parents) if not path.exists()
+    ]
     original = change.original
     if old.get("after") == _digest(change.before):  # nobody has changed the file since
         original = old.get("original", "")
-    note = {"owner": owner, "after": _digest(change.after), "made": made, "original": original}
+    note = {
+        "owner": owner,
+        "after": _digest(change.after),
+        "made": made,
+        "original": original,
+    }
     make_private(str(state))
     make_private(str(state / NOTES))
-    # The note before the file: killed in between, a note without a change is harmless, a change without a note is not.
-    _replace(_note_file(state, target), json.dumps({**note, "path": str(change.path)}), PRIVATE_FILE)
+    # The note before the file: killed in between, a note without a change is harmless,
+    # a change without a note is not.
+    _replace(
+        _note_file(state, target),
+        json.dumps({**note, "path": str(change.path)}),
+        PRIVATE_FILE,
+    )
     target.parent.mkdir(parents=True, exist_ok=True)
-    _replace(target, change.after, stat.S_IMODE(target.stat().st_mode) if target.exists() else None)
+    _replace(
+        target,
+        change.after,
+        stat.S_IMODE(target.stat().st_mode) if target.exists() else None,
+    )
 
 
 def take_back(change: Change, state: Path) -> None:
@@ -201,7 +232,8 @@ def take_back(change: Change, state: Path) -> None:
     target = change.path.resolve()
     note = _read_note(state, target)
     after = change.after
-    # Only if nobody has changed the file since: otherwise the old text would undo their work.
+    # Only if nobody has changed the file since: otherwise the old text would undo their
+    # work.
     if note.get("original") and note.get("after") == _digest(change.before):
         after = note["original"]
     made = note.get("made", [])
@@ -233,18 +265,24 @@ def list_installs(state: Path) -> Iterator[ChangedHostFile]:
             yield ChangedHostFile(Path(value["path"]), str(value["owner"]))
 
 
-def find_entries(files: Mapping[Path, str], state: Path, command: Sequence[str]) -> Iterator[ChangedHostFile]:
+def find_entries(
+    files: Mapping[Path, str], state: Path, command: Sequence[str]
+) -> Iterator[ChangedHostFile]:
     """Yield the settings that have our entry: those noted, and of ``files`` those that start this very installation.
 
     ``files``: settings files, each with its host's name. An entry that starts another installation is not ours: a
     project may have it for everybody who works on it.
     """
-    noted = {each.path: each.owner for each in list_installs(state) if each.owner in HOSTS}
+    noted = {
+        each.path: each.owner for each in list_installs(state) if each.owner in HOSTS
+    }
     for path, name in {**files, **noted}.items():
         host = HOSTS[name]
         with suppress(OSError, ValueError, InvalidParams):
             entry = _read_servers(host, parse(host.format, read_text(path))).get(SERVER)
-            if isinstance(entry, Mapping) and (path in noted or host.read_command(entry)[:1] == command[:1]):
+            if isinstance(entry, Mapping) and (
+                path in noted or host.read_command(entry)[:1] == command[:1]
+            ):
                 yield ChangedHostFile(path, name)
 
 
@@ -253,7 +291,9 @@ def _digest(text: str) -> str:
 
 
 def _note_file(state: Path, target: Path) -> Path:
-    return state / NOTES / f"{hashlib.sha256(os.fsencode(target)).hexdigest()[:20]}.json"
+    return (
+        state / NOTES / f"{hashlib.sha256(os.fsencode(target)).hexdigest()[:20]}.json"
+    )
 
 
 def _read_note(state: Path, target: Path) -> dict[str, Any]:
@@ -271,7 +311,9 @@ def _replace(target: Path, text: str, mode: int | None) -> None:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
             file.write(text)
-        if mode is None:  # a new file: as any program makes it, since git and colleagues read some of them
+        if (
+            mode is None
+        ):  # a new file: as any program makes it, since git and colleagues read some of them
             mask = os.umask(0)
             os.umask(mask)
             mode = 0o666 & ~mask

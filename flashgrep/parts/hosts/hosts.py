@@ -54,7 +54,9 @@ class Host:
             folder = Path(self.folder.format_map(folders))
         else:
             folder = self.file(folders, None).parent
-        return folder.is_dir() or any(shutil.which(program) for program in self.programs)
+        return folder.is_dir() or any(
+            shutil.which(program) for program in self.programs
+        )
 
     def make_entry(self, command: Sequence[str]) -> dict[str, Any]:
         """Return the entry of a server started by a command."""
@@ -66,9 +68,18 @@ class Host:
             case "copilot":
                 return {"type": "local", **plain, "tools": ["*"]}
             case "opencode":
-                return {"type": "local", "command": [program, *arguments], "enabled": True}
+                return {
+                    "type": "local",
+                    "command": [program, *arguments],
+                    "enabled": True,
+                }
             case "goose":
-                named = {"name": SERVER, "description": "Search, read and edit code", "enabled": True, "timeout": 300}
+                named = {
+                    "name": SERVER,
+                    "description": "Search, read and edit code",
+                    "enabled": True,
+                    "timeout": 300,
+                }
                 return {"type": "stdio", **named, "cmd": program, "args": arguments}
         return plain
 
@@ -83,7 +94,9 @@ class Host:
             return [*command]
         return []
 
-    def merge_entry(self, present: Any, command: Sequence[str], *, in_project: bool) -> dict[str, Any]:
+    def merge_entry(
+        self, present: Any, command: Sequence[str], *, in_project: bool
+    ) -> dict[str, Any]:
         """Return our entry, keeping what the user added to the existing one: options, environment, other members."""
         if in_project:
             options = list(self.arguments)
@@ -97,14 +110,20 @@ class Host:
             added = words[words.index(SUBCOMMAND) + 1 :]
         else:
             added = []
-        # The host fills in its variable in a project's entry only; elsewhere it would be taken for a folder's name.
+        # The host fills in its variable in a project's entry only; elsewhere it would
+        # be taken for a folder's name.
         length = len(self.arguments)
         for start in range(len(added) - length, -1, -1) if length else ():
             if tuple(added[start : start + length]) == self.arguments:
                 del added[start : start + length]
-        entry = self.make_entry([*command, *([] if PROJECT_OPTION in added else options), *added])
-        ours = {name: entry[name] for name in ("cmd", "command", "args") if name in entry}
-        # The user's members win, except for the command: an upgrade may have moved the program.
+        entry = self.make_entry(
+            [*command, *([] if PROJECT_OPTION in added else options), *added]
+        )
+        ours = {
+            name: entry[name] for name in ("cmd", "command", "args") if name in entry
+        }
+        # The user's members win, except for the command: an upgrade may have moved the
+        # program.
         return {**entry, **present, **ours}
 
 
@@ -134,7 +153,9 @@ HOSTS: Final[Mapping[str, Host]] = {
         programs=("codex",),
         approval="Codex reads a project's settings once the folder is trusted: start `codex` here and trust it",
     ),
-    "cursor": Host("Cursor", "{home}/.cursor/mcp.json", ".cursor/mcp.json", programs=("cursor",)),
+    "cursor": Host(
+        "Cursor", "{home}/.cursor/mcp.json", ".cursor/mcp.json", programs=("cursor",)
+    ),
     "vscode": Host(
         "VS Code",
         "{code}/mcp.json",
@@ -146,10 +167,19 @@ HOSTS: Final[Mapping[str, Host]] = {
         approval="VS Code asks whether to trust the server when it first starts it",
     ),
     "zed": Host(
-        "Zed", "{config}/zed/settings.json", ".zed/settings.json", "context_servers", programs=("zed", "zeditor")
+        "Zed",
+        "{config}/zed/settings.json",
+        ".zed/settings.json",
+        "context_servers",
+        programs=("zed", "zeditor"),
     ),
     "opencode": Host(
-        "OpenCode", "{config}/opencode/opencode.json", "opencode.json", "mcp", "opencode", programs=("opencode",)
+        "OpenCode",
+        "{config}/opencode/opencode.json",
+        "opencode.json",
+        "mcp",
+        "opencode",
+        programs=("opencode",),
     ),
     "gemini": Host(
         "Gemini CLI",
@@ -181,15 +211,40 @@ HOSTS: Final[Mapping[str, Host]] = {
         ".kilocode/mcp.json",
         folder=f"{_VSCODE_STORAGE}/kilocode.kilo-code",
     ),
-    "kiro": Host("Kiro", "{home}/.kiro/settings/mcp.json", ".kiro/settings/mcp.json", folder="{home}/.kiro"),
-    "amp": Host("Amp", "{config}/amp/settings.json", ".amp/settings.json", "amp.mcpServers", programs=("amp",)),
+    "kiro": Host(
+        "Kiro",
+        "{home}/.kiro/settings/mcp.json",
+        ".kiro/settings/mcp.json",
+        folder="{home}/.kiro",
+    ),
+    "amp": Host(
+        "Amp",
+        "{config}/amp/settings.json",
+        ".amp/settings.json",
+        "amp.mcpServers",
+        programs=("amp",),
+    ),
     "goose": Host(
-        "goose", "{config}/goose/config.yaml", key="extensions", form="goose", format="yaml", programs=("goose",)
+        "goose",
+        "{config}/goose/config.yaml",
+        key="extensions",
+        form="goose",
+        format="yaml",
+        programs=("goose",),
     ),
     "junie": Host(
-        "Junie", "{home}/.junie/mcp/mcp.json", ".junie/mcp/mcp.json", programs=("junie",), folder="{home}/.junie"
+        "Junie",
+        "{home}/.junie/mcp/mcp.json",
+        ".junie/mcp/mcp.json",
+        programs=("junie",),
+        folder="{home}/.junie",
     ),
-    "copilot": Host("Copilot CLI", "{copilot}/mcp-config.json", form="copilot", programs=("copilot",)),
+    "copilot": Host(
+        "Copilot CLI",
+        "{copilot}/mcp-config.json",
+        form="copilot",
+        programs=("copilot",),
+    ),
     "warp": Host(
         "Warp",
         "{home}/.warp/.mcp.json",
@@ -197,9 +252,26 @@ HOSTS: Final[Mapping[str, Host]] = {
         programs=("warp-terminal",),
         approval="Warp starts a project's servers on request: Settings > Agents > MCP servers",
     ),
-    "crush": Host("Crush", "{config}/crush/crush.json", ".crush.json", "mcp", "typed", programs=("crush",)),
-    "qwen": Host("Qwen Code", "{home}/.qwen/settings.json", ".qwen/settings.json", programs=("qwen",)),
-    "zencoder": Host("Zencoder", "{code}/settings.json", key="zencoder.mcpServers", folder="{home}/.zencoder"),
+    "crush": Host(
+        "Crush",
+        "{config}/crush/crush.json",
+        ".crush.json",
+        "mcp",
+        "typed",
+        programs=("crush",),
+    ),
+    "qwen": Host(
+        "Qwen Code",
+        "{home}/.qwen/settings.json",
+        ".qwen/settings.json",
+        programs=("qwen",),
+    ),
+    "zencoder": Host(
+        "Zencoder",
+        "{code}/settings.json",
+        key="zencoder.mcpServers",
+        folder="{home}/.zencoder",
+    ),
 }
 """As documented, or as written by each host, in November 2026."""
 
@@ -233,7 +305,8 @@ def find_command(*, shared: bool) -> list[str]:
     program = str(beside) if beside.is_absolute() and beside.exists() else found
     if program is None:
         return [sys.executable, "-m", "flashgrep", SUBCOMMAND]
-    # A full path of this machine would not work for others who share the project's settings.
+    # A full path of this machine would not work for others who share the project's
+    # settings.
     if shared and found and Path(found).samefile(program):
         program = "flashgrep"
     return [program, SUBCOMMAND]

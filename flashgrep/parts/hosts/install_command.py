@@ -17,7 +17,12 @@ import typer
 
 from flashgrep.base.errors import FlashgrepError, InvalidParams
 from flashgrep.base.own_folders import PROJECTS, STORES
-from flashgrep.base.paths import CACHE_FOLDER, GRAMMARS_FOLDER, PROJECT_FOLDER, config_file
+from flashgrep.base.paths import (
+    CACHE_FOLDER,
+    GRAMMARS_FOLDER,
+    PROJECT_FOLDER,
+    config_file,
+)
 from flashgrep.cli.daemon_client import fail, find_user_paths
 from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.cli.launcher import TABLE
@@ -64,7 +69,16 @@ _CURSOR_FOLDER: Final = ".cursor"
 _CURSOR_RULES: Final = ".cursor/rules/flashgrep.mdc"
 _CURSOR_HEAD: Final = "---\ndescription: Searching code\nalwaysApply: true\n---\n"
 MINE = frozenset(
-    {"daemon.sock", "daemon.lock", "start.lock", "token", "token.new", "daemon.log", "daemon.log.1", "crash.log"}
+    {
+        "daemon.sock",
+        "daemon.lock",
+        "start.lock",
+        "token",
+        "token.new",
+        "daemon.log",
+        "daemon.log.1",
+        "crash.log",
+    }
     | {TABLE, "commands.new"}
 )
 PROJECTS_FILE = "projects.json"
@@ -82,15 +96,28 @@ def install(
     ] = "",
     *,
     everywhere: Annotated[
-        bool, typer.Option("--global", help="For all projects, in your user settings; default: this folder's settings.")
+        bool,
+        typer.Option(
+            "--global",
+            help="For all projects, in your user settings; default: this folder's settings.",
+        ),
     ] = False,
     rules: Annotated[
         bool,
-        typer.Option("--rules", help="Tell agents to use it: three lines in this folder's AGENTS.md and the like."),
+        typer.Option(
+            "--rules",
+            help="Tell agents to use it: three lines in this folder's AGENTS.md and the like.",
+        ),
     ] = False,
-    show: Annotated[bool, typer.Option("--print", help="Print the entry and change nothing.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change without making it.")] = False,
-    uninstall: Annotated[bool, typer.Option("--uninstall", help="Remove flashgrep again.")] = False,
+    show: Annotated[
+        bool, typer.Option("--print", help="Print the entry and change nothing.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the change without making it.")
+    ] = False,
+    uninstall: Annotated[
+        bool, typer.Option("--uninstall", help="Remove flashgrep again.")
+    ] = False,
 ) -> None:
     """Add flashgrep to the settings of coding agents and editors, and leave everything else in them alone.
 
@@ -98,7 +125,11 @@ def install(
     """
     if host == NEOVIM:
         folder = next((str(each) for each in _PLUGIN_FOLDERS if each.is_dir()), None)
-        typer.echo(_NEOVIM_LINES.format(folder=folder) if folder else fail("the plugin is not installed: reinstall"))
+        typer.echo(
+            _NEOVIM_LINES.format(folder=folder)
+            if folder
+            else fail("the plugin is not installed: reinstall")
+        )
         return
     if host not in {"", ALL, *HOSTS}:
         near = difflib.get_close_matches(host, [*HOSTS, ALL], n=1)
@@ -113,7 +144,9 @@ def install(
         if show:
             typer.echo(print_entry(host, in_project=not everywhere))
         else:
-            for change in _plan(host, everywhere=everywhere, rules=rules, uninstall=uninstall):
+            for change in _plan(
+                host, everywhere=everywhere, rules=rules, uninstall=uninstall
+            ):
                 _carry_out(change, dry_run=dry_run, uninstall=uninstall)
     except FlashgrepError as error:
         fail(error.message)
@@ -129,7 +162,9 @@ class PlannedChange(NamedTuple):
     advice: str = ""
 
 
-def _plan(host: str, *, everywhere: bool, rules: bool, uninstall: bool) -> Iterator[PlannedChange]:
+def _plan(
+    host: str, *, everywhere: bool, rules: bool, uninstall: bool
+) -> Iterator[PlannedChange]:
     """Yield the changes a call asks for; ask the user if it names no host."""
     if host in HOSTS:
         yield _plan_host(host, everywhere=everywhere, uninstall=uninstall)
@@ -151,22 +186,35 @@ def _offer_hosts(*, ask: bool) -> Iterator[PlannedChange]:
     """Yield the changes for the hosts of this machine; where each should be asked for and nobody can be, list them."""
     folders = locate_folders(os.environ, Path.home())
     asking = sys.stdin.isatty()
-    found = {name: each.file(folders, None) for name, each in HOSTS.items() if each.is_here(folders)}
+    found = {
+        name: each.file(folders, None)
+        for name, each in HOSTS.items()
+        if each.is_here(folders)
+    }
     if not found:
         fail(f"no host was found on this machine; known: {', '.join(HOSTS)}")
     for name, path in found.items():
-        if not ask or (asking and typer.confirm(f"Add flashgrep to {HOSTS[name].title} ({path})?", default=True)):
+        if not ask or (
+            asking
+            and typer.confirm(
+                f"Add flashgrep to {HOSTS[name].title} ({path})?", default=True
+            )
+        ):
             yield _plan_host(name, everywhere=True, uninstall=False)
         elif not asking:
             typer.echo(f"{name:15} {path}")
     if ask and not asking:
-        sys.stderr.write("fgrep install NAME adds it to one, fgrep install all to all of these\n")
+        sys.stderr.write(
+            "fgrep install NAME adds it to one, fgrep install all to all of these\n"
+        )
 
 
 def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> PlannedChange:
     host = HOSTS[name]
     in_project = not everywhere and bool(host.project_file)
-    path = host.file(locate_folders(os.environ, Path.home()), Path.cwd() if in_project else None)
+    path = host.file(
+        locate_folders(os.environ, Path.home()), Path.cwd() if in_project else None
+    )
     if uninstall:
         command = None
     else:
@@ -191,8 +239,14 @@ def _carry_out(planned: PlannedChange, *, dry_run: bool, uninstall: bool) -> Non
         typer.echo(f"{path}: nothing to change")
         return
     if dry_run:
-        before, after = (text.splitlines(keepends=True) for text in (change.before, change.after))
-        typer.echo("".join(difflib.unified_diff(before, after, str(path), "after")).rstrip("\n"))
+        before, after = (
+            text.splitlines(keepends=True) for text in (change.before, change.after)
+        )
+        typer.echo(
+            "".join(difflib.unified_diff(before, after, str(path), "after")).rstrip(
+                "\n"
+            )
+        )
         return
     state = Path(find_user_paths().state)
     if uninstall:
@@ -208,7 +262,9 @@ def print_entry(name: str, *, in_project: bool) -> str:
     """Return the entry of a host with the members around it, as its settings file has it, and the file above it."""
     host = HOSTS[name]
     in_project = in_project and bool(host.project_file)
-    path = host.file(locate_folders(os.environ, Path.home()), Path.cwd() if in_project else None)
+    path = host.file(
+        locate_folders(os.environ, Path.home()), Path.cwd() if in_project else None
+    )
     command = find_command(shared=in_project)
     empty = plan_entry(host, Path(os.devnull), command, in_project=in_project)
     return f"# {path}\n{empty.after.rstrip()}"
@@ -223,7 +279,11 @@ def plan_rules(folder: Path, *, remove: bool) -> Iterator[Change]:
         InvalidParams: a file cannot be changed safely.
 
     """
-    paths = [folder / name for name in _RULES_FILES if name == _RULES_FILES[0] or (folder / name).exists()]
+    paths = [
+        folder / name
+        for name in _RULES_FILES
+        if name == _RULES_FILES[0] or (folder / name).exists()
+    ]
     paths += [folder / _CURSOR_RULES] if (folder / _CURSOR_FOLDER).is_dir() else []
     for path in paths:
         yield plan_rules_file(path, remove=remove)
@@ -242,7 +302,9 @@ def plan_rules_file(path: Path, *, remove: bool) -> Change:
     head, begin, rest = text.partition(f"{_BEGIN}\n")
     _, end, tail = rest.partition(f"{_END}\n")
     if begin and not end:
-        raise InvalidParams(f"{path}: {_BEGIN} without {_END}; it is left as it was", path=str(path))
+        raise InvalidParams(
+            f"{path}: {_BEGIN} without {_END}; it is left as it was", path=str(path)
+        )
     if not head or head.endswith("\n\n") or begin:
         gap = ""
     elif head.endswith("\n"):
@@ -289,7 +351,9 @@ def plan_removal(entry: ChangedHostFile) -> Change:
 
 def uninstall(
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only list what would be removed.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Only list what would be removed.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """End the daemon and remove its state, every index, your settings and its files in projects; sources stay.
@@ -307,7 +371,9 @@ def uninstall(
         steps = [f"stop the daemon (process {pid})"]
     else:
         steps = []
-    steps += [f"take flashgrep out of {entry.path}" for entry in hosts] + [f"remove {path}" for path in files]
+    steps += [f"take flashgrep out of {entry.path}" for entry in hosts] + [
+        f"remove {path}" for path in files
+    ]
     if not steps:
         typer.echo("nothing to remove", err=True)
         return
@@ -316,7 +382,9 @@ def uninstall(
         typer.echo("nothing was removed: this was a dry run", err=True)
         return
     if not yes and not sys.stdin.isatty():
-        fail("nothing was removed: standard input is not a terminal, so nobody can confirm; pass --yes")
+        fail(
+            "nothing was removed: standard input is not a terminal, so nobody can confirm; pass --yes"
+        )
     if not yes and not typer.confirm("Go on?"):
         raise typer.Exit(1)
     # First: a running daemon would write its files again.
@@ -356,7 +424,9 @@ def find_leftovers() -> Iterator[Path]:
 def _read_roots() -> list[Path]:
     """Return the roots of all known projects."""
     try:
-        roots = json.loads(Path(find_user_paths().state, PROJECTS_FILE).read_bytes())["projects"].values()
+        roots = json.loads(Path(find_user_paths().state, PROJECTS_FILE).read_bytes())[
+            "projects"
+        ].values()
         return [Path(from_latin1(root)) for root in roots]
     except (OSError, ValueError, KeyError, AttributeError):
         return []

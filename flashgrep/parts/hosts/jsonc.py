@@ -53,7 +53,9 @@ def set_member(text: str, path: Sequence[str], value: Any) -> str:
         return _format(_nest(path, value), 0) + "\n"
     for depth, name in enumerate(path):
         if not isinstance(node.value, dict):
-            raise InvalidParams(f"{'.'.join(path[:depth]) or 'the file'}: not an object")
+            raise InvalidParams(
+                f"{'.'.join(path[:depth]) or 'the file'}: not an object"
+            )
         if name not in node.members:
             new = _format(_nest(path[depth + 1 :], value), depth + 1)
             member = f"\n{INDENT * (depth + 1)}{json.dumps(name)}: {new}"
@@ -90,7 +92,9 @@ def remove_member(text: str, path: Sequence[str]) -> str:
 
 
 def _format(value: Any, depth: int) -> str:
-    return json.dumps(value, indent=INDENT, ensure_ascii=False).replace("\n", "\n" + INDENT * depth)
+    return json.dumps(value, indent=INDENT, ensure_ascii=False).replace(
+        "\n", "\n" + INDENT * depth
+    )
 
 
 def _nest(path: Sequence[str], value: Any) -> Any:
@@ -121,11 +125,17 @@ def _parse_value(text: str, start: int) -> Node:
         if key:
             members[json.loads(key.group())] = (at, inner)
         at = _skip_space(text, inner.end)
-        if text[at : at + 1] == ",":  # also after the last item: hosts write and read that
+        if (
+            text[at : at + 1] == ","
+        ):  # also after the last item: hosts write and read that
             at = _skip_space(text, at + 1)
         elif text[at : at + 1] != closing:
             raise _not_json(text, at)
-    value = {name: node.value for name, (_, node) in members.items()} if opening == "{" else items
+    value = (
+        {name: node.value for name, (_, node) in members.items()}
+        if opening == "{"
+        else items
+    )
     return Node(start, at + 1, value, members)
 
 

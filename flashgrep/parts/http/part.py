@@ -7,5 +7,8 @@ PART = Part(
     summary="HTTP: a page for browsers, MCP, JSON-RPC and plain routes.",
     requires=("edit",),
     http_module="flashgrep.parts.http.wire.server",
-    commands={"web": "flashgrep.parts.http.web_command:web", "serve": "flashgrep.cli.daemon_commands:serve"},
+    commands={
+        "web": "flashgrep.parts.http.web_command:web",
+        "serve": "flashgrep.cli.daemon_commands:serve",
+    },
 )

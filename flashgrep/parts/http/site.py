@@ -50,9 +50,7 @@ MEDIA_TYPES: Final = {
     ".svg": "image/svg+xml",
     ".json": "application/json",
 }
-SPENT: Final = (
-    "This link was already used, has expired, or belongs to a server that has ended. Run fgrep web for a new one.\n"
-)
+SPENT: Final = "This link was already used, has expired, or belongs to a server that has ended. Run fgrep web for a new one.\n"
 LINK_SECONDS: Final = 300.0
 MOST_LINKS, MOST_VISITS = 16, 64
 """Beyond these limits the oldest link becomes invalid, or the oldest browser is signed out."""
@@ -100,7 +98,10 @@ class Site:
         The facts are ``methods``, by name; ``sign_in``: by a ``link``, a ``token`` or a ``proxy``; and ``is_team``.
         """
         self._origin = origin
-        found = {file.name: file.read_bytes() for file in files("flashgrep.parts.http").joinpath("static").iterdir()}
+        found = {
+            file.name: file.read_bytes()
+            for file in files("flashgrep.parts.http").joinpath("static").iterdir()
+        }
         found["languages.json"] = describe_languages()
         found["server.json"] = json.dumps(facts).encode()
         self._files: dict[str, Document] = {}
@@ -140,7 +141,9 @@ class Site:
             f'<Url type="text/html" template="{root}/?q={{searchTerms}}"/></OpenSearchDescription>\n'
         )
         kind = "application/opensearchdescription+xml"
-        return Response(text, headers={**HEADERS, "cache-control": "no-cache"}, media_type=kind)
+        return Response(
+            text, headers={**HEADERS, "cache-control": "no-cache"}, media_type=kind
+        )
 
 
 class Visit(NamedTuple):
@@ -180,7 +183,9 @@ class Visitors:
     def is_known(self, cookie: str, key: str) -> bool:
         """Return whether these are the secrets of a signed-in browser."""
         expected = self._keys.get(cookie)
-        return expected is not None and hmac.compare_digest(expected.encode(), key.encode())
+        return expected is not None and hmac.compare_digest(
+            expected.encode(), key.encode()
+        )
 
 
 class LinkSignIn:
@@ -198,23 +203,35 @@ class LinkSignIn:
         """Send a browser its secrets: the cookie, and the key for its scripts, in a page that redirects at once."""
         headers = {**HEADERS, "cache-control": "no-store"}
         # A prefetch or a HEAD request must not use up the link.
-        if request.method != "GET" or "prefetch" in request.headers.get("sec-purpose", ""):
+        if request.method != "GET" or "prefetch" in request.headers.get(
+            "sec-purpose", ""
+        ):
             return Response(status_code=HTTPStatus.SERVICE_UNAVAILABLE, headers=headers)
         visit = self._visitors.admit(request.path_params["code"])
         if visit is None:
             return PlainTextResponse(SPENT, HTTPStatus.FORBIDDEN, headers)
         facts = f'data-key="{html.escape(visit.key)}" data-target="{html.escape(visit.target)}"'
         page = f'<!doctype html><html lang="en" {facts}><meta charset="utf-8"><title>flashgrep</title>'
-        response = HTMLResponse(f'{page}<script type="module" src="/static/login.js"></script></html>', headers=headers)
+        response = HTMLResponse(
+            f'{page}<script type="module" src="/static/login.js"></script></html>',
+            headers=headers,
+        )
         name = COOKIE.format(port=self._port)
-        response.set_cookie(name, visit.cookie, path="/", httponly=True, samesite="strict")
+        response.set_cookie(
+            name, visit.cookie, path="/", httponly=True, samesite="strict"
+        )
         return response
 
 
 def describe_languages() -> bytes:
     """Return the languages as JSON: names accepted by filters, and globs of files."""
     rows = [
-        {"name": one.name, "type": one.type or one.name, "aliases": one.aliases.split(), "files": one.files.split()}
+        {
+            "name": one.name,
+            "type": one.type or one.name,
+            "aliases": one.aliases.split(),
+            "files": one.files.split(),
+        }
         for one in LANGUAGES.values()
     ]
     return json.dumps(rows).encode()

@@ -21,16 +21,25 @@ OPENER = "web.html"
 
 
 def web(
-    path: Annotated[Path, typer.Argument(help="Any folder of the project or of its git work tree.")] = Path(),
+    path: Annotated[
+        Path, typer.Argument(help="Any folder of the project or of its git work tree.")
+    ] = Path(),
     *,
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port instead of the configured one.")] = None,
-    browser: Annotated[bool, typer.Option(help="Open the browser as well as printing the link.")] = True,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Port instead of the configured one."),
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option(help="Open the browser as well as printing the link.")
+    ] = True,
 ) -> None:
     """Search and read code in the browser: print a link that opens the page once, and serve it until interrupted."""
     given = path != Path()
     opener = Path(find_user_paths().state) / OPENER
     with failing_cleanly():
-        opened = ask_daemon("$/open", folder=as_latin1(str(path.resolve(strict=True))), adopt=given)
+        opened = ask_daemon(
+            "$/open", folder=as_latin1(str(path.resolve(strict=True))), adopt=given
+        )
     target = "/?" + urlencode({"project": opened["name"]}) if opened["root"] else "/"
 
     def invite(served: Mapping[str, Any]) -> None:
@@ -42,7 +51,11 @@ def web(
             webbrowser.open(opener.as_uri())
 
     try:
-        hold_http({"invite": target, **({} if port is None else {"port": port})}, invite, renew)
+        hold_http(
+            {"invite": target, **({} if port is None else {"port": port})},
+            invite,
+            renew,
+        )
     finally:
         # The link signs in only once, but should not be left lying around anyway.
         opener.unlink(missing_ok=True)
@@ -50,15 +63,20 @@ def web(
 
 def renew(served: Mapping[str, Any]) -> None:
     """Print a new link: a new daemon does not know browsers that signed in before."""
-    sys.stderr.write(f"fgrep: sign in again: http://127.0.0.1:{served['port']}{served['link']}\n")
+    sys.stderr.write(
+        f"fgrep: sign in again: http://127.0.0.1:{served['port']}{served['link']}\n"
+    )
 
 
 def write_opener(path: Path, link: str) -> None:
     """Write a page that leads to a link, readable by its user only."""
-    # O_EXCL below makes the file again, so that one with other rights, or a link, is never written to.
+    # O_EXCL below makes the file again, so that one with other rights, or a link, is
+    # never written to.
     path.unlink(missing_ok=True)
     refresh = f'<meta http-equiv="refresh" content="0;url={html.escape(link)}">'
     page = f'<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">{refresh}flashgrep\n'
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+    descriptor = os.open(
+        path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE
+    )
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(page)

@@ -30,7 +30,12 @@ def path_of(uri: str) -> str | None:
     except ValueError:
         return None
     path = unquote_to_bytes(parts.path)
-    if parts.scheme != "file" or parts.netloc not in {"", "localhost"} or not path.startswith(b"/") or b"\0" in path:
+    if (
+        parts.scheme != "file"
+        or parts.netloc not in {"", "localhost"}
+        or not path.startswith(b"/")
+        or b"\0" in path
+    ):
         return None
     return os.path.normpath(os.fsdecode(path))
 
@@ -44,7 +49,9 @@ def uri_of(path: str) -> str:
 def find_path(root: str, place: dict[str, Any]) -> str:
     """Return the path of a result's file."""
     named = place.get("file_path_bytes")
-    return os.path.join(root, os.fsdecode(base64.b64decode(named)) if named else place["file_path"])
+    return os.path.join(
+        root, os.fsdecode(base64.b64decode(named)) if named else place["file_path"]
+    )
 
 
 def kind_of(kind: str) -> SymbolKind:
@@ -54,18 +61,27 @@ def kind_of(kind: str) -> SymbolKind:
 
 def range_of(span: dict[str, Any]) -> Range:
     """Return a range of the protocol; the daemon counts lines and columns from 1."""
-    start, end = (Position(span[f"{side}_line"] - 1, span[f"{side}_column"] - 1) for side in ("start", "end"))
+    start, end = (
+        Position(span[f"{side}_line"] - 1, span[f"{side}_column"] - 1)
+        for side in ("start", "end")
+    )
     return Range(start, end)
 
 
 def plain_range_of(span: dict[str, Any]) -> dict[str, Any]:
     """Return the same range as JSON."""
     return {
-        "start": {"line": span["start_line"] - 1, "character": span["start_column"] - 1},
+        "start": {
+            "line": span["start_line"] - 1,
+            "character": span["start_column"] - 1,
+        },
         "end": {"line": span["end_line"] - 1, "character": span["end_column"] - 1},
     }
 
 
 def plain_location_of(root: str, place: dict[str, Any]) -> dict[str, Any]:
     """Return the location of a result's name, as JSON."""
-    return {"uri": uri_of(find_path(root, place)), "range": plain_range_of(place["selection_range"])}
+    return {
+        "uri": uri_of(find_path(root, place)),
+        "range": plain_range_of(place["selection_range"]),
+    }

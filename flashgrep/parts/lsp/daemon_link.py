@@ -45,14 +45,22 @@ class DaemonLink:
     @property
     def is_open(self) -> bool:
         """Whether calls can be sent."""
-        return self._writer is not None and self._reading is not None and not self._reading.done()
+        return (
+            self._writer is not None
+            and self._reading is not None
+            and not self._reading.done()
+        )
 
     async def open(self, connected: socket.socket) -> None:
         """Take over a connection that is already bound to a project."""
-        reader, self._writer = await asyncio.open_unix_connection(sock=connected, limit=LONGEST_LINE)
+        reader, self._writer = await asyncio.open_unix_connection(
+            sock=connected, limit=LONGEST_LINE
+        )
         self._reading = asyncio.create_task(self._read(reader))
 
-    def send(self, method: str, params: dict[str, Any]) -> tuple[int, asyncio.Future[Any]]:
+    def send(
+        self, method: str, params: dict[str, Any]
+    ) -> tuple[int, asyncio.Future[Any]]:
         """Send a request at once; return its id, and the future of its result or error.
 
         Raises:
@@ -63,15 +71,29 @@ class DaemonLink:
             raise DaemonEnded("the daemon ended")
         number = next(self._ids)
         answer = asyncio.get_running_loop().create_future()
-        # Marks an error as retrieved even if the call was cancelled; else asyncio would log it.
+        # Marks an error as retrieved even if the call was cancelled; else asyncio would
+        # log it.
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
-            line = encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            line = encode(
+                {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            )
         except UnicodeEncodeError:
-            answer.set_exception(DaemonError({"code": INVALID_PARAMS, "message": "the text has a lone surrogate"}))
+            answer.set_exception(
+                DaemonError(
+                    {"code": INVALID_PARAMS, "message": "the text has a lone surrogate"}
+                )
+            )
             return number, answer
         if len(line) > MOST_SENT:
-            answer.set_exception(DaemonError({"code": TOO_LARGE, "message": "the text is too large for the daemon"}))
+            answer.set_exception(
+                DaemonError(
+                    {
+                        "code": TOO_LARGE,
+                        "message": "the text is too large for the daemon",
+                    }
+                )
+            )
             return number, answer
         # Registered before the write, so that an immediate answer finds its future.
         self._waiting[number] = answer
@@ -90,9 +112,18 @@ class DaemonLink:
         try:
             return await answer
         except asyncio.CancelledError:
-            # If it is not in the table, the answer has just arrived and there is nothing to cancel.
+            # If it is not in the table, the answer has just arrived and there is
+            # nothing to cancel.
             if self._waiting.pop(number, None) is not None and self._writer is not None:
-                self._writer.write(encode({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}}))
+                self._writer.write(
+                    encode(
+                        {
+                            "jsonrpc": "2.0",
+                            "method": "$/cancelRequest",
+                            "params": {"id": number},
+                        }
+                    )
+                )
             raise
 
     def close(self) -> None:
@@ -121,7 +152,9 @@ class DaemonLink:
             if message["method"] == "status" and self.on_status is not None:
                 self.on_status(message["params"])
             return
-        if message.get("id") is None:  # a request that was too long to be parsed: it may be any of those in flight
+        if (
+            message.get("id") is None
+        ):  # a request that was too long to be parsed: it may be any of those in flight
             for waiting in list(self._waiting.values()):
                 if not waiting.done():
                     waiting.set_exception(DaemonError(message.get("error") or {}))
@@ -144,4 +177,6 @@ def encode(message: dict[str, Any]) -> bytes:
         UnicodeEncodeError: it contains a lone surrogate, which the daemon would reject as invalid JSON.
 
     """
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return (
+        json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    )

@@ -68,7 +68,9 @@ class Folder:
 
     def has(self, path: str) -> bool:
         """Return whether a file is in the folder, or in its project."""
-        return is_inside(path, self.path) or (self.root is not None and is_inside(path, self.root))
+        return is_inside(path, self.path) or (
+            self.root is not None and is_inside(path, self.root)
+        )
 
     async def ask(self, method: str, params: dict[str, Any], path: str = "") -> Any:
         """Return the result of a read-only method about a file or the project; retried if the daemon ends.
@@ -87,7 +89,9 @@ class Folder:
             else:
                 named = {}
             try:
-                if self._unconfirmed:  # the request is about the documents as they are now
+                if (
+                    self._unconfirmed
+                ):  # the request is about the documents as they are now
                     await asyncio.wait(self._unconfirmed)
                 return await self._link.call(method, {**named, **params})
             except DaemonEnded:
@@ -122,11 +126,17 @@ class Folder:
 
     def send_open(self, document: Document) -> None:
         """Send a newly opened document to the daemon."""
-        self._send_document(document, {"action": "open", "version": document.revision, "text": document.text})
+        self._send_document(
+            document,
+            {"action": "open", "version": document.revision, "text": document.text},
+        )
 
     def send_change(self, document: Document, edits: list[dict[str, Any]]) -> None:
         """Send edits of a document to the daemon."""
-        self._send_document(document, {"action": "change", "version": document.revision, "changes": edits})
+        self._send_document(
+            document,
+            {"action": "change", "version": document.revision, "changes": edits},
+        )
 
     def send_close(self, document: Document) -> None:
         """Tell the daemon that the file on disk is valid again."""
@@ -138,11 +148,17 @@ class Folder:
 
     def _send_document(self, document: Document, params: dict[str, Any]) -> None:
         """Send a document's change if connected; a later connection receives all documents anyway."""
-        if not self._link.is_open or self.root is None or not is_inside(document.path, self.root):
+        if (
+            not self._link.is_open
+            or self.root is None
+            or not is_inside(document.path, self.root)
+        ):
             return
         if len(document.text) > MOST_SENT and params["action"] != "close":
             params = {"action": "close"}  # too large: the file on disk is used instead
-        _, answer = self._link.send("buffers", {**self._path_params(document.path), **params})
+        _, answer = self._link.send(
+            "buffers", {**self._path_params(document.path), **params}
+        )
         self._unconfirmed.add(answer)
 
         def note(done: asyncio.Future[Any]) -> None:
@@ -151,7 +167,9 @@ class Folder:
                 return
             if params["action"] == "change":  # the daemon's text differs from ours
                 self.send_open(document)
-            elif params["action"] == "open":  # too large, or not text: the file on disk is used instead
+            elif (
+                params["action"] == "open"
+            ):  # too large, or not text: the file on disk is used instead
                 self.send_close(document)
 
         answer.add_done_callback(note)
@@ -166,13 +184,17 @@ class Folder:
         """Connect if necessary, and send the open documents."""
         async with self._connecting:
             if not self._link.is_open:
-                # Every keystroke sends a request: without a pause the editor would start daemons constantly.
+                # Every keystroke sends a request: without a pause the editor would
+                # start daemons constantly.
                 if time.monotonic() < self._not_before:
                     raise DaemonEnded(self._problem)
                 try:
                     # In a thread, since starting a daemon takes up to half a minute.
-                    connected, self.root = await run_in_thread(lambda: connect_bound(self.path, adopt=self._adopt))
-                    # Changes that the last daemon did not confirm are dropped: this one receives all documents.
+                    connected, self.root = await run_in_thread(
+                        lambda: connect_bound(self.path, adopt=self._adopt)
+                    )
+                    # Changes that the last daemon did not confirm are dropped: this one
+                    # receives all documents.
                     self._link, self._unconfirmed = DaemonLink(), set()
                     await self._link.open(connected)
                 except (OSError, ValueError) as error:
@@ -203,7 +225,9 @@ def connect_bound(path: str, *, adopt: bool) -> tuple[socket.socket, str | None]
     """
     try:
         return _bind(path, adopt=adopt)
-    except ConnectionError:  # the daemon ended just now, for example replaced by a newer one
+    except (
+        ConnectionError
+    ):  # the daemon ended just now, for example replaced by a newer one
         return _bind(path, adopt=adopt)
 
 
@@ -213,14 +237,18 @@ def _bind(path: str, *, adopt: bool) -> tuple[socket.socket, str | None]:
         connected.settimeout(HANDSHAKE_SECONDS)
         binding: dict[str, object] = {"folder": as_latin1(path)}
         if not adopt:
-            found: Any = send_request(connected, "$/open", {"folder": as_latin1(path), "adopt": False}).get("result")
+            found: Any = send_request(
+                connected, "$/open", {"folder": as_latin1(path), "adopt": False}
+            ).get("result")
             if not found or found["root"] is None:
                 return connected, None
             binding = {"project": found["root"]}
         if PATH_MAP_VARIABLE in os.environ:
             binding["path_map"] = [os.environ[PATH_MAP_VARIABLE]]
         answer: Any = send_request(connected, "$/bind", binding)
-        if "error" in answer or not answer["result"]["roots"]:  # a folder that cannot be a project
+        if (
+            "error" in answer or not answer["result"]["roots"]
+        ):  # a folder that cannot be a project
             return connected, None
         root = from_latin1(answer["result"]["roots"][0])
         # As the editor spells it: its path may contain symbolic links.
@@ -253,7 +281,8 @@ async def run_in_thread(run: Callable[[], Any]) -> Any:
         with suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(settle, result, error)
 
-    # Not asyncio.to_thread: on exit the loop would wait for the thread, and connecting may take half a minute.
+    # Not asyncio.to_thread: on exit the loop would wait for the thread, and connecting
+    # may take half a minute.
     threading.Thread(target=work, daemon=True).start()
     return await done
 
@@ -291,5 +320,9 @@ async def ask_about(
 ) -> tuple[Folder, dict[str, Any]]:
     """Call a method for a position in a file; return the file's folder and the answer."""
     folder, path = find_file(server, uri)
-    place = {"line": position.line + 1, "column": position.character + 1, "position_encoding": server.encoding}
+    place = {
+        "line": position.line + 1,
+        "column": position.character + 1,
+        "position_encoding": server.encoding,
+    }
     return folder, await folder.ask(method, {**place, **more}, path)

@@ -38,8 +38,11 @@ class Protocol(LanguageServerProtocol):
             return
         number = message.get("id")
         method = message.get("method", "")
-        # Checked here, since pygls raises and does not answer. The id comes first: an answer needs it.
-        if "id" in message and (not isinstance(number, int | str) or isinstance(number, bool)):
+        # Checked here, since pygls raises and does not answer. The id comes first: an
+        # answer needs it.
+        if "id" in message and (
+            not isinstance(number, int | str) or isinstance(number, bool)
+        ):
             self._refuse(None, INVALID_REQUEST, "id: a number or a string is required")
         elif isinstance(number, str) and has_lone_surrogate(number):
             self._refuse(None, INVALID_REQUEST, "id: a lone surrogate is no character")
@@ -85,7 +88,10 @@ class Protocol(LanguageServerProtocol):
         except (JsonRpcException, RecursionError):
             if number is not None and method is not None:
                 self._refuse(number, INVALID_PARAMS, f"invalid parameters of {method}")
-            elif number is not None and not (waiting := self._request_futures.pop(number)).done():
+            elif (
+                number is not None
+                and not (waiting := self._request_futures.pop(number)).done()
+            ):
                 waiting.set_exception(JsonRpcException("invalid answer to a request"))
             return
         if number is not None and not hasattr(structured, "id"):
@@ -102,14 +108,18 @@ class Protocol(LanguageServerProtocol):
             body = json.dumps(data, default=self._serialize_message)
         except Exception as error:  # noqa: BLE001 - whatever a converter raises
             self._server.report_server_error(error, type(error))
-            if (number := getattr(data, "id", None)) is None or not hasattr(data, "result"):
+            if (number := getattr(data, "id", None)) is None or not hasattr(
+                data, "result"
+            ):
                 return
             refused = {"code": INTERNAL_ERROR, "message": "flashgrep: internal error"}
             body = json.dumps({"jsonrpc": self.VERSION, "id": number, "error": refused})
         if self.writer is not None:
             self.writer.write(f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
 
-    def _send_response(self, msg_id: Any, result: Any = None, error: types.ResponseError | None = None) -> None:
+    def _send_response(
+        self, msg_id: Any, result: Any = None, error: types.ResponseError | None = None
+    ) -> None:
         """Send an answer; an internal error tells the editor nothing of our code, as pygls's would."""
         if error is not None and error.code == INTERNAL_ERROR:
             self._server.report_server_error(RuntimeError(error.message), RuntimeError)
@@ -118,14 +128,21 @@ class Protocol(LanguageServerProtocol):
 
     def _refuse(self, number: Any, code: int, message: str) -> None:
         error = {"code": code, "message": message}
-        self._send_data({"jsonrpc": self.VERSION, "id": number, "error": error})  # pygls would leave out a null id
+        self._send_data(
+            {"jsonrpc": self.VERSION, "id": number, "error": error}
+        )  # pygls would leave out a null id
 
     @lsp_method(types.INITIALIZE)
-    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
+    def lsp_initialize(
+        self, params: types.InitializeParams
+    ) -> Generator[Any, Any, types.InitializeResult]:
         """Choose UTF-8 for positions if the editor supports it, since files are bytes."""
         general = params.capabilities.general
-        if general and types.PositionEncodingKind.Utf8 in (general.position_encodings or ()):
-            # pygls takes the client's first known encoding; leaving only one makes it take this one.
+        if general and types.PositionEncodingKind.Utf8 in (
+            general.position_encodings or ()
+        ):
+            # pygls takes the client's first known encoding; leaving only one makes it
+            # take this one.
             general.position_encodings = [types.PositionEncodingKind.Utf8]
         self._server.configure(params)
         return (yield from super().lsp_initialize(params))
@@ -143,22 +160,30 @@ class Protocol(LanguageServerProtocol):
         yield from ()
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+    def lsp_text_document__did_open(
+        self, params: types.DidOpenTextDocumentParams
+    ) -> None:
         """Open a document."""
         self._server.texts.open(params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+    def lsp_text_document__did_change(
+        self, params: types.DidChangeTextDocumentParams
+    ) -> None:
         """Apply changes to a document."""
         self._server.texts.change(params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+    def lsp_text_document__did_close(
+        self, params: types.DidCloseTextDocumentParams
+    ) -> None:
         """Close a document."""
         self._server.texts.close(params.text_document.uri)
 
     @lsp_method(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-    def lsp_workspace__did_change_workspace_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
+    def lsp_workspace__did_change_workspace_folders(
+        self, params: types.DidChangeWorkspaceFoldersParams
+    ) -> None:
         """Connect to added folders, and disconnect from removed ones."""
         self._server.change_folders(params.event.added, params.event.removed)
 

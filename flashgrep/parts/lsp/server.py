@@ -30,15 +30,22 @@ from flashgrep.parts.lsp.wire import Input, Output, Received
 INVALID_PARAMS: Final = -32602
 PROGRESS: Final = "progress"
 ENDED: Final = frozenset({"ready", "failed", "closed"})
-COMMANDS: Final = {"flashgrep.search": "query", "flashgrep.searchByMeaning": "search_code"}
+COMMANDS: Final = {
+    "flashgrep.search": "query",
+    "flashgrep.searchByMeaning": "search_code",
+}
 """The method of each command."""
 REQUEST_FAILED: Final = -32803
-NOTHING_TO_SAY: Final = frozenset({"file_not_found", "path_not_found", "invalid_range", "outside_root"})
+NOTHING_TO_SAY: Final = frozenset(
+    {"file_not_found", "path_not_found", "invalid_range", "outside_root"}
+)
 """Error reasons that are answered with an empty result: the file or position does not exist."""
 MOST_FOLDERS: Final = 200
 
 
-async def run_command(server: "Server", method: str, arguments: tuple[Any, ...]) -> list[dict[str, Any]]:
+async def run_command(
+    server: "Server", method: str, arguments: tuple[Any, ...]
+) -> list[dict[str, Any]]:
     """Return the daemon's answer for each folder, with the folder's URI, and with the file's URI in each result.
 
     Raises:
@@ -46,12 +53,20 @@ async def run_command(server: "Server", method: str, arguments: tuple[Any, ...])
 
     """
     question, options, *rest = (*arguments, None, None)
-    if not isinstance(question, str) or not isinstance(options, dict | None) or any(rest):
-        raise JsonRpcException("flashgrep: a command takes a query and an optional object", INVALID_PARAMS)
+    if (
+        not isinstance(question, str)
+        or not isinstance(options, dict | None)
+        or any(rest)
+    ):
+        raise JsonRpcException(
+            "flashgrep: a command takes a query and an optional object", INVALID_PARAMS
+        )
 
     async def ask(folder: Folder) -> dict[str, Any] | None:
         try:
-            answer: dict[str, Any] = await folder.ask(method, {**(options or {}), "query": question})
+            answer: dict[str, Any] = await folder.ask(
+                method, {**(options or {}), "query": question}
+            )
         except OutsideProjects:
             return None
         for hit in answer["results"]:
@@ -73,14 +88,20 @@ async def report_indexing(server: "Server", folder: Folder) -> None:
             async for state in states:
                 if state["stage"] in ENDED:
                     return
-                shown: dict[str, Any] = {"message": state["stage"], "percentage": int(100 * state["share"])}
+                shown: dict[str, Any] = {
+                    "message": state["stage"],
+                    "percentage": int(100 * state["share"]),
+                }
                 if not has_begun:
                     await progress.create_async(token)
                     title = f"flashgrep: indexing {state['project']}"
-                    progress.begin(token, types.WorkDoneProgressBegin(title=title, **shown))
+                    progress.begin(
+                        token, types.WorkDoneProgressBegin(title=title, **shown)
+                    )
                     has_begun = True
                 elif shown != last:
-                    # Updates are more frequent than changes of the displayed percentage.
+                    # Updates are more frequent than changes of the displayed
+                    # percentage.
                     progress.report(token, types.WorkDoneProgressReport(**shown))
                 last = shown
     except (OutsideProjects, DaemonError, DaemonEnded, JsonRpcException):
@@ -96,7 +117,12 @@ class Server(LanguageServer):
     protocol: Protocol
 
     def __init__(self) -> None:
-        super().__init__("flashgrep", __version__, protocol_cls=Protocol, converter_factory=converters.get_converter)
+        super().__init__(
+            "flashgrep",
+            __version__,
+            protocol_cls=Protocol,
+            converter_factory=converters.get_converter,
+        )
         self.texts = Texts(self)
         self.folders: list[Folder] = []
         self._has_no_folders = False
@@ -107,7 +133,9 @@ class Server(LanguageServer):
     @property
     def encoding(self) -> str:
         """The negotiated position encoding."""
-        return types.PositionEncodingKind(self.workspace.position_encoding or "utf-16").value
+        return types.PositionEncodingKind(
+            self.workspace.position_encoding or "utf-16"
+        ).value
 
     async def run(self, source: int, sink: int) -> int:
         """Serve until the editor ends; return the exit status."""
@@ -125,7 +153,8 @@ class Server(LanguageServer):
             try:
                 self.protocol.receive(message)
             finally:
-                # Also after a failure: otherwise the reader would run out of slots and stop.
+                # Also after a failure: otherwise the reader would run out of slots and
+                # stop.
                 incoming.done()
 
         output = Output(sink, lambda: run_in_loop(self.end, 1))
@@ -150,19 +179,29 @@ class Server(LanguageServer):
         """
         found = [folder for folder in self.folders if folder.has(path)]
         if found:
-            # A folder that contains the file takes precedence over one whose project does.
-            return max(found, key=lambda folder: (is_inside(path, folder.path), len(folder.path)))
+            # A folder that contains the file takes precedence over one whose project
+            # does.
+            return max(
+                found,
+                key=lambda folder: (is_inside(path, folder.path), len(folder.path)),
+            )
         if not self._has_no_folders or len(self.folders) >= MOST_FOLDERS:
             return None
         return self._add_folder(str(Path(path).parent), adopt=False)
 
-    def change_folders(self, added: Iterable[types.WorkspaceFolder], removed: Iterable[types.WorkspaceFolder]) -> None:
+    def change_folders(
+        self,
+        added: Iterable[types.WorkspaceFolder],
+        removed: Iterable[types.WorkspaceFolder],
+    ) -> None:
         """Add folders and, once initialized, connect to them; remove folders and close their connections."""
         gone = {path_of(folder.uri) for folder in removed}
         for folder in [folder for folder in self.folders if folder.path in gone]:
             folder.close()
             self.folders.remove(folder)
-        for path in [path_of(folder.uri) for folder in added][: MOST_FOLDERS - len(self.folders)]:
+        for path in [path_of(folder.uri) for folder in added][
+            : MOST_FOLDERS - len(self.folders)
+        ]:
             if path is not None and all(folder.path != path for folder in self.folders):
                 folder = self._add_folder(path)
                 if self.protocol.is_initialized:
@@ -170,7 +209,9 @@ class Server(LanguageServer):
 
     def configure(self, params: types.InitializeParams) -> None:
         """Take the editor's folders, and register the features that it has not disabled."""
-        given = [folder.uri for folder in params.workspace_folders or []] or [params.root_uri or ""]
+        given = [folder.uri for folder in params.workspace_folders or []] or [
+            params.root_uri or ""
+        ]
         if given == [""] and params.root_path:
             given = [f"file://{params.root_path}"]
         self.change_folders([types.WorkspaceFolder(uri, "") for uri in given], [])
@@ -186,7 +227,9 @@ class Server(LanguageServer):
         self._reports_progress = PROGRESS not in disabled
         for feature in FEATURES:
             if feature.name not in disabled:
-                self.feature(feature.method, feature.options)(self._make_answer(feature.run))
+                self.feature(feature.method, feature.options)(
+                    self._make_answer(feature.run)
+                )
         if "executeCommand" not in disabled:
             for name, method in COMMANDS.items():
                 self.command(name)(self._make_command(method))
@@ -216,16 +259,22 @@ class Server(LanguageServer):
             except DaemonError as error:
                 if error.data.get("reason") in NOTHING_TO_SAY:
                     return None
-                raise JsonRpcException(f"flashgrep: {error}", REQUEST_FAILED, error.data) from None
+                raise JsonRpcException(
+                    f"flashgrep: {error}", REQUEST_FAILED, error.data
+                ) from None
             except DaemonEnded as error:
                 raise JsonRpcException(f"flashgrep: {error}", REQUEST_FAILED) from None
             except UnicodeEncodeError:  # no path and no word has half a character
-                raise JsonRpcException("flashgrep: a text has a lone surrogate", INVALID_PARAMS) from None
+                raise JsonRpcException(
+                    "flashgrep: a text has a lone surrogate", INVALID_PARAMS
+                ) from None
 
         return answer
 
     def _make_command(self, method: str) -> Callable[..., Awaitable[Any]]:
-        answer = self._make_answer(lambda server, arguments: run_command(server, method, arguments))
+        answer = self._make_answer(
+            lambda server, arguments: run_command(server, method, arguments)
+        )
 
         async def run(*arguments: Any) -> Any:
             return await answer(arguments)
@@ -255,5 +304,7 @@ class Server(LanguageServer):
 
 def serve() -> int:
     """Serve an editor over standard input and output until it ends; return the exit status."""
-    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # it would log the editor's messages
+    logging.getLogger("pygls").setLevel(
+        logging.CRITICAL
+    )  # it would log the editor's messages
     return asyncio.run(Server().run(0, 1))

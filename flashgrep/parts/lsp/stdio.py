@@ -25,7 +25,12 @@ def main(arguments: list[str]) -> int:
         return 0
     # Some editors pass --stdio to every server.
     if unknown := [argument for argument in arguments if argument != "--stdio"]:
-        os.write(2, f"fgrep lsp: no such option: {unknown[0]}; see fgrep lsp --help\n".encode(errors="replace"))
+        os.write(
+            2,
+            f"fgrep lsp: no such option: {unknown[0]}; see fgrep lsp --help\n".encode(
+                errors="replace"
+            ),
+        )
         return ERROR
     import_plain_types()
     return int(import_module("flashgrep.parts.lsp.server").serve())
@@ -37,7 +42,9 @@ def import_plain_types() -> None:
     define = attrs.define
 
     def define_plain(declared: Any = None, **options: Any) -> Any:
-        return define(declared, **{**options, "eq": False, "repr": False, "slots": False})
+        return define(
+            declared, **{**options, "eq": False, "repr": False, "slots": False}
+        )
 
     attrs.define = define_plain
     try:

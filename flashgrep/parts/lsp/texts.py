@@ -47,7 +47,9 @@ class Document:
         """Whether the daemon counts the same lines: it does not end a line at a lone carriage return."""
         return BARE_RETURN.search(self.text) is None
 
-    def change(self, changes: Sequence[TextDocumentContentChangeEvent], encoding: str) -> list[dict[str, Any]]:
+    def change(
+        self, changes: Sequence[TextDocumentContentChangeEvent], encoding: str
+    ) -> list[dict[str, Any]]:
         """Apply changes in order, and return them as edits for the daemon, with columns in characters.
 
         Positions outside the text are moved inside first, so that both texts stay equal.
@@ -59,15 +61,20 @@ class Document:
                 self.text = change.text
                 edits.append({"text": change.text})
                 continue
-            # Computed for each change, since its positions refer to the text after the previous one.
+            # Computed for each change, since its positions refer to the text after the
+            # previous one.
             starts = [0, *(found.end() for found in LINE_END.finditer(self.text))]
             start, end = sorted(
-                find_offset(self.text, starts, place, encoding) for place in (change.range.start, change.range.end)
+                find_offset(self.text, starts, place, encoding)
+                for place in (change.range.start, change.range.end)
             )
             edit: dict[str, Any] = {"text": change.text}
             for name, offset in (("start", start), ("end", end)):
                 line = bisect_right(starts, offset)
-                edit |= {f"{name}_line": line, f"{name}_column": offset - starts[line - 1] + 1}
+                edit |= {
+                    f"{name}_line": line,
+                    f"{name}_column": offset - starts[line - 1] + 1,
+                }
             edits.append(edit)
             self.text = self.text[:start] + change.text + self.text[end:]
         # If the daemon would count other lines, it gets the whole text.
@@ -76,7 +83,9 @@ class Document:
         return [{"text": self.text}]
 
 
-def find_offset(text: str, starts: Sequence[int], place: Position, encoding: str) -> int:
+def find_offset(
+    text: str, starts: Sequence[int], place: Position, encoding: str
+) -> int:
     """Return the offset of a position in a text whose lines start at ``starts``."""
     if place.line >= len(starts):
         return len(text)
@@ -94,7 +103,9 @@ def count_characters(line: str, units: int, encoding: str) -> int:
     """Return how many whole characters of a line fit into this many code units."""
     if encoding == PositionEncodingKind.Utf32 or line.isascii():
         return min(units, len(line))
-    codec, width = ("utf-8", 1) if encoding == PositionEncodingKind.Utf8 else ("utf-16-le", 2)
+    codec, width = (
+        ("utf-8", 1) if encoding == PositionEncodingKind.Utf8 else ("utf-16-le", 2)
+    )
     head = line.encode(codec, "surrogatepass")[: units * width]
     while True:
         try:
@@ -102,7 +113,9 @@ def count_characters(line: str, units: int, encoding: str) -> int:
         except UnicodeDecodeError:
             head = head[:-1]
         else:
-            is_half = bool(found) and found[-1] != line[len(found) - 1]  # cut inside a surrogate pair
+            is_half = (
+                bool(found) and found[-1] != line[len(found) - 1]
+            )  # cut inside a surrogate pair
             return len(found) - is_half
 
 

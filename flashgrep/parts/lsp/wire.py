@@ -14,7 +14,9 @@ from typing import Any, Final
 MOST_MESSAGE: Final = 64 * 1024 * 1024
 """Bytes of a message; a longer one is skipped without being buffered."""
 MOST_HEADER: Final = 8192
-LENGTH: Final = re.compile(rb"(?i)content-length[ \t]*:[ \t]*(\d{1,12})[ \t]*(?:\r?\n|$)")
+LENGTH: Final = re.compile(
+    rb"(?i)content-length[ \t]*:[ \t]*(\d{1,12})[ \t]*(?:\r?\n|$)"
+)
 HEADER_END: Final = re.compile(rb"\r?\n\r?\n")
 PIECE: Final = 65_536
 MOST_QUEUED: Final = 8 * 1024 * 1024
@@ -51,7 +53,9 @@ class MessageReader:
             if self._left > MOST_MESSAGE:
                 self._skipping = self._left
                 self._left = None
-                yield Unreadable(f"a message of more than {MOST_MESSAGE:,} bytes is not read")
+                yield Unreadable(
+                    f"a message of more than {MOST_MESSAGE:,} bytes is not read"
+                )
                 continue
             if len(self._held) < self._left:
                 return
@@ -146,7 +150,9 @@ class Output:
 class Input:
     """Reads messages in a thread, which calls ``take`` with each; call ``done`` once a message is handled."""
 
-    def __init__(self, descriptor: int, output: Output, take: Callable[[Received | None], None]) -> None:
+    def __init__(
+        self, descriptor: int, output: Output, take: Callable[[Received | None], None]
+    ) -> None:
         """``take`` receives None at the end of input."""
         self._descriptor = descriptor
         self._output = output

@@ -44,14 +44,19 @@ _NESTED: Final = 60
 """Most levels of nested definitions distinguished; bounds how often a text is cut again."""
 _INSIDE: Final = 1 << 60
 """Rank of a cut inside a line: above any depth."""
-_CLOSES: Final = np.isin(np.arange(256, dtype=np.uint8), np.frombuffer(b")]}", np.uint8))
+_CLOSES: Final = np.isin(
+    np.arange(256, dtype=np.uint8), np.frombuffer(b")]}", np.uint8)
+)
 """By first byte: whether a line begins by closing a bracket."""
 _GOES_ON: Final = tuple(
-    int.from_bytes(word, "little") for word in b"else elif exce fina catc resc ensu then done esac".split()
+    int.from_bytes(word, "little")
+    for word in b"else elif exce fina catc resc ensu then done esac".split()
 )
 """First four letters of words that continue the previous statement."""
 _END: Final = int.from_bytes(b"end", "little")
-_LETTER: Final = np.array([chr(byte).isalnum() or byte == ord("_") for byte in range(256)])
+_LETTER: Final = np.array(
+    [chr(byte).isalnum() or byte == ord("_") for byte in range(256)]
+)
 _DECORATOR: Final = {"csharp": b"[", "rust": b"#[", "php": b"#[", "cpp": b"[["}
 
 # Sizes of chunks
@@ -98,9 +103,11 @@ def find_units(data: bytes, size: int) -> Units:
     first, last = ink[position[inked]], ink[position[inked + 1] - 1] + 1
     begin = np.where(first - starts[inked] > _MARGIN, first, starts[inked])
 
-    # A short text is padded, so that four bytes follow each place; in a long one the last places are shifted instead,
-    # which saves a copy.
-    padded = np.concatenate((text, np.zeros(4, np.uint8))) if len(text) < 1 << 16 else text
+    # A short text is padded, so that four bytes follow each place; in a long one the
+    # last places are shifted instead, which saves a copy.
+    padded = (
+        np.concatenate((text, np.zeros(4, np.uint8))) if len(text) < 1 << 16 else text
+    )
     at = np.minimum(first, len(padded) - 4)
     words = np.zeros(len(first), np.uint32)
     for byte in range(4):
@@ -120,7 +127,8 @@ def _cut_wide(text: NDArray[np.uint8], ink: Ints, units: Units, wide: Ints) -> U
         for start, end in zip(units.starts[wide].tolist(), ends, strict=True)
     ]
     inner = np.concatenate(cuts)
-    # Back to the beginning of a character: at most three bytes follow the one that begins it.
+    # Back to the beginning of a character: at most three bytes follow the one that
+    # begins it.
     for _ in range(3):
         inner = inner - ((text[inner] & CHARACTER_MASK) == CHARACTER_REST)
     owner = np.repeat(wide, [len(cut) for cut in cuts])
@@ -144,29 +152,40 @@ def rank_cuts(units: Units, language: str | None, spans: Ints, skips: Ints) -> I
     ``spans``: definitions as (start, end); ``skips``: comments and string text as (start, end), ordered.
     """
     after_gap = np.diff(units.lines, prepend=0) > 1
-    # A definition opens after its first line and closes after its last: the cut before the line that follows is free.
+    # A definition opens after its first line and closes after its last: the cut before
+    # the line that follows is free.
     first, final = units.find(spans[:, 0]) + 1, units.find(spans[:, 1] - 1) + 1
     count = len(units.starts)
-    # +1 where a definition opens, -1 where it closes; the running sum is the nesting depth of each line.
-    steps = np.bincount(first, minlength=count + 1) - np.bincount(final, minlength=count + 1)
+    # +1 where a definition opens, -1 where it closes; the running sum is the nesting
+    # depth of each line.
+    steps = np.bincount(first, minlength=count + 1) - np.bincount(
+        final, minlength=count + 1
+    )
     depth = np.minimum(np.cumsum(steps)[:count], _NESTED)
 
-    # A unit belongs to the previous one if it closes or continues it, or if that is a comment or a decorator about it.
+    # A unit belongs to the previous one if it closes or continues it, or if that is a
+    # comment or a decorator about it.
     words = units.words
-    hangs: NDArray[np.bool_] = _CLOSES[words & 0xFF] | (((words & 0xFFFFFF) == _END) & ~_LETTER[words >> 24])
+    hangs: NDArray[np.bool_] = _CLOSES[words & 0xFF] | (
+        ((words & 0xFFFFFF) == _END) & ~_LETTER[words >> 24]
+    )
     for word in _GOES_ON:
         hangs |= words == word
     introduces = (words & 0xFF) == ord("@")
     markers = LANGUAGES.get(language or "", UNKNOWN).comments
     for marker in (*markers, *filter(None, (_DECORATOR.get(language or ""),))):
-        introduces |= (words & ((1 << 8 * len(marker)) - 1)) == int.from_bytes(marker, "little")
+        introduces |= (words & ((1 << 8 * len(marker)) - 1)) == int.from_bytes(
+            marker, "little"
+        )
     hangs[1:] |= introduces[:-1] & ~after_gap[1:]
     if len(skips):  # inside a comment or a string, or at the quote that ends it
         before = np.searchsorted(skips[:, 0], units.starts) - 1
         hangs |= (before >= 0) & (skips[before, 1] >= units.starts)
 
     indent = np.minimum(units.first - units.starts, _DEEPEST)
-    ranks: Ints = depth * STEP + hangs * _HANGS + indent * _INDENT + ~after_gap * _NO_GAP
+    ranks: Ints = (
+        depth * STEP + hangs * _HANGS + indent * _INDENT + ~after_gap * _NO_GAP
+    )
     # Only if nothing else is left to cut at.
     ranks[~units.whole] = _INSIDE
     return ranks
@@ -182,8 +201,13 @@ def choose_cuts(units: Units, ranks: Ints) -> list[tuple[int, int]]:
         first, end = todo.pop()
         size = last[end - 1] - starts[first]
         inner = ranks[first + 1 : end]
-        # Where all cuts are in one definition, or all between paragraphs, none is clearly better than another.
-        if end - first <= 1 or size <= FULL or (size <= HARD and inner.max() // STEP == inner.min() // STEP):
+        # Where all cuts are in one definition, or all between paragraphs, none is
+        # clearly better than another.
+        if (
+            end - first <= 1
+            or size <= FULL
+            or (size <= HARD and inner.max() // STEP == inner.min() // STEP)
+        ):
             ranges.append((first, end))
         else:
             todo.extend(reversed(_gather_siblings(starts, last, ranks, first, end)))
@@ -193,7 +217,9 @@ def choose_cuts(units: Units, ranks: Ints) -> list[tuple[int, int]]:
     for number, (first, end) in enumerate(ranges):
         fits = bool(joined) and last[end - 1] - starts[joined[-1][0]] <= HARD
         tiny = last[end - 1] - starts[first] < _TINY
-        closer = tiny and (end == len(starts) or number == 0 or bool(ranks[first] >= ranks[end]))
+        closer = tiny and (
+            end == len(starts) or number == 0 or bool(ranks[first] >= ranks[end])
+        )
         if fits and (joins_next or closer):
             joined[-1] = (joined[-1][0], end)
             joins_next = joins_next and last[end - 1] - starts[joined[-1][0]] < _TINY
@@ -203,18 +229,24 @@ def choose_cuts(units: Units, ranks: Ints) -> list[tuple[int, int]]:
     return joined
 
 
-def _gather_siblings(starts: list[int], last: list[int], ranks: Ints, first: int, end: int) -> list[tuple[int, int]]:
+def _gather_siblings(
+    starts: list[int], last: list[int], ranks: Ints, first: int, end: int
+) -> list[tuple[int, int]]:
     """Return the range cut at its best places, small neighbours gathered."""
     inner = ranks[first + 1 : end]
     cuts = (np.flatnonzero(inner == inner.min()) + first + 1).tolist()
     total = last[end - 1] - starts[first]
-    # Parts of about one size: cutting at the goal itself would leave a small rest each time.
+    # Parts of about one size: cutting at the goal itself would leave a small rest each
+    # time.
     goal = total / max(2, round(total / _GOAL))
     groups: list[tuple[int, int]] = []
     opened, closed = first, cuts[0]
     for begin, after in zip(cuts, [*cuts[1:], end], strict=True):
         gathered = last[closed - 1] - starts[opened]
-        if last[after - 1] - starts[opened] > FULL or gathered + (last[after - 1] - starts[begin]) / 2 > goal:
+        if (
+            last[after - 1] - starts[opened] > FULL
+            or gathered + (last[after - 1] - starts[begin]) / 2 > goal
+        ):
             groups.append((opened, closed))
             opened = begin
         closed = after

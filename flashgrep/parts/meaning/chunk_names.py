@@ -37,7 +37,9 @@ _NAME_BYTES: Final = 200
 """Bytes used of a name; people do not write longer ones."""
 _NAME_PARTS: Final = 12
 _EXTENSION: Final = KIND_ID["extension"]
-NAMED_KINDS: Final = tuple(KIND_ID[kind] for kind in sorted(TYPE_KINDS | CALLABLE_KINDS - {"macro"}))
+NAMED_KINDS: Final = tuple(
+    KIND_ID[kind] for kind in sorted(TYPE_KINDS | CALLABLE_KINDS - {"macro"})
+)
 """Kinds preferred for a chunk's name; a macro is more often a constant than a function."""
 _HEADING: Final = KIND_ID["heading"]
 _NAMED: Final = frozenset(NAMED_KINDS) | {_HEADING}
@@ -69,12 +71,28 @@ class Outline:
         self._data = data
         table = np.zeros((0, START + END), np.int64)
         if parsed is not None:
-            # Only rows within the text: a table may belong to another version of the file.
+            # Only rows within the text: a table may belong to another version of the
+            # file.
             table = parsed.definitions
-            start, end, name, kind = table[:, START], table[:, END], table[:, NAME], table[:, KIND]
-            good = (start >= 0) & (start <= name) & (name < table[:, NAME_END]) & (name < end) & (start < size)
-            good &= (end <= size) & (kind >= 0) & (kind < len(KINDS)) & (kind != _PACKAGE)
-            if parsed.language == "markdown":  # its headings are found below, and its examples name nothing
+            start, end, name, kind = (
+                table[:, START],
+                table[:, END],
+                table[:, NAME],
+                table[:, KIND],
+            )
+            good = (
+                (start >= 0)
+                & (start <= name)
+                & (name < table[:, NAME_END])
+                & (name < end)
+                & (start < size)
+            )
+            good &= (
+                (end <= size) & (kind >= 0) & (kind < len(KINDS)) & (kind != _PACKAGE)
+            )
+            if (
+                parsed.language == "markdown"
+            ):  # its headings are found below, and its examples name nothing
                 good &= False
             good &= (table[:, QUALIFIER] >= 0) & (table[:, QUALIFIER_END] >= 0)
             table = table[good]
@@ -87,7 +105,8 @@ class Outline:
         """The innermost definition around each, -1 for none."""
         open_rows: list[int] = []
         for index, row in enumerate(self._rows):
-            # Rows are sorted by where they begin: one that ends before this row does not contain it.
+            # Rows are sorted by where they begin: one that ends before this row does
+            # not contain it.
             while open_rows and self._rows[open_rows[-1]][END] < row[END]:
                 open_rows.pop()
             self._above.append(open_rows[-1] if open_rows else -1)
@@ -101,7 +120,8 @@ class Outline:
             return self._describe(around)
         first, after = bisect_left(self._starts, start), bisect_left(self._starts, end)
 
-        # The function or type that makes up half of the chunk, else the first that begins in it.
+        # The function or type that makes up half of the chunk, else the first that
+        # begins in it.
         main, passed = -1, 0
         for index in range(first, after):
             row = self._rows[index]
@@ -128,7 +148,9 @@ class Outline:
             if row[KIND] not in _SCOPES:
                 continue
             if index not in self._signatures:
-                self._signatures[index] = signature(self._lines, row[NAME], row[START], row[END])
+                self._signatures[index] = signature(
+                    self._lines, row[NAME], row[START], row[END]
+                )
             text = self._signatures[index].encode()[:room].decode("utf-8", "ignore")
             room -= len(text.encode()) + 1
             found.append(text)
@@ -157,14 +179,21 @@ class Outline:
         while at >= 0 and len(parts) < _NAME_PARTS:
             row = self._rows[at]
             above = self._above[at]
-            while above >= 0:  # the innermost scope that spans more than the definition itself
+            while (
+                above >= 0
+            ):  # the innermost scope that spans more than the definition itself
                 scope = self._rows[above]
-                if scope[KIND] in _SCOPES and (scope[START], scope[END]) != (row[START], row[END]):
+                if scope[KIND] in _SCOPES and (scope[START], scope[END]) != (
+                    row[START],
+                    row[END],
+                ):
                     break
                 above = self._above[above]
             name = self._text(row[NAME], row[NAME_END])
             parts.append(_GENERICS.sub("", name) if row[KIND] == _EXTENSION else name)
-            qualifier = _GENERICS.sub("", self._text(row[QUALIFIER], row[QUALIFIER_END]))
+            qualifier = _GENERICS.sub(
+                "", self._text(row[QUALIFIER], row[QUALIFIER_END])
+            )
             if own := ".".join(filter(None, _PARTS.split(qualifier))):
                 parts.append(own)
                 above = -1 if above >= 0 and self._rows[above][KIND] in _TYPE else above
@@ -172,7 +201,9 @@ class Outline:
         return KINDS[self._rows[index][KIND]], ".".join(reversed(parts))
 
     def _text(self, start: int, end: int) -> str:
-        return self._data[start : min(end, start + _NAME_BYTES)].decode("utf-8", "replace")
+        return self._data[start : min(end, start + _NAME_BYTES)].decode(
+            "utf-8", "replace"
+        )
 
     @LazyAttribute
     def _lines(self) -> Lines:
@@ -196,7 +227,9 @@ class Sections:
         if index >= len(self.offsets) or self.offsets[index] >= end:
             return ""
         first = self.paths[index]
-        later = self.paths[max(index, bisect_right(self.offsets, start + (end - start) // 4) - 1)]
+        later = self.paths[
+            max(index, bisect_right(self.offsets, start + (end - start) // 4) - 1)
+        ]
         return later if later.startswith(first + _SEPARATOR) else first
 
 
@@ -217,7 +250,9 @@ def find_sections(data: bytes, units: Units, ranks: Ints) -> Sections:
     return Sections([int(units.starts[unit]) for unit, _, _ in found], paths, ranks)
 
 
-def _find_headings(data: bytes, units: Units) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
+def _find_headings(
+    data: bytes, units: Units
+) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
     """Return (unit, level, title) of each heading, and the ranges of units in fences or front matter."""
     letters = (units.words & 0xFF).astype(np.uint8)
     found: list[tuple[int, int, str]] = []
@@ -232,7 +267,9 @@ def _find_headings(data: bytes, units: Units) -> tuple[list[tuple[int, int, str]
                 fenced.append((opened, unit + 1))
                 fence = b""
         # Front matter, which only the first line can begin, is skipped like a fence.
-        elif (mark[:1] in b"`~" and len(mark) >= len(b"```")) or (unit == 0 and line == b"---"):
+        elif (mark[:1] in b"`~" and len(mark) >= len(b"```")) or (
+            unit == 0 and line == b"---"
+        ):
             fence, opened = mark, unit
         elif mark[:1] == b"#":
             if len(mark) <= _LEVELS and line[len(mark) : len(mark) + 1] in b" \t":
@@ -247,7 +284,11 @@ def _find_headings(data: bytes, units: Units) -> tuple[list[tuple[int, int, str]
 
 def _is_below_text(units: Units, unit: int) -> bool:
     """Return whether the line right above may be a heading's text."""
-    if unit == 0 or not units.whole[unit - 1] or units.lines[unit] != units.lines[unit - 1] + 1:
+    if (
+        unit == 0
+        or not units.whole[unit - 1]
+        or units.lines[unit] != units.lines[unit - 1] + 1
+    ):
         return False
     return chr(int(units.words[unit - 1]) & 0xFF) not in "#>-*+|`~="
 

@@ -12,19 +12,33 @@ from typing import Final
 import numpy as np
 
 from flashgrep.base.languages import LANGUAGES, language_of
-from flashgrep.parts.meaning.chunk_cuts import CHARACTER_MASK, CHARACTER_REST, choose_cuts, find_units, rank_cuts
+from flashgrep.parts.meaning.chunk_cuts import (
+    CHARACTER_MASK,
+    CHARACTER_REST,
+    choose_cuts,
+    find_units,
+    rank_cuts,
+)
 from flashgrep.parts.meaning.chunk_names import NAMED_KINDS, Outline, find_sections
 from flashgrep.parts.meaning.index.chunks import ChunkedText, StoredChunk
 from flashgrep.parts.meaning.index.sieve import hold_every_identifier
 from flashgrep.parts.meaning.index.word_impacts import Fields
 from flashgrep.parts.symbols.parse.embedded import HOSTS
-from flashgrep.parts.symbols.parse.model import DECLARES, KIND, NAME, NAME_END, ParsedFile
+from flashgrep.parts.symbols.parse.model import (
+    DECLARES,
+    KIND,
+    NAME,
+    NAME_END,
+    ParsedFile,
+)
 
 MAX_CHUNKS: Final = 4_000
 """Most chunks of a file: about 4 MB of text."""
 HEAD: Final = 16_384
 """Bytes used of a data file or of minified text: its first records show its fields and its subject."""
-DATA_LANGUAGES: Final = frozenset({"json", "jsonl", "csv", "lock", "svg", "xml", "po", "log", "diff", "jupyter"})
+DATA_LANGUAGES: Final = frozenset(
+    {"json", "jsonl", "csv", "lock", "svg", "xml", "po", "log", "diff", "jupyter"}
+)
 """Data languages: thousands of similar rows, for which vectors add nothing to words."""
 _DENSE_LINE: Final = 1_000
 """Mean bytes per line beyond which a text counts as minified."""
@@ -37,16 +51,26 @@ _SPREAD: Final = 1 << 16
 _LETTERS: Final = 0.5
 """Share of letters in the bytes of prose and code; hexadecimal tables have less."""
 _BLANKS: Final = bytes(range(0x21))
-_ALPHABET: Final = bytes(range(ord("A"), ord("Z") + 1)) + bytes(range(ord("a"), ord("z") + 1)) + bytes(range(128, 256))
+_ALPHABET: Final = (
+    bytes(range(ord("A"), ord("Z") + 1))
+    + bytes(range(ord("a"), ord("z") + 1))
+    + bytes(range(128, 256))
+)
 MOST_DEFINES: Final = 12
 """Most names kept for a chunk; one that defines more is a table, and is found by its words."""
 
 
-def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None) -> ChunkedText:
+def chunk_text(
+    text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None
+) -> ChunkedText:
     """Return a text's chunks with the words of each; ``parsed``: its symbols, if its language has any."""
     language = parsed.language if parsed else language_of(path).name or None
-    if parsed is not None and language in HOSTS:  # a section is about its text, not what its examples define
-        parsed = replace(parsed, definitions=parsed.definitions[parsed.definitions[:, DECLARES] == 0])
+    if (
+        parsed is not None and language in HOSTS
+    ):  # a section is about its text, not what its examples define
+        parsed = replace(
+            parsed, definitions=parsed.definitions[parsed.definitions[:, DECLARES] == 0]
+        )
     spans = sorted(parsed.definitions[:, [NAME, NAME_END]].tolist()) if parsed else []
     starts = [start for start, _ in spans]
     names = [data[start:end].decode("utf-8", "replace") for start, end in spans]
@@ -54,7 +78,9 @@ def chunk_text(text_id: int, path: bytes, data: bytes, parsed: ParsedFile | None
     fields: list[Fields] = []
     for chunk in cut_chunks(data, language, parsed):
         # Names are sorted by position, so a chunk's names are a slice.
-        within = names[bisect_left(starts, chunk.start) : bisect_left(starts, chunk.end)]
+        within = names[
+            bisect_left(starts, chunk.start) : bisect_left(starts, chunk.end)
+        ]
         defines = list(dict.fromkeys(within))
         stored.append(chunk._replace(defines=defines[:MOST_DEFINES]))
         called = " ".join([chunk.name, *defines]).encode()
@@ -74,7 +100,9 @@ def embedding_text(path: bytes, data: bytes, chunk: StoredChunk) -> str:
     return "\n".join([*filter(None, around), text])
 
 
-def cut_chunks(data: bytes, language: str | None, parsed: ParsedFile | None) -> list[StoredChunk]:
+def cut_chunks(
+    data: bytes, language: str | None, parsed: ParsedFile | None
+) -> list[StoredChunk]:
     """Return a file's chunks in order, without the names they define.
 
     They contain every byte of ``data[:measure_head(…)]`` above 0x20 exactly once.
@@ -100,10 +128,17 @@ def cut_chunks(data: bytes, language: str | None, parsed: ParsedFile | None) -> 
             continue
         kind, name, header = "", "", ""
         if sections is None:
-            (kind, name), header = outline.name(start, after), outline.header(start, after)
+            (kind, name), header = (
+                outline.name(start, after),
+                outline.header(start, after),
+            )
         elif title := sections.name(start, after):
             kind, name, header = "section", title, title
-        chunks.append(StoredChunk(start, after, start_line, end_line, kind or "block", name, header))
+        chunks.append(
+            StoredChunk(
+                start, after, start_line, end_line, kind or "block", name, header
+            )
+        )
     return chunks
 
 
@@ -112,9 +147,20 @@ def measure_head(data: bytes, language: str | None, parsed: ParsedFile | None) -
     if len(data) <= HEAD:
         return len(data)
     is_dense = len(data) > min(_LARGEST, _DENSE_LINE * (1 + data.count(b"\n")))
-    if is_dense or language in DATA_LANGUAGES or (len(data) > _TABLE and _is_table(data, parsed)):
+    if (
+        is_dense
+        or language in DATA_LANGUAGES
+        or (len(data) > _TABLE and _is_table(data, parsed))
+    ):
         # up to where a character of UTF-8 begins
-        return next((at for at in range(HEAD, HEAD - 4, -1) if data[at] & CHARACTER_MASK != CHARACTER_REST), HEAD)
+        return next(
+            (
+                at
+                for at in range(HEAD, HEAD - 4, -1)
+                if data[at] & CHARACTER_MASK != CHARACTER_REST
+            ),
+            HEAD,
+        )
     return len(data)
 
 
@@ -123,6 +169,12 @@ def _is_table(data: bytes, parsed: ParsedFile | None) -> bool:
     written = data[:_TABLE].translate(None, _BLANKS)
     if len(written.translate(None, _ALPHABET)) > (1 - _LETTERS) * len(written):
         return True
-    if parsed is None or parsed.grammar != "tree-sitter" or LANGUAGES[parsed.language].nature != "code":
+    if (
+        parsed is None
+        or parsed.grammar != "tree-sitter"
+        or LANGUAGES[parsed.language].nature != "code"
+    ):
         return False
-    return int(np.isin(parsed.definitions[:, KIND], NAMED_KINDS).sum()) * _SPREAD < len(data)
+    return int(np.isin(parsed.definitions[:, KIND], NAMED_KINDS).sum()) * _SPREAD < len(
+        data
+    )

@@ -21,7 +21,12 @@ from flashgrep.parts.meaning.embed.providers import embedder_of, is_embedded
 from flashgrep.parts.meaning.embed.static import StaticEmbedder
 from flashgrep.parts.meaning.index import chunks as table
 from flashgrep.parts.meaning.index import vectors
-from flashgrep.parts.meaning.index.chunks import ChunkedText, PackedChunks, ToRead, VectorSet
+from flashgrep.parts.meaning.index.chunks import (
+    ChunkedText,
+    PackedChunks,
+    ToRead,
+    VectorSet,
+)
 from flashgrep.parts.meaning.index.sieve import make_filter
 from flashgrep.parts.meaning.index.word_impacts import choose_for_vectors, count_fields
 from flashgrep.parts.symbols.parse.model import unpack
@@ -76,9 +81,14 @@ class MeaningStages:
         yield StageBacklog(left.texts, int(left.bytes + ending))
         spread = self._pool.is_running or left.texts > FEW
         texts = self._work.choose_batches(
-            lambda after: table.choose_to_chunk(connection, self._number, BATCH, BATCH_BYTES, after)
+            lambda after: table.choose_to_chunk(
+                connection, self._number, BATCH, BATCH_BYTES, after
+            )
         )
-        calls = ((self._work.project.root, part, self._work.project.max_size, settings) for part in texts)
+        calls = (
+            (self._work.project.root, part, self._work.project.max_size, settings)
+            for part in texts
+        )
         waiting: list[ChunkedTexts] = []
 
         def flush() -> None:
@@ -86,10 +96,13 @@ class MeaningStages:
             if waiting:
                 with self._writer.transaction() as connection:
                     table.put(connection, [done.packed for done in waiting])
-                # Texts left without vectors, here or by a crash, get them in the next stage.
+                # Texts left without vectors, here or by a crash, get them in the next
+                # stage.
                 if vector_set is not None:
                     try:
-                        vector_set = self._append(vector_set, [done.embedded for done in waiting])
+                        vector_set = self._append(
+                            vector_set, [done.embedded for done in waiting]
+                        )
                     except vectors.VectorsDamaged:
                         vector_set = None
                 waiting.clear()
@@ -98,7 +111,9 @@ class MeaningStages:
             waiting.append(done)
             if sum(len(one.packed.pairs) for one in waiting) > FLUSH_PAIRS:
                 flush()
-            left = StageBacklog(left.texts - len(done.packed.texts), left.bytes - done.embedded.bytes)
+            left = StageBacklog(
+                left.texts - len(done.packed.texts), left.bytes - done.embedded.bytes
+            )
             yield StageBacklog(left.texts, int(left.bytes + ending))
         flush()
         # Before free pages are returned, since a merge frees some.
@@ -123,26 +138,35 @@ class MeaningStages:
         yield left
         spread = self._pool.is_running or left.texts > FEW
         texts = self._work.choose_batches(
-            lambda after: table.choose_to_embed(connection, self._number, vector_set.id, BATCH, BATCH_BYTES, after)
+            lambda after: table.choose_to_embed(
+                connection, self._number, vector_set.id, BATCH, BATCH_BYTES, after
+            )
         )
-        calls = ((self._work.project.root, part, self._work.project.max_size, settings) for part in texts)
+        calls = (
+            (self._work.project.root, part, self._work.project.max_size, settings)
+            for part in texts
+        )
         waiting: list[EmbeddedTexts] = []
         try:
             for done in self._pool.map(embed_texts, calls, spread=spread):
                 waiting.append(done)
                 if sum(len(part.rows) for part in waiting) > FLUSH_ROWS:
-                    # The file first, then the rows that refer to it: a crash may leave unused bytes in the file, but
-                    # never rows without vectors.
+                    # The file first, then the rows that refer to it: a crash may leave
+                    # unused bytes in the file, but never rows without vectors.
                     vector_set, waiting = self._append(vector_set, waiting), []
-                left = StageBacklog(left.texts - len(done.text_ids), left.bytes - done.bytes)
+                left = StageBacklog(
+                    left.texts - len(done.text_ids), left.bytes - done.bytes
+                )
                 yield left
             vector_set = self._append(vector_set, waiting)
-        # What was stored before is useless: with a new, empty set the count below includes all texts.
+        # What was stored before is useless: with a new, empty set the count below
+        # includes all texts.
         except vectors.VectorsDamaged:
             vector_set = self._open_vector_set(embedder)
         left = table.count_to_embed(connection, self._number, vector_set.id)
         if not left.texts:
-            # The other sets served until this one was ready; the files are removed once no row refers to them.
+            # The other sets served until this one was ready; the files are removed once
+            # no row refers to them.
             with self._writer.transaction() as connection:
                 table.note_settings(connection, self._number, settings, vector_set.id)
                 used = {one.file for one in table.drop_unused_sets(connection)}
@@ -156,24 +180,39 @@ class MeaningStages:
         """Return the embedder's set; a new one with its own file if its vectors are damaged."""
         for known in table.vector_sets(self._writer.connection):
             is_same = (known.name, known.dims) == (embedder.name, embedder.dims)
-            if is_same and vectors.holds(self._work.job.index.with_name(known.file), known.dims, known.rows):
+            if is_same and vectors.holds(
+                self._work.job.index.with_name(known.file), known.dims, known.rows
+            ):
                 return known
         with self._writer.transaction() as connection:
             for known in table.vector_sets(connection):
-                # Damaged, or of another length under the same name: both can only be rebuilt.
+                # Damaged, or of another length under the same name: both can only be
+                # rebuilt.
                 if known.name == embedder.name:
                     table.drop_vector_set(connection, known.id)
                     self._work.remade = True
-            return table.add_vector_set(connection, embedder.name, embedder.dims, vectors.new_name())
+            return table.add_vector_set(
+                connection, embedder.name, embedder.dims, vectors.new_name()
+            )
 
-    def _append(self, vector_set: VectorSet, batches: Sequence["EmbeddedTexts"]) -> VectorSet:
+    def _append(
+        self, vector_set: VectorSet, batches: Sequence["EmbeddedTexts"]
+    ) -> VectorSet:
         """Append the vectors of batches to the set's file, then add their rows; return the changed set."""
         rows = [part.rows for part in batches if len(part.rows)]
         if not rows:
             return vector_set
-        vectors.append(self._work.job.index.with_name(vector_set.file), vector_set.rows, np.concatenate(rows))
+        vectors.append(
+            self._work.job.index.with_name(vector_set.file),
+            vector_set.rows,
+            np.concatenate(rows),
+        )
         with self._writer.transaction() as connection:
-            table.add_vectors(connection, vector_set, [text_id for part in batches for text_id in part.text_ids])
+            table.add_vectors(
+                connection,
+                vector_set,
+                [text_id for part in batches for text_id in part.text_ids],
+            )
         return vector_set._replace(rows=vector_set.rows + sum(map(len, rows)))
 
 
@@ -195,7 +234,9 @@ class ChunkedTexts(NamedTuple):
     embedded: EmbeddedTexts
 
 
-def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> ChunkedTexts:
+def cut_texts(
+    root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str
+) -> ChunkedTexts:
     """Read texts, given with their packed symbols, and return their chunks, leaving out changed texts."""
     release_memory()
     done: list[ChunkedText] = []
@@ -207,18 +248,24 @@ def cut_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings
             # "!": the text could not be parsed, and is cut only by its lines.
             parsed = unpack(packed) if packed and packed[:1] != b"!" else None
             cut = chunk_text(text_id, name, data, parsed)
-            done.append(cut if cut.is_whole else cut._replace(words=make_filter(text_id, data)))
+            done.append(
+                cut if cut.is_whole else cut._replace(words=make_filter(text_id, data))
+            )
     counted = count_fields([fields for text in done for fields in text.fields])
     embedder, rows = open_embedded(settings), np.empty(0, np.void)
     if embedder is not None:
         chunks = sum(len(text.chunks) for text in done)
-        rows = vectors.quantise(embedder.embed_identifiers(choose_for_vectors(counted), chunks))
+        rows = vectors.quantise(
+            embedder.embed_identifiers(choose_for_vectors(counted), chunks)
+        )
     # A text without chunks has no vectors.
     of_texts = [(text.text_id, len(text.chunks)) for text in done if text.chunks]
     return ChunkedTexts(table.pack(done, counted), EmbeddedTexts(of_texts, rows, size))
 
 
-def embed_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str) -> EmbeddedTexts:
+def embed_texts(
+    root: RootFolder, texts: Sequence[ToRead], max_size: int, settings: str
+) -> EmbeddedTexts:
     """Read texts, given with their packed chunks, and return the chunks' vectors, leaving out changed texts."""
     release_memory()
     text_ids: list[tuple[int, int]] = []
@@ -231,7 +278,9 @@ def embed_texts(root: RootFolder, texts: Sequence[ToRead], max_size: int, settin
             found = table.unpack(packed)
             text_ids.append((text_id, len(found)))
             inputs.extend(embedding_text(name, data, chunk) for chunk in found)
-    return EmbeddedTexts(text_ids, vectors.quantise(open_embedder(settings).embed_code(inputs)), size)
+    return EmbeddedTexts(
+        text_ids, vectors.quantise(open_embedder(settings).embed_code(inputs)), size
+    )
 
 
 @cache
@@ -248,5 +297,6 @@ def open_embedded(settings: str) -> StaticEmbedder | None:
 @cache
 def open_embedder(settings: str) -> Embedder:
     """Return the embedder of settings (``Embedding`` as JSON), opened once in a process."""
-    # The environment is inherited from the daemon: it has the keys of embedding providers.
+    # The environment is inherited from the daemon: it has the keys of embedding
+    # providers.
     return embedder_of(settings, os.environ)

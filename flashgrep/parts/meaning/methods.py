@@ -12,7 +12,15 @@ from flashgrep.api.coverage import Coverage, milliseconds_since
 from flashgrep.base.errors import NotFound, Unavailable, clip
 from flashgrep.base.languages import language_of
 from flashgrep.base.model import path_to_json
-from flashgrep.base.registry import RARE, Call, Handler, NameText, Params, Usage, handler
+from flashgrep.base.registry import (
+    RARE,
+    Call,
+    Handler,
+    NameText,
+    Params,
+    Usage,
+    handler,
+)
 from flashgrep.base.vocabulary import VERBATIM
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
@@ -29,7 +37,12 @@ from flashgrep.methods.common import (
     make_path_filter,
     view_of,
 )
-from flashgrep.methods.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
+from flashgrep.methods.projects import (
+    Page,
+    ProjectAnswer,
+    ProjectSelection,
+    ask_projects,
+)
 from flashgrep.methods.text import Style, render_places, span
 from flashgrep.parts.meaning.embed.models import MODELS
 from flashgrep.parts.meaning.questions import find_best_lines, search_by_meaning
@@ -61,9 +74,13 @@ class SearchCodeParams(Params):
     """What to look for, where, and how."""
 
     query: Annotated[str, Usage(words=True)] = Field(
-        min_length=1, max_length=2000, description="A question in words, or names of code."
+        min_length=1,
+        max_length=2000,
+        description="A question in words, or names of code.",
     )
-    limit: Annotated[int, Usage(short="-l")] = Field(10, ge=1, le=100, description="Most chunks of code to return.")
+    limit: Annotated[int, Usage(short="-l")] = Field(
+        10, ge=1, le=100, description="Most chunks of code to return."
+    )
     semantic_weight: Annotated[float | None, RARE] = Field(
         None,
         ge=0,
@@ -75,7 +92,9 @@ class SearchCodeParams(Params):
     exclude: Exclude = []
     language: InLanguages = []
     rev: Annotated[Rev, RARE] = None
-    threshold: Annotated[float, RARE] = Field(0.0, ge=0, le=1, description="Minimum score of a result.")
+    threshold: Annotated[float, RARE] = Field(
+        0.0, ge=0, le=1, description="Minimum score of a result."
+    )
     max_tokens: MaxTokensIfSet = None
     fresh: Fresh = True
     project: ProjectName = None
@@ -128,7 +147,9 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
         return style.path(piece), lines, f"{piece['kind']} {piece['name']}".rstrip()
 
     # A person opens the place in an editor; the code itself would fill the screen.
-    bare = [piece for piece in result["results"] if style.is_person or not piece["content"]]
+    bare = [
+        piece for piece in result["results"] if style.is_person or not piece["content"]
+    ]
     for at, piece in enumerate(result["results"] if not style.is_person else []):
         if piece["content"]:
             path, lines, said = describe(piece)
@@ -141,8 +162,15 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
         yield f"[{result['weaker']} weaker: limit={result['weaker'] + len(result['results'])}]"
 
 
-@handler("search_code", title="Search code by meaning", toolset="research", render=render_chunks)
-async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> SearchCodeResult:
+@handler(
+    "search_code",
+    title="Search code by meaning",
+    toolset="research",
+    render=render_chunks,
+)
+async def search_code(
+    call: Call[Catalogue], params: SearchCodeParams
+) -> SearchCodeResult:
     """Find the functions, classes and sections that answer a question in words, or match names in code.
 
     Use it when you do not know names; query finds text, get_symbol names.
@@ -151,21 +179,33 @@ async def search_code(call: Call[Catalogue], params: SearchCodeParams) -> Search
 
 
 async def _ask(
-    call: Call[Catalogue], params: SearchCodeParams, workspace: Workspace, among: ProjectSelection
+    call: Call[Catalogue],
+    params: SearchCodeParams,
+    workspace: Workspace,
+    among: ProjectSelection,
 ) -> Page[SearchCodeResult]:
     """Answer for one project."""
     started = time.perf_counter()
     view = await view_of(call, workspace, params.rev)
     fresh = await view.refresh() if params.fresh else False
     keep = await make_path_filter(
-        view, params.include, params.exclude, params.language, among.nested, below=params.path
+        view,
+        params.include,
+        params.exclude,
+        params.language,
+        among.nested,
+        below=params.path,
     )
     try:
         if view.revision_id is None or (workspace.is_bare and not view.is_stored):
             await require_index(workspace)
     except Unavailable as error:
-        if not workspace.is_bare:  # an error by contract, with what can be said without an index
-            likely = await find_best_lines(view, params.query, min(params.limit, MOST_LINES), keep)
+        if (
+            not workspace.is_bare
+        ):  # an error by contract, with what can be said without an index
+            likely = await find_best_lines(
+                view, params.query, min(params.limit, MOST_LINES), keep
+            )
             error.data["likely_lines"] = [
                 f"{hit['file_path']}:{hit['start_line']}: {clip(hit['text'].strip(), LINE_LENGTH)}"
                 for hit in likely.results
@@ -183,13 +223,18 @@ async def _ask(
     answer = await search_by_meaning(view, question)
     found = answer.results
     if call.as_text and "limit" not in params.model_fields_set:
-        # No limit was given: results far below the best would only fill a model's context.
+        # No limit was given: results far below the best would only fill a model's
+        # context.
         found = [piece for piece in found if piece.near >= NEAR]
 
     unseen = f"{answer.unseen} files are not indexed yet; those with most of the words were searched"
-    coverage = view.coverage(SearchStats(), fresh=fresh and not answer.unseen, started=started)
+    coverage = view.coverage(
+        SearchStats(), fresh=fresh and not answer.unseen, started=started
+    )
     # An answer is complete if every chunk could be found by words and by meaning.
-    coverage["complete"] &= workspace.progress.stage == "ready" and answer.ranked_by == "words and meaning"
+    coverage["complete"] &= (
+        workspace.progress.stage == "ready" and answer.ranked_by == "words and meaning"
+    )
     coverage["complete"] &= not answer.unseen
     details = (coverage.get("detail"), answer.problem, unseen if answer.unseen else "")
     if any(details):
@@ -197,7 +242,9 @@ async def _ask(
     # A model that reads text gets less by default than a program that asks for JSON.
     default = MODEL_TOKENS if call.as_text else call.host.settings.query.max_tokens
     result: SearchCodeResult = {
-        "results": fit_code(found, params.query, params.max_tokens or default, as_text=call.as_text),
+        "results": fit_code(
+            found, params.query, params.max_tokens or default, as_text=call.as_text
+        ),
         "ranked_by": answer.ranked_by,
         "chunks_searched": answer.chunks,
         "coverage": coverage,
@@ -208,9 +255,13 @@ async def _ask(
     return Page(result, lambda at: -result["results"][at]["score"])
 
 
-def _join(result: SearchCodeResult, answers: Sequence[ProjectAnswer[SearchCodeResult]]) -> None:
+def _join(
+    result: SearchCodeResult, answers: Sequence[ProjectAnswer[SearchCodeResult]]
+) -> None:
     """Report how all projects were ranked."""
-    result["ranked_by"] = min((one.result["ranked_by"] for one in answers), key=len)  # words, or words and meaning
+    result["ranked_by"] = min(
+        (one.result["ranked_by"] for one in answers), key=len
+    )  # words, or words and meaning
     result["chunks_searched"] = sum(one.result["chunks_searched"] for one in answers)
     if weaker := sum(one.result.get("weaker", 0) for one in answers):
         result["weaker"] = weaker
@@ -220,7 +271,9 @@ class SemanticSearchParams(Params):
     """What to look for, and in which repository; as strict as its contract."""
 
     query: Annotated[str, VERBATIM] = Field(
-        min_length=1, max_length=1000, description="Natural language search query describing what you're looking for."
+        min_length=1,
+        max_length=1000,
+        description="Natural language search query describing what you're looking for.",
     )
     limit: Annotated[int, Usage(short="-l")] = Field(
         10, ge=1, le=50, description="Maximum number of results to return."
@@ -263,7 +316,9 @@ class SemanticSearchResult(TypedDict):
 
 
 @handler("semantic_search", title="Semantic search", toolset="knowledge")
-async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -> SemanticSearchResult:
+async def semantic_search(
+    call: Call[Catalogue], params: SemanticSearchParams
+) -> SemanticSearchResult:
     """Search indexed code repositories using natural language queries.
 
     Returns relevant code snippets ranked by semantic similarity.
@@ -275,9 +330,14 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
         except NotFound as error:
             known = call.host.list_reachable(call.session)
             message = f"no such repository: {params.repository}"
-            raise NotFound(message, reason="repository_not_found", known=known) from error
+            raise NotFound(
+                message, reason="repository_not_found", known=known
+            ) from error
     elif call.session.projects:
-        workspaces = [await call.host.open(project, adopt=False) for project in call.session.projects]
+        workspaces = [
+            await call.host.open(project, adopt=False)
+            for project in call.session.projects
+        ]
     else:  # as its contract requires, without a default: results and metadata name their repository
         workspaces = call.host.list_open() or [await call.host.workspace(call, None)]
 
@@ -294,13 +354,19 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
     }
     reranker = await anyio.to_thread.run_sync(call.host.service(MODELS).reranker)
     question = MeaningQuestion(
-        text=params.query, limit=params.limit, threshold=params.threshold, reranker=reranker, passages=True
+        text=params.query,
+        limit=params.limit,
+        threshold=params.threshold,
+        reranker=reranker,
+        passages=True,
     )
     for workspace in workspaces:
         try:
             await workspace.refresh()
             await require_index(workspace)
-            answer = await search_by_meaning(await current_view(call, workspace), question)
+            answer = await search_by_meaning(
+                await current_view(call, workspace), question
+            )
         except Unavailable as error:
             if len(workspaces) == 1:
                 raise
@@ -308,7 +374,9 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
             continue
         metadata["repositories_searched"].append(workspace.name)
         metadata["chunks_searched"] += answer.chunks
-        metadata["embedding_time_ms"] = round(metadata["embedding_time_ms"] + answer.embedding_ms, 3)
+        metadata["embedding_time_ms"] = round(
+            metadata["embedding_time_ms"] + answer.embedding_ms, 3
+        )
         if answer.ranked_by == "words":
             metadata["ranked_by"] = "words"
         if answer.problem:
@@ -317,9 +385,12 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
     # Scores are absolute, so those of several repositories compare.
     found.sort(key=lambda item: -item[0].score)
     best = [piece for piece, _ in found[: params.limit]]
-    fitting = fit_code(best, params.query, call.host.settings.query.max_tokens, as_text=False)
+    fitting = fit_code(
+        best, params.query, call.host.settings.query.max_tokens, as_text=False
+    )
     results: list[RepositoryCode] = [
-        {**code, "repository": name} for code, (_, name) in zip(fitting, found, strict=False)
+        {**code, "repository": name}
+        for code, (_, name) in zip(fitting, found, strict=False)
     ]
     metadata["total_results"] = len(results)
     metadata["query_time_ms"] = milliseconds_since(started)
@@ -329,14 +400,21 @@ async def semantic_search(call: Call[Catalogue], params: SemanticSearchParams) -
 HANDLERS: tuple[Handler, ...] = (search_code, semantic_search)
 
 
-def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: bool) -> list[CodeMatch]:
+def fit_code(
+    pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: bool
+) -> list[CodeMatch]:
     """Return the chunks whose code fits, the first one cut if needed; as text also the others, cut or without code."""
     room, results = tokens * CHARS_PER_TOKEN, list[CodeMatch]()
     for piece in pieces:
         room -= (TEXT_OVERHEAD if as_text else CHUNK_OVERHEAD) + len(piece.path)
         shown = piece.passage.fit(room) if piece.passage else None
-        # The first is shown however small the budget, so that an answer is never empty for lack of room.
-        if shown is None and piece.passage and (not results or (as_text and room >= LEAST_CUT)):
+        # The first is shown however small the budget, so that an answer is never empty
+        # for lack of room.
+        if (
+            shown is None
+            and piece.passage
+            and (not results or (as_text and room >= LEAST_CUT))
+        ):
             shown = piece.passage.crop(room, spellings_of(query))
         if shown is not None:
             room -= len(shown.text)
@@ -349,9 +427,15 @@ def fit_code(pieces: Sequence[FoundChunk], query: str, tokens: int, *, as_text: 
 def format_chunk(piece: FoundChunk, shown: Excerpt | None) -> CodeMatch:
     """Return a chunk as both methods show it: with the function around it, as far as it is shown."""
     path, chunk = path_to_json(piece.path), piece.chunk
-    kind, name, (first, last) = chunk.kind, chunk.name, (chunk.start_line, chunk.end_line)
+    kind, name, (first, last) = (
+        chunk.kind,
+        chunk.name,
+        (chunk.start_line, chunk.end_line),
+    )
     # Without code, point to the chunk itself; for a comment, to what it documents.
-    if piece.passage is not None and (shown is not None or piece.passage.part[0] > last):
+    if piece.passage is not None and (
+        shown is not None or piece.passage.part[0] > last
+    ):
         first, last = piece.passage.whole
         kind, name = piece.passage.kind or kind, piece.passage.name or name
     found: CodeMatch = {
@@ -387,7 +471,9 @@ async def require_index(workspace: Workspace) -> None:
     if workspace.is_bare:
         raise Unavailable(BARE, reason="bare_repository")
     size = await workspace.size()
-    if size is None or (not size.chunks and size.files and "chunks" not in workspace.indexing.done):
+    if size is None or (
+        not size.chunks and size.files and "chunks" not in workspace.indexing.done
+    ):
         raise Unavailable(
             "Index not found: it is being built now",
             path=str(workspace.path),

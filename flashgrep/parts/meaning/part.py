@@ -14,7 +14,9 @@ from flashgrep.project import Workspace
 def open_chunks(project: Workspace) -> MeaningIndex:
     """Return the index of a project's chunks."""
     options = project.options
-    return MeaningIndex(project.index.file.parent, project.root, options.embedding, options.environ)
+    return MeaningIndex(
+        project.index.file.parent, project.root, options.embedding, options.environ
+    )
 
 
 PART = Part(

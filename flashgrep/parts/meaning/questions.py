@@ -3,7 +3,11 @@
 from flashgrep.api.view import View
 from flashgrep.files.globs import PathFilter
 from flashgrep.parts.meaning.search.chunk_index import CHUNKS
-from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer, MeaningQuestion, MeaningSearch
+from flashgrep.parts.meaning.search.meaning_search import (
+    MeaningAnswer,
+    MeaningQuestion,
+    MeaningSearch,
+)
 from flashgrep.parts.meaning.search.word_search import search_words, show_best_lines
 from flashgrep.search.exact import Answer
 
@@ -11,15 +15,23 @@ from flashgrep.search.exact import Answer
 async def search_by_meaning(view: View, question: MeaningQuestion) -> MeaningAnswer:
     """Return the chunks that answer a question best."""
     chunks = view.project.service(CHUNKS)
-    answer = await view.in_thread(lambda snapshot: MeaningSearch(snapshot, chunks, question).run())
+    answer = await view.in_thread(
+        lambda snapshot: MeaningSearch(snapshot, chunks, question).run()
+    )
     if answer.damaged:
         view.project.make_vectors_anew()
     return answer
 
 
-async def find_best_lines(view: View, text: str, limit: int, keep: PathFilter | None) -> Answer:
+async def find_best_lines(
+    view: View, text: str, limit: int, keep: PathFilter | None
+) -> Answer:
     """Return the best lines for words: of the best chunks once all texts have chunks."""
     if "chunks" not in view.stages:
-        return await view.in_thread(lambda snapshot: search_words(snapshot, text, limit, keep), symbols=False)
-    answer = await search_by_meaning(view, MeaningQuestion(text=text, limit=limit, keep=keep))
+        return await view.in_thread(
+            lambda snapshot: search_words(snapshot, text, limit, keep), symbols=False
+        )
+    answer = await search_by_meaning(
+        view, MeaningQuestion(text=text, limit=limit, keep=keep)
+    )
     return show_best_lines(answer.results, text)

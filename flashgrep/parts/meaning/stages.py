@@ -14,17 +14,23 @@ FEW_TEXTS = 8
 """So few candidates are read as quickly as the index can tell which of them have a word."""
 
 
-def count_to_chunk(connection: sqlite3.Connection, project: int, _embedding: str) -> int:
+def count_to_chunk(
+    connection: sqlite3.Connection, project: int, _embedding: str
+) -> int:
     """Return how many parsed texts of a project have no chunks."""
     return table.count_to_chunk(connection, project).texts
 
 
-def choose_with_words(connection: sqlite3.Connection, text_ids: TextIds, text: bytes) -> TextIds:
+def choose_with_words(
+    connection: sqlite3.Connection, text_ids: TextIds, text: bytes
+) -> TextIds:
     """Return those texts, ascending, that may have each identifier of ``text`` as a word, in any ASCII case."""
     names = names_of(text)
     if not names or not len(text_ids):
         return text_ids
-    text_ids = apply_filters(connection, text_ids, names)  # reading a text that has a filter may take 40 ms
+    text_ids = apply_filters(
+        connection, text_ids, names
+    )  # reading a text that has a filter may take 40 ms
     if len(text_ids) < FEW_TEXTS:
         return text_ids
     return drop_wordless(connection, text_ids, names)
@@ -42,6 +48,13 @@ def measure_vectors(connection: sqlite3.Connection, _project: int) -> Mapping[st
 
 
 STAGES = (
-    Stage(name="chunks", count_left=count_to_chunk, with_words=choose_with_words, measure=measure_chunks),
-    Stage(name="vectors", count_left=table.count_to_embed_with, measure=measure_vectors),
+    Stage(
+        name="chunks",
+        count_left=count_to_chunk,
+        with_words=choose_with_words,
+        measure=measure_chunks,
+    ),
+    Stage(
+        name="vectors", count_left=table.count_to_embed_with, measure=measure_vectors
+    ),
 )

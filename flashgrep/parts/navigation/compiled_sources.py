@@ -64,7 +64,8 @@ class LanguageServers(HostService):
             self.pool.close()
 
 
-# A compiler wrote the imported indexes, and asking them costs no waiting: they are asked first.
+# A compiler wrote the imported indexes, and asking them costs no waiting: they are
+# asked first.
 IMPORTED_INDEXES: Final = ServiceKey[ImportedIndexes]("imported indexes")
 PROJECT_SERVERS: Final = ServiceKey[ProjectServers]("language servers of a project")
 LANGUAGE_SERVERS: Final = ServiceKey[LanguageServers]("language servers")

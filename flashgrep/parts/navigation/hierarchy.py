@@ -6,7 +6,11 @@ from typing import Final
 
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.parts.navigation.navigation import Navigation, Navigator, Place, place_of
-from flashgrep.parts.navigation.references import LEAST, ReferenceQuestion, ReferenceSearch
+from flashgrep.parts.navigation.references import (
+    LEAST,
+    ReferenceQuestion,
+    ReferenceSearch,
+)
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.symbols.name_at_position import NameAtPosition
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
@@ -47,7 +51,9 @@ def find_callers(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
         if key not in steps:
             caller = Place(use.path, use.symbols, 0, 0, use.resolution, kind="module")
             if around >= 0:
-                caller = place_of(Definition(use.path, use.symbols, around), use.resolution)
+                caller = place_of(
+                    Definition(use.path, use.symbols, around), use.resolution
+                )
             steps[key] = Step(caller, use.symbols)
         steps[key].uses.append((use.start, use.end))
     return _make_hierarchy(found, steps.values())
@@ -57,9 +63,15 @@ def find_callees(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
     """Return the definitions that the one at a position calls, each with its confidence."""
     navigator = Navigator(source)
     found = navigator.find_definitions(named)
-    marked = ((place, use) for place in found.places[:1] for use in _find_marks(place, "call"))
+    marked = (
+        (place, use) for place in found.places[:1] for use in _find_marks(place, "call")
+    )
     # Calls in nested functions belong to those.
-    uses = (use for place, use in marked if _callable_around(place.symbols, use.start, place.index) == place.index)
+    uses = (
+        use
+        for place, use in marked
+        if _callable_around(place.symbols, use.start, place.index) == place.index
+    )
     return _make_hierarchy(found, _follow(navigator, uses, found))
 
 
@@ -68,11 +80,17 @@ def find_supertypes(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
     navigator = Navigator(source)
     found = navigator.find_definitions(named)
     uses = (use for place in found.places[:1] for use in _find_marks(place, "base"))
-    steps = [step for step in _follow(navigator, uses, found) if step.place.kind in {*TYPE_KINDS, "type"}]
+    steps = [
+        step
+        for step in _follow(navigator, uses, found)
+        if step.place.kind in {*TYPE_KINDS, "type"}
+    ]
     return _make_hierarchy(found, steps)
 
 
-def _follow(navigator: Navigator, uses: Iterable[NameAtPosition], found: Navigation) -> list[Step]:
+def _follow(
+    navigator: Navigator, uses: Iterable[NameAtPosition], found: Navigation
+) -> list[Step]:
     """Return the definitions that names refer to, without duplicates; uncertain names are counted."""
     steps: dict[tuple[bytes, int], Step] = {}
     for use in uses:
@@ -93,7 +111,9 @@ def _find_marks(place: Place, mark: str) -> Iterator[NameAtPosition]:
     symbols = place.symbols
     row = place.symbols.row(place.index)
     offsets = symbols.parsed.marked(mark)
-    for offset in offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()[:MOST_CALLS]:
+    for offset in offsets[(offsets >= row[START]) & (offsets < row[END])].tolist()[
+        :MOST_CALLS
+    ]:
         if mark == "call" or symbols.enclosing(offset) == place.index:
             size = len(symbols.word_at(offset).encode())
             yield NameAtPosition(place.path, symbols, offset, offset + size, None)

@@ -25,7 +25,14 @@ HOW: Final = "server"
 MOST_LOCATIONS: Final = 20_000
 _SCHEME: Final = "file://"
 _ASKED: Final = {False: "textDocument/definition", True: "textDocument/references"}
-_ABOUT_PROJECTS: Final = (b"go.mod", b"go.work", b"Cargo.toml", b"config.json", b"package.json", b"pyproject.toml")
+_ABOUT_PROJECTS: Final = (
+    b"go.mod",
+    b"go.work",
+    b"Cargo.toml",
+    b"config.json",
+    b"package.json",
+    b"pyproject.toml",
+)
 """Endings of file names that describe a project to its server."""
 Span = tuple[int, int]
 
@@ -44,7 +51,9 @@ class LanguageServerSource:
         """Uses of the last name that was looked up, by file."""
         self._names: frozenset[bytes] = frozenset()
 
-    def find_meaning(self, path: bytes, span: Span, open_file: Open, *, uses: bool) -> Meaning | None:
+    def find_meaning(
+        self, path: bytes, span: Span, open_file: Open, *, uses: bool
+    ) -> Meaning | None:
         """Return what the name at a span of a file refers to, with the files that use it if ``uses``.
 
         None: there is no server, it did not answer, or it knows no definition in the project.
@@ -60,7 +69,9 @@ class LanguageServerSource:
                 if found is None or symbols is None:
                     meaning = None
                 else:
-                    meaning = self.ask_server(found, symbols, path, span, open_file, uses=uses)
+                    meaning = self.ask_server(
+                        found, symbols, path, span, open_file, uses=uses
+                    )
             except NotAsked as why:
                 self.problem = str(why)
                 meaning = None
@@ -75,9 +86,16 @@ class LanguageServerSource:
             symbols = None
         if symbols is None:
             return []
-        return sorted({at for name in self._names for at in symbols.words(name, fold=False)})
+        return sorted(
+            {at for name in self._names for at in symbols.words(name, fold=False)}
+        )
 
-    def find_occurrences(self, numbers: frozenset[int], path: bytes, open_file: Open) -> list[SourceOccurrence] | None:  # noqa: ARG002 # of one name at a time
+    def find_occurrences(
+        self,
+        numbers: frozenset[int],  # noqa: ARG002 - of one name at a time
+        path: bytes,
+        open_file: Open,  # noqa: ARG002 # of one name at a time
+    ) -> list[SourceOccurrence] | None:
         """Return the uses of the last name in a file, in order; None if the server reported none."""
         return self._uses.get(path)
 
@@ -100,11 +118,14 @@ class LanguageServerSource:
             for one, text in self._snapshot.unsaved.items()
             if not text.is_saved and language_of(one, text.data).name in known.languages
         }
-        # Always including the file itself: the question is about its text, saved or not.
+        # Always including the file itself: the question is about its text, saved or
+        # not.
         texts[path] = language, symbols.data
         versions = dict(list_versions(self._snapshot, known))
 
-        def question(server: LanguageServer, ends: float) -> list[tuple[PositionEncoding, Any]]:
+        def question(
+            server: LanguageServer, ends: float
+        ) -> list[tuple[PositionEncoding, Any]]:
             server.prepare(texts, versions, ends)
             line, column = Columns(Lines(symbols.data), server.encoding).place(span[0])
             where = {
@@ -112,15 +133,28 @@ class LanguageServerSource:
                 "position": {"line": line - 1, "character": column - 1},
             }
             asked = [server.ask(_ASKED[False], where, ends)]
-            # Without a definition in the project, the uses would be those of an external symbol.
+            # Without a definition in the project, the uses would be those of an
+            # external symbol.
             if uses and asked[0]:
-                asked.append(server.ask(_ASKED[True], {**where, "context": {"includeDeclaration": True}}, ends))
+                asked.append(
+                    server.ask(
+                        _ASKED[True],
+                        {**where, "context": {"includeDeclaration": True}},
+                        ends,
+                    )
+                )
             return [(server.encoding, one) for one in asked]
 
         answers = self._pool.ask(self._snapshot.root, found, question)
         read = partial(self.read_places, name=name, open_file=open_file)
-        definitions = [one for one in read(*answers[0]) if one.role in {"definition", "declaration"}]
-        if not definitions:  # nothing in the project, or not a definition that could be shown
+        definitions = [
+            one
+            for one in read(*answers[0])
+            if one.role in {"definition", "declaration"}
+        ]
+        if (
+            not definitions
+        ):  # nothing in the project, or not a definition that could be shown
             return None
         files: list[bytes] = []
         if uses:
@@ -162,20 +196,29 @@ class LanguageServerSource:
             index = symbols.index_at(span[0])
             if index < 0 and symbols.data[span[0] : span[1]] != name:
                 continue  # an alias, which is resolved here, or a changed text
-            role: Role | None = symbols.role(span[0]) if index < 0 else symbols.defined_role(index)
+            role: Role | None = (
+                symbols.role(span[0]) if index < 0 else symbols.defined_role(index)
+            )
             if role is not None:
                 yield SourceOccurrence(path, symbols, *span, role)
 
 
-def find_span(symbols: FileSymbols, place: tuple[int, int], encoding: PositionEncoding) -> Span | None:
+def find_span(
+    symbols: FileSymbols, place: tuple[int, int], encoding: PositionEncoding
+) -> Span | None:
     """Return the span of the word at a line and column, both from 0; None if there is none."""
     lines = symbols.lines
     line = place[0] + 1
-    # The server may have another version of the file; a line past the end would be read as the last one.
+    # The server may have another version of the file; a line past the end would be read
+    # as the last one.
     if line > symbols.data.count(b"\n") + 1:
         return None
     start = lines.start(line)
-    within = find_column(lines.data[start : lines.start(line + 1)].rstrip(b"\r\n"), place[1] + 1, encoding)
+    within = find_column(
+        lines.data[start : lines.start(line + 1)].rstrip(b"\r\n"),
+        place[1] + 1,
+        encoding,
+    )
     if within is None:
         word = ""
     else:
@@ -185,7 +228,9 @@ def find_span(symbols: FileSymbols, place: tuple[int, int], encoding: PositionEn
     return (start + within, start + within + len(word.encode("utf-8", "replace")))
 
 
-def list_versions(snapshot: Snapshot, known: KnownServer) -> Iterator[tuple[bytes, tuple[int, int]]]:
+def list_versions(
+    snapshot: Snapshot, known: KnownServer
+) -> Iterator[tuple[bytes, tuple[int, int]]]:
     """Yield the files in a server's languages, each with its size and modification time."""
     table = snapshot.table
     files = (one for name in known.languages for one in LANGUAGES[name].files.split())
@@ -196,7 +241,11 @@ def list_versions(snapshot: Snapshot, known: KnownServer) -> Iterator[tuple[byte
             yield path, tuple(columns[at])
     for path in snapshot.changed_paths():
         checkpoint()
-        if path.endswith(endings) and path not in snapshot.unsaved and (version := snapshot.version(path)):
+        if (
+            path.endswith(endings)
+            and path not in snapshot.unsaved
+            and (version := snapshot.version(path))
+        ):
             yield path, version
 
 
@@ -207,15 +256,22 @@ def read_location(root: bytes, one: Any) -> tuple[bytes, tuple[int, int] | None]
     uri = one.get("uri", one.get("targetUri"))
     found = one.get("range", one.get("targetSelectionRange"))
     root += b"/"
-    if not isinstance(uri, str) or not uri.startswith(_SCHEME) or not isinstance(found, Mapping):
+    if (
+        not isinstance(uri, str)
+        or not uri.startswith(_SCHEME)
+        or not isinstance(found, Mapping)
+    ):
         return b"", None
     path = os.path.normpath(unquote_to_bytes(uri.removeprefix(_SCHEME)))
     start = found.get("start")
-    # Locations in libraries are outside the project, and a server's answer is not trusted.
+    # Locations in libraries are outside the project, and a server's answer is not
+    # trusted.
     if not path.startswith(root) or b"\0" in path or not isinstance(start, Mapping):
         return b"", None
     line = start.get("line")
     column = start.get("character")
-    if not (isinstance(line, int) and isinstance(column, int) and line >= 0 and column >= 0):
+    if not (
+        isinstance(line, int) and isinstance(column, int) and line >= 0 and column >= 0
+    ):
         return b"", None
     return path.removeprefix(root), (line, column)

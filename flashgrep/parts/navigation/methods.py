@@ -28,16 +28,34 @@ from flashgrep.methods.common import (
 )
 from flashgrep.methods.text import Style, render_places
 from flashgrep.parts.navigation import language_server_source
-from flashgrep.parts.navigation.hierarchy import Hierarchy, find_callees, find_callers, find_supertypes
-from flashgrep.parts.navigation.navigation import Hover, Navigation, Navigator, Place, describe
+from flashgrep.parts.navigation.hierarchy import (
+    Hierarchy,
+    find_callees,
+    find_callers,
+    find_supertypes,
+)
+from flashgrep.parts.navigation.navigation import (
+    Hover,
+    Navigation,
+    Navigator,
+    Place,
+    describe,
+)
 from flashgrep.parts.navigation.references import ReferenceQuestion, ReferenceSearch
 from flashgrep.parts.navigation.scip import scip_source
-from flashgrep.parts.symbols.name_at_position import NameAtPosition, NoResult, find_name_at
+from flashgrep.parts.symbols.name_at_position import (
+    NameAtPosition,
+    NoResult,
+    find_name_at,
+)
 from flashgrep.parts.symbols.symbol_source import SnapshotSource, SymbolSource
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.snapshot import Snapshot
 
-SOURCES: Final = {scip_source.HOW: "an imported SCIP index", language_server_source.HOW: "a language server"}
+SOURCES: Final = {
+    scip_source.HOW: "an imported SCIP index",
+    language_server_source.HOW: "a language server",
+}
 """Names, in answers, of sources other than flashgrep itself."""
 MOST_LINE: Final = 200
 """Maximum number of characters of a use's line."""
@@ -48,7 +66,9 @@ class PlaceParams(Params):
 
     path: PathText = Field(description=PATH)
     line: LineNumber = Field(description="Line, from 1.")
-    column: LineNumber = Field(description="Column, from 1; right after a name counts as on it.")
+    column: LineNumber = Field(
+        description="Column, from 1; right after a name counts as on it."
+    )
     position_encoding: Encoding = "utf-32"
     deadline_ms: Deadline = 10_000
     fresh: Fresh = True
@@ -105,7 +125,8 @@ def render_targets(result: PlacesResult, style: Style) -> Iterator[str]:
             (
                 style.path(one),
                 f"{one['selection_range']['start_line']}:{one['selection_range']['start_column']}",
-                one.get("text") or f"{one.get('kind', '')} {one.get('signature') or one['symbol_name']}",
+                one.get("text")
+                or f"{one.get('kind', '')} {one.get('signature') or one['symbol_name']}",
             )
             for one in result["results"]
         ),
@@ -118,34 +139,64 @@ def render_targets(result: PlacesResult, style: Style) -> Iterator[str]:
         yield f"[{result['reason']}: {result.get('detail', '')}]"
 
 
-@handler("definition", command="definition path line column", toolset="editors", render=render_targets)
+@handler(
+    "definition",
+    command="definition path line column",
+    toolset="editors",
+    render=render_targets,
+)
 async def definition(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
     """Find the definition of the name at a position of a file: what it means there, not other things of that name."""
-    return await ask_at(call, params, lambda source, named: Navigator(source).find_definitions(named))
+    return await ask_at(
+        call, params, lambda source, named: Navigator(source).find_definitions(named)
+    )
 
 
-@handler("declaration", command="declaration path line column", toolset="editors", render=render_targets)
+@handler(
+    "declaration",
+    command="declaration path line column",
+    toolset="editors",
+    render=render_targets,
+)
 async def declaration(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
     """Find the declaration, without a body, of the name at a position of a file; if there is none, its definition."""
-    return await ask_at(call, params, lambda source, named: Navigator(source).find_declarations(named))
+    return await ask_at(
+        call, params, lambda source, named: Navigator(source).find_declarations(named)
+    )
 
 
-@handler("implementations", command="implementations path line column", toolset="editors", render=render_targets)
+@handler(
+    "implementations",
+    command="implementations path line column",
+    toolset="editors",
+    render=render_targets,
+)
 async def implementations(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
     """Find the types that implement or extend the one at a position of a file, or the overrides of a method there."""
-    return await ask_at(call, params, lambda source, named: Navigator(source).find_implementations(named))
+    return await ask_at(
+        call,
+        params,
+        lambda source, named: Navigator(source).find_implementations(named),
+    )
 
 
 class ReferencesParams(PlaceParams):
     """A position in a file, and which uses are wanted."""
 
-    include_declaration: bool = Field(default=True, description="Include the definitions and declarations.")
+    include_declaration: bool = Field(
+        default=True, description="Include the definitions and declarations."
+    )
     limit: int = Field(1_000, ge=1, le=10_000, description="Most uses to return.")
     only_here: bool = Field(default=False, description="Only those in this file.")
     cursor: Cursor = None
 
 
-@handler("references", command="references path line column", toolset="editors", render=render_targets)
+@handler(
+    "references",
+    command="references path line column",
+    toolset="editors",
+    render=render_targets,
+)
 async def references(call: Call[Catalogue], params: ReferencesParams) -> PlacesResult:
     """Find the uses of what is at a position of a file, each with its confidence."""
     question = ReferenceQuestion(
@@ -154,9 +205,15 @@ async def references(call: Call[Catalogue], params: ReferencesParams) -> PlacesR
         only_here=params.only_here,
         after=(b"", -1)
         if params.cursor is None
-        else decode_cursor(params, params.cursor, lambda path, offset: (path.encode("latin-1"), int(offset))),
+        else decode_cursor(
+            params,
+            params.cursor,
+            lambda path, offset: (path.encode("latin-1"), int(offset)),
+        ),
     )
-    return await ask_at(call, params, lambda source, named: ReferenceSearch(source, question).run(named))
+    return await ask_at(
+        call, params, lambda source, named: ReferenceSearch(source, question).run(named)
+    )
 
 
 class HoverResult(TypedDict):
@@ -175,12 +232,18 @@ class HoverResult(TypedDict):
 
 def render_hover(result: HoverResult, style: Style) -> Iterator[str]:
     """Yield the signature and the documentation, or why there is none."""
-    yield from (style.text(text) for text in (result["signature"], result["documentation"]) if text)
+    yield from (
+        style.text(text)
+        for text in (result["signature"], result["documentation"])
+        if text
+    )
     if "reason" in result and not style.is_person:
         yield f"[{result['reason']}: {result.get('detail', '')}]"
 
 
-@handler("hover", command="hover path line column", toolset="editors", render=render_hover)
+@handler(
+    "hover", command="hover path line column", toolset="editors", render=render_hover
+)
 async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
     """Show the signature and documentation of what is at a position of a file."""
     said = Hover("", "", "")
@@ -228,22 +291,36 @@ class StepsResult(TypedDict):
 
 def render_steps(result: StepsResult, style: Style) -> Iterator[str]:
     """Yield each definition with its place, or why there is none."""
-    yield from render_targets({**result, "results": [*result["results"]], "next": None}, style)
+    yield from render_targets(
+        {**result, "results": [*result["results"]], "next": None}, style
+    )
 
 
-@handler("callers", command="callers path line column", toolset="editors", render=render_steps)
+@handler(
+    "callers",
+    command="callers path line column",
+    toolset="editors",
+    render=render_steps,
+)
 async def callers(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
     """Find the functions that call the one at a position of a file; calls outside of functions count for their file."""
     return await _ask_steps(call, params, find_callers)
 
 
-@handler("calls", command="calls path line column", toolset="editors", render=render_steps)
+@handler(
+    "calls", command="calls path line column", toolset="editors", render=render_steps
+)
 async def calls(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
     """Find what the function at a position of a file calls, except for calls by functions inside it."""
     return await _ask_steps(call, params, find_callees)
 
 
-@handler("supertypes", command="supertypes path line column", toolset="editors", render=render_steps)
+@handler(
+    "supertypes",
+    command="supertypes path line column",
+    toolset="editors",
+    render=render_steps,
+)
 async def supertypes(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
     """Find the types that the one at a position of a file extends; `implementations` finds the reverse."""
     return await _ask_steps(call, params, find_supertypes)
@@ -255,7 +332,9 @@ HANDLERS: tuple[Handler, ...] = (
 
 
 async def ask_at(
-    call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, NameAtPosition], Navigation]
+    call: Call[Catalogue],
+    params: PlaceParams,
+    find: Callable[[SymbolSource, NameAtPosition], Navigation],
 ) -> PlacesResult:
     """Answer a question about the name at a position."""
     started = time.perf_counter()
@@ -270,10 +349,14 @@ async def ask_at(
     def look(snapshot: Snapshot) -> tuple[PlacesResult, Navigation]:
         source = SnapshotSource(snapshot, path)
         found = Navigation()
-        named: NameAtPosition | NoResult = NoResult("deadline", "the deadline was reached")
+        named: NameAtPosition | NoResult = NoResult(
+            "deadline", "the deadline was reached"
+        )
         try:
             with expiring(deadline):
-                named = find_name_at(source, path, params.line, params.column, params.position_encoding)
+                named = find_name_at(
+                    source, path, params.line, params.column, params.position_encoding
+                )
                 if isinstance(named, NoResult):
                     found = Navigation(no_result=named)
                 else:
@@ -290,7 +373,9 @@ async def ask_at(
 
 
 async def _ask_steps(
-    call: Call[Catalogue], params: PlaceParams, find: Callable[[SymbolSource, NameAtPosition], Hierarchy]
+    call: Call[Catalogue],
+    params: PlaceParams,
+    find: Callable[[SymbolSource, NameAtPosition], Hierarchy],
 ) -> StepsResult:
     uses: list[list[Range]] = []
 
@@ -303,25 +388,37 @@ async def _ask_steps(
 
     found = await ask_at(call, params, look)
     found.pop("next", None)
-    steps = [{**one, "uses": several} for one, several in zip(found["results"], uses, strict=True)]
+    steps = [
+        {**one, "uses": several}
+        for one, several in zip(found["results"], uses, strict=True)
+    ]
     return {**found, "results": steps}  # type: ignore[typeddict-item]  # mypy does not see that the cursor is out
 
 
-def _format(params: PlaceParams, named: NameAtPosition | NoResult, found: Navigation) -> PlacesResult:
+def _format(
+    params: PlaceParams, named: NameAtPosition | NoResult, found: Navigation
+) -> PlacesResult:
     """Return what was found, except for its coverage; called in the thread of the lookup."""
     columns: dict[bytes, Columns] = {}
 
     def measure(place: Place | NameAtPosition, start: int, end: int) -> Range:
-        counted = columns.setdefault(place.path, Columns(place.symbols.lines, params.position_encoding))
+        counted = columns.setdefault(
+            place.path, Columns(place.symbols.lines, params.position_encoding)
+        )
         return counted.range(start, end)
 
     result: PlacesResult = {  # type: ignore[typeddict-item]  # the caller adds its coverage
         "symbol_name": None if isinstance(named, NoResult) else named.text,
-        "range": None if isinstance(named, NoResult) else measure(named, named.start, named.end),
+        "range": None
+        if isinstance(named, NoResult)
+        else measure(named, named.start, named.end),
         "results": [_format_place(one, measure) for one in found.places],
     }
     if found.no_result is not None:
-        result["reason"], result["detail"] = found.no_result.reason, found.no_result.detail
+        result["reason"], result["detail"] = (
+            found.no_result.reason,
+            found.no_result.detail,
+        )
     if found.unsure:
         result["unsure"] = found.unsure
     if isinstance(params, ReferencesParams):
@@ -329,11 +426,17 @@ def _format(params: PlaceParams, named: NameAtPosition | NoResult, found: Naviga
             last = found.places[-1]
         else:
             last = None
-        result["next"] = encode_cursor(params, last.path.decode("latin-1"), last.start) if last else None
+        result["next"] = (
+            encode_cursor(params, last.path.decode("latin-1"), last.start)
+            if last
+            else None
+        )
     return result
 
 
-def _format_place(place: Place, measure: Callable[[Place, int, int], Range]) -> NamedPlace:
+def _format_place(
+    place: Place, measure: Callable[[Place, int, int], Range]
+) -> NamedPlace:
     symbols = place.symbols
     index = place.index
     # Editors put the cursor on the name and show the whole definition around it.

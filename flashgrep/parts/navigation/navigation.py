@@ -15,19 +15,38 @@ from flashgrep.base.languages import FAMILIES
 from flashgrep.files.columns import SHOWN
 from flashgrep.index.table import tier_of
 from flashgrep.parts.navigation.resolution.conformance import find_conforming
-from flashgrep.parts.navigation.resolution.definitions import Ancestors, Definitions, find_in_bases
+from flashgrep.parts.navigation.resolution.definitions import (
+    Ancestors,
+    Definitions,
+    find_in_bases,
+)
 from flashgrep.parts.navigation.resolution.exports import Values
 from flashgrep.parts.navigation.resolution.expressions import MEMBER_OF
 from flashgrep.parts.navigation.resolution.inference import Names
 from flashgrep.parts.navigation.resolution.modules import Modules
 from flashgrep.parts.navigation.resolution.receivers import find_member
 from flashgrep.parts.navigation.resolution.resolver import Resolver, Use
-from flashgrep.parts.navigation.resolution.symbol_graph import PROVEN, Definition, Resolution
-from flashgrep.parts.symbols.name_at_position import NameAtPosition, NoResult, find_declaration
+from flashgrep.parts.navigation.resolution.symbol_graph import (
+    PROVEN,
+    Definition,
+    Resolution,
+)
+from flashgrep.parts.symbols.name_at_position import (
+    NameAtPosition,
+    NoResult,
+    find_declaration,
+)
 from flashgrep.parts.symbols.other_sources import Meaning, SourceOccurrence
 from flashgrep.parts.symbols.parse.describe import find_body
 from flashgrep.parts.symbols.parse.lookup import FileSymbols, Role
-from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.model import (
+    CALLABLE_KINDS,
+    END,
+    NAME,
+    NAME_END,
+    START,
+    TYPE_KINDS,
+)
 from flashgrep.parts.symbols.parse.scoping import MODULE, SCOPED
 from flashgrep.parts.symbols.symbol_source import SymbolSource
 from flashgrep.search.snapshot import SearchStats
@@ -93,11 +112,13 @@ class Navigator:
     def __init__(self, source: SymbolSource) -> None:
         self._source = source
         self._definitions = Definitions(source)
-        # Of the definitions, not of the navigator: what refers to its owner is freed by a search for garbage only, and
-        # holds a folder and all opened texts until then.
+        # Of the definitions, not of the navigator: what refers to its owner is freed by
+        # a search for garbage only, and holds a folder and all opened texts until then.
         self._ancestors = Ancestors(self._definitions.find_everywhere)
         self._is_cut = False
-        self.names = Names(Modules(source), self._definitions.open, self._definitions.find_everywhere)
+        self.names = Names(
+            Modules(source), self._definitions.open, self._definitions.find_everywhere
+        )
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -117,15 +138,23 @@ class Navigator:
         found.complete = not self._is_cut
         if not found.places:
             if named.module:
-                found.no_result = NoResult("outside", f"{named.module} is not a module of the project")
+                found.no_result = NoResult(
+                    "outside", f"{named.module} is not a module of the project"
+                )
             elif self.define(named.text, named):
                 found.no_result = NoResult(
-                    "outside", f"{named.text} here does not refer to a definition in the project"
+                    "outside",
+                    f"{named.text} here does not refer to a definition in the project",
                 )
             elif self._is_cut:
-                found.no_result = NoResult("not_reached", f"too many files may define {named.text}; the nearest do not")
+                found.no_result = NoResult(
+                    "not_reached",
+                    f"too many files may define {named.text}; the nearest do not",
+                )
             else:
-                found.no_result = NoResult("undefined", f"the project does not define {named.text}")
+                found.no_result = NoResult(
+                    "undefined", f"the project does not define {named.text}"
+                )
         return found
 
     def find_declarations(self, named: NameAtPosition) -> Navigation:
@@ -133,11 +162,13 @@ class Navigator:
         found = self.find_definitions(named)
         declared = [
             place_of(one, place.resolution)
-            # Only for the most certain definition: declarations of others with the same name would be noise.
+            # Only for the most certain definition: declarations of others with the same
+            # name would be noise.
             for place in found.places[:1]
             if place.index >= 0
             for one in self._definitions.declared.get(named.text, ())
-            if FAMILIES.get(one.language, one.language) == FAMILIES.get(place.symbols.language, place.symbols.language)
+            if FAMILIES.get(one.language, one.language)
+            == FAMILIES.get(place.symbols.language, place.symbols.language)
         ]
         found.places = declared or found.places
         return found
@@ -145,12 +176,18 @@ class Navigator:
     def find_implementations(self, named: NameAtPosition) -> Navigation:
         """Return the types that extend a type, or their overrides of one of its methods."""
         found = self.find_definitions(named)
-        targets = [Definition(one.path, one.symbols, one.index) for one in found.places if one.index >= 0]
+        targets = [
+            Definition(one.path, one.symbols, one.index)
+            for one in found.places
+            if one.index >= 0
+        ]
         found.places = []
         for target in targets:
             checkpoint()
             if target.kind in TYPE_KINDS | {"type"}:
-                found.places += [place_of(one, how) for one, how in self._find_subtypes(target)]
+                found.places += [
+                    place_of(one, how) for one, how in self._find_subtypes(target)
+                ]
             elif (owner := self.names.owner_of(target)) is not None:
                 below = {one.key: how for one, how in self._find_subtypes(owner)}
                 for one in self.define(target.name, named):
@@ -158,25 +195,42 @@ class Navigator:
                     if above is not None and above.key in below:
                         found.places.append(place_of(one, below[above.key]))
         if targets and not found.places:
-            found.no_result = NoResult("unimplemented", f"{named.text} has no known implementation")
+            found.no_result = NoResult(
+                "unimplemented", f"{named.text} has no known implementation"
+            )
         found.files_read = len(self._definitions.files)
         found.complete = not self._is_cut
         return found
 
-    def _find_subtypes(self, target: Definition) -> Iterator[tuple[Definition, Resolution]]:
+    def _find_subtypes(
+        self, target: Definition
+    ) -> Iterator[tuple[Definition, Resolution]]:
         """Yield the direct and indirect subtypes of a type."""
-        # Breadth first, so near subtypes come before far ones; ``seen`` ends cycles in broken code.
+        # Breadth first, so near subtypes come before far ones; ``seen`` ends cycles in
+        # broken code.
         waiting = [target]
         seen = {target.key}
         while waiting:
             base = waiting.pop(0)
             # A function has no subtypes, so a constructor of the same name is no rival.
-            resolver = self.make_resolver([one for one in self.define(base.name) if one.kind not in CALLABLE_KINDS])
+            resolver = self.make_resolver(
+                [
+                    one
+                    for one in self.define(base.name)
+                    if one.kind not in CALLABLE_KINDS
+                ]
+            )
             for path in self._source.candidates(base.name, fold=False):
                 symbols = self.open(path)
-                for offset, role in symbols.places(base.name) if symbols is not None else ():
+                for offset, role in (
+                    symbols.places(base.name) if symbols is not None else ()
+                ):
                     checkpoint()
-                    if symbols is None or role != "implementation" or symbols.index_at(offset) >= 0:
+                    if (
+                        symbols is None
+                        or role != "implementation"
+                        or symbols.index_at(offset) >= 0
+                    ):
                         continue
                     resolution = resolver.resolve(Use(path, symbols, offset), base)
                     index = symbols.enclosing(offset)
@@ -198,18 +252,31 @@ class Navigator:
         symbols = named.symbols
         own = named.symbols.index_at(named.start)
         if named.module:
-            return self._places_of_module(self.names.find_module(named.path, symbols.language, named.module))
-        # At a definition the caller is already there; a declaration leads to the definition with a body.
+            return self._places_of_module(
+                self.names.find_module(named.path, symbols.language, named.module)
+            )
+        # At a definition the caller is already there; a declaration leads to the
+        # definition with a body.
         if own >= 0 and symbols.defined_role(own) != "declaration":
-            return [place_of(Definition(named.path, symbols, own), Resolution(1.0, "definition"))]
+            return [
+                place_of(
+                    Definition(named.path, symbols, own), Resolution(1.0, "definition")
+                )
+            ]
         if symbols.language in SCOPED:
             local = self.find_bound(named)
             meant = () if local else self.resolve(named)
             if meant is not None:
                 return local or self._places_of(named, meant)
         elif members := find_member(named, lambda name: self.define(name, named)):
-            return [place_of(one, Resolution(MEMBER, "receiver type")) for one in members[:MOST_PLACES]]
-        elif named.root is not None and Use(named.path, symbols, named.start).receiver is None:
+            return [
+                place_of(one, Resolution(MEMBER, "receiver type"))
+                for one in members[:MOST_PLACES]
+            ]
+        elif (
+            named.root is not None
+            and Use(named.path, symbols, named.start).receiver is None
+        ):
             declared = find_declaration(named.root, symbols, named.text, named.start)
             if declared is not None:
                 leaf, around = declared
@@ -217,7 +284,9 @@ class Navigator:
                 return [_local(named, leaf.start_byte, leaf.end_byte, kind)]
         return self._find_by_name(named)
 
-    def find_meaning(self, named: NameAtPosition, *, uses: bool = False) -> Meaning | None:
+    def find_meaning(
+        self, named: NameAtPosition, *, uses: bool = False
+    ) -> Meaning | None:
         """Return what another source says a name refers to, if it knows these texts."""
         other = self._source.imported
         span = (named.start, named.end)
@@ -241,7 +310,9 @@ class Navigator:
         node = file.node_at(named.start)
         around = node.parent if node is not None else None
         if around is not None and around.type in MEMBER_OF:
-            whole, part = (around.child_by_field_name(one) for one in MEMBER_OF[around.type])
+            whole, part = (
+                around.child_by_field_name(one) for one in MEMBER_OF[around.type]
+            )
             if part == node:
                 return self._find_fields(self.names.infer(file, whole), name)
         for scope in file.around(named.start):
@@ -250,9 +321,15 @@ class Navigator:
             if any(file.scope_at(one.offset) == scope for one in imported):
                 return []
             bindings = file.names_of(scope).get(name)
-            # In JavaScript and TypeScript a class's members are not in scope inside its methods.
-            if bindings and (scope == MODULE or symbols.language == "python" or not file.scopes[scope].is_class):
-                # A definition in the table of symbols: the general path gives more about it.
+            # In JavaScript and TypeScript a class's members are not in scope inside its
+            # methods.
+            if bindings and (
+                scope == MODULE
+                or symbols.language == "python"
+                or not file.scopes[scope].is_class
+            ):
+                # A definition in the table of symbols: the general path gives more
+                # about it.
                 if any(symbols.index_at(one.offset) >= 0 for one in bindings):
                     return []
                 first = min(bindings, key=lambda one: one.offset)
@@ -277,10 +354,21 @@ class Navigator:
                     bindings = scope.names.get(name, [])
                 else:
                     bindings = []
-                if bindings and all(owner.symbols.index_at(one.offset) < 0 for one in bindings):
+                if bindings and all(
+                    owner.symbols.index_at(one.offset) < 0 for one in bindings
+                ):
                     first = min(one.offset for one in bindings)
                     end = first + len(name.encode())
-                    return [Place(owner.path, owner.symbols, first, end, Resolution(PROVEN, "field"), kind="field")]
+                    return [
+                        Place(
+                            owner.path,
+                            owner.symbols,
+                            first,
+                            end,
+                            Resolution(PROVEN, "field"),
+                            kind="field",
+                        )
+                    ]
                 if not bindings and scope is not None:
                     waiting += self.names.bases(owner)[0]
         return []
@@ -289,11 +377,20 @@ class Navigator:
         """Return what a name refers to, in such a language; in an import or export, the imported or exported symbol."""
         imports = self.names.imports_of(named.path)
         if named.symbols.role(named.start) == "import":
-            known = (*(one for several in imports.names.values() for one in several), *imports.exports.values())
+            known = (
+                *(one for several in imports.names.values() for one in several),
+                *imports.exports.values(),
+            )
             statements = named.symbols.parsed.statements[:, 0]
-            around = statements[: statements.searchsorted(named.start, side="right")].max(initial=-1)
+            around = statements[
+                : statements.searchsorted(named.start, side="right")
+            ].max(initial=-1)
             for one in known:
-                if named.text in {one.name, one.local} and one.module and one.offset == around:
+                if (
+                    named.text in {one.name, one.local}
+                    and one.module
+                    and one.offset == around
+                ):
                     return self.names.import_value(named.path, one)
         found = self.names.resolve(named.path, named.text, named.start)
         if not found and (given := imports.exports.get(named.text)) is not None:
@@ -305,7 +402,11 @@ class Navigator:
         for one in meant:
             if one.module is not None:
                 places += self._places_of_module(one.module)
-            elif one.definition is not None and not one.is_instance and not one.is_variable:
+            elif (
+                one.definition is not None
+                and not one.is_instance
+                and not one.is_variable
+            ):
                 how = "same file" if one.definition.path == named.path else "import"
                 places.append(place_of(one.definition, Resolution(PROVEN, how)))
         return places
@@ -315,7 +416,12 @@ class Navigator:
         if module is not None and module.endswith(b"/"):
             files = self._source.candidates("package", fold=False)
             module = next(
-                (one for one in files if one.endswith(b".go") and one.rpartition(b"/")[0] == module[:-1]), None
+                (
+                    one
+                    for one in files
+                    if one.endswith(b".go") and one.rpartition(b"/")[0] == module[:-1]
+                ),
+                None,
             )
         if module is not None:
             symbols = self.open(module)
@@ -323,7 +429,9 @@ class Navigator:
             symbols = None
         if module is None or symbols is None:
             return []
-        return [Place(module, symbols, 0, 0, Resolution(PROVEN, "module"), kind="module")]
+        return [
+            Place(module, symbols, 0, 0, Resolution(PROVEN, "module"), kind="module")
+        ]
 
     # By names
 
@@ -336,17 +444,33 @@ class Navigator:
         resolved = [(one, resolve(one)) for one in rivals]
         if not any(resolution for _, resolution in resolved):
             family = FAMILIES.get(language, language)
-            alike = [one for one in rivals if FAMILIES.get(one.language, one.language) == family]
+            alike = [
+                one
+                for one in rivals
+                if FAMILIES.get(one.language, one.language) == family
+            ]
             resolved = [(one, Resolution(NAMED_ALIKE, "name only")) for one in alike]
-        places = [place_of(one, resolution) for one, resolution in resolved if resolution is not None]
+        places = [
+            place_of(one, resolution)
+            for one, resolution in resolved
+            if resolution is not None
+        ]
         near = _make_nearness(named)
-        places.sort(key=lambda one: (-one.resolution.confidence, near(one.path), one.start))
+        places.sort(
+            key=lambda one: (-one.resolution.confidence, near(one.path), one.start)
+        )
         # Guesses beside a certain result would make an editor ask which one is meant.
-        places = [one for one in places if 2 * one.resolution.confidence >= places[0].resolution.confidence]
+        places = [
+            one
+            for one in places
+            if 2 * one.resolution.confidence >= places[0].resolution.confidence
+        ]
         self._is_cut |= len(places) > MOST_PLACES
         return places[:MOST_PLACES]
 
-    def define(self, name: str, named: NameAtPosition | None = None) -> list[Definition]:
+    def define(
+        self, name: str, named: NameAtPosition | None = None
+    ) -> list[Definition]:
         """Return the definitions of a name; declarations only if there is no definition."""
 
         def choose(paths: list[bytes]) -> list[bytes]:
@@ -365,7 +489,11 @@ class Navigator:
         """Return a resolver that decides which of several definitions of a name a use refers to."""
         # C has no base types, and a field's name may have hundreds of owners.
         is_flat = all(one.language == "c" for one in rivals)
-        return Resolver(rivals, (lambda _name: frozenset()) if is_flat else self._ancestors.find, self.names)
+        return Resolver(
+            rivals,
+            (lambda _name: frozenset()) if is_flat else self._ancestors.find,
+            self.names,
+        )
 
     def open_all(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
         """Yield the files that have symbols."""
@@ -385,12 +513,24 @@ def place_of(definition: Definition, resolution: Resolution) -> Place:
     index = definition.index
     role = symbols.defined_role(index)
     kind = symbols.kind(index)
-    return Place(definition.path, symbols, row[NAME], row[NAME_END], resolution, index, kind, role)
+    return Place(
+        definition.path,
+        symbols,
+        row[NAME],
+        row[NAME_END],
+        resolution,
+        index,
+        kind,
+        role,
+    )
 
 
 def place_definitions(meaning: Meaning) -> list[Place]:
     """Return the places of another source's definitions."""
-    return [place_occurrence(one, Resolution(1.0, meaning.source.how)) for one in meaning.definitions]
+    return [
+        place_occurrence(one, Resolution(1.0, meaning.source.how))
+        for one in meaning.definitions
+    ]
 
 
 def place_occurrence(occurrence: SourceOccurrence, how: Resolution) -> Place:
@@ -399,11 +539,20 @@ def place_occurrence(occurrence: SourceOccurrence, how: Resolution) -> Place:
     if index >= 0:
         return place_of(Definition(occurrence.path, occurrence.symbols, index), how)
     kind = "variable" if occurrence.start < occurrence.end else "module"
-    return Place(occurrence.path, occurrence.symbols, occurrence.start, occurrence.end, how, kind=kind)
+    return Place(
+        occurrence.path,
+        occurrence.symbols,
+        occurrence.start,
+        occurrence.end,
+        how,
+        kind=kind,
+    )
 
 
 def _local(named: NameAtPosition, start: int, end: int, kind: str) -> Place:
-    return Place(named.path, named.symbols, start, end, Resolution(PROVEN, "local"), kind=kind)
+    return Place(
+        named.path, named.symbols, start, end, Resolution(PROVEN, "local"), kind=kind
+    )
 
 
 def _make_nearness(named: NameAtPosition) -> Callable[[bytes], tuple[object, ...]]:
@@ -411,7 +560,13 @@ def _make_nearness(named: NameAtPosition) -> Callable[[bytes], tuple[object, ...
     imported = set()
     for start, end in named.symbols.parsed.statements.tolist():
         text = named.symbols.data[start:end]
-        imported.update(text.replace(b'"', b" ").replace(b"<", b" ").replace(b">", b" ").replace(b"'", b" ").split())
+        imported.update(
+            text.replace(b'"', b" ")
+            .replace(b"<", b" ")
+            .replace(b">", b" ")
+            .replace(b"'", b" ")
+            .split()
+        )
     folders = named.path.split(b"/")[:-1]
     stems = {one.rpartition(b"/")[2] for one in imported}
 
@@ -462,10 +617,18 @@ def read_documentation(symbols: FileSymbols, index: int) -> str:
         if at == len(skips) or data[head : int(skips[at, 0])].strip(b" \t\r\n:\"'rRuU"):
             return ""
         start, end = skips[at].tolist()
-        return inspect.cleandoc(data[start : min(end, start + MOST_DOCUMENTATION)].decode("utf-8", SHOWN))
+        return inspect.cleandoc(
+            data[start : min(end, start + MOST_DOCUMENTATION)].decode("utf-8", SHOWN)
+        )
     start, end = _comment_above(symbols, row[START])
-    lines = data[start : min(end, start + MOST_DOCUMENTATION)].decode("utf-8", SHOWN).splitlines()
-    return inspect.cleandoc("\n".join(_CLOSES.sub("", _OPENS.sub("", line)).rstrip() for line in lines)).strip()
+    lines = (
+        data[start : min(end, start + MOST_DOCUMENTATION)]
+        .decode("utf-8", SHOWN)
+        .splitlines()
+    )
+    return inspect.cleandoc(
+        "\n".join(_CLOSES.sub("", _OPENS.sub("", line)).rstrip() for line in lines)
+    ).strip()
 
 
 def _comment_above(symbols: FileSymbols, start: int) -> tuple[int, int]:
@@ -477,7 +640,9 @@ def _comment_above(symbols: FileSymbols, start: int) -> tuple[int, int]:
     if not _LEADS.match(data, lines.start(line), start):
         return start, start
     for _ in range(_MOST_PIECES):
-        if line > 1 and data[lines.start(line - 1) : lines.start(line)].lstrip().startswith(_ANNOTATIONS):
+        if line > 1 and data[
+            lines.start(line - 1) : lines.start(line)
+        ].lstrip().startswith(_ANNOTATIONS):
             line -= 1
     first = end = lines.start(line)
     at = int(skips[:, 0].searchsorted(first)) - 1

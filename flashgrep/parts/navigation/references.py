@@ -11,12 +11,27 @@ from flashgrep.index.table import TEST, tier_of
 from flashgrep.parts.navigation.navigation import Navigation, Navigator, Place, place_of
 from flashgrep.parts.navigation.resolution.conformance import conforms
 from flashgrep.parts.navigation.resolution.resolver import Use
-from flashgrep.parts.navigation.resolution.symbol_graph import GUESS, PROVEN, Definition, Resolution
-from flashgrep.parts.symbols.name_at_position import NameAtPosition, NoResult, find_declaration
+from flashgrep.parts.navigation.resolution.symbol_graph import (
+    GUESS,
+    PROVEN,
+    Definition,
+    Resolution,
+)
+from flashgrep.parts.symbols.name_at_position import (
+    NameAtPosition,
+    NoResult,
+    find_declaration,
+)
 from flashgrep.parts.symbols.other_sources import Meaning
 from flashgrep.parts.symbols.parse.imports import DEFAULT, may_rename
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
-from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.model import (
+    CALLABLE_KINDS,
+    END,
+    NAME,
+    START,
+    TYPE_KINDS,
+)
 from flashgrep.parts.symbols.parse.scoping import SCOPED
 from flashgrep.parts.symbols.symbol_source import SymbolSource
 
@@ -26,7 +41,9 @@ MOST_ALIASES: Final = 50
 MOST_DEFINITIONS: Final = 2_000
 MOST_USES: Final = 2_000
 """Most occurrences of one name examined; a name with more counts as used."""
-_ENTRIES: Final = frozenset({"main", "init", "setup", "teardown", "setUp", "tearDown", "Main", "constructor"})
+_ENTRIES: Final = frozenset(
+    {"main", "init", "setup", "teardown", "setUp", "tearDown", "Main", "constructor"}
+)
 _LINE: Final = 200
 _QUOTES: Final = (b"'", b'"', b"`")
 
@@ -57,7 +74,9 @@ class ReferenceSearch:
         targets = found.places
         found.places = []
         if any(one.kind == "module" for one in targets):
-            found.no_result = NoResult("module", "the name refers to a file; ask code_research what imports it")
+            found.no_result = NoResult(
+                "module", "the name refers to a file; ask code_research what imports it"
+            )
         elif targets:
             for place in self._find(named, targets, found):
                 if len(found.places) == self._question.limit:
@@ -68,7 +87,9 @@ class ReferenceSearch:
                 found.no_result = NoResult("unused", f"nothing uses {named.text}")
         return found
 
-    def _find(self, named: NameAtPosition, targets: list[Place], found: Navigation) -> Iterator[Place]:
+    def _find(
+        self, named: NameAtPosition, targets: list[Place], found: Navigation
+    ) -> Iterator[Place]:
         question = self._question
         after = self._question.after
         defined = {(one.path, one.start): one for one in targets}
@@ -76,20 +97,39 @@ class ReferenceSearch:
         # Prepared once: the judge runs at every occurrence in every candidate.
         judge = self._make_judge(named, targets)
         meaning = self._navigator.find_meaning(named, uses=True)
-        if question.only_here or first.resolution.how == "local" or (meaning is not None and not meaning.files):
+        if (
+            question.only_here
+            or first.resolution.how == "local"
+            or (meaning is not None and not meaning.files)
+        ):
             names = {named.path: {named.text}}
         else:
-            names = self._find_names(named.text, first, () if meaning is None else meaning.files)
-        for path, symbols in self._navigator.open_all(sorted(one for one in names if one >= after[0])):
+            names = self._find_names(
+                named.text, first, () if meaning is None else meaning.files
+            )
+        for path, symbols in self._navigator.open_all(
+            sorted(one for one in names if one >= after[0])
+        ):
             found.files_read += 1
             from_source = self.find_source_uses(meaning, path, defined)
-            # Another source may know uses under different names, so its positions are added to those of the words.
-            places = {at: name for name in names[path] for at in symbols.words(name.encode(), fold=False)}
-            for offset, name in sorted((places | {at: named.text for at in from_source if from_source[at]}).items()):
+            # Another source may know uses under different names, so its positions are
+            # added to those of the words.
+            places = {
+                at: name
+                for name in names[path]
+                for at in symbols.words(name.encode(), fold=False)
+            }
+            for offset, name in sorted(
+                (
+                    places | {at: named.text for at in from_source if from_source[at]}
+                ).items()
+            ):
                 checkpoint()
                 # A compiler's result for exactly this position overrules the text.
                 if offset in from_source:
-                    yield from (one for one in from_source[offset] if (path, offset) > after)
+                    yield from (
+                        one for one in from_source[offset] if (path, offset) > after
+                    )
                     continue
                 index = symbols.index_at(offset)
                 place = defined.get((path, offset))
@@ -101,7 +141,10 @@ class ReferenceSearch:
                     continue
                 if place is not None or index >= 0:
                     if place is None and role == "declaration" and first.index >= 0:
-                        place = place_of(Definition(path, symbols, index), Resolution(GUESS, "name only"))
+                        place = place_of(
+                            Definition(path, symbols, index),
+                            Resolution(GUESS, "name only"),
+                        )
                     if place is not None and question.include_declaration:
                         yield place
                     continue
@@ -109,10 +152,20 @@ class ReferenceSearch:
                 if resolution is None or resolution.confidence < LEAST:
                     found.unsure += resolution is not None
                     continue
-                yield Place(path, symbols, offset, offset + len(name.encode()), resolution, role=role)
+                yield Place(
+                    path,
+                    symbols,
+                    offset,
+                    offset + len(name.encode()),
+                    resolution,
+                    role=role,
+                )
 
     def find_source_uses(
-        self, meaning: Meaning | None, path: bytes, defined: Mapping[tuple[bytes, int], Place]
+        self,
+        meaning: Meaning | None,
+        path: bytes,
+        defined: Mapping[tuple[bytes, int], Place],
     ) -> dict[int, list[Place]]:
         """Return another source's uses in a file, by offset; an empty list where a name refers to something else."""
         if meaning is None:
@@ -120,10 +173,18 @@ class ReferenceSearch:
         teller = meaning.source
         open_file = self._navigator.open
         how = Resolution(1.0, meaning.source.how)
-        known_uses: dict[int, list[Place]] = {at: [] for at in teller.find_known(path, open_file)}
+        known_uses: dict[int, list[Place]] = {
+            at: [] for at in teller.find_known(path, open_file)
+        }
         for one in teller.find_occurrences(meaning.numbers, path, open_file) or ():
-            use = defined.get((path, one.start)) or Place(path, one.symbols, one.start, one.end, how, role=one.role)
-            known_uses[one.start] = [use] if self._question.include_declaration or one.role != "definition" else []
+            use = defined.get((path, one.start)) or Place(
+                path, one.symbols, one.start, one.end, how, role=one.role
+            )
+            known_uses[one.start] = (
+                [use]
+                if self._question.include_declaration or one.role != "definition"
+                else []
+            )
         return known_uses
 
     def _make_judge(
@@ -134,24 +195,39 @@ class ReferenceSearch:
         navigator = self._navigator
         if first.index < 0 and named.symbols.language in SCOPED:
 
-            def judge_bound(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
+            def judge_bound(
+                path: bytes, symbols: FileSymbols, offset: int
+            ) -> Resolution | None:
                 end = offset + first.end - first.start
-                bound = navigator.find_bound(NameAtPosition(path, symbols, offset, end, None))
+                bound = navigator.find_bound(
+                    NameAtPosition(path, symbols, offset, end, None)
+                )
                 return next(
-                    (one.resolution for one in bound if (one.path, one.start) == (first.path, first.start)), None
+                    (
+                        one.resolution
+                        for one in bound
+                        if (one.path, one.start) == (first.path, first.start)
+                    ),
+                    None,
                 )
 
             return judge_bound
         if first.index < 0:
             root = named.root
 
-            def judge_local(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
+            def judge_local(
+                path: bytes, symbols: FileSymbols, offset: int
+            ) -> Resolution | None:
                 is_bare = Use(path, symbols, offset).receiver is None
                 if root is not None and is_bare:
                     found = find_declaration(root, symbols, named.text, offset)
                 else:
                     found = None
-                return first.resolution if found is not None and found[0].start_byte == first.start else None
+                return (
+                    first.resolution
+                    if found is not None and found[0].start_byte == first.start
+                    else None
+                )
 
             return judge_local
         meant = [Definition(one.path, one.symbols, one.index) for one in targets]
@@ -159,10 +235,17 @@ class ReferenceSearch:
 
         def judge(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
             use = Use(path, symbols, offset)
-            if symbols.language in SCOPED and symbols.role(offset) == "import":  # may bind another name
+            if (
+                symbols.language in SCOPED and symbols.role(offset) == "import"
+            ):  # may bind another name
                 end = offset + len(symbols.word_at(offset).encode("utf-8", "replace"))
-                brought = navigator.resolve(NameAtPosition(path, symbols, offset, end, None)) or ()
-                keys = {one.definition.key for one in brought if one.definition is not None}
+                brought = (
+                    navigator.resolve(NameAtPosition(path, symbols, offset, end, None))
+                    or ()
+                )
+                keys = {
+                    one.definition.key for one in brought if one.definition is not None
+                }
                 if any(one.key in keys for one in meant):
                     return Resolution(PROVEN, "import")
                 return None
@@ -172,16 +255,22 @@ class ReferenceSearch:
 
         return judge
 
-    def _find_names(self, name: str, target: Place, known_files: Iterable[bytes]) -> dict[bytes, set[str]]:
+    def _find_names(
+        self, name: str, target: Place, known_files: Iterable[bytes]
+    ) -> dict[bytes, set[str]]:
         """Return the files that may use a definition, each with the names it may have there.
 
         ``known_files``: files that use it under any name, according to another source.
         """
         found: dict[bytes, set[str]] = {path: set() for path in known_files}
         is_scoped = target.symbols.language in SCOPED
-        waiting = [name, *({target.symbols.name(target.index)} if target.index >= 0 else ())]
+        waiting = [
+            name,
+            *({target.symbols.name(target.index)} if target.index >= 0 else ()),
+        ]
         seen = set[str]()
-        # An alias may be re-exported under another alias; MOST_ALIASES bounds cycles and long chains.
+        # An alias may be re-exported under another alias; MOST_ALIASES bounds cycles
+        # and long chains.
         while waiting:
             called = waiting.pop()
             if called in seen or len(seen) > MOST_ALIASES:
@@ -190,15 +279,23 @@ class ReferenceSearch:
             for path in self._source.candidates(called, fold=False):
                 checkpoint()
                 found.setdefault(path, set()).add(called)
-                for other, local, is_given_on in self._find_aliases(path, called) if is_scoped else ():
+                for other, local, is_given_on in (
+                    self._find_aliases(path, called) if is_scoped else ()
+                ):
                     found.setdefault(other, set()).add(local)
                     waiting += [local] if is_given_on else []
         return found
 
-    def _find_aliases(self, path: bytes, name: str) -> Iterator[tuple[bytes, str, bool]]:
+    def _find_aliases(
+        self, path: bytes, name: str
+    ) -> Iterator[tuple[bytes, str, bool]]:
         """Yield the aliases in a file for a name: the file, the alias, and whether other files may import the alias."""
         symbols = self._navigator.open(path)
-        if symbols is None or symbols.language not in SCOPED or not may_rename(symbols, name):
+        if (
+            symbols is None
+            or symbols.language not in SCOPED
+            or not may_rename(symbols, name)
+        ):
             return
         imports = self._navigator.names.imports_of(path)
         for local, several in imports.names.items():
@@ -235,13 +332,17 @@ class UnusedSearch:
         navigator = Navigator(source)
         self.skipped = navigator.skipped
         try:
-            with expiring(self.deadline):  # one definition may have thousands of uses, in files that must be parsed
+            with expiring(
+                self.deadline
+            ):  # one definition may have thousands of uses, in files that must be parsed
                 for one in self.definitions(source, navigator):
                     checkpoint()
                     if self.checked >= MOST_DEFINITIONS:
                         self.complete = False
                         return
-                    reason = explain_possible_use(one, navigator) or find_use(one, source, navigator)
+                    reason = explain_possible_use(one, navigator) or find_use(
+                        one, source, navigator
+                    )
                     self.checked += 1
                     if reason is None:
                         self.unused.append(one)
@@ -250,7 +351,9 @@ class UnusedSearch:
         except Expired:
             self.complete = False
 
-    def definitions(self, source: SymbolSource, navigator: Navigator) -> Iterator[Definition]:
+    def definitions(
+        self, source: SymbolSource, navigator: Navigator
+    ) -> Iterator[Definition]:
         """Yield the definitions to examine; excluded ones are counted."""
         under = self.under.rstrip(b"/")
         for path in source.paths():
@@ -261,11 +364,14 @@ class UnusedSearch:
                 continue
             self.files_read += 1
             if tier_of(path) >= TEST:
-                self.excluded["tests, generated and vendored files"] += len(symbols.rows)
+                self.excluded["tests, generated and vendored files"] += len(
+                    symbols.rows
+                )
                 continue
             for index in range(len(symbols.rows)):
                 is_one = (
-                    symbols.kind(index) in CALLABLE_KINDS | TYPE_KINDS and symbols.defined_role(index) == "definition"
+                    symbols.kind(index) in CALLABLE_KINDS | TYPE_KINDS
+                    and symbols.defined_role(index) == "definition"
                 )
                 if is_one:
                     yield Definition(path, symbols, index)
@@ -276,11 +382,19 @@ def explain_possible_use(one: Definition, navigator: Navigator) -> str | None:
     symbols = one.symbols
     name = one.name
     row = symbols.row(one.index)
-    if name in _ENTRIES or (name.startswith("__") and name.endswith("__")) or name.lower().startswith("test"):
+    if (
+        name in _ENTRIES
+        or (name.startswith("__") and name.endswith("__"))
+        or name.lower().startswith("test")
+    ):
         return "entry points"
     head = symbols.lines.start(symbols.lines.line(row[START]))
-    above = symbols.data[max(0, head - _LINE) : head].rstrip().rpartition(b"\n")[2].lstrip()
-    if above.startswith((b"@", b"#[", b"[")) or symbols.data[head : row[NAME]].lstrip().startswith((b"@", b"#[")):
+    above = (
+        symbols.data[max(0, head - _LINE) : head].rstrip().rpartition(b"\n")[2].lstrip()
+    )
+    if above.startswith((b"@", b"#[", b"[")) or symbols.data[
+        head : row[NAME]
+    ].lstrip().startswith((b"@", b"#[")):
         return "decorated"
     return explain_visibility(one, navigator)
 
@@ -293,23 +407,34 @@ def explain_visibility(one: Definition, navigator: Navigator) -> str | None:
     is_python = symbols.language == "python"
     owner = around if around >= 0 and symbols.kind(around) in TYPE_KINDS else -1
     outer = owner if owner >= 0 else one.index
-    # Everything in Python can be imported, so definitions that the project itself does not use are reported.
+    # Everything in Python can be imported, so definitions that the project itself does
+    # not use are reported.
     is_hidden = is_python or b"private" in symbols.signature(one.index).encode()
-    if not is_hidden and language.exports(symbols.name(outer), symbols.signature(outer)):
+    if not is_hidden and language.exports(
+        symbols.name(outer), symbols.signature(outer)
+    ):
         return "exported"
     if owner < 0:
         return None
     if symbols.language in SCOPED:
         bases, is_whole = navigator.names.bases(Definition(one.path, symbols, owner))
-        may_override = not is_whole or any(navigator.names.member(base, one.name) for base in bases)
+        may_override = not is_whole or any(
+            navigator.names.member(base, one.name) for base in bases
+        )
     else:
         may_override = any(True for _ in symbols.bases(owner))
     if may_override:
         return "may override a method of a base"
     own = Definition(one.path, symbols, owner)
     names = navigator.names
-    rivals = (names.owner_of(rival) for rival in navigator.define(one.name) if rival.key != one.key)
-    is_asked = any(rival is not None and conforms(names, own, rival) for rival in rivals)
+    rivals = (
+        names.owner_of(rival)
+        for rival in navigator.define(one.name)
+        if rival.key != one.key
+    )
+    is_asked = any(
+        rival is not None and conforms(names, own, rival) for rival in rivals
+    )
     return "required by an interface" if is_asked else None
 
 
@@ -333,11 +458,17 @@ def find_use(one: Definition, source: SymbolSource, navigator: Navigator) -> str
             if seen > MOST_USES:
                 return ""
             # A function that only calls itself is unused.
-            if symbols.index_at(offset) >= 0 or (path == one.path and row[START] <= offset < row[END]):
+            if symbols.index_at(offset) >= 0 or (
+                path == one.path and row[START] <= offset < row[END]
+            ):
                 continue
             role = symbols.role(offset)
             if role is None:
-                is_quoted = is_quoted or symbols.data[offset - 1 : offset + len(name.encode()) + 1] in quoted
+                is_quoted = (
+                    is_quoted
+                    or symbols.data[offset - 1 : offset + len(name.encode()) + 1]
+                    in quoted
+                )
             elif role == "import" or resolver.may_mean(Use(path, symbols, offset), one):
                 return ""
     return "named in a string" if is_quoted else None

@@ -16,7 +16,15 @@ from flashgrep.api.coverage import Coverage
 from flashgrep.api.view import View
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.model import path_to_json, path_to_text
-from flashgrep.base.registry import RARE, Call, CursorText, Handler, Params, Usage, handler
+from flashgrep.base.registry import (
+    RARE,
+    Call,
+    CursorText,
+    Handler,
+    Params,
+    Usage,
+    handler,
+)
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.methods.common import (
     DIGEST_BYTES,
@@ -32,10 +40,21 @@ from flashgrep.methods.common import (
 )
 from flashgrep.methods.text import Style, render_places, span
 from flashgrep.parts.navigation.references import UnusedSearch
-from flashgrep.parts.navigation.research.finished_walks import WalkState, find_walk, keep_walk
+from flashgrep.parts.navigation.research.finished_walks import (
+    WalkState,
+    find_walk,
+    keep_walk,
+)
 from flashgrep.parts.navigation.research.research_questions import ASKED
 from flashgrep.parts.navigation.research.research_walk import Research
-from flashgrep.parts.navigation.resolution.symbol_graph import UNDEFINED, Edge, Graph, Node, SymbolKey, UncertainUse
+from flashgrep.parts.navigation.resolution.symbol_graph import (
+    UNDEFINED,
+    Edge,
+    Graph,
+    Node,
+    SymbolKey,
+    UncertainUse,
+)
 from flashgrep.parts.symbols.symbol_search import find_near_names
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.project.catalogue import Catalogue
@@ -70,11 +89,17 @@ class CodeResearchParams(Params):
     )
     kind: AskedKind | None = Field(None, description="What is asked about the symbol.")
     unsure: Annotated[bool, RARE] = Field(
-        default=False, description="List the uses too ambiguous to resolve, with the reason."
+        default=False,
+        description="List the uses too ambiguous to resolve, with the reason.",
     )
-    depth: int = Field(2, ge=1, le=3, description="Hops to follow from the symbol asked about.")
+    depth: int = Field(
+        2, ge=1, le=3, description="Hops to follow from the symbol asked about."
+    )
     max_tokens: Annotated[int, RARE] = Field(
-        8_000, ge=200, le=1_000_000, description="Size of the answer, in tokens of 4 characters."
+        8_000,
+        ge=200,
+        le=1_000_000,
+        description="Size of the answer, in tokens of 4 characters.",
     )
     cursor: Annotated[CursorText | None, Usage(short="-c", rare=True)] = Field(
         None, description="`next` of the previous answer, to continue after it."
@@ -170,23 +195,45 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
     On a terminal, uses are listed below the symbol they are in; in a pipe each line is complete.
     """
     named = {node["id"]: node for node in result["results"]}
-    used = {edge[end] for edge in result["edges"] for end in ("source", "target") if end in edge}
-    listed = [node for node in result["results"] if not node["hop"] or node["id"] not in used]
+    used = {
+        edge[end]
+        for edge in result["edges"]
+        for end in ("source", "target")
+        if end in edge
+    }
+    listed = [
+        node for node in result["results"] if not node["hop"] or node["id"] not in used
+    ]
     if style.is_person:
         yield from render_places(
-            ((style.path(node), f"{node['start_line']}", f"{node['kind']}: {node['name']}") for node in listed), style
+            (
+                (
+                    style.path(node),
+                    f"{node['start_line']}",
+                    f"{node['kind']}: {node['name']}",
+                )
+                for node in listed
+            ),
+            style,
         )
         yield from _render_uses(result["edges"], named, style)
     else:
         yield result["summary"]
         yield from render_places(
-            ((style.path(node), span(node), f"{node['kind']} {node['name']}") for node in listed), style
+            (
+                (style.path(node), span(node), f"{node['kind']} {node['name']}")
+                for node in listed
+            ),
+            style,
         )
-        yield from _render_for_model(result, named, {node["id"] for node in listed}, style)
+        yield from _render_for_model(
+            result, named, {node["id"] for node in listed}, style
+        )
     if result["left_out"] and not result["next"]:
         yield f"[{result['left_out']} more were not followed: the limit of one question]"
     yield from (
-        f"{one['file_path']}:{one['line']} perhaps: {one['text']} ({one['why']})" for one in result.get("vague", ())
+        f"{one['file_path']}:{one['line']} perhaps: {one['text']} ({one['why']})"
+        for one in result.get("vague", ())
     )
     if result["unsure"] and "vague" not in result:
         yield f"[{result['unsure']} uses of such names left out: too ambiguous to resolve; unsure=true lists them]"
@@ -195,7 +242,9 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
         yield f"[not listed: {', '.join(f'{count} {reason}' for reason, count in excluded.items())}]"
 
 
-def _render_uses(edges: list[EdgeEntry], named: dict[int, NodeEntry], style: Style) -> Iterator[str]:
+def _render_uses(
+    edges: list[EdgeEntry], named: dict[int, NodeEntry], style: Style
+) -> Iterator[str]:
     """Yield the lines of each symbol that uses something, below its own place."""
     for number, group in groupby(edges, key=lambda edge: edge["source"]):
         user = named[number]
@@ -220,7 +269,10 @@ def _render_uses(edges: list[EdgeEntry], named: dict[int, NodeEntry], style: Sty
 
 
 def _render_for_model(
-    result: CodeResearchResult, named: dict[int, NodeEntry], seen: set[int], style: Style
+    result: CodeResearchResult,
+    named: dict[int, NodeEntry],
+    seen: set[int],
+    style: Style,
 ) -> Iterator[str]:
     """Yield each use with its line, by file; then what the lines do not show."""
 
@@ -238,9 +290,15 @@ def _render_for_model(
         """Return whether the line itself shows who extends whom, or what a file imports."""
         if "target" not in edge:
             return edge["kind"] == "imports"
-        ends = [named[edge[end]]["name"].rpartition(".")[2] for end in ("source", "target")]
+        ends = [
+            named[edge[end]]["name"].rpartition(".")[2] for end in ("source", "target")
+        ]
         words = set(re.findall(r"[\w$]+", edge["text"]))
-        return edge["kind"] == "implements" and edge["confidence"] >= SURE and words.issuperset(ends)
+        return (
+            edge["kind"] == "implements"
+            and edge["confidence"] >= SURE
+            and words.issuperset(ends)
+        )
 
     def describe(edge: EdgeEntry) -> str:
         if is_told_by_line(edge):
@@ -253,26 +311,47 @@ def _render_for_model(
             target = "it"
         return f"{name(edge['source'])}{unsure} {edge['kind']} {target}: {edge['text']}"
 
-    yield from render_places(((style.path(edge), f"{edge['line']}", describe(edge)) for edge in result["edges"]), style)
-    edges = {(edge["file_path"], edge["line"]) for edge in result["edges"] if edge["kind"] == "implements"}
+    yield from render_places(
+        (
+            (style.path(edge), f"{edge['line']}", describe(edge))
+            for edge in result["edges"]
+        ),
+        style,
+    )
+    edges = {
+        (edge["file_path"], edge["line"])
+        for edge in result["edges"]
+        if edge["kind"] == "implements"
+    }
     yield from (
         f"{one['file_path']}:{one['line']} {one['type']} is a {one['base']}{' by extension' * one['extension']}"
         for one in result["conformances"]
         if one["extension"] or (one["file_path"], one["line"]) not in edges
     )
-    # A chain of two is an edge, already shown; if every line names both its ends, chains add nothing.
+    # A chain of two is an edge, already shown; if every line names both its ends,
+    # chains add nothing.
     if not all(map(is_told_by_line, result["edges"])):
-        yield from (chain for chain in result["chains"] if chain.count("←") + chain.count("→") > 1)
+        yield from (
+            chain
+            for chain in result["chains"]
+            if chain.count("←") + chain.count("→") > 1
+        )
 
 
-@handler("code_research", title="Research code", toolset="research", render=render_research)
-async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> CodeResearchResult:
+@handler(
+    "code_research", title="Research code", toolset="research", render=render_research
+)
+async def code_research(
+    call: Call[Catalogue], params: CodeResearchParams
+) -> CodeResearchResult:
     """Answer who calls, implements, uses or imports what, hop by hop, with the lines that show it and call chains.
 
     Use it for callers of callers and paths between symbols; get_symbol for the direct uses of one name.
     """
     started = time.perf_counter()
-    workspace = await current_view(call, await call.host.workspace(call, params.project))
+    workspace = await current_view(
+        call, await call.host.workspace(call, params.project)
+    )
     if params.fresh:
         fresh = await workspace.refresh()
     else:
@@ -291,11 +370,20 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
         kept = None
     research = kept or research
     more = kept is None
-    # One lookup per hop: between hops others get their turn, progress is reported, and a cancelled call ends.
+    # One lookup per hop: between hops others get their turn, progress is reported, and
+    # a cancelled call ends.
     while more:
         more = await workspace.in_thread(partial(reading.advance, research))
-        call.progress(research.hop, research.hops, f"hop {research.hop}: {len(research.graph.nodes)} symbols")
-    stats = SearchStats(complete=research.complete, files_read=research.files_read, skipped=research.skipped)
+        call.progress(
+            research.hop,
+            research.hops,
+            f"hop {research.hop}: {len(research.graph.nodes)} symbols",
+        )
+    stats = SearchStats(
+        complete=research.complete,
+        files_read=research.files_read,
+        skipped=research.skipped,
+    )
     coverage = workspace.coverage(stats, fresh=fresh, started=started)
     result = format_research(research, coverage, params, as_text=call.as_text)
     if result["next"] is not None and kept is None:
@@ -307,12 +395,19 @@ async def code_research(call: Call[Catalogue], params: CodeResearchParams) -> Co
     if research.missing_names and not research.graph.edges and research.complete:
         names = research.missing_names
         near = await workspace.in_thread(
-            lambda snapshot: [find_near_names(SnapshotSource(snapshot), name) for name in names]
+            lambda snapshot: [
+                find_near_names(SnapshotSource(snapshot), name) for name in names
+            ]
         )
         result["suggestions"] = [one for several in near for one in several]
     if params.unsure and not params.cursor:
         result["vague"] = [
-            {"file_path": path_to_text(one.path), "line": one.line, "text": one.text, "why": explain(one)}
+            {
+                "file_path": path_to_text(one.path),
+                "line": one.line,
+                "text": one.text,
+                "why": explain(one),
+            }
             for one in research.vague
         ]
     return result
@@ -339,7 +434,9 @@ async def find_unused_definitions(
     await workspace.in_thread(lambda snapshot: search.run(SnapshotSource(snapshot)))
     for one in search.unused:
         research.graph.add_node(one, 0)
-    stats = SearchStats(complete=search.complete, files_read=search.files_read, skipped=search.skipped)
+    stats = SearchStats(
+        complete=search.complete, files_read=search.files_read, skipped=search.skipped
+    )
     coverage = workspace.coverage(stats, fresh=fresh, started=started)
     result = format_research(research, coverage, params)
     result["summary"] = f"unused: {len(search.unused)} of {search.checked} definitions"
@@ -351,7 +448,11 @@ HANDLERS: tuple[Handler, ...] = (code_research,)
 
 
 def format_research(
-    research: Research, coverage: Coverage, params: CodeResearchParams, *, as_text: bool = False
+    research: Research,
+    coverage: Coverage,
+    params: CodeResearchParams,
+    *,
+    as_text: bool = False,
 ) -> CodeResearchResult:
     """Return a page of the research: the most certain edges of the nearest symbols first.
 
@@ -363,13 +464,19 @@ def format_research(
     start = 0
     digest = NOTHING_SHOWN
     if params.cursor is not None:
-        start, digest = decode_cursor(params, params.cursor, lambda start, digest: (int(start), str(digest)))
+        start, digest = decode_cursor(
+            params, params.cursor, lambda start, digest: (int(start), str(digest))
+        )
     page = fit_graph(graph, Budget(params.max_tokens), as_text=as_text, start=start)
-    # A cursor is a number of edges. It is valid only if those before it are the ones that were shown.
+    # A cursor is a number of edges. It is valid only if those before it are the ones
+    # that were shown.
     if page.digest_before != digest:
-        raise InvalidParams("cursor: the code has changed since that answer; ask again without it", field="cursor")
-    # In the order in which they were found, which the research of each page repeats: a number means the same on all
-    # pages.
+        raise InvalidParams(
+            "cursor: the code has changed since that answer; ask again without it",
+            field="cursor",
+        )
+    # In the order in which they were found, which the research of each page repeats: a
+    # number means the same on all pages.
     numbers = {key: number for number, key in enumerate(graph.nodes)}
     edges = list[EdgeEntry]()
     for edge in page.edges:
@@ -387,7 +494,9 @@ def format_research(
         edges.append(shown)
     arrow = " ← " if research.is_inward else " → "
     if not start:
-        chains = graph.chains([root.key for root in research.roots], inward=research.is_inward)
+        chains = graph.chains(
+            [root.key for root in research.roots], inward=research.is_inward
+        )
     else:
         chains = []
     return {
@@ -395,9 +504,14 @@ def format_research(
         "understood_as": research.question.kind,
         "names": list(research.question.names),
         "summary": _summarize(research),
-        "results": [_format_node(numbers[node.definition.key], node) for node in page.nodes],
+        "results": [
+            _format_node(numbers[node.definition.key], node) for node in page.nodes
+        ],
         "edges": edges,
-        "chains": [arrow.join(graph.nodes[key].definition.qualified for key in chain) for chain in chains],
+        "chains": [
+            arrow.join(graph.nodes[key].definition.qualified for key in chain)
+            for chain in chains
+        ],
         "conformances": [
             {
                 "type": one.type,
@@ -410,7 +524,9 @@ def format_research(
         ],
         "dependencies": [
             {"from": path_to_text(here), "to": path_to_text(there), "edges": count}
-            for (here, there), count in (graph.dependencies().most_common(100) if not start else ())
+            for (here, there), count in (
+                graph.dependencies().most_common(100) if not start else ()
+            )
         ],
         "hops": research.hop,
         "left_out": research.left_out + page.left,
@@ -437,7 +553,9 @@ class GraphPage:
     digest: str
 
 
-def fit_graph(graph: Graph, budget: Budget, *, as_text: bool, start: int = 0) -> GraphPage:
+def fit_graph(
+    graph: Graph, budget: Budget, *, as_text: bool, start: int = 0
+) -> GraphPage:
     """Return what fits, from a position on, the edges of one source together.
 
     First the most certain edges with the symbols at their ends, since a symbol without the line that leads to it says
@@ -464,7 +582,11 @@ def fit_graph(graph: Graph, budget: Budget, *, as_text: bool, start: int = 0) ->
         ends = set(item.ends) if isinstance(item, Edge) else {item.definition.key}
         if end >= start:
             size = sum(size_of(graph.nodes[key]) for key in ends - shown)
-            size += around + len(item.text) + len(item.path) if isinstance(item, Edge) else 0
+            size += (
+                around + len(item.text) + len(item.path)
+                if isinstance(item, Edge)
+                else 0
+            )
             if size > budget.chars and (edges if is_edge else shown):
                 break
             budget.chars -= size
@@ -479,7 +601,9 @@ def fit_graph(graph: Graph, budget: Budget, *, as_text: bool, start: int = 0) ->
     edges.sort(key=lambda edge: first[edge.source])
     nodes = [node for node in graph.nodes.values() if node.definition.key in shown]
     nodes.sort(key=lambda node: node.hop)
-    return GraphPage(nodes, edges, end, len(items) - end, digest_before, digest.hexdigest())
+    return GraphPage(
+        nodes, edges, end, len(items) - end, digest_before, digest.hexdigest()
+    )
 
 
 def _format_node(number: int, node: Node) -> NodeEntry:
@@ -504,9 +628,7 @@ def _summarize(research: Research) -> str:
     named = " to ".join(research.question.names) or research.query
     what = f"{research.question.kind} of {named}"
     if research.question.kind == "unknown":
-        return (
-            f"question not understood; forms: {'; '.join(ASKED)}; or use semantic_search for a question in other words"
-        )
+        return f"question not understood; forms: {'; '.join(ASKED)}; or use semantic_search for a question in other words"
     # What was not found in time may still be defined.
     missing = "not defined here" if research.complete else "not found so far"
     if research.missing_names:
@@ -525,11 +647,19 @@ def _summarize(research: Research) -> str:
         return f"{what}: nothing found{undefined}"
     found = len(research.answers)
     summary = f"{what}: {found} symbols in {research.hop} hops, {len(research.graph.edges)} edges"
-    summary += f", {len(find_tests(research))} tests" if research.question.kind == "impact" else ""
+    summary += (
+        f", {len(find_tests(research))} tests"
+        if research.question.kind == "impact"
+        else ""
+    )
     return summary + undefined
 
 
 def find_tests(research: Research) -> list[str]:
     """Return the tests among what was found, as (path, name)."""
     found = (node.definition for node in research.graph.nodes.values() if node.hop)
-    return sorted(f"{path_to_text(one.path)} {one.qualified}" for one in found if tier_of(one.path) == TEST)
+    return sorted(
+        f"{path_to_text(one.path)} {one.qualified}"
+        for one in found
+        if tier_of(one.path) == TEST
+    )

@@ -14,29 +14,43 @@ import typer
 
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.own_folders import writes_folder
-from flashgrep.cli.daemon_client import ask_daemon, fail, failing_cleanly, find_user_paths
+from flashgrep.cli.daemon_client import (
+    ask_daemon,
+    fail,
+    failing_cleanly,
+    find_user_paths,
+)
 from flashgrep.parts.navigation.scip.importing import forget_index, import_index
 from flashgrep.parts.navigation.scip.scip_store import Source, list_sources
 from flashgrep.rpc.connect import as_latin1, from_latin1
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Import, list and remove indexes that compilers have made."
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Import, list and remove indexes that compilers have made.",
 )
 EACH: int = 100
 """Documents between two progress updates on a terminal."""
-Project = Annotated[Path, typer.Option(help="Any folder of the project or of its git work tree.")]
+Project = Annotated[
+    Path, typer.Option(help="Any folder of the project or of its git work tree.")
+]
 
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(help="A file written by scip-typescript, scip-python, scip-go …")] = Path(
-        "index.scip"
-    ),
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A file written by scip-typescript, scip-python, scip-go …"
+        ),
+    ] = Path("index.scip"),
     *,
     project: Project = Path(),
     below: Annotated[
         str | None,
-        typer.Option(help="The project's folder that the index is of; default: as the index says, else the root."),
+        typer.Option(
+            help="The project's folder that the index is of; default: as the index says, else the root."
+        ),
     ] = None,
 ) -> None:
     """Import what a compiler knows of names.
@@ -54,14 +68,18 @@ def import_file(
         if not file.is_file():
             fail(f"no such file: {file}")
         try:
-            source = import_index(file, os.fsencode(root), _find_folder(root), below, tell)
+            source = import_index(
+                file, os.fsencode(root), _find_folder(root), below, tell
+            )
         except InvalidParams as error:
             fail(error.message)
         if sys.stderr.isatty():
             sys.stderr.write("\r")
         typer.echo(_describe(source))
         if not source.documents:
-            fail("it describes no file in its current state: run the indexer again, or name its folder with --below")
+            fail(
+                "it describes no file in its current state: run the indexer again, or name its folder with --below"
+            )
 
 
 @app.command("list")
@@ -74,7 +92,9 @@ def list_indexes(project: Project = Path()) -> None:
 
 @app.command()
 def remove(
-    file: Annotated[Path, typer.Argument(help="The file that was imported, as list names it.")],
+    file: Annotated[
+        Path, typer.Argument(help="The file that was imported, as list names it.")
+    ],
     *,
     project: Project = Path(),
 ) -> None:
@@ -88,7 +108,13 @@ def remove(
 def _find_root(project: Path) -> Path:
     if not project.is_dir():
         fail(f"no such folder: {project}")
-    return Path(from_latin1(ask_daemon("$/open", folder=as_latin1(str(project.resolve())), adopt=True)["root"]))
+    return Path(
+        from_latin1(
+            ask_daemon("$/open", folder=as_latin1(str(project.resolve())), adopt=True)[
+                "root"
+            ]
+        )
+    )
 
 
 def _find_folder(root: Path) -> Path:
@@ -99,7 +125,10 @@ def _describe(source: Source) -> str:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(source.imported))
     left = [
         f"{count:,} {what}"
-        for count, what in ((source.stale, "changed since it was made"), (source.missing, "not in the project"))
+        for count, what in (
+            (source.stale, "changed since it was made"),
+            (source.missing, "not in the project"),
+        )
         if count
     ]
     return f"{source.file}  {source.tool}, imported {when}, {', '.join([f'{source.documents:,} files', *left])}"

@@ -29,7 +29,9 @@ COMMANDS: Final[dict[Kind, str]] = {
     "symbols": "symbol --match fuzzy --limit 200",
     "meaning": "search-code --limit 30",
 }
-EDITORS_WITH_GOTO: Final = frozenset({"code", "codium", "cursor", "windsurf", "zed", "hx", "helix", "subl"})
+EDITORS_WITH_GOTO: Final = frozenset(
+    {"code", "codium", "cursor", "windsurf", "zed", "hx", "helix", "subl"}
+)
 """Editors that take PATH:LINE:COLUMN; those of the VS Code family with -g before it."""
 WITH_FLAG: Final = frozenset({"code", "codium", "cursor", "windsurf"})
 KEYS: Final = {
@@ -72,11 +74,19 @@ bind \\ep _flashgrep_path
 def pick(
     text: Annotated[str, typer.Argument(help="Text to begin with.")] = "",
     *,
-    kind: Annotated[Kind, typer.Option("--kind", "-k", help="What to look for.")] = "text",
-    show: Annotated[bool, typer.Option("--print", help="Print the place instead of opening it in $EDITOR.")] = False,
+    kind: Annotated[
+        Kind, typer.Option("--kind", "-k", help="What to look for.")
+    ] = "text",
+    show: Annotated[
+        bool,
+        typer.Option(
+            "--print", help="Print the place instead of opening it in $EDITOR."
+        ),
+    ] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Do not use fzf.")] = False,
     keys: Annotated[
-        Literal["bash", "zsh", "fish"] | None, typer.Option(help="Print key bindings for a shell and exit.")
+        Literal["bash", "zsh", "fish"] | None,
+        typer.Option(help="Print key bindings for a shell and exit."),
     ] = None,
 ) -> None:
     """Search as you type, and open what you select; uses fzf if it is installed."""
@@ -105,7 +115,9 @@ def pick(
     if show:
         typer.echo(path if kind == "files" else f"{path}:{line}:{column}")
         return
-    command = make_editor_command(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi", path, line, column)
+    command = make_editor_command(
+        os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi", path, line, column
+    )
     os.execvp(command[0], command)  # noqa: S606 - the user's own editor
 
 
@@ -130,8 +142,26 @@ def pick_by_fzf(fzf: str, own: Sequence[str], kind: Kind, text: str) -> str:
     ask = f"{ours} {COMMANDS[kind]} -- {{q}} 2>/dev/null || true"
     if kind == "files":
         ask = f"if [ -n {{q}} ]; then {ask}; else {ours} {COMMANDS[kind]}; fi"
-    arguments = [fzf, "--disabled", "--query", text, "--bind", f"start:reload:{ask}", "--bind", f"change:reload:{ask}"]
-    arguments += ["--delimiter", ":", "--layout", "reverse", "--info", "inline", "--prompt", f"{kind}> "]
+    arguments = [
+        fzf,
+        "--disabled",
+        "--query",
+        text,
+        "--bind",
+        f"start:reload:{ask}",
+        "--bind",
+        f"change:reload:{ask}",
+    ]
+    arguments += [
+        "--delimiter",
+        ":",
+        "--layout",
+        "reverse",
+        "--info",
+        "inline",
+        "--prompt",
+        f"{kind}> ",
+    ]
     if kind == "files":
         preview = f"{ours} slice -- {{}} 1 {2 * AROUND}"
     else:

@@ -25,7 +25,10 @@ DOWN = frozenset({curses.KEY_DOWN, "\x0e"})
 METHODS: Final[dict[str, tuple[str, Callable[[str], dict[str, Any]]]]] = {
     "text": ("query", lambda text: {"query": text, "limit": 200}),
     "files": ("list_files", lambda text: {"query": text or None, "limit": 200}),
-    "symbols": ("get_symbol", lambda text: {"symbol_name": text, "match": "fuzzy", "limit": 200}),
+    "symbols": (
+        "get_symbol",
+        lambda text: {"symbol_name": text, "match": "fuzzy", "limit": 200},
+    ),
     "meaning": ("search_code", lambda text: {"query": text, "limit": 30}),
 }
 
@@ -37,7 +40,9 @@ class PlainPicker:
         self._connection = connection
         self._kind = kind
         self.text, self.lines, self.at, self.problem = text, list[Line](), 0, ""
-        self._asked = self._last = 0  # the query in flight, if any, and the last one sent
+        self._asked = self._last = (
+            0  # the query in flight, if any, and the last one sent
+        )
         self._held = b""
 
     def ask(self) -> None:
@@ -51,11 +56,17 @@ class PlainPicker:
             self.problem = ""
             return
         self._asked = self._last = self._last + 1
-        params = {name: given for name, given in make_params(self.text).items() if given is not None}
+        params = {
+            name: given
+            for name, given in make_params(self.text).items()
+            if given is not None
+        }
         self._send({"id": self._asked, "method": method, "params": params})
 
     def _send(self, message: dict[str, Any]) -> None:
-        self._connection.sendall(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self._connection.sendall(
+            json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+        )
 
     def read(self) -> None:
         """Process what the daemon sends.
@@ -69,7 +80,8 @@ class PlainPicker:
             raise ConnectionResetError("the daemon ended")
         *lines, self._held = (self._held + piece).split(b"\n")
         for answer in map(json.loads, lines):
-            # Answers to abandoned queries are ignored, even if they were already on the way.
+            # Answers to abandoned queries are ignored, even if they were already on the
+            # way.
             if answer.get("id") == self._asked:
                 found = answer.get("result", {}).get("results", [])
                 self.lines = [make_line(one) for one in found]
@@ -83,7 +95,9 @@ class PlainPicker:
                 return self.lines[self.at]
             return None
         if key in UP | DOWN:
-            self.at = max(0, min(len(self.lines) - 1, self.at + (1 if key in DOWN else -1)))
+            self.at = max(
+                0, min(len(self.lines) - 1, self.at + (1 if key in DOWN else -1))
+            )
         elif key in BACKSPACES or key == curses.KEY_BACKSPACE:
             self.text = self.text[:-1]
             self.ask()
@@ -97,13 +111,22 @@ class PlainPicker:
         height, width = screen.getmaxyx()
 
         def put(row: int, text: str, look: int = 0) -> None:
-            # A control character of a file must not reach the terminal; wide characters may not fit.
+            # A control character of a file must not reach the terminal; wide characters
+            # may not fit.
             with suppress(curses.error):
-                screen.addnstr(row, 0, "".join(one if one.isprintable() else "?" for one in text), width - 1, look)
+                screen.addnstr(
+                    row,
+                    0,
+                    "".join(one if one.isprintable() else "?" for one in text),
+                    width - 1,
+                    look,
+                )
 
         screen.erase()
         top = max(0, self.at - height + 3)
-        for row, (path, line, _, text) in enumerate(self.lines[top : top + height - 1], 1):
+        for row, (path, line, _, text) in enumerate(
+            self.lines[top : top + height - 1], 1
+        ):
             if self._kind == "files":
                 shown = path
             else:
@@ -118,7 +141,13 @@ class PlainPicker:
 def make_line(found: dict[str, Any]) -> Line:
     """Return the place of a result of any method."""
     line = found.get("line_number") or found.get("start_line") or 1
-    text = found.get("text") or found.get("signature") or found.get("symbol_name") or found.get("name") or ""
+    text = (
+        found.get("text")
+        or found.get("signature")
+        or found.get("symbol_name")
+        or found.get("name")
+        or ""
+    )
     return found["file_path"], line, found.get("column") or 1, text
 
 
@@ -131,7 +160,9 @@ def pick(kind: str, text: str) -> str:
     """
     paths = find_user_paths()
     folder = str(Path.cwd())
-    with connect_folder(connect_or_alone(paths, os.environ), paths, os.environ, folder, adopt=True) as connection:
+    with connect_folder(
+        connect_or_alone(paths, os.environ), paths, os.environ, folder, adopt=True
+    ) as connection:
         root: Any = send_request(connection, "stats", {})["result"]["root"]
         picker = PlainPicker(connection, kind, text)
         try:
@@ -147,7 +178,9 @@ def pick(kind: str, text: str) -> str:
     return f"{path}:{chosen[1]}:{chosen[2]}"
 
 
-def run(screen: curses.window, picker: PlainPicker, connection: socket.socket) -> Line | None:
+def run(
+    screen: curses.window, picker: PlainPicker, connection: socket.socket
+) -> Line | None:
     """Show the picker until something is chosen, or the user leaves."""
     # Milliseconds; curses waits a second by default for the rest of an escape sequence.
     curses.set_escdelay(25)

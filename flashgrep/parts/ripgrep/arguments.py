@@ -26,7 +26,18 @@ no-pre no-search-zip no-stats no-text require-git
 """
 HARMLESS = frozenset(_HARMLESS.split())
 """Flags that change neither which files are searched nor which lines match (or restore what is the default)."""
-COVER = frozenset(["glob", "hidden", "iglob", "no-hidden", "max-depth", "type", "type-add", "type-not"])
+COVER = frozenset(
+    [
+        "glob",
+        "hidden",
+        "iglob",
+        "no-hidden",
+        "max-depth",
+        "type",
+        "type-add",
+        "type-not",
+    ]
+)
 """Flags that change which files are searched, as ``cover`` has it."""
 PATTERN_FLAGS: dict[str, dict[str, object]] = {
     "case-sensitive": {"case": "sensitive"},
@@ -105,7 +116,9 @@ def parse(argv: Sequence[str]) -> Arguments:
             elif word.startswith("-") and word != "-":
                 # "-" alone is standard input, a path.
                 found.words.append(word)
-                (_take_long if word.startswith("--") else _take_letters)(found, word, words)
+                (_take_long if word.startswith("--") else _take_letters)(
+                    found, word, words
+                )
             else:
                 found.positional.append(word)
     except (KeyError, ValueError, StopIteration):
@@ -158,8 +171,18 @@ def read_arguments(call: Call) -> Arguments:
         lines = Path(os.fsdecode(call.cwd), call.config).read_text("utf-8").splitlines()
         stripped = [line.strip() for line in lines]
         # In front, so that the command line's flags come later and win.
-        arguments = parse([*(line for line in stripped if line and not line.startswith("#")), *call.argv])
-    known = HARMLESS | COVER | PATTERN_FLAGS.keys() | {"regexp", "file", "search-zip", "max-count"}
+        arguments = parse(
+            [
+                *(line for line in stripped if line and not line.startswith("#")),
+                *call.argv,
+            ]
+        )
+    known = (
+        HARMLESS
+        | COVER
+        | PATTERN_FLAGS.keys()
+        | {"regexp", "file", "search-zip", "max-count"}
+    )
     for flag in arguments.flags:
         # With --max-count 0 ripgrep searches nothing.
         if flag.name not in known or (flag.name == "max-count" and flag.value == "0"):
@@ -181,10 +204,16 @@ def read_patterns(flags: Sequence[Flag], cwd: bytes) -> list[str]:
             texts.append(flag.value or "")
         elif flag.name == "file":
             path = Path(os.fsdecode(cwd), flag.value or "")
-            if not path.is_file() or path.is_relative_to("/dev") or path.is_relative_to("/proc"):
+            if (
+                not path.is_file()
+                or path.is_relative_to("/dev")
+                or path.is_relative_to("/proc")
+            ):
                 raise Unplannable
             lines = path.read_text("utf-8").split("\n")
-            texts += [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
+            texts += [
+                line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])
+            ]
             if not texts:  # no pattern at all: nothing matches
                 raise Unplannable
     return texts

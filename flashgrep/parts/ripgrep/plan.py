@@ -24,7 +24,14 @@ from flashgrep.base.path_text import Literals
 from flashgrep.base.paths import bundled_ripgrep
 from flashgrep.files.globs import Overrides, name_matcher, types
 from flashgrep.files.walk import Walker
-from flashgrep.parts.ripgrep.arguments import Call, Flag, Unplannable, make_pattern, read_arguments, read_patterns
+from flashgrep.parts.ripgrep.arguments import (
+    Call,
+    Flag,
+    Unplannable,
+    make_pattern,
+    read_arguments,
+    read_patterns,
+)
 from flashgrep.pattern import Pattern
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.connect import from_latin1
@@ -54,7 +61,9 @@ PROVEN = frozenset({"binary"})
 """Reasons for which the index declines a file that ripgrep would not report a match in either."""
 
 
-async def answer_call(context: RequestContext, cwd: str, params: Mapping[str, Any]) -> dict[str, Any]:
+async def answer_call(
+    context: RequestContext, cwd: str, params: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the plan of a call as the client describes it; as ``answer``."""
     config = params.get("config")
     call = Call(
@@ -77,13 +86,21 @@ async def answer(context: RequestContext, call: Call) -> dict[str, Any]:
         root = catalogue.find_enclosing_root(Path(os.fsdecode(call.cwd)))
     except NotFound:
         return {"plan": None}
-    workspace = next((each for each in catalogue.list_open() if each.path == root), None)
+    workspace = next(
+        (each for each in catalogue.list_open() if each.path == root), None
+    )
     if workspace is None:
         catalogue.open_later(str(root))
         return {"plan": None}
-    if workspace.tree.listed_since is None or not workspace.index.is_open or not await workspace.refresh():
+    if (
+        workspace.tree.listed_since is None
+        or not workspace.index.is_open
+        or not await workspace.refresh()
+    ):
         return {"plan": None}
-    planned = await workspace.in_thread(lambda snapshot: plan(call, snapshot, workspace.walker))
+    planned = await workspace.in_thread(
+        lambda snapshot: plan(call, snapshot, workspace.walker)
+    )
     return {"plan": planned and [word.decode("latin-1") for word in planned]}
 
 
@@ -100,17 +117,27 @@ def plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes] | None:
 
 def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
     arguments = read_arguments(call)
-    # Where the index covers other files, ripgrep decides; and it reports a folder or file that it cannot read.
-    if walker.differs_from_ripgrep or walker.unreadable or "unreadable" in snapshot.table.skipped.values():
+    # Where the index covers other files, ripgrep decides; and it reports a folder or
+    # file that it cannot read.
+    if (
+        walker.differs_from_ripgrep
+        or walker.unreadable
+        or "unreadable" in snapshot.table.skipped.values()
+    ):
         raise Unplannable
     texts = read_patterns(arguments.flags, call.cwd)
-    pattern, paths = ([], arguments.positional) if texts else (arguments.positional[:1], arguments.positional[1:])
+    pattern, paths = (
+        ([], arguments.positional)
+        if texts
+        else (arguments.positional[:1], arguments.positional[1:])
+    )
     if not (texts or pattern) or (not paths and call.readable_input):
         raise Unplannable
 
     likely = find_candidates(make_pattern(arguments.flags, texts or pattern), snapshot)
 
-    # Keep those that the call's paths, globs and types select; too many are no faster than a walk.
+    # Keep those that the call's paths, globs and types select; too many are no faster
+    # than a walk.
     named: list[tuple[bytes, bool]] = []
     has_folder = False
     searched = 0
@@ -118,7 +145,9 @@ def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
         if stat.S_ISREG(os.lstat(os.path.join(call.cwd, given)).st_mode):
             named.append((given, False))
             continue
-        below, count = _name_below(given, call, arguments.flags, likely, snapshot, walker)
+        below, count = _name_below(
+            given, call, arguments.flags, likely, snapshot, walker
+        )
         named += below
         searched += count
         has_folder = True
@@ -130,15 +159,23 @@ def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
     if len(names) > MOST_CANDIDATES or sum(map(len, names)) > MOST_BYTES:
         raise Unplannable
 
-    # What ripgrep decompresses, the index knows compressed; a NUL byte it reports in a file that is named.
-    if any(flag.name == "search-zip" for flag in arguments.flags) and has_compressed(snapshot, names):
+    # What ripgrep decompresses, the index knows compressed; a NUL byte it reports in a
+    # file that is named.
+    if any(flag.name == "search-zip" for flag in arguments.flags) and has_compressed(
+        snapshot, names
+    ):
         raise Unplannable
     files = [name for name, is_dir in named if not is_dir]
     for name in files:
         checkpoint()
         if b"\0" in Path(os.fsdecode(os.path.join(call.cwd, name))).read_bytes():
             raise Unplannable
-    words = [b"--with-filename", b"--no-config", *map(os.fsencode, arguments.words), b"--"]
+    words = [
+        b"--with-filename",
+        b"--no-config",
+        *map(os.fsencode, arguments.words),
+        b"--",
+    ]
     return [*words, *map(os.fsencode, pattern), *names, *(() if files else (NO_FILE,))]
 
 
@@ -172,7 +209,12 @@ def find_candidates(pattern: Pattern, snapshot: Snapshot) -> list[bytes]:
 
 
 def _name_below(
-    given: bytes, call: Call, flags: Sequence[Flag], likely: Sequence[bytes], snapshot: Snapshot, walker: Walker
+    given: bytes,
+    call: Call,
+    flags: Sequence[Flag],
+    likely: Sequence[bytes],
+    snapshot: Snapshot,
+    walker: Walker,
 ) -> tuple[list[tuple[bytes, bool]], int]:
     """Return the candidates below a folder, spelt and in the order as ripgrep would have them.
 
@@ -190,15 +232,22 @@ def _name_below(
         inside = os.path.relpath(folder, snapshot.root.path)
     else:
         inside = b""
-    if inside == b".." or inside.startswith(b"../") or not walker.accepts(inside, is_dir=True):
+    if (
+        inside == b".."
+        or inside.startswith(b"../")
+        or not walker.accepts(inside, is_dir=True)
+    ):
         raise Unplannable
-    # Below a whole path around the current folder, ripgrep asks globs of some paths as seen from there, of others as
-    # they are.
-    is_around = given.startswith(b"/") and call.cwd.startswith(folder.rstrip(b"/") + b"/")
+    # Below a whole path around the current folder, ripgrep asks globs of some paths as
+    # seen from there, of others as they are.
+    is_around = given.startswith(b"/") and call.cwd.startswith(
+        folder.rstrip(b"/") + b"/"
+    )
     if is_around and any(flag.name in {"glob", "iglob"} for flag in flags):
         raise Unplannable
 
-    # Globs are relative to the current folder: what is before a path below this one, as seen from there.
+    # Globs are relative to the current folder: what is before a path below this one, as
+    # seen from there.
     from_cwd = given
     if given.startswith(b"/"):
         if given == call.cwd:
@@ -210,10 +259,18 @@ def _name_below(
     lead = _as_folder(inside)
     changed = [path for path, mark in snapshot.pending.items() if mark.ours]
     found = [*changed, *(path for path in likely if path not in snapshot.pending)]
-    below = {path: False for path in (path[len(lead) :] for path in found if path.startswith(lead)) if cover.has(path)}
+    below = {
+        path: False
+        for path in (path[len(lead) :] for path in found if path.startswith(lead))
+        if cover.has(path)
+    }
     if cover.adds:
         added = dict(cover.find_additions(lead, snapshot, walker))
-        sizes = (os.lstat(os.path.join(folder, path)).st_size for path, is_dir in added.items() if not is_dir)
+        sizes = (
+            os.lstat(os.path.join(folder, path)).st_size
+            for path, is_dir in added.items()
+            if not is_dir
+        )
         if sum(sizes) > MOST_ADDED_BYTES:
             raise Unplannable
         below |= added
@@ -223,7 +280,8 @@ def _name_below(
     count = step * sum(cover.has(path[len(lead) :]) for path in settled[::step])
     if not count:  # an empty sample does not prove that there are none
         count = int(any(cover.has(path[len(lead) :]) for path in settled[:MOST_LIKELY]))
-    # A walk by name comes by paths as if their slashes were less than any other byte, as NUL is.
+    # A walk by name comes by paths as if their slashes were less than any other byte,
+    # as NUL is.
     in_order = sorted(below, key=lambda path: path.replace(b"/", b"\0"))
     return [(_as_folder(given) + path, below[path]) for path in in_order], count
 
@@ -245,15 +303,22 @@ class Cover:
             ValueError: a flag's value that is left for ripgrep to judge.
 
         """
-        globs, iglobs = ([flag.value or "" for flag in flags if flag.name == name] for name in ("glob", "iglob"))
+        globs, iglobs = (
+            [flag.value or "" for flag in flags if flag.name == name]
+            for name in ("glob", "iglob")
+        )
         depths = [int(flag.value or "") for flag in flags if flag.name == "max-depth"]
         self._overrides = Overrides(globs, iglobs)
         self._type_verdict = make_type_filter(flags)
-        self._hidden = [flag.name for flag in flags if flag.name in {"hidden", "no-hidden"}][-1:] == ["hidden"]
+        self._hidden = [
+            flag.name for flag in flags if flag.name in {"hidden", "no-hidden"}
+        ][-1:] == ["hidden"]
         self._depth = depths[-1] if depths else None
         self._from_cwd = from_cwd
         self._entered: dict[bytes, bool] = {b"": True}
-        names = any(flag.name == "type" for flag in flags) or any(not glob.startswith("!") for glob in globs + iglobs)
+        names = any(flag.name == "type" for flag in flags) or any(
+            not glob.startswith("!") for glob in globs + iglobs
+        )
         self.adds = self._hidden or names
         """Whether files that the index does not cover may be searched."""
 
@@ -264,7 +329,9 @@ class Cover:
             verdict = self._type_verdict(path)
         return verdict is not False
 
-    def find_additions(self, lead: bytes, snapshot: Snapshot, walker: Walker) -> Iterator[tuple[bytes, bool]]:
+    def find_additions(
+        self, lead: bytes, snapshot: Snapshot, walker: Walker
+    ) -> Iterator[tuple[bytes, bool]]:
         """Yield what is searched below ``lead`` beside the index: files, and folders (True) with all that is in them.
 
         Raises:
@@ -281,7 +348,9 @@ class Cover:
             verdict = self._judge(path, is_dir=is_dir)
             if verdict is None:
                 verdict = not walker.is_ignored(full, is_dir=is_dir) and (
-                    self._hidden if is_dir or self._type_verdict is None else self._type_verdict(path)
+                    self._hidden
+                    if is_dir or self._type_verdict is None
+                    else self._type_verdict(path)
                 )
             if verdict and is_dir and self._depth is not None:
                 raise ValueError(path)
@@ -295,10 +364,13 @@ class Cover:
         if self._overrides.is_empty:
             return None
         folder, _, name = path.rpartition(b"/")
-        # A folder that globs take out is not entered, whatever they say of what is in it.
+        # A folder that globs take out is not entered, whatever they say of what is in
+        # it.
         enters = self._entered.get(folder)
         if enters is None:
-            enters = self._entered[folder] = self._judge(folder, is_dir=True) is not False
+            enters = self._entered[folder] = (
+                self._judge(folder, is_dir=True) is not False
+            )
         if enters:
             return self._overrides.verdict(self._from_cwd + path, name, is_dir)
         return False
@@ -315,20 +387,37 @@ def make_type_filter(flags: Sequence[Flag]) -> Callable[[bytes], bool | None] | 
     for flag in flags:
         if flag.name == "type-add":
             name, _, glob = (flag.value or "").partition(":")
-            if not (name.isascii() and name.isalnum()) or name == "all" or not glob or ":" in glob:
+            if (
+                not (name.isascii() and name.isalnum())
+                or name == "all"
+                or not glob
+                or ":" in glob
+            ):
                 raise ValueError(flag.value)
             table[name] = (*table.get(name, ()), glob)
-    given = [(flag.name == "type", flag.value or "") for flag in flags if flag.name in {"type", "type-not"}]
+    given = [
+        (flag.name == "type", flag.value or "")
+        for flag in flags
+        if flag.name in {"type", "type-not"}
+    ]
     if not given:
         return None
-    if bundled_ripgrep() is None or not {name for _, name in given} <= {*table, "all"}:  # our table is that one's
+    if bundled_ripgrep() is None or not {name for _, name in given} <= {
+        *table,
+        "all",
+    }:  # our table is that one's
         raise ValueError(given)
     every = [glob for globs in table.values() for glob in globs]
-    choices = [(wanted, name_matcher(every if name == "all" else table[name])) for wanted, name in given]
+    choices = [
+        (wanted, name_matcher(every if name == "all" else table[name]))
+        for wanted, name in given
+    ]
     rest = False if any(wanted for wanted, _ in given) else None
 
     def verdict(path: bytes) -> bool | None:
         name = path.rpartition(b"/")[2]
-        return next((wanted for wanted, has_name in reversed(choices) if has_name(name)), rest)
+        return next(
+            (wanted for wanted, has_name in reversed(choices) if has_name(name)), rest
+        )
 
     return verdict

@@ -9,7 +9,12 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage
-from flashgrep.base.errors import Forbidden, InvalidParams, ProviderUnavailable, Unavailable
+from flashgrep.base.errors import (
+    Forbidden,
+    InvalidParams,
+    ProviderUnavailable,
+    Unavailable,
+)
 from flashgrep.base.model import Document, Skipped, path_to_json, path_to_text
 from flashgrep.base.registry import Call, Handler, NameText, Usage, handler
 from flashgrep.files.extract import extract
@@ -50,7 +55,11 @@ class ScenarioParams(SpecParams):
     """Which scenario."""
 
     requirement: NameText = Field(min_length=1, description="Name of a requirement.")
-    scenario: NameText | None = Field(None, min_length=1, description="Name of a scenario of it; by default its first.")
+    scenario: NameText | None = Field(
+        None,
+        min_length=1,
+        description="Name of a scenario of it; by default its first.",
+    )
 
 
 class SearchSpecsParams(ProjectParams):
@@ -59,14 +68,20 @@ class SearchSpecsParams(ProjectParams):
     query: Annotated[str, Usage(words=True)] = Field(
         min_length=1, max_length=1000, description="What to look for, in any words."
     )
-    limit: Annotated[int, Usage(short="-l")] = Field(10, ge=1, le=100, description="Most results to return.")
-    threshold: float = Field(THRESHOLD, ge=0, le=1, description="Minimum score of a result.")
+    limit: Annotated[int, Usage(short="-l")] = Field(
+        10, ge=1, le=100, description="Most results to return."
+    )
+    threshold: float = Field(
+        THRESHOLD, ge=0, le=1, description="Minimum score of a result."
+    )
 
 
 class ValidateSpecsParams(ProjectParams):
     """Which specifications."""
 
-    spec_id: NameText | None = Field(None, min_length=1, description=SPEC_ID + " Default: all.")
+    spec_id: NameText | None = Field(
+        None, min_length=1, description=SPEC_ID + " Default: all."
+    )
 
 
 class SpecSummary(TypedDict):
@@ -168,27 +183,41 @@ async def list_specs(call: Call[Catalogue], params: ProjectParams) -> ListSpecsR
     return {"results": [_format_summary(one) for one in specs]}
 
 
-@handler("get_spec_requirements", title="Requirements of a specification", toolset="specs")
-async def get_spec_requirements(call: Call[Catalogue], params: SpecParams) -> SpecRequirementsResult:
+@handler(
+    "get_spec_requirements", title="Requirements of a specification", toolset="specs"
+)
+async def get_spec_requirements(
+    call: Call[Catalogue], params: SpecParams
+) -> SpecRequirementsResult:
     """Return a specification's requirements by name, each with the names of its scenarios but not their bodies."""
     workspace = await call.host.workspace(call, params.project)
-    found = await _read_specs(workspace, partial(get_spec_by_id, spec_id=params.spec_id))
+    found = await _read_specs(
+        workspace, partial(get_spec_by_id, spec_id=params.spec_id)
+    )
     requirements: list[RequirementSummary] = []
     for requirement in found.spec.requirements:
         names = [scenario.name for scenario in requirement.scenarios]
-        requirements.append({"name": requirement.name, "scenario_count": len(names), "scenarios": names})
+        requirements.append(
+            {"name": requirement.name, "scenario_count": len(names), "scenarios": names}
+        )
         if requirement.operation is not None:
             requirements[-1]["operation"] = requirement.operation
         if requirement.renamed_from is not None:
             requirements[-1]["renamed_from"] = requirement.renamed_from
-    return {**_format_summary(found), **_format_file(found.file), "requirements": requirements}
+    return {
+        **_format_summary(found),
+        **_format_file(found.file),
+        "requirements": requirements,
+    }
 
 
 @handler("get_scenario", title="Read a scenario", toolset="specs")
 async def get_scenario(call: Call[Catalogue], params: ScenarioParams) -> ScenarioResult:
     """Return one scenario of a requirement in full, with the requirement's description."""
     workspace = await call.host.workspace(call, params.project)
-    found = await _read_specs(workspace, partial(get_spec_by_id, spec_id=params.spec_id))
+    found = await _read_specs(
+        workspace, partial(get_spec_by_id, spec_id=params.spec_id)
+    )
     requirement = get_requirement(found, params.requirement)
     scenario = find_scenario(found, requirement, params.scenario)
     result: ScenarioResult = {
@@ -199,7 +228,10 @@ async def get_scenario(call: Call[Catalogue], params: ScenarioParams) -> Scenari
         "given": scenario.given,
         "when": scenario.when,
         "then": scenario.then,
-        "steps": [{"keyword": step.keyword, "text": step.text, "line": step.line} for step in scenario.steps],
+        "steps": [
+            {"keyword": step.keyword, "text": step.text, "line": step.line}
+            for step in scenario.steps
+        ],
         **_format_file(found.file),  # type: ignore[typeddict-item]  # it has no key but its own
         "start_line": scenario.line,
     }
@@ -211,7 +243,9 @@ async def get_scenario(call: Call[Catalogue], params: ScenarioParams) -> Scenari
 
 
 @handler("search_specs", title="Search specifications", toolset="specs")
-async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> SearchSpecsResult:
+async def search_specs(
+    call: Call[Catalogue], params: SearchSpecsParams
+) -> SearchSpecsResult:
     """Find requirements by meaning, over purposes, requirements and scenarios; needs the project's index."""
     started = time.perf_counter()
     workspace = await call.host.workspace(call, params.project)
@@ -234,10 +268,19 @@ async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> Sear
 
     def find() -> tuple[list[SpecMatch], str]:
         """Search by meaning or, if that is unavailable, by words; then the second value says why."""
-        ask = partial(search, specs, params.query, vectors=vectors, limit=params.limit, threshold=params.threshold)
+        ask = partial(
+            search,
+            specs,
+            params.query,
+            vectors=vectors,
+            limit=params.limit,
+            threshold=params.threshold,
+        )
         try:
             open_embedder = partial(embedder_of, environ=call.host.environ)
-            return ask(embedder=vectors.embedder(workspace.embedding, open_embedder)), ""
+            return ask(
+                embedder=vectors.embedder(workspace.embedding, open_embedder)
+            ), ""
         except ProviderUnavailable as problem:
             return ask(embedder=None), f"searched by words only: {problem.message}"
 
@@ -251,7 +294,9 @@ async def search_specs(call: Call[Catalogue], params: SearchSpecsParams) -> Sear
 
 
 @handler("validate_specs", title="Validate specifications", toolset="specs")
-async def validate_specs(call: Call[Catalogue], params: ValidateSpecsParams) -> ValidateSpecsResult:
+async def validate_specs(
+    call: Call[Catalogue], params: ValidateSpecsParams
+) -> ValidateSpecsResult:
     """Report what is malformed or missing in the project's specifications, by file and line."""
     workspace = await call.host.workspace(call, params.project)
     spec_id = params.spec_id
@@ -267,7 +312,8 @@ async def validate_specs(call: Call[Catalogue], params: ValidateSpecsParams) -> 
                 found = [one.unreadable]
             else:
                 found = []
-            # Otherwise an unreadable file would also be reported to have no requirements.
+            # Otherwise an unreadable file would also be reported to have no
+            # requirements.
             if one.spec.requirements or not one.unreadable:
                 found += validate(one.spec)
             problems += [
@@ -286,10 +332,18 @@ async def validate_specs(call: Call[Catalogue], params: ValidateSpecsParams) -> 
     return await _read_specs(workspace, look)
 
 
-HANDLERS: tuple[Handler, ...] = (list_specs, get_spec_requirements, get_scenario, search_specs, validate_specs)
+HANDLERS: tuple[Handler, ...] = (
+    list_specs,
+    get_spec_requirements,
+    get_scenario,
+    search_specs,
+    validate_specs,
+)
 
 
-async def _read_specs(workspace: Workspace, look: Callable[[list[SpecFile], Read], LookT]) -> LookT:
+async def _read_specs(
+    workspace: Workspace, look: Callable[[list[SpecFile], Read], LookT]
+) -> LookT:
     """Apply ``look`` to the specifications as they are saved now."""
     await workspace.refresh()
 
@@ -297,15 +351,20 @@ async def _read_specs(workspace: Workspace, look: Callable[[list[SpecFile], Read
         try:
             descriptor, status, _ = workspace.editor.root.open_file(path)
         except (Forbidden, InvalidParams) as refused:
-            # A link out of the project, or a folder called spec.md: a problem of this file only.
+            # A link out of the project, or a folder called spec.md: a problem of this
+            # file only.
             return Skipped("unreadable", refused.message)
         with Descriptor(descriptor):
             if status.st_size > MOST_BYTES:
-                return Skipped("too_large", f"{status.st_size} bytes, {MOST_BYTES} at most")
+                return Skipped(
+                    "too_large", f"{status.st_size} bytes, {MOST_BYTES} at most"
+                )
             return extract(read_all(descriptor, status.st_size))
 
     def run() -> LookT:
-        return look(find_spec_files(workspace.paths(), workspace.options.spec_folders), read)
+        return look(
+            find_spec_files(workspace.paths(), workspace.options.spec_folders), read
+        )
 
     return await workspace.in_turn(run)
 
@@ -315,7 +374,11 @@ def _format_file(file: SpecFile) -> FilePlace:
 
 
 def _format_summary(spec: ProjectSpec) -> SpecSummary:
-    summary: SpecSummary = {"id": spec.id, "title": spec.title, "purpose": spec.spec.purpose or ""}
+    summary: SpecSummary = {
+        "id": spec.id,
+        "title": spec.title,
+        "purpose": spec.spec.purpose or "",
+    }
     if spec.unreadable is not None:
         summary["problem"] = spec.unreadable.message
     return summary

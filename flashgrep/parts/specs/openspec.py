@@ -12,7 +12,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, cast
 
-from flashgrep.parts.specs.spec import Keyword, Operation, Problem, Requirement, Scenario, Spec, Step
+from flashgrep.parts.specs.spec import (
+    Keyword,
+    Operation,
+    Problem,
+    Requirement,
+    Scenario,
+    Spec,
+    Step,
+)
 
 SECTION_LEVEL: Final = 2
 REQUIREMENT_LEVEL: Final = 3
@@ -22,13 +30,16 @@ TAB: Final = 4
 _END = re.compile(r"\r\n|\n|\r")
 _FENCE = re.compile(r"[ \t>]*(?:[-*+] +|\d+[.)] +)?(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
 _HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<text>[ \t].*|)$")
-_TIGHT = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<text>(?:requirement|scenario):.*)$", re.IGNORECASE)
+_TIGHT = re.compile(
+    r" {0,3}(?P<marks>#{1,6})(?P<text>(?:requirement|scenario):.*)$", re.IGNORECASE
+)
 _BREAK = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]")
 _REQUIREMENT = re.compile(r"requirement:\s*(?P<name>.*)", re.IGNORECASE)
 _SCENARIO = re.compile(r"scenario:\s*(?P<name>.*)", re.IGNORECASE)
 _REQUIREMENTS = re.compile(
-    r"(?:(?P<operation>added|modified|removed|renamed)\s+)?(?:.*\s)?requirements?", re.IGNORECASE
+    r"(?:(?P<operation>added|modified|removed|renamed)\s+)?(?:.*\s)?requirements?",
+    re.IGNORECASE,
 )
 _STEP = re.compile(
     r"[ \t]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?"
@@ -37,9 +48,12 @@ _STEP = re.compile(
 )
 _KEYWORDS = frozenset({"GIVEN", "WHEN", "THEN", "AND", "BUT"})
 _RENAMING = re.compile(
-    r"\s*(?:[-*+]\s+)?[*_]*(?P<end>from|to)[*_]*:[*_]*\s*`?(?:#{1,6}\s*)?(?:requirement:)?(?P<name>.*)", re.IGNORECASE
+    r"\s*(?:[-*+]\s+)?[*_]*(?P<end>from|to)[*_]*:[*_]*\s*`?(?:#{1,6}\s*)?(?:requirement:)?(?P<name>.*)",
+    re.IGNORECASE,
 )
-_REMOVED = re.compile(r"\s*[-*+]\s+`?(?:#{1,6}\s*)?requirement:(?P<name>.*)", re.IGNORECASE)
+_REMOVED = re.compile(
+    r"\s*[-*+]\s+`?(?:#{1,6}\s*)?requirement:(?P<name>.*)", re.IGNORECASE
+)
 
 
 class Line(NamedTuple):
@@ -52,7 +66,9 @@ class Line(NamedTuple):
     @property
     def is_blank(self) -> bool:
         """Whether the line is empty, or a thematic break."""
-        return not self.text.strip() or (not self.code and _BREAK.match(self.text) is not None)
+        return not self.text.strip() or (
+            not self.code and _BREAK.match(self.text) is not None
+        )
 
     @property
     def is_item(self) -> bool:
@@ -109,8 +125,11 @@ def split_blocks(text: str, problems: list[Problem]) -> list[Block]:
             blocks[-1].body.append(line)
             continue
         if heading.re is _TIGHT:
-            problems.append(Problem(line.number, "no space after the # of a heading", "warning"))
-        # Drop a closing sequence of # if a space is before it. Not by a pattern, which would backtrack at every space.
+            problems.append(
+                Problem(line.number, "no space after the # of a heading", "warning")
+            )
+        # Drop a closing sequence of # if a space is before it. Not by a pattern, which
+        # would backtrack at every space.
         title = heading["text"].strip(" \t")
         bare = title.rstrip("#")
         if bare.endswith((" ", "\t")) or not bare:
@@ -125,24 +144,33 @@ def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
     first = 0
     # Front matter must be closed; otherwise its first line is a thematic break.
     if lines[0].text.rstrip() == "---":
-        first = next((line.number for line in lines[1:] if line.text.rstrip() in {"---", "..."}), 0)
+        first = next(
+            (line.number for line in lines[1:] if line.text.rstrip() in {"---", "..."}),
+            0,
+        )
     rest = iter(lines[first:])
     fence = ""
     fence_line = 0
     for line in rest:
         if fence:
             mark = line.text.strip(" \t>")
-            # CommonMark: the closing fence is at least as long, of the same character, with nothing after it.
+            # CommonMark: the closing fence is at least as long, of the same character,
+            # with nothing after it.
             if len(mark) >= len(fence) and set(mark) == {fence[0]}:
                 fence = ""
             yield line._replace(code=True)
         elif line.text.lstrip().startswith("<!--"):
-            if "-->" not in line.text and not any("-->" in following.text for following in rest):
+            if "-->" not in line.text and not any(
+                "-->" in following.text for following in rest
+            ):
                 problems.append(Problem(line.number, "comment <!-- is never closed"))
         else:
             opening = _FENCE.match(line.text)
-            # A backtick in the info string makes it inline code in a paragraph (CommonMark 4.5).
-            if opening is not None and not (opening["mark"][0] == "`" and "`" in opening["info"]):
+            # A backtick in the info string makes it inline code in a paragraph
+            # (CommonMark 4.5).
+            if opening is not None and not (
+                opening["mark"][0] == "`" and "`" in opening["info"]
+            ):
                 fence = opening["mark"]
                 fence_line = line.number
             yield line._replace(code=True) if fence else line
@@ -166,7 +194,9 @@ def join_prose(lines: Iterable[Line]) -> str:
 def join_clause(first: str, more: list[Line]) -> str:
     """Return a clause: wrapped lines are joined to the line they continue; lists and code keep their own lines."""
     expanded = [line.text.expandtabs(TAB) for line in more]
-    margin = min((len(text) - len(text.lstrip()) for text in expanded if text.strip()), default=0)
+    margin = min(
+        (len(text) - len(text.lstrip()) for text in expanded if text.strip()), default=0
+    )
     paragraphs = [[first.strip()]]
     goes_on = True
     for line, text in zip(more, expanded, strict=True):
@@ -180,7 +210,8 @@ def join_clause(first: str, more: list[Line]) -> str:
             paragraphs.append([shown])
         goes_on = bool(shown) and not line.code
     return "\n".join(
-        " ".join(part for part in parts if part) if len(parts) > 1 else parts[0] for parts in paragraphs
+        " ".join(part for part in parts if part) if len(parts) > 1 else parts[0]
+        for parts in paragraphs
     ).strip()
 
 
@@ -215,7 +246,10 @@ class _Parser:
             name = found["name"].strip()
             self._check_level("requirement", REQUIREMENT_LEVEL, block)
             if not self._in_requirements:
-                self._report(block.line, f"requirement {name!r} is outside a section of requirements")
+                self._report(
+                    block.line,
+                    f"requirement {name!r} is outside a section of requirements",
+                )
             # Added all the same: a misplaced heading must not hide a requirement.
             self._open = _Draft(name, block.line, self._operation, block.body)
             self.drafts.append(self._open)
@@ -225,9 +259,12 @@ class _Parser:
             if self._open is None:
                 self._report(block.line, f"scenario {name!r} is outside a requirement")
             else:
-                self._open.scenarios.append(Block(block.level, name, block.line, block.body))
+                self._open.scenarios.append(
+                    Block(block.level, name, block.line, block.body)
+                )
         elif block.level > REQUIREMENT_LEVEL and self._open is not None:
-            # Any other heading belongs, with its lines, to the scenario or requirement that contains it.
+            # Any other heading belongs, with its lines, to the scenario or requirement
+            # that contains it.
             inner = self._open.scenarios and block.level > SCENARIO_LEVEL
             heading = Line(block.line, f"{'#' * block.level} {block.heading}")
             if inner:
@@ -236,7 +273,8 @@ class _Parser:
                 body = self._open.body
             body.extend([Line(block.line, ""), heading, *block.body])
         elif block.level <= SECTION_LEVEL:
-            # Headings of level 1 and 2 end a section; deeper ones outside a requirement are prose.
+            # Headings of level 1 and 2 end a section; deeper ones outside a requirement
+            # are prose.
             self._begin_section(block)
         else:
             self._open = None
@@ -253,8 +291,16 @@ class _Parser:
             if self._operation == "RENAMED":
                 self._take_renamings(block.body)
             elif self._operation == "REMOVED":
-                items = ((line.number, _REMOVED.match(line.text)) for line in block.body if not line.code)
-                self.drafts += [_Draft(_clean_name(item["name"]), at, "REMOVED") for at, item in items if item]
+                items = (
+                    (line.number, _REMOVED.match(line.text))
+                    for line in block.body
+                    if not line.code
+                )
+                self.drafts += [
+                    _Draft(_clean_name(item["name"]), at, "REMOVED")
+                    for at, item in items
+                    if item
+                ]
         elif block.heading.lower() == "purpose":
             # The first one counts, as for the title.
             self.purpose = self.purpose or block
@@ -267,7 +313,9 @@ class _Parser:
 
         def report_leftovers() -> None:
             if before is not None:
-                self._report(before[1], f"renamed FROM {before[0]!r} without a TO after it")
+                self._report(
+                    before[1], f"renamed FROM {before[0]!r} without a TO after it"
+                )
 
         for line in lines:
             if line.code:
@@ -281,15 +329,21 @@ class _Parser:
                 report_leftovers()
                 before = (name, line.number)
             elif before is None:
-                self._report(line.number, f"renamed TO {name!r} without a FROM before it")
+                self._report(
+                    line.number, f"renamed TO {name!r} without a FROM before it"
+                )
             else:
-                self.drafts.append(_Draft(name, before[1], "RENAMED", renamed_from=before[0]))
+                self.drafts.append(
+                    _Draft(name, before[1], "RENAMED", renamed_from=before[0])
+                )
                 before = None
         report_leftovers()
 
     def _check_level(self, kind: str, level: int, block: Block) -> None:
         if block.level != level:
-            self._report(block.line, f"{kind} heading has {block.level} #, must have {level}")
+            self._report(
+                block.line, f"{kind} heading has {block.level} #, must have {level}"
+            )
 
     def _report(self, line: int, message: str) -> None:
         self._problems.append(Problem(line, message))
@@ -318,10 +372,16 @@ def _parse_scenario(block: Block) -> Scenario:
             current = []
             steps.append((cast("Keyword", word), found["text"], line.number, current))
         else:
-            # An unindented line after a blank one ends the list, unless it is an item itself.
-            if after_blank and not (line.is_blank or line.is_item or line.text.startswith((" ", "\t"))):
+            # An unindented line after a blank one ends the list, unless it is an item
+            # itself.
+            if after_blank and not (
+                line.is_blank or line.is_item or line.text.startswith((" ", "\t"))
+            ):
                 current = rest
             current.append(line)
         after_blank = line.is_blank
-    clauses = tuple(Step(keyword, join_clause(text, more), number) for keyword, text, number, more in steps)
+    clauses = tuple(
+        Step(keyword, join_clause(text, more), number)
+        for keyword, text, number, more in steps
+    )
     return Scenario(block.heading, block.line, clauses, join_prose(rest))

@@ -78,7 +78,9 @@ class SpecVectors(ProjectService):
         self._rows: dict[tuple[str, bytes], NDArray[np.float32]] = {}
         self._open: tuple[str, Embedder] | None = None
 
-    def embedder(self, settings: str, open_embedder: Callable[[str], Embedder]) -> Embedder:
+    def embedder(
+        self, settings: str, open_embedder: Callable[[str], Embedder]
+    ) -> Embedder:
         """Return the embedder of these settings; the last one is kept open, since opening may need a request."""
         if self._open is None or self._open[0] != settings:
             self._open = (settings, open_embedder(settings))
@@ -88,14 +90,22 @@ class SpecVectors(ProjectService):
         """Return a row for each text, embedding only new texts."""
         if not texts:
             return np.zeros((0, embedder.dims), np.float32)
-        keys = [(embedder.name, hashlib.blake2b(text.encode(), digest_size=16).digest()) for text in texts]
+        keys = [
+            (embedder.name, hashlib.blake2b(text.encode(), digest_size=16).digest())
+            for text in texts
+        ]
         rows = self._rows
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}
+        missing = {
+            key: text for key, text in zip(keys, texts, strict=True) if key not in rows
+        }
         if missing:
-            fresh = dict(zip(missing, embedder.embed_code(list(missing.values())), strict=True))
+            fresh = dict(
+                zip(missing, embedder.embed_code(list(missing.values())), strict=True)
+            )
         else:
             fresh = {}
-        # Keep only the rows of these texts: old versions of edited texts are never needed again.
+        # Keep only the rows of these texts: old versions of edited texts are never
+        # needed again.
         rows = {key: fresh[key] if key in fresh else rows[key] for key in keys}
         self._rows = rows  # atomic: another thread reads either the old rows or these
         return np.stack([rows[key] for key in keys])
@@ -124,12 +134,20 @@ def search(
     scores = score_words(wanted, [split_words(passage.text) for passage in passages])
     if embedder is not None and passages:
         rows = vectors.embed(embedder, [passage.text for passage in passages])
-        near = [embedder.confidence(float(cosine)) for cosine in rows @ embedder.embed_queries([query])[0]]
-        scores = [MEANING * one + (1 - MEANING) * other for one, other in zip(near, scores, strict=True)]
+        near = [
+            embedder.confidence(float(cosine))
+            for cosine in rows @ embedder.embed_queries([query])[0]
+        ]
+        scores = [
+            MEANING * one + (1 - MEANING) * other
+            for one, other in zip(near, scores, strict=True)
+        ]
     best = _pick_best(zip(passages, scores, strict=True))
     best.sort(key=lambda one: (-one[2], one[0].spec.id, one[0].line))
     return [
-        SpecMatch(passage, requirement, round(score, 4), make_snippet(passage.text, wanted))
+        SpecMatch(
+            passage, requirement, round(score, 4), make_snippet(passage.text, wanted)
+        )
         for passage, requirement, score in best[:limit]
         if round(score, 4) >= threshold
     ]
@@ -149,7 +167,9 @@ def split_passages(spec: ProjectSpec) -> Iterator[Passage]:
         yield Passage("requirement", spec, requirement, None, text)
         for scenario in requirement.scenarios:
             steps = "\n".join(f"{step.keyword} {step.text}" for step in scenario.steps)
-            text = f"{requirement.name}: {scenario.name}\n{steps}\n{scenario.text}".strip()
+            text = (
+                f"{requirement.name}: {scenario.name}\n{steps}\n{scenario.text}".strip()
+            )
             yield Passage("scenario", spec, requirement, scenario, text)
 
 
@@ -186,8 +206,17 @@ def score_words(wanted: Counter[str], texts: Sequence[list[str]]) -> list[float]
     scores = []
     for text, words in zip(counts, texts, strict=True):
         damping = SATURATION * (1 - LENGTH + LENGTH * len(words) / (average or 1.0))
-        shares = (min(1.0, text[word] * (SATURATION + 1) / (text[word] + damping)) for word in weights)
-        scores.append(sum(weight * share for weight, share in zip(weights.values(), shares, strict=True)) / total)
+        shares = (
+            min(1.0, text[word] * (SATURATION + 1) / (text[word] + damping))
+            for word in weights
+        )
+        scores.append(
+            sum(
+                weight * share
+                for weight, share in zip(weights.values(), shares, strict=True)
+            )
+            / total
+        )
     return scores
 
 
@@ -199,14 +228,19 @@ def make_snippet(text: str, wanted: Iterable[str]) -> str:
         return whole
     words = set(wanted)
     # Among lines with equally many words, the first.
-    best = max(range(len(lines)), key=lambda at: (len(words.intersection(split_words(lines[at]))), -at))
+    best = max(
+        range(len(lines)),
+        key=lambda at: (len(words.intersection(split_words(lines[at]))), -at),
+    )
     part = " ".join(lines[best:])
     if len(part) <= SNIPPET:
         return part
     return part[:SNIPPET].rsplit(" ", 1)[0] + " …"
 
 
-def _pick_best(scores: Iterable[tuple[Passage, float]]) -> list[tuple[Passage, Requirement | None, float]]:
+def _pick_best(
+    scores: Iterable[tuple[Passage, float]],
+) -> list[tuple[Passage, Requirement | None, float]]:
     """Keep the best passage of each requirement; a purpose goes with the best requirement of its specification."""
     best: dict[tuple[str, int], tuple[Passage, Requirement | None, float]] = {}
     purposes: list[tuple[Passage, float]] = []

@@ -66,7 +66,9 @@ class Scenario:
         for step in self.steps:
             word = step.keyword
             if last == "THEN" and word in {"GIVEN", "WHEN"}:
-                clauses["THEN"].append(f"{word} {step.text}")  # a second round of steps; keep their order
+                clauses["THEN"].append(
+                    f"{word} {step.text}"
+                )  # a second round of steps; keep their order
                 continue
             last = word if word in clauses else last
             clauses[last].append(f"BUT {step.text}" if word == "BUT" else step.text)
@@ -108,33 +110,65 @@ def validate(spec: Spec) -> list[Problem]:
     """Return all problems of a file, in the order of lines."""
     problems = list(spec.problems)
     if not spec.requirements:
-        problems.append(Problem(1, "no requirements: there is no heading like ### Requirement: name"))
+        problems.append(
+            Problem(
+                1, "no requirements: there is no heading like ### Requirement: name"
+            )
+        )
     if not spec.is_delta and not spec.title:
-        problems.append(Problem(1, "no title: there is no heading with one #", "warning"))
+        problems.append(
+            Problem(1, "no title: there is no heading with one #", "warning")
+        )
     if not spec.is_delta and not spec.purpose:
-        problems.append(Problem(spec.purpose_line, "no purpose: there is no text under ## Purpose", "warning"))
+        problems.append(
+            Problem(
+                spec.purpose_line,
+                "no purpose: there is no text under ## Purpose",
+                "warning",
+            )
+        )
     # A renamed requirement may also be modified, under its new name.
     for is_renamed in (True, False):
-        group = [one for one in spec.requirements if (one.operation == "RENAMED") == is_renamed]
+        group = [
+            one
+            for one in spec.requirements
+            if (one.operation == "RENAMED") == is_renamed
+        ]
         problems += _find_duplicates("requirement", group)
     for requirement in spec.requirements:
         problems += _check_requirement(requirement)
-        # To remove or rename a requirement, a delta only names it; the text is in the specification.
+        # To remove or rename a requirement, a delta only names it; the text is in the
+        # specification.
         if requirement.operation not in _WITHOUT_TEXT:
             for scenario in requirement.scenarios:
                 if not scenario.name:
                     problems.append(Problem(scenario.line, "scenario without a name"))
-                for word in sorted({"WHEN", "THEN"} - {step.keyword for step in scenario.steps}):
-                    problems.append(Problem(scenario.line, f"scenario {scenario.name!r} has no {word}"))
-                problems += [Problem(one.line, f"{one.keyword} without text") for one in scenario.steps if not one.text]
+                for word in sorted(
+                    {"WHEN", "THEN"} - {step.keyword for step in scenario.steps}
+                ):
+                    problems.append(
+                        Problem(
+                            scenario.line, f"scenario {scenario.name!r} has no {word}"
+                        )
+                    )
+                problems += [
+                    Problem(one.line, f"{one.keyword} without text")
+                    for one in scenario.steps
+                    if not one.text
+                ]
     return sorted(problems, key=lambda problem: (problem.line, problem.message))
 
 
-def _find_duplicates(kind: str, parts: Iterable[Requirement | Scenario]) -> Iterator[Problem]:
+def _find_duplicates(
+    kind: str, parts: Iterable[Requirement | Scenario]
+) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for part in parts:
         if part.name and part.name in first:
-            yield Problem(part.line, f"{kind} {part.name!r} is already defined in line {first[part.name]}")
+            yield Problem(
+                part.line,
+                f"{kind} {part.name!r} is already defined in line {first[part.name]}",
+            )
         first.setdefault(part.name, part.line)
 
 
@@ -146,10 +180,15 @@ def _check_requirement(requirement: Requirement) -> Iterator[Problem]:
     if requirement.operation in _WITHOUT_TEXT:
         return
     if not requirement.text:
-        yield Problem(line, f"requirement {name!r} has no text before its first scenario")
+        yield Problem(
+            line, f"requirement {name!r} has no text before its first scenario"
+        )
     elif not _BINDING.search(requirement.text):
-        # RFC 2119's key words, in capitals: an ordinary "must" does not make a requirement.
-        yield Problem(line, f"requirement {name!r} has neither SHALL nor MUST", "warning")
+        # RFC 2119's key words, in capitals: an ordinary "must" does not make a
+        # requirement.
+        yield Problem(
+            line, f"requirement {name!r} has neither SHALL nor MUST", "warning"
+        )
     if not requirement.scenarios:
         yield Problem(line, f"requirement {name!r} has no scenario")
     yield from _find_duplicates("scenario", requirement.scenarios)

@@ -64,19 +64,31 @@ class ProjectSpec:
 
 def find_spec_files(paths: Iterable[bytes], folders: Sequence[str]) -> list[SpecFile]:
     """Return the specifications among a project's files, ordered by folder, then by id."""
-    candidates = [path for path in paths if path.endswith(FILE) and path.rpartition(b"/")[2] == FILE]
+    candidates = [
+        path
+        for path in paths
+        if path.endswith(FILE) and path.rpartition(b"/")[2] == FILE
+    ]
     found: dict[str, SpecFile] = {}
     seen: set[bytes] = set()
     for folder in folders:
-        ids = [(spec_id, path) for path in candidates if (spec_id := _id_below(folder, path)) is not None]
+        ids = [
+            (spec_id, path)
+            for path in candidates
+            if (spec_id := _id_below(folder, path)) is not None
+        ]
         for spec_id, path in sorted(ids):
             # A file below two of the folders belongs to the first.
             if path not in seen:
                 seen.add(path)
                 file = SpecFile(spec_id, path)
                 parent = file.text_path.rpartition("/")[0]
-                # Different paths that are not UTF-8 may decode to the same text, hence the number at the end.
-                names = chain((spec_id, parent, file.text_path), (f"{file.text_path}~{at}" for at in count(2)))
+                # Different paths that are not UTF-8 may decode to the same text, hence
+                # the number at the end.
+                names = chain(
+                    (spec_id, parent, file.text_path),
+                    (f"{file.text_path}~{at}" for at in count(2)),
+                )
                 free = next(name for name in names if name and name not in found)
                 found[free] = SpecFile(free, path)
     return list(found.values())
@@ -95,7 +107,9 @@ def _id_below(folder: str, path: bytes) -> str | None:
         elif pattern != part:
             # "*" does not match a slash: patterns and components are compared pairwise.
             return None
-    return "/".join([*starred, *parents[len(wanted) :]]) or (wanted[-1] if wanted else "spec")
+    return "/".join([*starred, *parents[len(wanted) :]]) or (
+        wanted[-1] if wanted else "spec"
+    )
 
 
 def parse_all_specs(files: Iterable[SpecFile], read: Read) -> list[ProjectSpec]:
@@ -111,7 +125,10 @@ def get_spec_by_id(files: Sequence[SpecFile], read: Read, spec_id: str) -> Proje
 
     """
     for file in files:
-        if spec_id in {file.id, file.text_path} and (spec := _parse_file(file, read)) is not None:
+        if (
+            spec_id in {file.id, file.text_path}
+            and (spec := _parse_file(file, read)) is not None
+        ):
             return spec
     raise _missing("spec", spec_id, [file.id for file in files])
 
@@ -126,11 +143,15 @@ def get_requirement(spec: ProjectSpec, name: str) -> Requirement:
     requirements = spec.spec.requirements
     found = _find_by_name(requirements, name.removeprefix("Requirement:"))
     if found is None:
-        raise _missing("requirement", name, [one.name for one in requirements], spec_id=spec.id)
+        raise _missing(
+            "requirement", name, [one.name for one in requirements], spec_id=spec.id
+        )
     return found
 
 
-def get_scenario(spec: ProjectSpec, requirement: Requirement, name: str | None) -> Scenario:
+def get_scenario(
+    spec: ProjectSpec, requirement: Requirement, name: str | None
+) -> Scenario:
     """Return a scenario by name, ignoring case; without a name, the first one.
 
     Raises:
@@ -146,7 +167,9 @@ def get_scenario(spec: ProjectSpec, requirement: Requirement, name: str | None) 
         found = _find_by_name(scenarios, name.removeprefix("Scenario:"))
     if found is None:
         names = [one.name for one in scenarios]
-        raise _missing("scenario", name or "", names, spec_id=spec.id, requirement=requirement.name)
+        raise _missing(
+            "scenario", name or "", names, spec_id=spec.id, requirement=requirement.name
+        )
     return found
 
 
@@ -164,12 +187,21 @@ def _fold(name: str) -> str:
 def _missing(kind: str, wanted: str, known: list[str], **where: str) -> NotFound:
     """Return the error for an unknown name, with the nearest known ones."""
 
-    def similarity(left: str, right: str, *, score_cutoff: float | None = None) -> float:
+    def similarity(
+        left: str, right: str, *, score_cutoff: float | None = None
+    ) -> float:
         """Return the similarity of two names, 0 to 100: a partial match counts, a full match more."""
         ratio = (fuzz.ratio(left, right) + fuzz.WRatio(left, right)) / 2
         return ratio if ratio >= (score_cutoff or 0) else 0.0
 
-    near = process.extract(wanted, known, scorer=similarity, processor=_fold, limit=NEAREST, score_cutoff=NEAR_ENOUGH)
+    near = process.extract(
+        wanted,
+        known,
+        scorer=similarity,
+        processor=_fold,
+        limit=NEAREST,
+        score_cutoff=NEAR_ENOUGH,
+    )
     nearest = [name for name, _, _ in near]
     if nearest:
         hint = f"; did you mean {nearest[0]}?"
@@ -181,7 +213,9 @@ def _missing(kind: str, wanted: str, known: list[str], **where: str) -> NotFound
         message = f"{kind} not found: {wanted}{hint}"
     else:
         message = f"{kind} not found{hint}"
-    return NotFound(message, reason=f"{kind}_not_found", **{kind: wanted}, **where, nearest=nearest)
+    return NotFound(
+        message, reason=f"{kind}_not_found", **{kind: wanted}, **where, nearest=nearest
+    )
 
 
 def _parse_file(file: SpecFile, read: Read) -> ProjectSpec | None:
@@ -190,8 +224,11 @@ def _parse_file(file: SpecFile, read: Read) -> ProjectSpec | None:
     except NotFound:
         return None
     if isinstance(found, Skipped):
-        why = ": ".join(part for part in (found.reason.replace("_", " "), found.detail) if part)
-        # List it with its problem: if it were left out, it would look as if it had been removed.
+        why = ": ".join(
+            part for part in (found.reason.replace("_", " "), found.detail) if part
+        )
+        # List it with its problem: if it were left out, it would look as if it had been
+        # removed.
         return ProjectSpec(file, parse(""), Problem(1, f"cannot be read: {why}"))
     if found.encoding == "latin-1":
         problem = Problem(1, "not UTF-8: read as latin-1", "warning")
@@ -205,5 +242,7 @@ def _parse_file(file: SpecFile, read: Read) -> ProjectSpec | None:
     except UnicodeDecodeError as error:
         text = found.data.decode("utf-8", SHOWN)
         line = found.data.count(b"\n", 0, error.start) + 1
-        unreadable = unreadable or Problem(line, "invalid UTF-8 is shown as U+FFFD", "warning")
+        unreadable = unreadable or Problem(
+            line, "invalid UTF-8 is shown as U+FFFD", "warning"
+        )
     return ProjectSpec(file, parse(text), unreadable)

@@ -15,7 +15,15 @@ from flashgrep.api.view import Project, View
 from flashgrep.base.errors import Conflict, DeadlineExceeded, InvalidParams, TooLarge
 from flashgrep.base.languages import SYNTAX
 from flashgrep.base.model import path_to_json
-from flashgrep.base.registry import RARE, Call, Handler, Languages, Params, Usage, handler
+from flashgrep.base.registry import (
+    RARE,
+    Call,
+    Handler,
+    Languages,
+    Params,
+    Usage,
+    handler,
+)
 from flashgrep.files.globs import PathFilter
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
@@ -36,7 +44,13 @@ from flashgrep.methods.common import (
     open_view,
 )
 from flashgrep.methods.text import Style, render_hits
-from flashgrep.parts.edit.batch import BatchResult, Replacement, Rewriting, plan_rewriting, write_batch
+from flashgrep.parts.edit.batch import (
+    BatchResult,
+    Replacement,
+    Rewriting,
+    plan_rewriting,
+    write_batch,
+)
 from flashgrep.parts.edit.methods import check_may_write, render_batch, to_the_end
 from flashgrep.parts.structural.structural_search import (
     CODE,
@@ -75,12 +89,18 @@ class StructuralParams(Params):
     language: Annotated[
         Languages,
         Usage(short="-t"),
-        Field(description="Languages of the pattern, e.g. py or rust; default: every one in which it parses."),
+        Field(
+            description="Languages of the pattern, e.g. py or rust; default: every one in which it parses."
+        ),
     ] = []
     rewrite: str | None = Field(
-        None, max_length=MOST_PATTERN, description="Replacement of each match: shows the diff, writes nothing."
+        None,
+        max_length=MOST_PATTERN,
+        description="Replacement of each match: shows the diff, writes nothing.",
     )
-    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most matches to return.")
+    limit: Annotated[int, Usage(short="-l")] = Field(
+        50, ge=1, le=10_000, description="Most matches to return."
+    )
     cursor: Cursor = None
     max_tokens: MaxTokens = 8_000
     deadline_ms: Deadline = 30_000
@@ -124,8 +144,12 @@ def render_structural(result: StructuralResult, style: Style) -> Iterator[str]:
         hits = list[StructuralHit]()
         for hit in result["results"]:
             lines = hit["text"].split("\n")
-            if not style.is_person and len(lines) > LINES_SHOWN:  # a model sees the first lines of a long one
-                text = "\n".join([*lines[: LINES_SHOWN - 1], f"… to line {hit['end_line']}"])
+            if (
+                not style.is_person and len(lines) > LINES_SHOWN
+            ):  # a model sees the first lines of a long one
+                text = "\n".join(
+                    [*lines[: LINES_SHOWN - 1], f"… to line {hit['end_line']}"]
+                )
                 hits.append({**hit, "text": text, "cut": False})
             else:
                 hits.append(hit)
@@ -144,9 +168,15 @@ def render_structural(result: StructuralResult, style: Style) -> Iterator[str]:
 
 
 @handler(
-    "structural", title="Search by syntax", command="structural pattern", toolset="structural", render=render_structural
+    "structural",
+    title="Search by syntax",
+    command="structural pattern",
+    toolset="structural",
+    render=render_structural,
 )
-async def structural(call: Call[Catalogue], params: StructuralParams) -> StructuralResult:
+async def structural(
+    call: Call[Catalogue], params: StructuralParams
+) -> StructuralResult:
     """Find code by its syntax: a pattern is code with metavariables, whatever its layout.
 
     Use it for calls, statements or definitions of a certain shape; query for plain text.
@@ -156,27 +186,43 @@ async def structural(call: Call[Catalogue], params: StructuralParams) -> Structu
     if params.rewrite is None:
         view = await open_view(call, params)
     elif params.rev or params.cursor:
-        raise InvalidParams("rewrite: works on all current files at once: leave out rev and cursor", field="rewrite")
+        raise InvalidParams(
+            "rewrite: works on all current files at once: leave out rev and cursor",
+            field="rewrite",
+        )
     else:  # unsaved text in an editor is not overwritten
         view = await call.host.workspace(call, params.project)
     if params.fresh:
         fresh = await view.refresh()
     else:
         fresh = False
-    keep = await make_path_filter(view, params.include, params.exclude, params.language, below=params.path)
+    keep = await make_path_filter(
+        view, params.include, params.exclude, params.language, below=params.path
+    )
     position = (
         None
         if params.cursor is None
-        else decode_cursor(params, params.cursor, lambda path, taken: Position(str(path).encode("latin-1"), int(taken)))
+        else decode_cursor(
+            params,
+            params.cursor,
+            lambda path, taken: Position(str(path).encode("latin-1"), int(taken)),
+        )
     )
     answer = await _search(
-        view, params, keep, limit=params.limit if params.rewrite is None else MOST_REWRITTEN, position=position
+        view,
+        params,
+        keep,
+        limit=params.limit if params.rewrite is None else MOST_REWRITTEN,
+        position=position,
     )
     shown: list[StructuralHit] = []
     budget = Budget(params.max_tokens)
     reached = None
     for found in answer.files:
-        hits = [_format_hit(found, match) for match in found.matches[: params.limit - len(shown)]]
+        hits = [
+            _format_hit(found, match)
+            for match in found.matches[: params.limit - len(shown)]
+        ]
         # At least one match of the first file, so that each page makes progress.
         taken = budget.fit(hits, _measure_hit, least=not shown)
         shown += taken
@@ -189,7 +235,9 @@ async def structural(call: Call[Catalogue], params: StructuralParams) -> Structu
     result: StructuralResult = {
         "results": shown,
         "total": answer.total,
-        "next": encode_cursor(params, reached.path.decode("latin-1"), reached.taken) if reached else None,
+        "next": encode_cursor(params, reached.path.decode("latin-1"), reached.taken)
+        if reached
+        else None,
         "coverage": view.coverage(answer, fresh=fresh, started=started, keep=keep),
     }
     if view.is_on_disk and params.rewrite is not None:
@@ -198,20 +246,33 @@ async def structural(call: Call[Catalogue], params: StructuralParams) -> Structu
 
 
 async def _show_difference(
-    project: Project, answer: StructuralAnswer, params: StructuralParams, result: StructuralResult
+    project: Project,
+    answer: StructuralAnswer,
+    params: StructuralParams,
+    result: StructuralResult,
 ) -> None:
     """Put the rewritten matches into a result."""
     rewriting = await _plan(project, answer)
     # Checked by the engine that would write it: a diff that is shown can be written.
-    made, _ = await run_sync(partial(write_batch, project.editor, rewriting.operations, "atomic", dry_run=True))
+    made, _ = await run_sync(
+        partial(
+            write_batch, project.editor, rewriting.operations, "atomic", dry_run=True
+        )
+    )
     for one in made["results"]:
         if one["status"] in {"failed", "conflict"}:
-            raise Conflict(f"{one['file_path']}: {one['message']}", reason=one["reason_code"])
+            raise Conflict(
+                f"{one['file_path']}: {one['message']}", reason=one["reason_code"]
+            )
     diff = made.get("diff", "")
     most = params.max_tokens * CHARS_PER_TOKEN
     result["next"], result["files"] = None, rewriting.files
-    result["diff"], result["diff_truncated"] = diff[:most], len(diff) > most or made.get("diff_truncated", False)
-    # Only a whole change may be written: its name stands for all places, and a part would look like all of them.
+    result["diff"], result["diff_truncated"] = (
+        diff[:most],
+        len(diff) > most or made.get("diff_truncated", False),
+    )
+    # Only a whole change may be written: its name stands for all places, and a part
+    # would look like all of them.
     if answer.complete and answer.next is None and rewriting.operations:
         asked = params.model_dump_json(include=ASKED, exclude_defaults=True)
         result["change"] = f"{rewriting.name} {asked}"
@@ -228,7 +289,10 @@ async def _plan(project: Project, answer: StructuralAnswer) -> Rewriting:
             (
                 found.path,
                 found.document,
-                [Replacement(each["span"][0], each["span"][1], each["replacement"]) for each in found.matches],
+                [
+                    Replacement(each["span"][0], each["span"][1], each["replacement"])
+                    for each in found.matches
+                ],
             )
             for found in answer.files
         )
@@ -250,7 +314,9 @@ class StructuralRewriteParams(Params):
     """Parameters of structural_rewrite."""
 
     change: str = Field(
-        min_length=1, max_length=8 * MOST_PATTERN, description="`change` from an answer of structural, unchanged."
+        min_length=1,
+        max_length=8 * MOST_PATTERN,
+        description="`change` from an answer of structural, unchanged.",
     )
     deadline_ms: Deadline = 60_000
     project: ProjectName = None
@@ -263,30 +329,41 @@ class StructuralRewriteParams(Params):
     toolset="structural",
     render=render_batch,
 )
-async def structural_rewrite(call: Call[Catalogue], params: StructuralRewriteParams) -> BatchResult:
+async def structural_rewrite(
+    call: Call[Catalogue], params: StructuralRewriteParams
+) -> BatchResult:
     """Write the diff that structural showed for a rewrite: all of it, or nothing if the diff would differ now."""
     name, _, said = params.change.partition(" ")
     try:
         asked = StructuralParams.model_validate_json(said)
     except ValueError:  # includes pydantic's errors
-        raise InvalidParams("change: unknown; pass the value that structural returned", field="change") from None
+        raise InvalidParams(
+            "change: unknown; pass the value that structural returned", field="change"
+        ) from None
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)
     await project.refresh()
-    keep = await make_path_filter(project, asked.include, asked.exclude, asked.language, below=asked.path)
+    keep = await make_path_filter(
+        project, asked.include, asked.exclude, asked.language, below=asked.path
+    )
     asked = asked.model_copy(update={"deadline_ms": params.deadline_ms})
     answer = await _search(project, asked, keep, limit=MOST_REWRITTEN)
     if not answer.complete:
-        raise DeadlineExceeded("not all files could be searched in time; nothing is written")
+        raise DeadlineExceeded(
+            "not all files could be searched in time; nothing is written"
+        )
     rewriting = await _plan(project, answer)
-    # Computed again from the pattern instead of kept: no state between the calls, and every change of a file shows.
+    # Computed again from the pattern instead of kept: no state between the calls, and
+    # every change of a file shows.
     if rewriting.name != name:
         raise Conflict(
             "the diff would differ now; nothing is written",
             reason="change_differs",
             guidance="call structural again, and look at the new diff",
         )
-    result, paths = await to_the_end(partial(write_batch, project.editor, rewriting.operations, "atomic"))
+    result, paths = await to_the_end(
+        partial(write_batch, project.editor, rewriting.operations, "atomic")
+    )
     project.note_changes(paths)
     return result
 
@@ -309,7 +386,10 @@ async def _search(
         named = CODE
     if not named:
         known = ", ".join(sorted(SYNTAX))
-        raise InvalidParams(f"language: no grammar to search by syntax; known are {known}", field="language")
+        raise InvalidParams(
+            f"language: no grammar to search by syntax; known are {known}",
+            field="language",
+        )
     question = StructuralQuestion(
         pattern=params.pattern,
         rewrite=params.rewrite,
@@ -342,4 +422,10 @@ def _format_hit(found: FileMatches, match: dict[str, Any]) -> StructuralHit:
 
 def _measure_hit(hit: StructuralHit) -> int:
     captured = sum(len(name) + len(text) for name, text in hit["metavariables"].items())
-    return HIT_OVERHEAD + len(hit["file_path"]) + len(hit["text"]) + captured + len(hit.get("replacement", ""))
+    return (
+        HIT_OVERHEAD
+        + len(hit["file_path"])
+        + len(hit["text"])
+        + captured
+        + len(hit.get("replacement", ""))
+    )

@@ -16,7 +16,13 @@ from importlib.util import find_spec
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
 from flashgrep.base.checkpoint import blocking, checkpoint, stop_if_over
-from flashgrep.base.child_process import LOOK_SECONDS, ChildEnded, ChildPipes, end_child, make_frame
+from flashgrep.base.child_process import (
+    LOOK_SECONDS,
+    ChildEnded,
+    ChildPipes,
+    end_child,
+    make_frame,
+)
 from flashgrep.base.errors import BadPattern, Busy, Unavailable
 from flashgrep.base.machine import count_cores
 from flashgrep.base.model import Skipped
@@ -73,14 +79,18 @@ class StructuralMatcher(Generic[KeyT]):
 
     """
 
-    def __init__(self, pattern: str, rewrite: str | None, languages: Iterable[str]) -> None:
+    def __init__(
+        self, pattern: str, rewrite: str | None, languages: Iterable[str]
+    ) -> None:
         if not is_installed():
             raise Unavailable(
                 f"search by syntax needs ast-grep, which is not installed: {INSTALL}, then fgrep daemon restart",
                 reason="structural_not_installed",
                 suggestion=INSTALL,
             )
-        self._question = make_frame({"pattern": pattern, "rewrite": rewrite, "languages": list(languages)})
+        self._question = make_frame(
+            {"pattern": pattern, "rewrite": rewrite, "languages": list(languages)}
+        )
         self._processes: list[_Process[KeyT]] = []
         has_slot = False
         try:
@@ -89,15 +99,21 @@ class StructuralMatcher(Generic[KeyT]):
                 while not has_slot:
                     stop_if_over()
                     has_slot = _SLOTS.acquire(timeout=LOOK_SECONDS)
-        except BaseException:  # the lookup ended; the slot may have been acquired at that moment
+        except (
+            BaseException
+        ):  # the lookup ended; the slot may have been acquired at that moment
             if has_slot:
                 _SLOTS.release()
             raise
         try:
             found = self._start().parsed
         except ChildEnded:
-            raise BadPattern("pattern: ast-grep cannot read it", at=0, construct="") from None
-        self.parsed = {language: ParsedPattern(*fields) for language, fields in found.items()}
+            raise BadPattern(
+                "pattern: ast-grep cannot read it", at=0, construct=""
+            ) from None
+        self.parsed = {
+            language: ParsedPattern(*fields) for language, fields in found.items()
+        }
 
     def __enter__(self) -> Self:
         return self
@@ -123,7 +139,9 @@ class StructuralMatcher(Generic[KeyT]):
             _SLOTS.release()
         self._processes.clear()
 
-    def match(self, batches: Iterable[Sequence[Text[KeyT]]]) -> Iterator[tuple[Text[KeyT], dict[str, Any] | Skipped]]:
+    def match(
+        self, batches: Iterable[Sequence[Text[KeyT]]]
+    ) -> Iterator[tuple[Text[KeyT], dict[str, Any] | Skipped]]:
         """Yield each text with its matches, or the reason why it was skipped, in order.
 
         Batches are taken from the caller while the processes work.
@@ -133,9 +151,13 @@ class StructuralMatcher(Generic[KeyT]):
         sent = 0
         for batch in batches:
             sent += len(batch)
-            # A further process is started only if a slot is free: waiting for one would be slower than continuing with
-            # the existing ones.
-            if not idle and sent > FEW_TEXTS * len(self._processes) and _SLOTS.acquire(blocking=False):
+            # A further process is started only if a slot is free: waiting for one would
+            # be slower than continuing with the existing ones.
+            if (
+                not idle
+                and sent > FEW_TEXTS * len(self._processes)
+                and _SLOTS.acquire(blocking=False)
+            ):
                 idle.append(self._start())
             elif not idle:
                 process = busy.popleft()
@@ -163,7 +185,8 @@ class _Process(Generic[KeyT]):
             COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # Its own session, so that Ctrl-C in the daemon's terminal does not reach it.
+            # Its own session, so that Ctrl-C in the daemon's terminal does not reach
+            # it.
             stderr=subprocess.DEVNULL,  # panics are written there
             start_new_session=True,
         )
@@ -183,7 +206,9 @@ class _Process(Generic[KeyT]):
     def send(self, batch: Sequence[Text[KeyT]]) -> None:
         """Send a batch to the process."""
         self._batch = deque(batch)
-        head = make_frame([(text.language, len(text.data), text.after, text.most) for text in batch])
+        head = make_frame(
+            [(text.language, len(text.data), text.after, text.most) for text in batch]
+        )
         with contextlib.suppress(ChildEnded):  # noticed again when the reply is read
             self._write(b"".join([head, *(text.data for text in batch)]))
 
@@ -202,10 +227,16 @@ class _Process(Generic[KeyT]):
                 except ChildEnded:
                     raise Busy("out of resources: ast-grep did not restart") from None
             self._batch.popleft()
-            # The text that ended the process is skipped; the rest of the batch is sent again.
+            # The text that ended the process is skipped; the rest of the batch is sent
+            # again.
             if found is None:
                 self.send(self._batch)
-            yield text, Skipped("unparsed", "ast-grep crashed or took too long") if found is None else found
+            yield (
+                text,
+                Skipped("unparsed", "ast-grep crashed or took too long")
+                if found is None
+                else found,
+            )
 
     def _write(self, message: bytes) -> None:
         self._pipes.write(message, time.monotonic() + STOPPED_SECONDS)

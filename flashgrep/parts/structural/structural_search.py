@@ -12,14 +12,30 @@ import numpy as np
 
 from flashgrep.base.checkpoint import Expired, checkpoint, expiring
 from flashgrep.base.errors import BadPattern
-from flashgrep.base.languages import LANGUAGES, SYNTAX, classes_of, language_of, name_class
+from flashgrep.base.languages import (
+    LANGUAGES,
+    SYNTAX,
+    classes_of,
+    language_of,
+    name_class,
+)
 from flashgrep.base.model import Document, Skipped
 from flashgrep.files.columns import SHOWN
 from flashgrep.files.globs import TypeFilter
-from flashgrep.parts.structural.structural_matcher import ParsedPattern, StructuralMatcher, Text
+from flashgrep.parts.structural.structural_matcher import (
+    ParsedPattern,
+    StructuralMatcher,
+    Text,
+)
 from flashgrep.pattern import Pattern
 from flashgrep.pattern.gram_plan import all_of
-from flashgrep.search.snapshot import TEXT_ID, Places, SearchStats, Snapshot, merge_series
+from flashgrep.search.snapshot import (
+    TEXT_ID,
+    Places,
+    SearchStats,
+    Snapshot,
+    merge_series,
+)
 
 MAX_BYTES: Final = 4_000_000
 """Larger files are data or bundles; a tree takes 15 times the memory of its text."""
@@ -89,11 +105,15 @@ def choose_languages(names: Sequence[str]) -> frozenset[str]:
     """
     is_wanted = TypeFilter(names).matches
     return frozenset(
-        name for name in SYNTAX if any(is_wanted(b"x." + one.encode()) for one in LANGUAGES[name].files.split())
+        name
+        for name in SYNTAX
+        if any(is_wanted(b"x." + one.encode()) for one in LANGUAGES[name].files.split())
     )
 
 
-def search_structural(snapshot: Snapshot, question: StructuralQuestion) -> StructuralAnswer:
+def search_structural(
+    snapshot: Snapshot, question: StructuralQuestion
+) -> StructuralAnswer:
     """Answer a question; after a deadline, return what was found so far with ``complete`` False.
 
     Raises:
@@ -110,8 +130,14 @@ def search_structural(snapshot: Snapshot, question: StructuralQuestion) -> Struc
             else:
                 names = question.languages & find_languages(snapshot)
             grammars = {SYNTAX[name] for name in names}
-            with StructuralMatcher[FoundText](question.pattern, question.rewrite, sorted(grammars)) as matcher:
-                literals = _choose({name: matcher.parsed[SYNTAX[name]] for name in names}, question, answer)
+            with StructuralMatcher[FoundText](
+                question.pattern, question.rewrite, sorted(grammars)
+            ) as matcher:
+                literals = _choose(
+                    {name: matcher.parsed[SYNTAX[name]] for name in names},
+                    question,
+                    answer,
+                )
                 _collect(snapshot, question, answer, matcher, literals)
         except Expired:
             answer.complete = False
@@ -119,20 +145,29 @@ def search_structural(snapshot: Snapshot, question: StructuralQuestion) -> Struc
 
 
 def _choose(
-    parsed: dict[str, ParsedPattern], question: StructuralQuestion, answer: StructuralAnswer
+    parsed: dict[str, ParsedPattern],
+    question: StructuralQuestion,
+    answer: StructuralAnswer,
 ) -> dict[str, list[bytes]]:
     """Return the languages to search, each with the texts that its files must contain."""
     good = {name: found for name, found in parsed.items() if not found.problem}
     whole = {name: found for name, found in good.items() if not found.is_broken}
-    # As in ast-grep, a language the caller named is searched even if the pattern has errors in it; of the others, only
-    # if none parses better.
+    # As in ast-grep, a language the caller named is searched even if the pattern has
+    # errors in it; of the others, only if none parses better.
     if len(whole) < len(good) and (question.is_chosen or not whole):
         broken = ", ".join(sorted(good.keys() - whole.keys()))
         answer.detail = f"the pattern is not complete code in {broken}: use an expression, a statement or a definition"
         whole = good
     if parsed and not whole:
-        raise BadPattern(f"pattern: {min(found.problem for found in parsed.values())}", at=0, construct="")
-    return {name: [literal.encode() for literal in found.literals] for name, found in whole.items()}
+        raise BadPattern(
+            f"pattern: {min(found.problem for found in parsed.values())}",
+            at=0,
+            construct="",
+        )
+    return {
+        name: [literal.encode() for literal in found.literals]
+        for name, found in whole.items()
+    }
 
 
 def _collect(
@@ -146,13 +181,19 @@ def _collect(
     position = question.position
     # Counted on every page, so that each page reports what it did not search.
     for path, why in snapshot.table.skipped.items():
-        if path not in snapshot.pending and _may_be(path, literals) and (question.keep is None or question.keep(path)):
+        if (
+            path not in snapshot.pending
+            and _may_be(path, literals)
+            and (question.keep is None or question.keep(path))
+        ):
             answer.count_skips(why)
     room = question.limit
     total = 0
     reached = position
     try:
-        for text, found in matcher.match(_batches(snapshot, question, answer, literals)):
+        for text, found in matcher.match(
+            _batches(snapshot, question, answer, literals)
+        ):
             path, document, language = text.key
             if isinstance(found, Skipped):
                 answer.count_skips(found.reason)
@@ -160,9 +201,12 @@ def _collect(
             total += found["count"] - text.after
             matches = found["matches"][:room]
             if matches:
-                answer.files.append(FileMatches(path, document, language, matches, text.after))
+                answer.files.append(
+                    FileMatches(path, document, language, matches, text.after)
+                )
                 room -= len(matches)
-            # The next page begins after the last match shown, or after a file without matches.
+            # The next page begins after the last match shown, or after a file without
+            # matches.
             if room or total == question.limit:
                 reached = Position(path, text.after + len(matches))
             if total > question.limit:
@@ -179,7 +223,10 @@ def _collect(
 
 
 def _batches(
-    snapshot: Snapshot, question: StructuralQuestion, answer: StructuralAnswer, literals: dict[str, list[bytes]]
+    snapshot: Snapshot,
+    question: StructuralQuestion,
+    answer: StructuralAnswer,
+    literals: dict[str, list[bytes]],
 ) -> Iterator[list[Text[FoundText]]]:
     """Yield batches of texts that contain everything a match needs."""
     position = question.position
@@ -195,15 +242,26 @@ def _batches(
             answer.count_skips(document.reason)
             continue
         language = language_of(path, document.data).name
-        # Grams cover all languages. Parsing is by far the most expensive step, so the text is checked first.
-        if language not in literals or not all(literal in document.data for literal in literals[language]):
+        # Grams cover all languages. Parsing is by far the most expensive step, so the
+        # text is checked first.
+        if language not in literals or not all(
+            literal in document.data for literal in literals[language]
+        ):
             continue
         if len(document.data) > MAX_BYTES:
             answer.count_skips("too_large")
             continue
         after = position.taken if position and position.path == path else 0
         data = decode(document).encode()
-        batch.append(Text((path, document, language), SYNTAX[language], data, after, question.limit))
+        batch.append(
+            Text(
+                (path, document, language),
+                SYNTAX[language],
+                data,
+                after,
+                question.limit,
+            )
+        )
         size += len(data)
         if size > BATCH_BYTES or len(batch) == most:
             yield batch
@@ -222,18 +280,31 @@ def find_languages(snapshot: Snapshot) -> frozenset[str]:
         checkpoint()
         # Reduced to distinct endings: a tree has 80,000 names but a few dozen endings.
         names = {path[path.rfind(b"/") + 1 :] for path in paths[at : at + _MANY_PATHS]}
-        kinds = {name[name.rfind(b".") :] if name.count(b".") == 1 else name for name in names}
-        classes.update(name_class(b"x" + kind if kind.startswith(b".") else kind) for kind in kinds)
+        kinds = {
+            name[name.rfind(b".") :] if name.count(b".") == 1 else name
+            for name in names
+        }
+        classes.update(
+            name_class(b"x" + kind if kind.startswith(b".") else kind) for kind in kinds
+        )
     return frozenset().union(*map(classes_of, classes))
 
 
-def find_files(snapshot: Snapshot, question: StructuralQuestion, literals: dict[str, list[bytes]]) -> Iterator[bytes]:
+def find_files(
+    snapshot: Snapshot, question: StructuralQuestion, literals: dict[str, list[bytes]]
+) -> Iterator[bytes]:
     """Yield the files that may match, by path, from the question's position on: a superset of the matching files."""
     start = question.position.path if question.position else b""
     changed = sorted(snapshot.changed_paths())
-    for path in merge_series(snapshot.unchanged_paths(_propose(snapshot, literals)), changed):
+    for path in merge_series(
+        snapshot.unchanged_paths(_propose(snapshot, literals)), changed
+    ):
         checkpoint()
-        if path >= start and _may_be(path, literals) and (question.keep is None or question.keep(path)):
+        if (
+            path >= start
+            and _may_be(path, literals)
+            and (question.keep is None or question.keep(path))
+        ):
             yield path
 
 
@@ -244,8 +315,13 @@ def _propose(snapshot: Snapshot, literals: dict[str, list[bytes]]) -> Places:
         return everything
     proposed = []
     for needed in {tuple(needed) for needed in literals.values()}:
-        patterns = [Pattern(texts=(one.decode(),), mode="literal", case="sensitive") for one in needed]
-        text_ids = snapshot.reader.candidates(all_of(pattern.grams() for pattern in patterns))
+        patterns = [
+            Pattern(texts=(one.decode(),), mode="literal", case="sensitive")
+            for one in needed
+        ]
+        text_ids = snapshot.reader.candidates(
+            all_of(pattern.grams() for pattern in patterns)
+        )
         if text_ids is None:
             return everything
         proposed.append(snapshot.table.places(text_ids))

@@ -32,8 +32,27 @@ LOOK_BACK: Final = 512
 _VARIABLE: Final = re.compile(r"(\${1,3})([A-Z0-9_]+)")
 _NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _META: Final = re.compile(r"\$(?:\$\$)?([A-Z][A-Z0-9_]*)")
-_EXPANDO: Final = {"c": "\U00010000", "cpp": "\U00010000", "css": "_", "nix": "_", "html": "z"} | dict.fromkeys(
-    ("csharp", "elixir", "go", "haskell", "hcl", "kotlin", "php", "python", "ruby", "rust", "swift"), "\u00b5"
+_EXPANDO: Final = {
+    "c": "\U00010000",
+    "cpp": "\U00010000",
+    "css": "_",
+    "nix": "_",
+    "html": "z",
+} | dict.fromkeys(
+    (
+        "csharp",
+        "elixir",
+        "go",
+        "haskell",
+        "hcl",
+        "kotlin",
+        "php",
+        "python",
+        "ruby",
+        "rust",
+        "swift",
+    ),
+    "\u00b5",
 )
 """What ast-grep substitutes for the `$` of a metavariable where identifiers cannot contain it."""
 _BODY = "void z(){%;}"
@@ -55,7 +74,9 @@ class Template:
         """Each a text, the metavariable after it, and that metavariable's indentation."""
         at = 0
         for found in _VARIABLE.finditer(text):
-            self.parts.append((text[at : found.start()], found[2], indent_at(text, found.start())))
+            self.parts.append(
+                (text[at : found.start()], found[2], indent_at(text, found.start()))
+            )
             at = found.end()
         self.rest = text[at:]
 
@@ -66,7 +87,9 @@ class Template:
             filled.append(before)
             if name in spans:  # a metavariable for any number of nodes may match none
                 first, last = spans[name]
-                filled.append(indent_lines(text[first:last], indent_at(text, first), indent))
+                filled.append(
+                    indent_lines(text[first:last], indent_at(text, first), indent)
+                )
         return indent_lines("".join([*filled, self.rest]), 0, indent_at(text, start))
 
 
@@ -104,9 +127,17 @@ class PatternNode:
     def of(cls, node: SgNode, expando: str) -> "PatternNode":
         """Return a pattern's tree; ``expando`` replaces the sigil of metavariables."""
         text = node.text()
-        result = cls(node.kind(), text, node.is_named(), node.is_leaf(), is_variable(text, expando))
+        result = cls(
+            node.kind(),
+            text,
+            node.is_named(),
+            node.is_leaf(),
+            is_variable(text, expando),
+        )
         if not result.is_variable:
-            result.children = [cls.of(child, expando) for child in node.children() if child.text()]
+            result.children = [
+                cls.of(child, expando) for child in node.children() if child.text()
+            ]
         return result
 
     def descend(self) -> "PatternNode":
@@ -131,7 +162,9 @@ class PatternNode:
 def is_variable(text: str, expando: str) -> bool:
     """Return whether a node's text is a metavariable."""
     bare = text.removeprefix(expando).removeprefix(expando)
-    return bare != text and (bare == expando or _NAME.fullmatch(bare.removeprefix(expando)) is not None)
+    return bare != text and (
+        bare == expando or _NAME.fullmatch(bare.removeprefix(expando)) is not None
+    )
 
 
 class Matcher:
@@ -145,12 +178,16 @@ class Matcher:
         else:
             self.template = Template(rewrite)
         self.rules: dict[str, Config] = {}
-        self.keeps_semicolon = not any(one.rstrip().endswith(";") for one in (pattern, rewrite or ""))
+        self.keeps_semicolon = not any(
+            one.rstrip().endswith(";") for one in (pattern, rewrite or "")
+        )
 
     def parse(self, language: str) -> tuple[str, bool, list[str]]:
         """Return the properties of the pattern in a language, in the form of ``structural_matcher.ParsedPattern``."""
         if self.template:
-            unknown = {name for _, name, _ in self.template.parts}.difference(self.names)
+            unknown = {name for _, name, _ in self.template.parts}.difference(
+                self.names
+            )
         else:
             unknown = set()
         if unknown:
@@ -178,8 +215,16 @@ class Matcher:
             if selected is None or [selected.kind()] == [node.kind for node in nodes]:
                 continue
             whole = context.replace("%", self.pattern)
-            rule: Rule = {"pattern": {"context": whole, "selector": selected.kind(), "strictness": "smart"}}
-            with contextlib.suppress(Exception):  # not a pattern there either, for example `$$$A`
+            rule: Rule = {
+                "pattern": {
+                    "context": whole,
+                    "selector": selected.kind(),
+                    "strictness": "smart",
+                }
+            }
+            with contextlib.suppress(
+                Exception
+            ):  # not a pattern there either, for example `$$$A`
                 selected.find({"rule": rule})
                 if is_broken:  # the pattern parsed alone would only be a guess
                     rules = []
@@ -189,7 +234,9 @@ class Matcher:
                 problem = ""
                 is_broken = False
         if not problem:
-            self.rules[language] = {"rule": rules[0] if len(rules) == 1 else {"any": rules}}
+            self.rules[language] = {
+                "rule": rules[0] if len(rules) == 1 else {"any": rules}
+            }
         if nodes:
             literals = set.intersection(*(set(node.literals()) for node in nodes))
         else:
@@ -200,23 +247,34 @@ class Matcher:
         """Return the number of matches in a text, and the matches after the first ``after``, at most ``most``."""
         root = SgRoot(text, language).root()
         found = root.find_all(self.rules[language])
-        return {"count": len(found), "matches": [self.describe(text, one) for one in found[after:][:most]]}
+        return {
+            "count": len(found),
+            "matches": [self.describe(text, one) for one in found[after:][:most]],
+        }
 
     def describe(self, text: str, node: SgNode) -> dict[str, Any]:
         """Return a match: offsets in characters, lines and columns from 1, metavariables and the replacement."""
         start = node.range().start
         end = node.range().end
-        spans = {name: span for name in self.names if (span := capture(node, name)) is not None}
+        spans = {
+            name: span
+            for name in self.names
+            if (span := capture(node, name)) is not None
+        }
         match: dict[str, Any] = {
             "start_line": start.line + 1,
             "end_line": end.line + 1,
             "column": start.column + 1,
             "text": text[start.index : min(end.index, start.index + MOST_CHARS)],
             "cut": end.index - start.index > MOST_CHARS,
-            "metavariables": {name: text[first:last][:MOST_CHARS] for name, (first, last) in spans.items()},
+            "metavariables": {
+                name: text[first:last][:MOST_CHARS]
+                for name, (first, last) in spans.items()
+            },
         }
         if self.template is not None:
-            # The semicolon of a statement is kept if neither the pattern nor the rewrite has one.
+            # The semicolon of a statement is kept if neither the pattern nor the
+            # rewrite has one.
             stays = self.keeps_semicolon and text.endswith(";", start.index, end.index)
             stays = stays and all(last < end.index for _, last in spans.values())
             match["span"] = (start.index, end.index - stays)
@@ -260,7 +318,11 @@ def select(context: str, written: str, language: str) -> SgNode | None:
 
 def replace_sigils(pattern: str, expando: str) -> str:
     """Return a pattern in the form that ast-grep parses: the `$` of metavariables replaced, others kept."""
-    return re.sub(r"\$+(?=[A-Z_])|(?<!\$)\$\$\$(?!\$)", lambda found: expando * len(found[0]), pattern)
+    return re.sub(
+        r"\$+(?=[A-Z_])|(?<!\$)\$\$\$(?!\$)",
+        lambda found: expando * len(found[0]),
+        pattern,
+    )
 
 
 def main() -> None:
@@ -274,10 +336,20 @@ def main() -> None:
         return
     matcher = Matcher(question["pattern"], question["rewrite"])
     with bounded_time():
-        sink.write(make_frame({language: matcher.parse(language) for language in question["languages"]}))
+        sink.write(
+            make_frame(
+                {
+                    language: matcher.parse(language)
+                    for language in question["languages"]
+                }
+            )
+        )
         sink.flush()
     while (batch := read_frame(source)) is not None:
-        texts = [(language, source.read(size).decode(), after, most) for language, size, after, most in batch]
+        texts = [
+            (language, source.read(size).decode(), after, most)
+            for language, size, after, most in batch
+        ]
         for text in texts:
             with bounded_time():
                 answer = matcher.match(*text)

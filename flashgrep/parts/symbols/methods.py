@@ -12,7 +12,17 @@ from flashgrep.api.coverage import Coverage
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import NotFound
 from flashgrep.base.model import path_to_json
-from flashgrep.base.registry import RARE, Call, Handler, NameText, Params, PathText, SymbolName, Usage, handler
+from flashgrep.base.registry import (
+    RARE,
+    Call,
+    Handler,
+    NameText,
+    Params,
+    PathText,
+    SymbolName,
+    Usage,
+    handler,
+)
 from flashgrep.files.columns import Columns, PositionEncoding, Range
 from flashgrep.files.globs import PathFilter
 from flashgrep.methods.common import (
@@ -40,13 +50,24 @@ from flashgrep.methods.common import (
     tell_near,
     view_of,
 )
-from flashgrep.methods.projects import Page, ProjectAnswer, ProjectSelection, ask_projects
+from flashgrep.methods.projects import (
+    Page,
+    ProjectAnswer,
+    ProjectSelection,
+    ask_projects,
+)
 from flashgrep.methods.text import Style, render_places, shorten_entries, span
 from flashgrep.parts.symbols.outlines import Outline, nest, open_all, outline
 from flashgrep.parts.symbols.parse.lookup import Role
 from flashgrep.parts.symbols.parse.model import END, NAME, NAME_END, START
 from flashgrep.parts.symbols.repository_map import repository_map
-from flashgrep.parts.symbols.symbol_search import SUGGESTED, FoundSymbol, Match, SymbolQuestion, SymbolSearch
+from flashgrep.parts.symbols.symbol_search import (
+    SUGGESTED,
+    FoundSymbol,
+    Match,
+    SymbolQuestion,
+    SymbolSearch,
+)
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
@@ -61,7 +82,10 @@ MOST_ENTRIES, ENTRY_CHARS = 20_000, 300
 FEW = 2
 """Uses of one role; if there are more, the role is said once, above all of them."""
 NOTES: Final[tuple[tuple[Literal["namesakes", "unsure", "as_text"], str], ...]] = (
-    ("namesakes", "[{} definitions have this name, a use may be of any; Container.name asks about one]"),
+    (
+        "namesakes",
+        "[{} definitions have this name, a use may be of any; Container.name asks about one]",
+    ),
     ("unsure", "[{} uses left out: too ambiguous to resolve]"),
     (
         "as_text",
@@ -78,22 +102,34 @@ SymbolKind = Literal[
 class GetSymbolParams(Params):
     """Which symbol, how its name is compared, and which occurrences are wanted."""
 
-    symbol_name: SymbolName = Field(description="A name, or a qualified one such as Class.method or mod::fn.")
+    symbol_name: SymbolName = Field(
+        description="A name, or a qualified one such as Class.method or mod::fn."
+    )
     match: Match = Field(
         "exact",
         description="prefix: definitions whose name starts with it. fuzzy: the most similar defined names.",
     )
     case: Annotated[
-        Literal["sensitive", "insensitive"], Usage(rare=True, shortcuts={"-i": "insensitive", "-s": "sensitive"})
+        Literal["sensitive", "insensitive"],
+        Usage(rare=True, shortcuts={"-i": "insensitive", "-s": "sensitive"}),
     ] = Field("sensitive", description="How letter case is compared.")
-    kind: list[SymbolKind] = Field(default=[], max_length=100, description="Only definitions of these kinds.")
-    role: list[Role] = Field(default=[], max_length=100, description="Only occurrences of these roles.")
-    body: bool = Field(default=False, description="Include their text; only of definitions, unless `role` says more.")
+    kind: list[SymbolKind] = Field(
+        default=[], max_length=100, description="Only definitions of these kinds."
+    )
+    role: list[Role] = Field(
+        default=[], max_length=100, description="Only occurrences of these roles."
+    )
+    body: bool = Field(
+        default=False,
+        description="Include their text; only of definitions, unless `role` says more.",
+    )
     path: Below = None
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
-    limit: Annotated[int, Usage(short="-l")] = Field(50, ge=1, le=10_000, description="Most occurrences to return.")
+    limit: Annotated[int, Usage(short="-l")] = Field(
+        50, ge=1, le=10_000, description="Most occurrences to return."
+    )
     cursor: Cursor = None
     max_tokens: MaxTokens = 8_000
     deadline_ms: Deadline = 10_000
@@ -152,7 +188,12 @@ class GetSymbolResult(TypedDict):
 def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
     """Yield each occurrence's place: a definition with kind and signature, a use with role, container and line."""
     roles = {hit["role"] for hit in result["results"]}
-    is_said = not style.is_person and len(result["results"]) > FEW and len(roles) == 1 and "definition" not in roles
+    is_said = (
+        not style.is_person
+        and len(result["results"]) > FEW
+        and len(roles) == 1
+        and "definition" not in roles
+    )
     if is_said:
         yield f"{result['results'][0]['role']} in:"
 
@@ -184,7 +225,11 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
             continue
         yield from render_places(
             (
-                (style.path(hit), str(hit["start_line"]) if style.is_person else span(hit), describe(hit))
+                (
+                    style.path(hit),
+                    str(hit["start_line"]) if style.is_person else span(hit),
+                    describe(hit),
+                )
                 for hit in hits
             ),
             style,
@@ -192,7 +237,12 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
     yield from (note.format(count) for key, note in NOTES if (count := result.get(key)))
 
 
-@handler("get_symbol", title="Find a symbol", command="symbol symbol_name", render=render_symbols)
+@handler(
+    "get_symbol",
+    title="Find a symbol",
+    command="symbol symbol_name",
+    render=render_symbols,
+)
 async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbolResult:
     """Find every occurrence of a symbol: definitions first, then declarations, implementations, imports, calls, uses.
 
@@ -202,7 +252,10 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
 
 
 async def _ask(
-    call: Call[Catalogue], params: GetSymbolParams, project: Workspace, among: ProjectSelection
+    call: Call[Catalogue],
+    params: GetSymbolParams,
+    project: Workspace,
+    among: ProjectSelection,
 ) -> Page[GetSymbolResult]:
     """Answer for one project."""
     started = time.perf_counter()
@@ -212,7 +265,12 @@ async def _ask(
     else:
         fresh = False
     keep = await make_path_filter(
-        workspace, params.include, params.exclude, params.language, among.nested, below=params.path
+        workspace,
+        params.include,
+        params.exclude,
+        params.language,
+        among.nested,
+        below=params.path,
     )
     question = SymbolQuestion(
         name=params.symbol_name,
@@ -227,7 +285,9 @@ async def _ask(
         deadline=time.monotonic() + params.deadline_ms / 1000,
         encoding=params.position_encoding,
     )
-    answer = await workspace.in_thread(lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run())
+    answer = await workspace.in_thread(
+        lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run()
+    )
     # Budget what is sent: a line of text takes far less than the same hit as JSON.
     overhead = TEXT_OVERHEAD if call.as_text else RESULT_OVERHEAD
     hits = Budget(params.max_tokens).fit(
@@ -240,13 +300,16 @@ async def _ask(
             + len(hit["file_path"])
         ),
     )
-    # A cursor counts occurrences, ordered by role, tier and path, which later pages share.
+    # A cursor counts occurrences, ordered by role, tier and path, which later pages
+    # share.
     reached = question.after + len(hits)
     result: GetSymbolResult = {
         "symbol_name": params.symbol_name,
         "results": hits,
         "total": answer.total,
-        "next": encode_cursor(params, reached) if hits and (answer.total is None or reached < answer.total) else None,
+        "next": encode_cursor(params, reached)
+        if hits and (answer.total is None or reached < answer.total)
+        else None,
         "coverage": workspace.coverage(answer, fresh=fresh, started=started, keep=keep),
     }
     if answer.suggestions:
@@ -260,7 +323,9 @@ async def _ask(
     return Page(result, lambda at: answer.results[at].order)
 
 
-def _join(result: GetSymbolResult, answers: Sequence[ProjectAnswer[GetSymbolResult]]) -> None:
+def _join(
+    result: GetSymbolResult, answers: Sequence[ProjectAnswer[GetSymbolResult]]
+) -> None:
     """Suggest the nearest names of all projects if none has the symbol."""
     result.pop("suggestions", None)
     if namesakes := sum(one.result.get("namesakes", 0) for one in answers):
@@ -272,7 +337,9 @@ def _join(result: GetSymbolResult, answers: Sequence[ProjectAnswer[GetSymbolResu
     if near and not result["results"]:
         result["suggestions"] = list(dict.fromkeys(near))[:SUGGESTED]
     result.pop("as_text", None)
-    if (words := sum(one.result.get("as_text", 0) for one in answers)) and not result["results"]:
+    if (words := sum(one.result.get("as_text", 0) for one in answers)) and not result[
+        "results"
+    ]:
         result["as_text"] = words
 
 
@@ -307,10 +374,15 @@ def _format_hit(found: FoundSymbol) -> SymbolHit:
 class OutlineParams(Params):
     """Which file or folder, and how much of it."""
 
-    path: PathText = Field("", description="File or folder, relative to the project; empty: like repo_map.")
-    everything: Annotated[bool, RARE] = Field(default=False, description="Include fields, variables and enumerators.")
+    path: PathText = Field(
+        "", description="File or folder, relative to the project; empty: like repo_map."
+    )
+    everything: Annotated[bool, RARE] = Field(
+        default=False, description="Include fields, variables and enumerators."
+    )
     structured: Annotated[bool, RARE] = Field(
-        default=False, description="Return `entries` with their ranges instead of lines, for programs."
+        default=False,
+        description="Return `entries` with their ranges instead of lines, for programs.",
     )
     position_encoding: Encoding = "utf-32"
     max_tokens: MaxTokensIfSet = None
@@ -352,7 +424,10 @@ def render_map(result: OutlineResult, style: Style) -> Iterator[str]:
     """Yield each file and, indented below it, its symbols with their lines."""
     for file in result["results"]:
         yield style.path(file)
-        yield from (f"{'  ' * one['depth']}{span(one['range'])} {one['signature']}" for one in file.get("entries", ()))
+        yield from (
+            f"{'  ' * one['depth']}{span(one['range'])} {one['signature']}"
+            for one in file.get("entries", ())
+        )
         if style.is_person:
             yield from (f"  {style.text(line)}" for line in file["symbols"])
             continue
@@ -393,7 +468,9 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
         paths = workspace.paths(PathFilter((), (), under=below))
         if not paths:
             missing = NotFound(
-                f"no file to outline at: {params.path}", reason="path_not_found", target_path=params.path
+                f"no file to outline at: {params.path}",
+                reason="path_not_found",
+                target_path=params.path,
             )
             raise await tell_near(workspace, missing, params.path)
 
@@ -405,7 +482,9 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
             # Without a path, what matters most, like repo_map.
             made = repository_map(source, max_chars=max_chars)
         else:
-            made = outline(source, paths, max_chars=max_chars, everything=params.everything)
+            made = outline(
+                source, paths, max_chars=max_chars, everything=params.everything
+            )
         return _format_outline(made, params.path, fresh=fresh)
 
     return await workspace.in_thread(make)
@@ -436,7 +515,11 @@ def _format_outline(made: Outline, path: str, *, fresh: bool) -> OutlineResult:
 
 
 def _format_structure(
-    source: SnapshotSource, paths: Sequence[bytes], params: OutlineParams, *, fresh: bool
+    source: SnapshotSource,
+    paths: Sequence[bytes],
+    params: OutlineParams,
+    *,
+    fresh: bool,
 ) -> OutlineResult:
     """Return symbols of files with their ranges, up to a limit; called in the lookup's thread."""
     made = Outline()
@@ -488,7 +571,13 @@ class RepoMapParams(Params):
     project: ProjectName = None
 
 
-@handler("repo_map", command="repo-map path", title="Map of a project", toolset="research", render=render_map)
+@handler(
+    "repo_map",
+    command="repo-map path",
+    title="Map of a project",
+    toolset="research",
+    render=render_map,
+)
 async def repo_map(call: Call[Catalogue], params: RepoMapParams) -> OutlineResult:
     """Show the most important definitions of a project or folder: those the rest depends on.
 
@@ -504,7 +593,11 @@ async def repo_map(call: Call[Catalogue], params: RepoMapParams) -> OutlineResul
     else:
         below = b""
     if below and not workspace.paths(PathFilter((), (), under=below)):
-        missing = NotFound(f"no file to map at: {params.path}", reason="path_not_found", target_path=params.path)
+        missing = NotFound(
+            f"no file to map at: {params.path}",
+            reason="path_not_found",
+            target_path=params.path,
+        )
         raise await tell_near(workspace, missing, params.path)
 
     def make(snapshot: Snapshot) -> OutlineResult:

@@ -21,11 +21,15 @@ from flashgrep.parts.symbols.symbol_source import SymbolSource, tree_of
 
 MOST_NAME: Final = 1_000
 """Most bytes of a name."""
-_UNNAMED: Final = re.compile(r"string|comment|number|literal|content|text|fragment|primitive_type")
+_UNNAMED: Final = re.compile(
+    r"string|comment|number|literal|content|text|fragment|primitive_type"
+)
 """Types of nodes that may be a single word but do not name a symbol."""
 _MOST_NESTED: Final = 20
 """Most declarators around a name: of pointers, arrays and functions."""
-_MODULE_TEXTS: Final = frozenset({"string_fragment", "interpreted_string_literal_content"})
+_MODULE_TEXTS: Final = frozenset(
+    {"string_fragment", "interpreted_string_literal_content"}
+)
 """Types of nodes that hold a module's name in an import of JavaScript, TypeScript or Go."""
 _PART_FIELDS: Final = ("declarator", "name", "pattern")
 _DECLARING: Final = ("declaration", "let", "variable", "binding")
@@ -72,7 +76,11 @@ class NoResult:
 
 
 def find_name_at(
-    source: SymbolSource, path: bytes, line: int, column: int, encoding: PositionEncoding
+    source: SymbolSource,
+    path: bytes,
+    line: int,
+    column: int,
+    encoding: PositionEncoding,
 ) -> NameAtPosition | NoResult:
     """Return the name at a line and column, both from 1; a position directly after a name also counts.
 
@@ -87,12 +95,16 @@ def find_name_at(
     if symbols is None:
         if source.read(path) is None:
             shown = path_to_text(path)
-            raise NotFound(f"no such file: {shown}", reason="file_not_found", path=shown)
+            raise NotFound(
+                f"no such file: {shown}", reason="file_not_found", path=shown
+            )
         return NoResult("no_language", "files with this name have no symbols")
     found = read_line(symbols, line)
     if found is None:
         last = symbols.lines.line(len(symbols.data))
-        raise InvalidRange(f"line {line} is past the end (the file has {last})", lines=last)
+        raise InvalidRange(
+            f"line {line} is past the end (the file has {last})", lines=last
+        )
     start, text = found
     at = find_column(text, column, encoding)
     if at is not None:
@@ -100,8 +112,13 @@ def find_name_at(
     else:
         root = None
     for offset in () if at is None else (start + at, start + at - 1):
-        if start <= offset < start + len(text) and (span := _name_at(symbols, root, offset)) is not None:
-            return NameAtPosition(path, symbols, *span, root, _module_at(symbols, root, span[0]))
+        if (
+            start <= offset < start + len(text)
+            and (span := _name_at(symbols, root, offset)) is not None
+        ):
+            return NameAtPosition(
+                path, symbols, *span, root, _module_at(symbols, root, span[0])
+            )
     return _explain(symbols, text, start, at)
 
 
@@ -129,11 +146,16 @@ def _explain(symbols: FileSymbols, text: bytes, start: int, at: int | None) -> N
     return NoResult("no_name", "there is no name at this position")
 
 
-def _name_at(symbols: FileSymbols, root: Node | None, offset: int) -> tuple[int, int] | None:
+def _name_at(
+    symbols: FileSymbols, root: Node | None, offset: int
+) -> tuple[int, int] | None:
     """Return the span of the name around an offset."""
     extra = re.escape(LANGUAGES[symbols.language].word)
     if root is None:
-        before = re.search(rb"[\w\x80-\xff%s]*\Z" % extra, symbols.data[max(0, offset - MOST_NAME) : offset])
+        before = re.search(
+            rb"[\w\x80-\xff%s]*\Z" % extra,
+            symbols.data[max(0, offset - MOST_NAME) : offset],
+        )
         if before:
             start = offset - len(before[0])
         else:
@@ -145,23 +167,41 @@ def _name_at(symbols: FileSymbols, root: Node | None, offset: int) -> tuple[int,
     node = root.descendant_for_byte_range(offset, offset + 1)
     if node is not None and _module_at(symbols, root, offset):
         return node.start_byte, node.end_byte
-    if node is None or node.child_count or not node.is_named or node.end_byte - node.start_byte > MOST_NAME:
+    if (
+        node is None
+        or node.child_count
+        or not node.is_named
+        or node.end_byte - node.start_byte > MOST_NAME
+    ):
         return None
     text = symbols.data[node.start_byte : node.end_byte]
     is_name = re.fullmatch(rb"(?!\d)[\w\x80-\xff%s]+" % extra, text)
     # The node of a literal or a keyword has its text as its type: true, null, this.
-    if not is_name or _UNNAMED.search(node.type) or node.type == text.decode("ascii", "replace").lower():
+    if (
+        not is_name
+        or _UNNAMED.search(node.type)
+        or node.type == text.decode("ascii", "replace").lower()
+    ):
         return None
     return node.start_byte, node.end_byte
 
 
 def _module_at(symbols: FileSymbols, root: Node | None, offset: int) -> str:
     """Return the module that an import names, up to the offset; empty if there is none."""
-    if root is None or symbols.language not in SCOPED or symbols.role(offset) != "import":
+    if (
+        root is None
+        or symbols.language not in SCOPED
+        or symbols.role(offset) != "import"
+    ):
         return ""
     leaf = root.descendant_for_byte_range(offset, offset + 1)
     around = leaf.parent if leaf is not None else None
-    if leaf is None or around is None or leaf.child_count or leaf.end_byte - leaf.start_byte > MOST_NAME:
+    if (
+        leaf is None
+        or around is None
+        or leaf.child_count
+        or leaf.end_byte - leaf.start_byte > MOST_NAME
+    ):
         return ""
     # "Up to the offset": at ``b`` of ``a.b.c`` the module is ``a.b``.
     start = leaf.start_byte
@@ -170,15 +210,25 @@ def _module_at(symbols: FileSymbols, root: Node | None, offset: int) -> str:
         if around.type != "dotted_name" or outer is None or leaf.type != "identifier":
             return ""
         is_import = outer.type == "import_statement" or (
-            outer.type == "aliased_import" and outer.parent is not None and outer.parent.type == "import_statement"
+            outer.type == "aliased_import"
+            and outer.parent is not None
+            and outer.parent.type == "import_statement"
         )
-        if not is_import and outer.type != "relative_import" and outer.child_by_field_name("module_name") != around:
+        if (
+            not is_import
+            and outer.type != "relative_import"
+            and outer.child_by_field_name("module_name") != around
+        ):
             return ""
-        start = outer.start_byte if outer.type == "relative_import" else around.start_byte
+        start = (
+            outer.start_byte if outer.type == "relative_import" else around.start_byte
+        )
     return symbols.data[start : leaf.end_byte].decode("utf-8", "replace")
 
 
-def find_declaration(root: Node, symbols: FileSymbols, name: str, offset: int) -> tuple[Node, Node] | None:
+def find_declaration(
+    root: Node, symbols: FileSymbols, name: str, offset: int
+) -> tuple[Node, Node] | None:
     """Return the local declaration that a bare name refers to: the node of the name and the declaring node.
 
     It is the last visible one before the offset, in the outermost enclosing function.
@@ -217,18 +267,25 @@ def _declaring(leaf: Node) -> Node | None:
         if parent is None:
             return None
         kind = parent.type
-        is_part = any(node in parent.children_by_field_name(field) for field in _PART_FIELDS)
+        is_part = any(
+            node in parent.children_by_field_name(field) for field in _PART_FIELDS
+        )
         if "parameter" in kind:
             return parent if is_part or kind.endswith("parameters") else None
         if kind == "assignment" or "pattern" in kind:
             is_left = node == parent.child_by_field_name("left")
             is_type = node == parent.child_by_field_name("type")
-            return parent if (is_left if kind == "assignment" else not is_type) else None
+            return (
+                parent if (is_left if kind == "assignment" else not is_type) else None
+            )
         if not is_part:
             return None
-        # C nests declarators: in ``*name[3]`` an array's is inside a pointer's, and the declaration is around both.
+        # C nests declarators: in ``*name[3]`` an array's is inside a pointer's, and the
+        # declaration is around both.
         if not kind.endswith("declarator"):
-            return parent if any(word in kind for word in (*_DECLARING, "for")) else None
+            return (
+                parent if any(word in kind for word in (*_DECLARING, "for")) else None
+            )
         node = parent
     return None
 
@@ -238,7 +295,11 @@ def _is_seen(declaring: Node, offset: int) -> bool:
     around = declaring if declaring.type.startswith("for") else declaring.parent
     while around is not None:
         kind = around.type
-        is_head = kind.endswith("declarator") or "parameter" in kind or kind.startswith("variable")
+        is_head = (
+            kind.endswith("declarator")
+            or "parameter" in kind
+            or kind.startswith("variable")
+        )
         if not is_head and any(word in kind for word in _AROUND):
             return around.start_byte <= offset < around.end_byte
         around = around.parent

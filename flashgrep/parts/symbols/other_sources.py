@@ -30,7 +30,9 @@ class OtherSources(Protocol):
     def problem(self) -> str:
         """Return why one of them did not answer, if the reader of the answer should know."""
 
-    def find_meaning(self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool) -> "Meaning | None":
+    def find_meaning(
+        self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool
+    ) -> "Meaning | None":
         """Return what the name at a span of a file refers to, with the files that use it if ``uses``; None: unknown."""
 
 
@@ -44,7 +46,9 @@ class OtherSource(OtherSources, Protocol):
     def find_known(self, path: bytes, open_file: Open) -> list[int]:
         """Return the offsets of the names in a file whose meaning the source knows."""
 
-    def find_occurrences(self, numbers: frozenset[int], path: bytes, open_file: Open) -> list[SourceOccurrence] | None:
+    def find_occurrences(
+        self, numbers: frozenset[int], path: bytes, open_file: Open
+    ) -> list[SourceOccurrence] | None:
         """Return the occurrences of symbols in a file, in order; None: unknown."""
 
 
@@ -70,7 +74,11 @@ class SourceChain:
         """Return why some did not answer."""
         return "; ".join(filter(None, (one.problem for one in self.sources)))
 
-    def find_meaning(self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool) -> Meaning | None:
+    def find_meaning(
+        self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool
+    ) -> Meaning | None:
         """Return the first source's result that is known; ``Meaning.source`` answers further questions."""
-        answers = (one.find_meaning(path, span, open_file, uses=uses) for one in self.sources)
+        answers = (
+            one.find_meaning(path, span, open_file, uses=uses) for one in self.sources
+        )
         return next((one for one in answers if one is not None), None)

@@ -17,7 +17,13 @@ from flashgrep.parts.symbols.parse.model import END, KIND, KINDS, START, TYPE_KI
 from flashgrep.parts.symbols.symbol_source import SymbolSource
 from flashgrep.search.snapshot import SearchStats
 
-SHOWN_KINDS: Final = frozenset(KINDS) - {"field", "enumerator", "property", "package", "variable"}
+SHOWN_KINDS: Final = frozenset(KINDS) - {
+    "field",
+    "enumerator",
+    "property",
+    "package",
+    "variable",
+}
 """Kinds an outline shows by default."""
 MOST_SIGNATURE, MOST_VALUE = 100, 50
 """Most characters of an outline's line; fewer for a constant, whose value is seldom needed."""
@@ -59,7 +65,13 @@ class Outline(SearchStats):
     left_out: int = 0
 
 
-def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, everything: bool = False) -> Outline:
+def outline(
+    source: SymbolSource,
+    paths: Sequence[bytes],
+    *,
+    max_chars: int,
+    everything: bool = False,
+) -> Outline:
     """Return the symbols of files as a tree, by path and position, within a budget.
 
     If not all fit, inner levels are left out in all files alike. On the first level that does not fit, each file gets a
@@ -73,13 +85,19 @@ def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, eve
             made.left_out += len(symbols.parsed.definitions)
             continue
         files.append(list(read_entries(path, symbols, everything=everything)))
-        needed += min(LEAST_SHARE, sum(entry.size for entry in files[-1] if not entry.depth))
+        needed += min(
+            LEAST_SHARE, sum(entry.size for entry in files[-1] if not entry.depth)
+        )
     found = [entry for entries in files for entry in entries]
     checkpoint()
     level = 0
     while level <= max((entry.depth for entry in found), default=0):
         size = sum(entry.size for entry in found if entry.depth == level)
-        size += 0 if level else sum(len(entries[0].path) + 1 for entries in files if entries)
+        size += (
+            0
+            if level
+            else sum(len(entries[0].path) + 1 for entries in files if entries)
+        )
         if size > max_chars:
             break
         max_chars -= size
@@ -87,7 +105,9 @@ def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, eve
         checkpoint()
     shown = {entry for entry in found if entry.depth < level}
     checkpoint()
-    cut = [entries for entries in files if any(entry.depth == level for entry in entries)]
+    cut = [
+        entries for entries in files if any(entry.depth == level for entry in entries)
+    ]
     share = max(LEAST_SHARE, max_chars // max(1, len(cut)))
     for entries in sorted(cut, key=lambda entries: tier_of(entries[0].path)):
         checkpoint()
@@ -103,12 +123,16 @@ def outline(source: SymbolSource, paths: Sequence[bytes], *, max_chars: int, eve
     return made
 
 
-def read_entries(path: bytes, symbols: FileSymbols, *, everything: bool) -> Iterator[Entry]:
+def read_entries(
+    path: bytes, symbols: FileSymbols, *, everything: bool
+) -> Iterator[Entry]:
     """Yield what a file defines, in order of position."""
     for index, depth in nest(symbols, everything=everything):
         found = symbols.defined(index)
         kind = symbols.kind(index)
-        signature = clip(symbols.signature(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE)
+        signature = clip(
+            symbols.signature(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE
+        )
         if kind in _VALUES and _BROUGHT.search(signature) and not everything:
             continue
         yield Entry(path, found.start_line, found.end_line, depth, kind, signature)
@@ -129,14 +153,18 @@ def nest(symbols: FileSymbols, *, everything: bool) -> Iterator[tuple[int, int]]
         if row[START] < helpers_to and not everything:
             continue
         if kind in _FUNCTIONS and not everything:
-            size = symbols.lines.line(max(row[START], row[END] - 1)) - symbols.lines.line(row[START])
+            size = symbols.lines.line(
+                max(row[START], row[END] - 1)
+            ) - symbols.lines.line(row[START])
             if size < LONG_FUNCTION:
                 helpers_to = row[END]
         yield index, len(ends)
         ends.append(row[END])
 
 
-def open_all(source: SymbolSource, paths: Iterable[bytes], made: Outline) -> Iterator[tuple[bytes, FileSymbols]]:
+def open_all(
+    source: SymbolSource, paths: Iterable[bytes], made: Outline
+) -> Iterator[tuple[bytes, FileSymbols]]:
     """Yield the files that have symbols; the outline counts why others have none."""
     for path in paths:
         opened = source.open(path)

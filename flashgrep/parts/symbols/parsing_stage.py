@@ -27,13 +27,20 @@ def store_symbols(work: ProjectWork, _embedding: str) -> Iterator[StageBacklog]:
     if not left.texts:
         return
     work.pool.stop()
-    with Parsers(partial(read_texts, work.project.root, work.project.max_size), work.job.workers) as parsers:
+    with Parsers(
+        partial(read_texts, work.project.root, work.project.max_size), work.job.workers
+    ) as parsers:
         texts = work.choose_batches(
-            lambda after: table.choose_to_parse(connection, number, PARSE_BATCH, PARSE_BYTES, after)
+            lambda after: table.choose_to_parse(
+                connection, number, PARSE_BATCH, PARSE_BYTES, after
+            )
         )
         for done in parsers.run(texts):
             put_symbols(work, done)
-            left = StageBacklog(left.texts - len(done.rows) - len(done.declined), left.bytes - done.bytes)
+            left = StageBacklog(
+                left.texts - len(done.rows) - len(done.declined),
+                left.bytes - done.bytes,
+            )
             yield left
     # Counted, since texts whose files changed meanwhile were skipped.
     yield table.count_to_parse(connection, number)
@@ -50,7 +57,9 @@ class Symbols(NamedTuple):
 class Parsers:
     """Some parsing processes, each lent to one batch at a time."""
 
-    def __init__(self, read: Callable[[Texts], Iterable[bytes | None]], count: int) -> None:
+    def __init__(
+        self, read: Callable[[Texts], Iterable[bytes | None]], count: int
+    ) -> None:
         """``read``: yields the texts of a batch, None for one that is gone."""
         self._read = read
         self._count = count

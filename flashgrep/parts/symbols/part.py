@@ -6,7 +6,12 @@ from flashgrep.parts.symbols import methods, syntax
 from flashgrep.parts.symbols.relevance import search_by_relevance
 from flashgrep.parts.symbols.stages import STAGES
 from flashgrep.parts.symbols.symbol_search import find_definition
-from flashgrep.parts.symbols.symbol_source import PARSED_FILES, STORED_SYMBOLS, ParsedFiles, StoredSymbols
+from flashgrep.parts.symbols.symbol_source import (
+    PARSED_FILES,
+    STORED_SYMBOLS,
+    ParsedFiles,
+    StoredSymbols,
+)
 
 PART = Part(
     name="symbols",
@@ -19,5 +24,7 @@ PART = Part(
     project_services={STORED_SYMBOLS: lambda _project: StoredSymbols()},
     host_services={PARSED_FILES: lambda _host: ParsedFiles()},
     stages=STAGES,
-    indexer_functions={"symbols": "flashgrep.parts.symbols.parsing_stage:store_symbols"},
+    indexer_functions={
+        "symbols": "flashgrep.parts.symbols.parsing_stage:store_symbols"
+    },
 )

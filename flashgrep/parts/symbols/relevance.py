@@ -88,7 +88,10 @@ class Definition(IntEnum):
 
 
 _BY_KIND: Final = {
-    **dict.fromkeys(("variable", "field", "property", "constant", "enumerator", "event"), Definition.VALUE),
+    **dict.fromkeys(
+        ("variable", "field", "property", "constant", "enumerator", "event"),
+        Definition.VALUE,
+    ),
     "extension": Definition.DECLARED,
     "heading": Definition.PERHAPS,
 }
@@ -97,8 +100,14 @@ _BY_KIND: Final = {
 def search_by_relevance(snapshot: Snapshot, question: Question) -> Answer:
     """Answer a question with lines by relevance; raises as ``Search.run``."""
     answer = RankedSearch(snapshot, question).run()
-    if answer.next is not None and not answer.next.led and names_in_pattern(question.pattern):
-        answer.detail = "definitions do not come first yet: files are still being parsed"
+    if (
+        answer.next is not None
+        and not answer.next.led
+        and names_in_pattern(question.pattern)
+    ):
+        answer.detail = (
+            "definitions do not come first yet: files are still being parsed"
+        )
     return answer
 
 
@@ -118,34 +127,55 @@ class RankedSearch(Search):
     def hits(self) -> Iterator[tuple[Position, int, bytes, Document, LineMatch]]:
         """Rank window by window; a position names a window's first file and how many of its hits were already taken."""
         position = self.question.position
-        if self.is_linear and (position is None or position.led):  # later pages continue as the first began
+        if self.is_linear and (
+            position is None or position.led
+        ):  # later pages continue as the first began
             going_on = position is not None
-            self._definers = find_definers(self.snapshot, self.question.pattern, self.places, going_on=going_on)
+            self._definers = find_definers(
+                self.snapshot, self.question.pattern, self.places, going_on=going_on
+            )
             if self._definers is None and going_on:
-                raise InvalidParams("cursor: the index has been rebuilt; ask again without a cursor", field="cursor")
+                raise InvalidParams(
+                    "cursor: the index has been rebuilt; ask again without a cursor",
+                    field="cursor",
+                )
         taken = position.taken if position else 0
         for (tier, first), window, rest in self._windows():
             start = Position(tier, first, 0, None, led=self._definers is not None)
             ranked: list[tuple[tuple[object, ...], Match]] = []
             for path, document, match in window:
                 checkpoint()
-                begin, end = match.spans[0] if match.spans else (match.start, match.start)
-                low = max(match.start, begin - 200)  # of a very long line, the part around the match
-                line = (decode_span(document, low, min(match.end, end + 200)), begin - low, match.number)
+                begin, end = (
+                    match.spans[0] if match.spans else (match.start, match.start)
+                )
+                low = max(
+                    match.start, begin - 200
+                )  # of a very long line, the part around the match
+                line = (
+                    decode_span(document, low, min(match.end, end + 200)),
+                    begin - low,
+                    match.number,
+                )
                 parsed = None
                 if self._definers is not None and path in self._definers.defining:
-                    parsed = self._definers.definitions(path, document).get(match.start, Definition.USED)
+                    parsed = self._definers.definitions(path, document).get(
+                        match.start, Definition.USED
+                    )
                 key = rank_key(self.question.pattern.texts, path, line, parsed)
                 ranked.append((key, (path, document, match)))
             ranked.sort(key=itemgetter(0))
             least = ranked[-1][0] if ranked else ()  # unranked hits come last
             hits = chain(ranked, ((least, item) for item in rest))
-            for at, (rank, (path, document, match)) in enumerate(islice(hits, taken, None), taken + 1):
+            for at, (rank, (path, document, match)) in enumerate(
+                islice(hits, taken, None), taken + 1
+            ):
                 self.rank = rank[:RANKS]
                 yield start, at, path, document, match
             taken = 0
 
-    def _windows(self) -> Iterator[tuple[tuple[int, bytes], list[Match], Iterator[Match]]]:
+    def _windows(
+        self,
+    ) -> Iterator[tuple[tuple[int, bytes], list[Match], Iterator[Match]]]:
         """Yield a window's start, its hits to rank, and the further hits of its last file."""
         window: list[Match] = []
         starts: list[tuple[int, bytes]] = []
@@ -157,7 +187,9 @@ class RankedSearch(Search):
                 window.extend(islice(matches, FILE_HITS if tier >= 0 else WINDOW_HITS))
                 if len(window) == before:  # the file has no match
                     starts.pop()
-                elif tier >= _LED:  # a defining file is counted later, with its other lines
+                elif (
+                    tier >= _LED
+                ):  # a defining file is counted later, with its other lines
                     self.matching += 1
                 most = DEFINITIONS if tier < _LED else WINDOW_HITS
                 if len(starts) >= WINDOW_FILES or len(window) >= most:
@@ -167,16 +199,24 @@ class RankedSearch(Search):
         except Expired:
             self.answer.complete = False
             if window:
-                with expiring(time.monotonic() + SHOWING_SECONDS):  # also while the window is consumed
+                with expiring(
+                    time.monotonic() + SHOWING_SECONDS
+                ):  # also while the window is consumed
                     yield starts[0], window, iter(())
             raise
         if window:
             yield starts[0], window, iter(())
 
-    def _definitions(self) -> Iterator[tuple[int, bytes, Document, Iterator[LineMatch]]]:
+    def _definitions(
+        self,
+    ) -> Iterator[tuple[int, bytes, Document, Iterator[LineMatch]]]:
         """Yield the defining files with their defining lines; their other lines come later."""
         definers = self._definers
-        for tier, path in sorted((tier_of(path) + _DEFINING, path) for path in definers.defining) if definers else ():
+        for tier, path in (
+            sorted((tier_of(path) + _DEFINING, path) for path in definers.defining)
+            if definers
+            else ()
+        ):
             # Not counted as read here: the file is yielded again later.
             if self._is_asked(tier, path):
                 document = self.snapshot.read(path)
@@ -194,18 +234,29 @@ class RankedSearch(Search):
                 wanted = self.question.spans is not None
                 for line in self.matcher.lines(text, all_spans=wanted):
                     number = data.count(b"\n", 0, start) + 1
-                    spans = tuple((low + start, high + start) for low, high in line.spans)
-                    lines.append(LineMatch(number, number, start, start + line.end, spans))
+                    spans = tuple(
+                        (low + start, high + start) for low, high in line.spans
+                    )
+                    lines.append(
+                        LineMatch(number, number, start, start + line.end, spans)
+                    )
             yield tier, path, document, iter(lines)
 
     def _uses(self) -> Iterator[tuple[int, bytes, Document, Iterator[LineMatch]]]:
         """Yield the files that may match, best first, with all matching lines not already yielded as definitions."""
         for path, document in self.documents():
             is_led = self._definers is not None and path in self._definers.paths
-            yield tier_of(path) + (_LED if is_led else 0), path, document, self._other_lines(path, document)
+            yield (
+                tier_of(path) + (_LED if is_led else 0),
+                path,
+                document,
+                self._other_lines(path, document),
+            )
 
     def _other_lines(self, path: bytes, document: Document) -> Iterator[LineMatch]:
-        lines = iter(self.matcher.lines(document.data, all_spans=self.question.spans is not None))
+        lines = iter(
+            self.matcher.lines(document.data, all_spans=self.question.spans is not None)
+        )
         if self._definers is None or path not in self._definers.defining:
             return lines
         known = self._definers.definitions(path, document)
@@ -234,7 +285,11 @@ class RankedSearch(Search):
             leading = frozenset()
         tiers = snapshot.table.columns[places, TIER]
         first = sorted((tier_of(path) + _LED, path) for path in leading)
-        unchanged = ((tier, path) for tier in range(TIERS) for path in snapshot.unchanged_paths(places[tiers == tier]))
+        unchanged = (
+            (tier, path)
+            for tier in range(TIERS)
+            for path in snapshot.unchanged_paths(places[tiers == tier])
+        )
         changed = sorted((tier_of(path), path) for path in snapshot.changed_paths())
         for tier, path in chain(first, merge_series(unchanged, changed)):
             if (tier < 0 or path not in leading) and self._is_asked(tier, path):
@@ -244,11 +299,16 @@ class RankedSearch(Search):
         """Return whether a file is in the question's scope and not on earlier pages."""
         keep = self.question.keep
         position = self.question.position
-        return (position is None or (tier, path) >= position[:2]) and (keep is None or keep(path))
+        return (position is None or (tier, path) >= position[:2]) and (
+            keep is None or keep(path)
+        )
 
 
 def rank_key(
-    words: tuple[str, ...], path: bytes, line: tuple[str, int, int], parsed: Definition | None = None
+    words: tuple[str, ...],
+    path: bytes,
+    line: tuple[str, int, int],
+    parsed: Definition | None = None,
 ) -> tuple[object, ...]:
     """Return the sort key of a hit, best first; ``line``: its text, the match's start in it, and its number.
 
@@ -262,9 +322,15 @@ def rank_key(
     is_whole = not (_is_word(text[at - 1 : at]) and _is_word(word[:1])) and not (
         _is_word(text[end : end + 1]) and _is_word(word[-1:])
     )
-    is_named = path.rpartition(b"/")[2].partition(b".")[0].lower() == word.lower().encode()
+    is_named = (
+        path.rpartition(b"/")[2].partition(b".")[0].lower() == word.lower().encode()
+    )
     if parsed is None:
-        parsed = Definition.PERHAPS if is_whole and looks_defining(text, at, end) else Definition.USED
+        parsed = (
+            Definition.PERHAPS
+            if is_whole and looks_defining(text, at, end)
+            else Definition.USED
+        )
     return (parsed, not is_whole, _tier_of(path), not is_named, path, number)
 
 
@@ -274,17 +340,31 @@ def _is_word(character: str) -> bool:
 
 def looks_defining(text: str, at: int, end: int) -> bool:
     """Return whether a line, judged by its text, looks like a definition of the name between two offsets."""
-    match = _DEFINES.match(text, 0, end)  # the search text may include the keyword itself: "def main"
+    match = _DEFINES.match(
+        text, 0, end
+    )  # the search text may include the keyword itself: "def main"
     if match and at - 2 <= match.end() < end:  # a space, possibly a pointer's star
         return True
     head = text[:at]
-    return bool(head and not head[0].isspace() and _C_FUNCTION.match(text) and "=" not in head and "(" not in head)
+    return bool(
+        head
+        and not head[0].isspace()
+        and _C_FUNCTION.match(text)
+        and "=" not in head
+        and "(" not in head
+    )
 
 
 class Definers:
     """Files that define one of some names, or have one as their file name."""
 
-    def __init__(self, snapshot: Snapshot, names: frozenset[bytes], defining: set[bytes], called: set[bytes]) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        names: frozenset[bytes],
+        defining: set[bytes],
+        called: set[bytes],
+    ) -> None:
         self.defining = frozenset(defining)
         self.paths = frozenset(defining | called)
         self._snapshot = snapshot
@@ -307,14 +387,20 @@ class Definers:
                 else parse_file(path, document.data, self._snapshot.unsaved)
             )
             found: dict[int, Definition] = {}
-            for at, how in find_definitions(symbols, self._names) if isinstance(symbols, FileSymbols) else ():
+            for at, how in (
+                find_definitions(symbols, self._names)
+                if isinstance(symbols, FileSymbols)
+                else ()
+            ):
                 start = document.data.rfind(b"\n", 0, at) + 1
                 found[start] = min(how, found.get(start, how))
             self._known[path] = found
         return self._known[path]
 
 
-def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going_on: bool) -> Definers | None:
+def find_definers(
+    snapshot: Snapshot, pattern: Pattern, places: Places, *, going_on: bool
+) -> Definers | None:
     """Return which of the files that may match define the name searched for; None: unknown.
 
     ``places``: positions in the table. ``going_on``: an earlier page used definers; files that cannot be judged have
@@ -329,7 +415,9 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
     paths = snapshot.table.paths
     numbers = snapshot.table.columns[places, TEXT_ID]
     changed = set(snapshot.changed_paths())
-    is_stored = np.isin(numbers, np.array(text_ids, np.int64)) & (numbers <= snapshot.parsed_to)
+    is_stored = np.isin(numbers, np.array(text_ids, np.int64)) & (
+        numbers <= snapshot.parsed_to
+    )
     defining = set(snapshot.unchanged_paths(places[is_stored].tolist()))
 
     # Files with one of the names, with any ending: many paths are searched as one text.
@@ -341,9 +429,12 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
         if path in changed or path not in snapshot.pending:
             called.add(path)
 
-    # A few files without stored symbols are parsed if they contain a name. With more of them nothing is ranked first:
-    # the order of pages must not depend on the parser's progress.
-    unknown = changed.union(snapshot.unchanged_paths(places[numbers > snapshot.parsed_to].tolist()))
+    # A few files without stored symbols are parsed if they contain a name. With more of
+    # them nothing is ranked first: the order of pages must not depend on the parser's
+    # progress.
+    unknown = changed.union(
+        snapshot.unchanged_paths(places[numbers > snapshot.parsed_to].tolist())
+    )
     if len(unknown.difference(snapshot.unsaved)) > MOST_PARSED:
         if going_on:
             return Definers(snapshot, asked, defining, called)
@@ -355,11 +446,15 @@ def find_definers(snapshot: Snapshot, pattern: Pattern, places: Places, *, going
             text = document.data.lower()
         else:
             text = b""
-        if not isinstance(document, Document) or not any(name.lower() in text for name in asked):
+        if not isinstance(document, Document) or not any(
+            name.lower() in text for name in asked
+        ):
             continue
         if len(text) <= MOST_PARSED_BYTES or path in snapshot.unsaved:
             symbols = parse_file(path, document.data, snapshot.unsaved)
-            if isinstance(symbols, FileSymbols) and any(find_definitions(symbols, asked)):
+            if isinstance(symbols, FileSymbols) and any(
+                find_definitions(symbols, asked)
+            ):
                 defining.add(path)
         elif not going_on:
             return None
@@ -370,11 +465,15 @@ def names_in_pattern(pattern: Pattern) -> list[str]:
     """Return the names that a literal pattern may refer to: the last one of each text, as in ``def main``."""
     if pattern.mode != "literal" or pattern.multiline:
         return []
-    each = (_NAME.findall(text[: table.LONGEST_NAME]) for text in pattern.texts[:MOST_NAMES])
+    each = (
+        _NAME.findall(text[: table.LONGEST_NAME]) for text in pattern.texts[:MOST_NAMES]
+    )
     return list(dict.fromkeys(names[-1] for names in each if names))
 
 
-def find_definitions(symbols: FileSymbols, names: frozenset[bytes]) -> Iterator[tuple[int, Definition]]:
+def find_definitions(
+    symbols: FileSymbols, names: frozenset[bytes]
+) -> Iterator[tuple[int, Definition]]:
     """Yield the offsets where a file defines the names, in any case, and how certainly."""
     rows = symbols.parsed.definitions
     sizes = rows[:, NAME_END] - rows[:, NAME]

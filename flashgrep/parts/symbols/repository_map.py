@@ -87,12 +87,16 @@ class _File(NamedTuple):
     counts: Ints
 
     @classmethod
-    def read(cls, path: bytes, symbols: FileSymbols, number_of: defaultdict[bytes, int]) -> "_File":
+    def read(
+        cls, path: bytes, symbols: FileSymbols, number_of: defaultdict[bytes, int]
+    ) -> "_File":
         """Read what a map needs of a file; signatures are made later, for the few definitions that are shown."""
         data = symbols.data
         language = LANGUAGES[symbols.language]
         definitions = []
-        scopes: list[tuple[int, int, str, str]] = []  # around the row: where each ends, its row, name and kind
+        scopes: list[
+            tuple[int, int, str, str]
+        ] = []  # around the row: where each ends, its row, name and kind
         for row, column in enumerate(symbols.rows):
             checkpoint()
             while scopes and scopes[-1][0] <= column[START]:
@@ -105,21 +109,38 @@ class _File(NamedTuple):
             if kind not in _MAPPED_KINDS or column[DECLARES] or outer in CALLABLE_KINDS:
                 continue
             if outer not in TYPE_KINDS:
-                owner = data[column[QUALIFIER] : column[QUALIFIER_END]].decode("utf-8", "replace")
+                owner = data[column[QUALIFIER] : column[QUALIFIER_END]].decode(
+                    "utf-8", "replace"
+                )
                 around = -1
             # Including what precedes it on its line: ``export``, ``pub``, ``private``.
-            head = data[data.rfind(b"\n", 0, column[START]) + 1 : column[NAME_END]].decode("utf-8", "replace")
-            weight = _WEIGHTS.get(kind, 1.0) * (1.0 if language.exports(name, head) else _UNSURE)
+            head = data[
+                data.rfind(b"\n", 0, column[START]) + 1 : column[NAME_END]
+            ].decode("utf-8", "replace")
+            weight = _WEIGHTS.get(kind, 1.0) * (
+                1.0 if language.exports(name, head) else _UNSURE
+            )
             definitions.append(_Definition(row, name, kind, owner, around, weight))
-        marks = (offset for mark in MARKS for offset in symbols.parsed.marked(mark).tolist())
+        marks = (
+            offset for mark in MARKS for offset in symbols.parsed.marked(mark).tolist()
+        )
         edges = [0, *symbols.parsed.skips.ravel().tolist(), len(data)]
-        code = b" ".join(data[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
-        # Variables may share the name of a type that is a plain word; it counts only after ``struct``.
+        code = b" ".join(
+            data[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)
+        )
+        # Variables may share the name of a type that is a plain word; it counts only
+        # after ``struct``.
         tagged = Counter(_TAGGED.findall(code))
         words = Counter(find_identifiers(code))
         # A definition's own name is not a use of it.
         words.subtract(one.name.encode() for one in definitions)
-        words = Counter({word: n for word, n in words.items() if n > 0 and not (word.isalpha() and word.islower())})
+        words = Counter(
+            {
+                word: n
+                for word, n in words.items()
+                if n > 0 and not (word.isalpha() and word.islower())
+            }
+        )
         words |= tagged
         return cls(
             path,
@@ -141,7 +162,10 @@ class _Mentions:
     def of_name(self, name: str) -> float:
         """Return a name's weight: higher if the name, or a word of it, was mentioned."""
         if self._names:
-            words = {name.lower(), *(word.decode() for word in split_words(name.encode()))}
+            words = {
+                name.lower(),
+                *(word.decode() for word in split_words(name.encode())),
+            }
         else:
             words = set()
         return _MENTIONED if words & self._names else 1.0
@@ -153,11 +177,19 @@ class _Mentions:
 
     def of_file(self, file: _File) -> float:
         """Return a file's weight, by its path and its definitions."""
-        return max(self.of_path(file.path), *(self.of_name(one.name) for one in file.definitions), 1.0)
+        return max(
+            self.of_path(file.path),
+            *(self.of_name(one.name) for one in file.definitions),
+            1.0,
+        )
 
 
 def repository_map(
-    source: SymbolSource, *, max_chars: int, under: bytes = b"", mentions: Collection[str] = ()
+    source: SymbolSource,
+    *,
+    max_chars: int,
+    under: bytes = b"",
+    mentions: Collection[str] = (),
 ) -> Outline:
     """Return the definitions that the rest of a project depends on most, within the budget: an overview of it.
 
@@ -166,10 +198,18 @@ def repository_map(
     """
     made = Outline()
     paths = source.paths()
-    inside = {path for path in paths if not under or path == under or path.startswith(under + b"/")}
+    inside = {
+        path
+        for path in paths
+        if not under or path == under or path.startswith(under + b"/")
+    }
     # Files outside are also read: what they use of the folder shows what matters in it.
-    ranked = sorted((path not in inside, tier_of(path), path.count(b"/"), path) for path in paths)
-    chosen = [path for outside, tier, _, path in ranked if tier <= TEST or not outside][:MAP_FILES]
+    ranked = sorted(
+        (path not in inside, tier_of(path), path.count(b"/"), path) for path in paths
+    )
+    chosen = [path for outside, tier, _, path in ranked if tier <= TEST or not outside][
+        :MAP_FILES
+    ]
     number_of: defaultdict[bytes, int] = defaultdict()
     number_of.default_factory = number_of.__len__
     files = [
@@ -177,16 +217,22 @@ def repository_map(
         for path, symbols in open_all(source, chosen, made)
         if LANGUAGES[symbols.language].nature == "code"
     ]
-    scores = score_definitions(files, [name.decode() for name in number_of], _Mentions(mentions))
+    scores = score_definitions(
+        files, [name.decode() for name in number_of], _Mentions(mentions)
+    )
 
-    # Sorted by file and merged, only as far as the budget goes: to sort all at once held the interpreter's lock.
+    # Sorted by file and merged, only as far as the budget goes: to sort all at once
+    # held the interpreter's lock.
     ranked_files = list[list[tuple[tuple[bool, float, bytes, int], _Definition]]]()
     for file in files:
         checkpoint()
         if file.path in inside:
             path = file.path
             is_test = tier_of(file.path) >= TEST
-            keyed = (((is_test, -scores[path, one.row], path, one.row), one) for one in file.definitions)
+            keyed = (
+                ((is_test, -scores[path, one.row], path, one.row), one)
+                for one in file.definitions
+            )
             ranked_files.append(sorted(keyed, key=itemgetter(0)))
     opened: dict[bytes, ReadResult] = {}
     shown: defaultdict[bytes, dict[int, Entry]] = defaultdict(dict)
@@ -196,14 +242,27 @@ def repository_map(
             opened[path] = source.open(path)
             max_chars -= len(path) + 1
         symbols = opened[path]
-        if not isinstance(symbols, FileSymbols) or one.row >= len(symbols.rows) or symbols.name(one.row) != one.name:
+        if (
+            not isinstance(symbols, FileSymbols)
+            or one.row >= len(symbols.rows)
+            or symbols.name(one.row) != one.name
+        ):
             continue  # changed a moment ago
         lines = {}  # a method is shown below its type
-        for depth, row in enumerate([one.row] if one.around < 0 else [one.around, one.row]):
+        for depth, row in enumerate(
+            [one.row] if one.around < 0 else [one.around, one.row]
+        ):
             if row not in shown[path]:
                 place = symbols.defined(row)
                 signature = clip(symbols.signature(row), MOST_SIGNATURE)
-                entry = Entry(path, place.start_line, place.end_line, depth, symbols.kind(row), signature)
+                entry = Entry(
+                    path,
+                    place.start_line,
+                    place.end_line,
+                    depth,
+                    symbols.kind(row),
+                    signature,
+                )
                 lines[row] = entry
                 max_chars -= entry.size
         # A type is counted with its first method: both fit, or neither is shown.
@@ -217,7 +276,9 @@ def repository_map(
     return made
 
 
-def score_definitions(files: list[_File], names: list[str], interest: _Mentions) -> dict[tuple[bytes, int], float]:
+def score_definitions(
+    files: list[_File], names: list[str], interest: _Mentions
+) -> dict[tuple[bytes, int], float]:
     """Return each definition's score: its share of the ranks of the files that use it, and of its own file's."""
     defined: dict[tuple[str, str], list[tuple[int, _Definition]]] = {}
     for at, file in enumerate(files):
@@ -229,17 +290,29 @@ def score_definitions(files: list[_File], names: list[str], interest: _Mentions)
         for key, found in defined.items()
         if len(found) < _COMMON
     }
-    # A type is used wherever its name occurs in code; anything else where it is called, imported or named as a base.
-    types = {one.name for file in files for one in file.definitions if one.kind in _TYPES}
+    # A type is used wherever its name occurs in code; anything else where it is called,
+    # imported or named as a base.
+    types = {
+        one.name for file in files for one in file.definitions if one.kind in _TYPES
+    }
     is_type = np.array([name in types for name in names], bool)
-    edges = array("d")  # a list of tuples becomes numpy's in one call, which held the interpreter's lock for 40 ms
+    edges = array(
+        "d"
+    )  # a list of tuples becomes numpy's in one call, which held the interpreter's lock for 40 ms
     ends: list[tuple[bytes, int]] = []
     for user, file in enumerate(files):
         checkpoint()
         mine = is_type[file.words]
-        named = dict(zip([names[word] for word in file.words[mine]], file.counts[mine].tolist(), strict=True))
+        named = dict(
+            zip(
+                [names[word] for word in file.words[mine]],
+                file.counts[mine].tolist(),
+                strict=True,
+            )
+        )
         for name, count in (file.marked | named).items():
-            # The square root: a hundred uses in one file say less than one use in each of a hundred files.
+            # The square root: a hundred uses in one file say less than one use in each
+            # of a hundred files.
             weight = weights.get((file.family, name), 0.0) * count**0.5
             if weight:
                 found = defined[file.family, name]
@@ -248,8 +321,12 @@ def score_definitions(files: list[_File], names: list[str], interest: _Mentions)
             # A name that the file itself defines refers to that definition.
             found = [pair for pair in found if pair[0] == user] or found
             # A method is unlikely if the file does not name its type.
-            parts = [1.0 if not one.owner or one.owner in named else _UNSURE for _, one in found]
-            # Shared among the possible definitions, so a common name gives none of them much.
+            parts = [
+                1.0 if not one.owner or one.owner in named else _UNSURE
+                for _, one in found
+            ]
+            # Shared among the possible definitions, so a common name gives none of them
+            # much.
             weight /= max(1.0, sum(parts))
             for (definer, one), part in zip(found, parts, strict=True):
                 edges.extend((user, definer, weight * part))
@@ -265,7 +342,9 @@ def score_definitions(files: list[_File], names: list[str], interest: _Mentions)
         near = interest.of_path(file.path)
         for one in file.definitions:
             scores[file.path, one.row] += least  # unused definitions come last
-            scores[file.path, one.row] *= one.weight * max(near, interest.of_name(one.name))
+            scores[file.path, one.row] *= one.weight * max(
+                near, interest.of_name(one.name)
+            )
     return scores
 
 
@@ -285,9 +364,12 @@ def pagerank(edges: Floats, start: Floats) -> Floats:
     ranks = start
     for _ in range(_ROUNDS):
         checkpoint()
-        lost = ranks[out == 0].sum()  # the rank of nodes without edges is redistributed to all
+        lost = ranks[
+            out == 0
+        ].sum()  # the rank of nodes without edges is redistributed to all
         passed = np.bincount(target, ranks[source] * onward, len(start))
         ranks = (1 - _DAMPING + _DAMPING * lost) * start + _DAMPING * passed
-    # The rank of an edge to itself cannot be measured by walks; the file's share of all uses stands in for it.
+    # The rank of an edge to itself cannot be measured by walks; the file's share of all
+    # uses stands in for it.
     hubs = out / max(out.sum(), 1e-9)
     return np.where(is_own, ranks[source] + hubs[source], ranks[source]) * share

@@ -6,7 +6,9 @@ from flashgrep.index.stage import Stage
 from flashgrep.parts.symbols import symbol_table as table
 
 
-def count_to_parse(connection: sqlite3.Connection, project: int, _embedding: str) -> int:
+def count_to_parse(
+    connection: sqlite3.Connection, project: int, _embedding: str
+) -> int:
     """Return how many texts of a project have not been parsed."""
     return table.count_to_parse(connection, project).texts
 

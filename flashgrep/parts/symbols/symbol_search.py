@@ -26,7 +26,14 @@ from flashgrep.index.table import tier_of
 from flashgrep.parts.navigation.navigation import Navigator
 from flashgrep.parts.navigation.resolution.resolver import Use
 from flashgrep.parts.navigation.resolution.symbol_graph import GUESS, Definition
-from flashgrep.parts.symbols.parse.lookup import ROLES, FileSymbols, Occurrence, Role, matches_qualifiers, split_name
+from flashgrep.parts.symbols.parse.lookup import (
+    ROLES,
+    FileSymbols,
+    Occurrence,
+    Role,
+    matches_qualifiers,
+    split_name,
+)
 from flashgrep.parts.symbols.parse.model import NAME
 from flashgrep.parts.symbols.symbol_source import NOT_HELD, SnapshotSource, SymbolSource
 from flashgrep.search.snapshot import SearchStats
@@ -131,7 +138,9 @@ class _NameWindow(NamedTuple):
     """All indexed names; None: not listed yet."""
 
 
-def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") -> BestDefinition:
+def find_best_definition(
+    source: SymbolSource, name: str, under: bytes = b""
+) -> BestDefinition:
     """Return the best definition of a name, which may be qualified.
 
     ``under``: only in this file or below this folder. Among equally ranked ones, a definition without a container comes
@@ -145,17 +154,33 @@ def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") ->
         keep = PathFilter((), (), under=under)
     else:
         keep = None
-    question = SymbolQuestion(name=name, roles=frozenset({"definition"}), limit=MOST_ALIKE, keep=keep)
+    question = SymbolQuestion(
+        name=name, roles=frozenset({"definition"}), limit=MOST_ALIKE, keep=keep
+    )
     answer = SymbolSearch(source, question).run()
-    for found in sorted(answer.results, key=lambda found: (found.order, bool(found.occurrence.container))):
-        alike = [one for one in answer.results if one is not found and one.occurrence.kind != "heading"]
-        others = [f"{path_to_text(one.path)}:{one.occurrence.start_line}" for one in alike[:SUGGESTED]]
-        return BestDefinition(found.path, found.occurrence.start_line, found.occurrence.end_line, others)
+    for found in sorted(
+        answer.results,
+        key=lambda found: (found.order, bool(found.occurrence.container)),
+    ):
+        alike = [
+            one
+            for one in answer.results
+            if one is not found and one.occurrence.kind != "heading"
+        ]
+        others = [
+            f"{path_to_text(one.path)}:{one.occurrence.start_line}"
+            for one in alike[:SUGGESTED]
+        ]
+        return BestDefinition(
+            found.path, found.occurrence.start_line, found.occurrence.end_line, others
+        )
     if under:
         elsewhere = SymbolSearch(source, replace(question, keep=None)).run().results
     else:
         elsewhere = []
-    near = [f"{path_to_text(one.path)}:{one.occurrence.start_line}" for one in elsewhere] or answer.suggestions
+    near = [
+        f"{path_to_text(one.path)}:{one.occurrence.start_line}" for one in elsewhere
+    ] or answer.suggestions
     message = f"symbol not found{f' in {path_to_text(under)}' if under else ''}: {name}"
     message += f"; near: {', '.join(near)}" if near else ""
     raise NotFound(message, reason="symbol_not_found", symbol_name=name, near=near)
@@ -163,12 +188,18 @@ def find_best_definition(source: SymbolSource, name: str, under: bytes = b"") ->
 
 async def find_definition(view: View, name: str, under: bytes = b"") -> BestDefinition:
     """Return the best definition of a name in a view; raises as ``find_best_definition``."""
-    return await view.in_thread(lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under))
+    return await view.in_thread(
+        lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under)
+    )
 
 
 def find_near_names(source: SymbolSource, name: str) -> list[str]:
     """Return similar names if a name has no definition; otherwise none."""
-    return SymbolSearch(source, SymbolQuestion(name=name, roles=_DEFINES, limit=1)).run().suggestions
+    return (
+        SymbolSearch(source, SymbolQuestion(name=name, roles=_DEFINES, limit=1))
+        .run()
+        .suggestions
+    )
 
 
 class SymbolSearch:
@@ -202,13 +233,27 @@ class SymbolSearch:
         else:
             self.answer.total = None
         defined = sum(place.rank == RANK["definition"] for place in places)
-        if question.match == "exact" and not self._qualifiers and 1 < defined < len(places):
+        if (
+            question.match == "exact"
+            and not self._qualifiers
+            and 1 < defined < len(places)
+        ):
             self.answer.namesakes = defined
-        # A heap the size of one page: a common name has hundreds of thousands of occurrences.
-        first = heapq.nsmallest(question.after + question.limit, in_turns(places), key=attrgetter(*_Place.__slots__))
+        # A heap the size of one page: a common name has hundreds of thousands of
+        # occurrences.
+        first = heapq.nsmallest(
+            question.after + question.limit,
+            in_turns(places),
+            key=attrgetter(*_Place.__slots__),
+        )
         try:
-            # The deadline may have passed during the search; results are useful only if they are described.
-            with expiring(None if question.deadline is None else question.deadline + SHOWING_SECONDS):
+            # The deadline may have passed during the search; results are useful only if
+            # they are described.
+            with expiring(
+                None
+                if question.deadline is None
+                else question.deadline + SHOWING_SECONDS
+            ):
                 for place in first[question.after :]:
                     found = self._describe(place)
                     if found is not None:
@@ -220,15 +265,23 @@ class SymbolSearch:
             self.answer.suggestions = self._near_names()
             if question.match == "exact" and not question.roles and not question.kinds:
                 paths = self._source.candidates(self._name, fold=question.fold)
-                kept = (path for path in paths if question.keep is None or question.keep(path))
+                kept = (
+                    path
+                    for path in paths
+                    if question.keep is None or question.keep(path)
+                )
                 if question.deadline is None:
                     until = None
                 else:
                     until = question.deadline + SHOWING_SECONDS
                 with suppress(Expired), expiring(until):
-                    for text in filter(None, map(self._source.read, islice(kept, MOST_OPENED))):
+                    for text in filter(
+                        None, map(self._source.read, islice(kept, MOST_OPENED))
+                    ):
                         checkpoint()
-                        self.answer.as_text += count_words(text, self._name, fold=question.fold)
+                        self.answer.as_text += count_words(
+                            text, self._name, fold=question.fold
+                        )
         return self.answer
 
     def _near_names(self) -> list[str]:
@@ -236,16 +289,25 @@ class SymbolSearch:
 
         If the last part of a qualified name is defined elsewhere, return that with its container.
         """
-        known = self._source.names(self._name[:2], NEAR_NAMES) or self._source.names(self._name[:1], NEAR_NAMES)
+        known = self._source.names(self._name[:2], NEAR_NAMES) or self._source.names(
+            self._name[:1], NEAR_NAMES
+        )
         spelled = []
-        for name, _ in near_names(self._name, known, SUGGESTED):  # stored in small letters
+        for name, _ in near_names(
+            self._name, known, SUGGESTED
+        ):  # stored in small letters
             place = next(self._find_by_name(name, 0.0, fold=True), None)
             if place is not None and (found := self._describe(place)) is not None:
                 spelled.append(found.occurrence.name)
         if self._qualifiers and not spelled:
-            bare = SymbolSearch(self._source, replace(self._question, name=self._name, after=0, limit=SUGGESTED)).run()
+            bare = SymbolSearch(
+                self._source,
+                replace(self._question, name=self._name, after=0, limit=SUGGESTED),
+            ).run()
             defined = [one.occurrence for one in bare.results if one.occurrence.kind]
-            spelled = [f"{one.container}.{one.name}".removeprefix(".") for one in defined] or bare.suggestions
+            spelled = [
+                f"{one.container}.{one.name}".removeprefix(".") for one in defined
+            ] or bare.suggestions
         return list(dict.fromkeys(spelled))
 
     def _places(self) -> Iterator[_Place]:
@@ -258,33 +320,52 @@ class SymbolSearch:
             case "prefix":
                 yield from self._find_by_prefix(name, fold=fold)
             case "fuzzy":
-                # Only names with the same first or second letter are compared: typing errors seldom affect both. If
-                # not all symbols are stored, the files are parsed now.
+                # Only names with the same first or second letter are compared: typing
+                # errors seldom affect both. If not all symbols are stored, the files
+                # are parsed now.
                 starts = sorted(set(name.lower()[:2]))
                 if source.defining(name, prefix=False) is None:
                     names: set[str] = set()
                     for _, symbols in self._open_files(source.paths(), lambda _: True):
-                        names.update(symbols.name(index).lower() for index in range(len(symbols.rows)))
+                        names.update(
+                            symbols.name(index).lower()
+                            for index in range(len(symbols.rows))
+                        )
                     known = sorted(known for known in names if known[0] in starts)
                 else:
-                    known = [known for start in starts for known in source.names(start, FUZZY_NAMES)]
+                    known = [
+                        known
+                        for start in starts
+                        for known in source.names(start, FUZZY_NAMES)
+                    ]
                 for near, score in near_names(name, known, FUZZY_LIMIT):
                     yield from self._find_by_name(near, 100.0 - score, fold=True)
 
-    def _find_by_name(self, name: str, unlike: float, *, fold: bool) -> Iterator[_Place]:
+    def _find_by_name(
+        self, name: str, unlike: float, *, fold: bool
+    ) -> Iterator[_Place]:
         size = len(name.encode())
-        # The window is the first part of the order, so a page that a window fills does not depend on later windows.
+        # The window is the first part of the order, so a page that a window fills does
+        # not depend on later windows.
         for window, paths in enumerate(self._windows(name, fold=fold)):
-            if window and len(self._found) > self._question.after + self._question.limit:
+            if (
+                window
+                and len(self._found) > self._question.after + self._question.limit
+            ):
                 self._is_counted = False
                 return
             for path, symbols in self._open_files(paths, _holder(name, fold=fold)):
                 tier = tier_of(path)
                 for offset, role in symbols.places(name, fold=fold):
                     checkpoint()
-                    if self._is_wanted(symbols, offset, role) and self._is_meant(path, symbols, offset, role, size):
-                        # Only the position is kept; signatures are read for the page that is shown.
-                        yield _Place(window, RANK[role], tier, unlike, path, offset, size)
+                    if self._is_wanted(symbols, offset, role) and self._is_meant(
+                        path, symbols, offset, role, size
+                    ):
+                        # Only the position is kept; signatures are read for the page
+                        # that is shown.
+                        yield _Place(
+                            window, RANK[role], tier, unlike, path, offset, size
+                        )
 
     @LazyAttribute
     def _targets(self) -> list[Definition]:
@@ -292,22 +373,36 @@ class SymbolSearch:
         if not self._qualifiers:
             return []
         named = self._navigator.define(self._name)
-        own = [one for one in named if matches_qualifiers(one.symbols.defined(one.index), self._qualifiers)]
+        own = [
+            one
+            for one in named
+            if matches_qualifiers(one.symbols.defined(one.index), self._qualifiers)
+        ]
         return own or self._navigator.find_in_bases(self._qualifiers, self._name)
 
-    def _is_meant(self, path: bytes, symbols: FileSymbols, offset: int, role: Role, size: int) -> bool:
+    def _is_meant(
+        self, path: bytes, symbols: FileSymbols, offset: int, role: Role, size: int
+    ) -> bool:
         """Whether an occurrence of a qualified name's last part refers to what the whole name means."""
         if not self._qualifiers:
             return True
-        if symbols.index_at(offset) >= 0 or not self._targets:  # outside the project, only the text can be compared
+        if (
+            symbols.index_at(offset) >= 0 or not self._targets
+        ):  # outside the project, only the text can be compared
             if any((path, offset) == one.key for one in self._targets):
                 return True
-            return matches_qualifiers(symbols.occurrence(offset, role, size), self._qualifiers)
-        # One sufficiently certain target is enough: a qualified name may have several definitions.
-        resolve = self._navigator.make_resolver(self._navigator.define(self._name)).resolver_of(
-            Use(path, symbols, offset)
+            return matches_qualifiers(
+                symbols.occurrence(offset, role, size), self._qualifiers
+            )
+        # One sufficiently certain target is enough: a qualified name may have several
+        # definitions.
+        resolve = self._navigator.make_resolver(
+            self._navigator.define(self._name)
+        ).resolver_of(Use(path, symbols, offset))
+        sure = max(
+            (one.confidence for one in map(resolve, self._targets) if one is not None),
+            default=None,
         )
-        sure = max((one.confidence for one in map(resolve, self._targets) if one is not None), default=None)
         self.answer.unsure += sure is not None and sure < GUESS
         return sure is not None and sure >= GUESS
 
@@ -315,7 +410,11 @@ class SymbolSearch:
         """Yield the files that may have a name: all together, or in groups of MOST_OPENED, defining files first."""
         roles = self._question.roles
         source = self._source
-        if roles and roles <= _DEFINES and (defining := source.defining(name, prefix=False)) is not None:
+        if (
+            roles
+            and roles <= _DEFINES
+            and (defining := source.defining(name, prefix=False)) is not None
+        ):
             yield defining
             return
         paths = source.candidates(name, fold=fold, whole=True)
@@ -326,11 +425,16 @@ class SymbolSearch:
         if defining is None:
             yield paths
             return
-        # Defining files come first, so that the first page has the definitions whatever is left for later pages.
+        # Defining files come first, so that the first page has the definitions whatever
+        # is left for later pages.
         leading = frozenset(defining)
-        paths = sorted(paths, key=lambda path: (path not in leading, tier_of(path), path))
+        paths = sorted(
+            paths, key=lambda path: (path not in leading, tier_of(path), path)
+        )
         first = max(MOST_OPENED, len(leading))
-        for start, end in pairwise([0, *range(first, len(paths), MOST_OPENED), len(paths)]):
+        for start, end in pairwise(
+            [0, *range(first, len(paths), MOST_OPENED), len(paths)]
+        ):
             yield sorted(paths[start:end])
 
     def _find_by_prefix(self, start: str, *, fold: bool) -> Iterator[_Place]:
@@ -338,26 +442,48 @@ class SymbolSearch:
         windows = self._name_windows(start, fold=fold)
         looked_at: set[bytes] = set()
         for number in count():
-            if number and len(self._found) > self._question.after + self._question.limit:
+            if (
+                number
+                and len(self._found) > self._question.after + self._question.limit
+            ):
                 self._is_counted = False
                 return
             window = next(windows, None)
             if window is None:
                 return
-            for path, symbols in self._open_files(window.paths, _holder(start, fold=fold)):
+            for path, symbols in self._open_files(
+                window.paths, _holder(start, fold=fold)
+            ):
                 for index, name in symbols.beginning(start, fold=fold):
                     checkpoint()
-                    # A name that is in no table yet is reported when its changed file is first opened.
+                    # A name that is in no table yet is reported when its changed file
+                    # is first opened.
                     own = name.lower()
                     known = window.known
-                    is_new = known is not None and own not in known and path not in looked_at
-                    if window.names is not None and own not in window.names and not is_new:
+                    is_new = (
+                        known is not None and own not in known and path not in looked_at
+                    )
+                    if (
+                        window.names is not None
+                        and own not in window.names
+                        and not is_new
+                    ):
                         continue
                     role = symbols.defined_role(index)
                     size = len(name)
                     at = symbols.row(index)[NAME]
-                    if self._is_wanted(symbols, at, role) and self._is_meant(path, symbols, at, role, size):
-                        yield _Place(number, RANK[role], tier_of(path), float(len(name.decode())), path, at, size)
+                    if self._is_wanted(symbols, at, role) and self._is_meant(
+                        path, symbols, at, role, size
+                    ):
+                        yield _Place(
+                            number,
+                            RANK[role],
+                            tier_of(path),
+                            float(len(name.decode())),
+                            path,
+                            at,
+                            size,
+                        )
                 if window.known is not None:
                     looked_at.add(path)
             if window.names is None:
@@ -372,18 +498,25 @@ class SymbolSearch:
         every = source.defining(start, prefix=True)
         # Too few files for groups.
         if every is None or len(every) <= 2 * OPENED_TOGETHER:
-            yield _NameWindow(source.candidates(start, fold=fold) if every is None else every)
+            yield _NameWindow(
+                source.candidates(start, fold=fold) if every is None else every
+            )
             return
 
-        def cut(paths: set[bytes], names: set[bytes], known: frozenset[bytes] | None) -> Iterator[_NameWindow]:
+        def cut(
+            paths: set[bytes], names: set[bytes], known: frozenset[bytes] | None
+        ) -> Iterator[_NameWindow]:
             ordered = sorted(paths, key=lambda path: (tier_of(path), path))
             for at in range(0, len(ordered), OPENED_TOGETHER):
-                yield _NameWindow(sorted(ordered[at : at + OPENED_TOGETHER]), frozenset(names), known)
+                yield _NameWindow(
+                    sorted(ordered[at : at + OPENED_TOGETHER]), frozenset(names), known
+                )
 
         itself = start.encode().lower()
         yield from cut(set(source.defining(start, prefix=False) or ()), {itself}, None)
         listed = source.names(start, FUZZY_NAMES)
-        # Names from files changed since are in no table; comparing with these finds them.
+        # Names from files changed since are in no table; comparing with these finds
+        # them.
         known = frozenset(name.encode().lower() for name in listed)
         names: set[bytes] = set()
         paths: set[bytes] = set()
@@ -414,7 +547,8 @@ class SymbolSearch:
                 answer.count_skips(opened.reason)
             elif opened is not None:
                 answer.files_read += 1
-                # The first ones are kept: a page shows the best, and these were opened first.
+                # The first ones are kept: a page shows the best, and these were opened
+                # first.
                 if len(self._held) < HELD:
                     self._held[path] = opened
                 yield path, opened
@@ -442,27 +576,46 @@ class SymbolSearch:
         columns: tuple[int, int] | None = None
         if self._question.encoding is not None:
             counted = Columns(symbols.lines, self._question.encoding)
-            columns = counted.place(place.offset)[1], counted.place(place.offset + place.size)[1]
+            columns = (
+                counted.place(place.offset)[1],
+                counted.place(place.offset + place.size)[1],
+            )
         if index < 0:
             line = symbols.lines.text(occurrence.line).strip()[:200]
-            return FoundSymbol(path, symbols.language, occurrence, line, "", order, columns=columns)
+            return FoundSymbol(
+                path, symbols.language, occurrence, line, "", order, columns=columns
+            )
         signature = symbols.signature(index)
         doc = symbols.documentation(index)
         body: list[str] = []
         room = self._question.body_chars if occurrence.role == "definition" else 0
-        for number in range(occurrence.start_line, occurrence.end_line + 1 if room else 0):
+        for number in range(
+            occurrence.start_line, occurrence.end_line + 1 if room else 0
+        ):
             text = symbols.lines.text(number)
             room -= len(text) + 1
             if room < 0:
-                body.append(f"… {occurrence.end_line + 1 - number} more lines, from {number}")
+                body.append(
+                    f"… {occurrence.end_line + 1 - number} more lines, from {number}"
+                )
                 break
             body.append(text)
-        return FoundSymbol(path, symbols.language, occurrence, signature, doc, order, "\n".join(body), columns)
+        return FoundSymbol(
+            path,
+            symbols.language,
+            occurrence,
+            signature,
+            doc,
+            order,
+            "\n".join(body),
+            columns,
+        )
 
 
 def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:
     """Return a function that checks whether a text contains a name."""
-    # Searching bytes is far cheaper than opening the symbols of a file without the name.
+    # Searching bytes is far cheaper than opening the symbols of a file without the
+    # name.
     if fold:
         wanted = name.encode().lower()
     else:
@@ -473,7 +626,10 @@ def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:
 def count_words(text: bytes, name: str, *, fold: bool) -> int:
     """Return how often a name occurs as a word in a text, in any role."""
     checkpoint()
-    word = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)", re.IGNORECASE if fold else re.NOFLAG)
+    word = re.compile(
+        rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)",
+        re.IGNORECASE if fold else re.NOFLAG,
+    )
     return len(word.findall(text))
 
 
@@ -491,6 +647,14 @@ def near_names(name: str, known: Sequence[str], limit: int) -> list[tuple[str, f
     for start in range(0, len(known), COMPARED):
         checkpoint()  # comparing holds the interpreter's lock
         among = known[start : start + COMPARED]
-        found = process.extract(name.lower(), among, scorer=fuzz.ratio, limit=limit, score_cutoff=FUZZY_CUTOFF)
+        found = process.extract(
+            name.lower(),
+            among,
+            scorer=fuzz.ratio,
+            limit=limit,
+            score_cutoff=FUZZY_CUTOFF,
+        )
         near += [(known_name, score) for known_name, score, _ in found]
-    return sorted(near, key=lambda found: -found[1])[:limit]  # those alike in their order
+    return sorted(near, key=lambda found: -found[1])[
+        :limit
+    ]  # those alike in their order

@@ -68,7 +68,9 @@ class SymbolSource(Protocol):
     def names(self, start: str, limit: int) -> list[str]:
         """Return defined names with a prefix, folded, as far as they are known without parsing."""
 
-    def open(self, path: bytes, holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
+    def open(
+        self, path: bytes, holds: Callable[[bytes], bool] | None = None, /
+    ) -> ReadResult:
         """Return a file with its symbols, why it has none, or None if it is gone or in no language.
 
         ``holds``: a text for which it returns False need not be parsed; ``NOT_HELD`` may be returned instead.
@@ -105,7 +107,9 @@ class SnapshotSource:
     def imported(self) -> OtherSources | None:
         """Return the imported indexes of the project and its language servers; None: neither."""
         opened = [open_source(self._snapshot) for open_source in self._snapshot.sources]
-        sources: list[OtherSources] = [source for source in opened if source is not None]
+        sources: list[OtherSources] = [
+            source for source in opened if source is not None
+        ]
         if not sources:
             return None
         return SourceChain(tuple(sources))
@@ -116,7 +120,9 @@ class SnapshotSource:
 
     def candidates(self, name: str, *, fold: bool, whole: bool = False) -> list[bytes]:
         """Return the files that may contain a text, by path; ``whole``: as a whole name."""
-        pattern = Pattern(texts=(name,), mode="literal", case="insensitive" if fold else "sensitive")
+        pattern = Pattern(
+            texts=(name,), mode="literal", case="insensitive" if fold else "sensitive"
+        )
         reader = self._snapshot.reader
         files = self._snapshot.table
         if reader:
@@ -134,15 +140,21 @@ class SnapshotSource:
         """Return the files that may define a name; None if not all files have been parsed."""
         if not self._snapshot.parsed or self._snapshot.reader is None:
             return None
-        text_ids = self._snapshot.reader.rows(table.SYMBOL_ROWS).defining(name, prefix=prefix)
-        found = self._add_changes(self._snapshot.table.places(np.array(text_ids, np.int64)))
+        text_ids = self._snapshot.reader.rows(table.SYMBOL_ROWS).defining(
+            name, prefix=prefix
+        )
+        found = self._add_changes(
+            self._snapshot.table.places(np.array(text_ids, np.int64))
+        )
         # Both lists: files opened next may come from either.
         self._proposed = sorted({*self._proposed, *found})
         return found
 
     def names(self, start: str, limit: int) -> list[str]:
         """Return defined names with a prefix, folded, as far as they are known without parsing."""
-        own = set(self._snapshot.table.texts().tolist())  # a store also has names of other projects
+        own = set(
+            self._snapshot.table.texts().tolist()
+        )  # a store also has names of other projects
         reader = self._snapshot.reader
         if reader:
             found = reader.rows(table.SYMBOL_ROWS).defined_names(own, start, limit)
@@ -154,13 +166,20 @@ class SnapshotSource:
             else:
                 symbols = None
             if isinstance(symbols, FileSymbols):
-                names = (symbols.name(index).lower() for index in range(len(symbols.rows)))
-                found = [*found, *(name for name in names if name.startswith(start.lower()))]
+                names = (
+                    symbols.name(index).lower() for index in range(len(symbols.rows))
+                )
+                found = [
+                    *found,
+                    *(name for name in names if name.startswith(start.lower())),
+                ]
         if self._snapshot.unsaved:
             return list(dict.fromkeys(found))
         return found
 
-    def open(self, path: bytes, holds: Callable[[bytes], bool] | None = None, /) -> ReadResult:
+    def open(
+        self, path: bytes, holds: Callable[[bytes], bool] | None = None, /
+    ) -> ReadResult:
         """Return a file with its symbols; stored ones only if the file is unchanged since it was indexed."""
         snapshot = self._snapshot
         stat, document = snapshot.read_with_stat(path)
@@ -169,17 +188,26 @@ class SnapshotSource:
             return document
         data = document.data
         version = snapshot.indexed_version(path)
-        is_same = version is not None and stat is not None and version[1:] == (stat.size, stat.mtime_ns)
+        is_same = (
+            version is not None
+            and stat is not None
+            and version[1:] == (stat.size, stat.mtime_ns)
+        )
         if version and is_same:
             row = self._stored_row(path, version[0])
         else:
             row = None
         try:
             row = table.read_row(row)
-        except table.Declined as declined:  # a grammar that crashed or hung must not run here again
+        except (
+            table.Declined
+        ) as declined:  # a grammar that crashed or hung must not run here again
             return Skipped(cast("SkipReason", str(declined)), "symbols: not parsed")
-        if holds is not None and not holds(data):  # parsing takes 100 times as long as this check
-            # A row makes detection unnecessary: to tell C from C++, a header is read to its end.
+        if holds is not None and not holds(
+            data
+        ):  # parsing takes 100 times as long as this check
+            # A row makes detection unnecessary: to tell C from C++, a header is read to
+            # its end.
             return NOT_HELD if row or language_of(path, data).symbols else None
         if row:
             return keep_symbols(row, data)
@@ -190,7 +218,9 @@ class SnapshotSource:
         if not self.has(path):
             return None
         self.read_files[path], document = self._snapshot.read_with_stat(path)
-        return None if document is None or isinstance(document, Skipped) else document.data
+        return (
+            None if document is None or isinstance(document, Skipped) else document.data
+        )
 
     def has(self, path: bytes) -> bool:
         """Whether the project has a file."""
@@ -206,7 +236,8 @@ class SnapshotSource:
         table = self._snapshot.table
         pending = self._snapshot.pending
         is_as_stored = len(pending) <= _MOST_COMPARED and all(
-            self._snapshot.has(path) == (table.find(path) is not None) for path in pending
+            self._snapshot.has(path) == (table.find(path) is not None)
+            for path in pending
         )
         if is_as_stored:
             return table.by_paths
@@ -224,16 +255,23 @@ class SnapshotSource:
         if text_id not in self._rows:
             files = self._snapshot.table
             first = bisect_left(self._proposed, path)
-            # Lookups open files in the order proposed, so the next ones are needed soon, but not if this one was not
-            # proposed.
+            # Lookups open files in the order proposed, so the next ones are needed
+            # soon, but not if this one was not proposed.
             is_proposed = first < len(self._proposed) and self._proposed[first] == path
-            ahead = [files.find(one) for one in self._proposed[first : first + READ_AHEAD * is_proposed]]
-            text_ids = {text_id, *(int(files.columns[at, TEXT_ID]) for at in ahead if at is not None)}
+            ahead = [
+                files.find(one)
+                for one in self._proposed[first : first + READ_AHEAD * is_proposed]
+            ]
+            text_ids = {
+                text_id,
+                *(int(files.columns[at, TEXT_ID]) for at in ahead if at is not None),
+            }
             rows: Mapping[int, bytes] = {}
             reader = self._snapshot.reader
             if reader:
                 rows = reader.rows(table.SYMBOL_ROWS).packed_symbols(text_ids)
-            # All at once: a question goes through its files in order and rarely returns.
+            # All at once: a question goes through its files in order and rarely
+            # returns.
             if len(self._rows) > _MOST_ROWS:
                 self._rows.clear()
             self._rows |= {**dict.fromkeys(text_ids), **rows}
@@ -241,7 +279,11 @@ class SnapshotSource:
 
 
 def parse_file(
-    path: bytes, data: bytes, unsaved: Mapping[bytes, UnsavedText] = NOTHING_UNSAVED, *, with_tree: bool = False
+    path: bytes,
+    data: bytes,
+    unsaved: Mapping[bytes, UnsavedText] = NOTHING_UNSAVED,
+    *,
+    with_tree: bool = False,
 ) -> ReadResult:
     """Parse a file now; a recent result for the same text is reused, and an unsaved text keeps its own.
 
@@ -251,15 +293,23 @@ def parse_file(
     if not language.symbols:
         return None
     text = unsaved.get(path)
-    if text is not None:  # every key typed makes another text, and the previous one is not needed again
+    if (
+        text is not None
+    ):  # every key typed makes another text, and the previous one is not needed again
         if text.parsed is None or text.parsed[0] != (language.name, data):
             own: dict[object, Any] = {}
             keep_tree = partial(own.__setitem__, _trees) if with_tree else None
             parsed = parse_symbols(language.name, data, keep_tree=keep_tree)
-            symbols = parsed if isinstance(parsed, Skipped) else FileSymbols(parsed, data, own)
+            symbols = (
+                parsed
+                if isinstance(parsed, Skipped)
+                else FileSymbols(parsed, data, own)
+            )
             text.parsed = (language.name, data), symbols
         return text.parsed[1]
-    parsed = (parse_and_keep if len(data) <= _KEPT_BYTES else parse_symbols)(language.name, data)
+    parsed = (parse_and_keep if len(data) <= _KEPT_BYTES else parse_symbols)(
+        language.name, data
+    )
     return parsed if isinstance(parsed, Skipped) else keep_symbols(parsed, data)
 
 
@@ -310,7 +360,9 @@ class TextCache(BoundedCache[Hashable, ValueT]):
         super().__init__(most, largest)
         _all_kept.append(self)
 
-    def find_or_make(self, key: Hashable, size: int, make: Callable[[], ValueT]) -> ValueT:
+    def find_or_make(
+        self, key: Hashable, size: int, make: Callable[[], ValueT]
+    ) -> ValueT:
         """Return a key's value; two threads may both compute it. None is not cached: time was too short for it."""
         if (known := self.find(key)) is not None:
             return known
@@ -326,13 +378,18 @@ _scopes = TextCache[FileScopes | None](_MOST_SCOPES)
 _trees = TextCache[Node | None](_MOST_SCOPES)
 
 
-def _read_once(kept: TextCache[ValueT], symbols: FileSymbols, make: Callable[[], ValueT]) -> ValueT:
+def _read_once(
+    kept: TextCache[ValueT], symbols: FileSymbols, make: Callable[[], ValueT]
+) -> ValueT:
     """Return a value derived from a text; values of an unsaved text are kept with the text and dropped with it."""
     own = symbols.kept
     if own is None:
-        return kept.find_or_make((symbols.language, symbols.data), len(symbols.data), make)
+        return kept.find_or_make(
+            (symbols.language, symbols.data), len(symbols.data), make
+        )
     if kept not in own:
-        # In the text's own dictionary: it goes with the next key typed, so no size is counted.
+        # In the text's own dictionary: it goes with the next key typed, so no size is
+        # counted.
         own[kept] = make()
     found: ValueT = own[kept]
     return found
@@ -344,8 +401,11 @@ def keep_symbols(given: bytes | ParsedFile, data: bytes) -> FileSymbols:
         language = packed_language(given)
     else:
         language = given.language
-    # A row may turn out to be damaged when it is unpacked; the result of parsing must not be mixed up with it.
-    return _symbols.find_or_make((language, data, type(given)), len(data), lambda: FileSymbols(given, data))
+    # A row may turn out to be damaged when it is unpacked; the result of parsing must
+    # not be mixed up with it.
+    return _symbols.find_or_make(
+        (language, data, type(given)), len(data), lambda: FileSymbols(given, data)
+    )
 
 
 def imports_of(symbols: FileSymbols) -> FileImports:
@@ -363,7 +423,9 @@ def scopes_of(path: bytes, symbols: FileSymbols) -> FileScopes | None:
     return found.at(path, data)
 
 
-def scopes_of_part(path: bytes, symbols: FileSymbols, part: tuple[tuple[int, int], ...]) -> FileScopes | None:
+def scopes_of_part(
+    path: bytes, symbols: FileSymbols, part: tuple[tuple[int, int], ...]
+) -> FileScopes | None:
     """Return the scopes of a part of a file, like ``scopes_of``; not for an unsaved text."""
 
     def read() -> FileScopes | None:
@@ -394,7 +456,9 @@ def tree_of(symbols: FileSymbols) -> Node | None:
                 parsed_by = grammar_of(grammar)
             if parsed_by is None:
                 return None
-            return parse_and_repair(grammar, parsed_by, data, MAX_SECONDS).tree.root_node
+            return parse_and_repair(
+                grammar, parsed_by, data, MAX_SECONDS
+            ).tree.root_node
         except (NoGrammar, ParseTimeout):
             return None
 

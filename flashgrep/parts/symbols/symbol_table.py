@@ -22,7 +22,9 @@ FETCHED: Final = 1_000
 """Rows read between two checkpoints, in about 1 ms."""
 _PRIVATE: Final = 0xE000
 _ENCODE: Final = {
-    code: _PRIVATE + code for code in range(128) if not (chr(code).isalnum() or chr(code) == "_") and code
+    code: _PRIVATE + code
+    for code in range(128)
+    if not (chr(code).isalnum() or chr(code) == "_") and code
 } | {0: _PRIVATE}
 _DECODE: Final = {private: code for code, private in _ENCODE.items()}
 """Punctuation in names (``operator+=``, ``empty?``) becomes private-use characters, so that FTS5 keeps names whole."""
@@ -44,21 +46,36 @@ class StoredSymbols(NamedTuple):
 def put(connection: sqlite3.Connection, rows: Iterable[StoredSymbols]) -> None:
     """Store symbols of texts not stored yet; call it inside a transaction."""
     for row in rows:
-        # If a text's symbols arrive twice, the first row stays, and its names must not be indexed again.
-        done = connection.execute("INSERT OR IGNORE INTO symbol VALUES (?, ?)", [row.text_id, row.packed])
+        # If a text's symbols arrive twice, the first row stays, and its names must not
+        # be indexed again.
+        done = connection.execute(
+            "INSERT OR IGNORE INTO symbol VALUES (?, ?)", [row.text_id, row.packed]
+        )
         if done.rowcount and row.names:
             names = [name for name in row.names if len(name) <= LONGEST_NAME]
             terms = (joined := b" ".join(names)).decode("utf-8", "replace")
-            # Names of letters, digits and ``_`` need no encoding. Most texts have only those; check all names at once.
-            if joined.count(b" ") >= len(names) or not joined.translate(None, b"_ ").isalnum():
-                terms = " ".join(_term(name.decode("utf-8", "replace")) for name in names)
-            connection.execute("INSERT INTO symbol_name (rowid, names) VALUES (?, ?)", [row.text_id, terms])
+            # Names of letters, digits and ``_`` need no encoding. Most texts have only
+            # those; check all names at once.
+            if (
+                joined.count(b" ") >= len(names)
+                or not joined.translate(None, b"_ ").isalnum()
+            ):
+                terms = " ".join(
+                    _term(name.decode("utf-8", "replace")) for name in names
+                )
+            connection.execute(
+                "INSERT INTO symbol_name (rowid, names) VALUES (?, ?)",
+                [row.text_id, terms],
+            )
 
 
-def put_without_symbols(connection: sqlite3.Connection, text_id: int, reason: str) -> None:
+def put_without_symbols(
+    connection: sqlite3.Connection, text_id: int, reason: str
+) -> None:
     """Record that a text has no symbols, and why (empty: its language has none)."""
     connection.execute(
-        "INSERT OR IGNORE INTO symbol VALUES (?, ?)", [text_id, f"!{reason}".encode() if reason else b""]
+        "INSERT OR IGNORE INTO symbol VALUES (?, ?)",
+        [text_id, f"!{reason}".encode() if reason else b""],
     )
 
 
@@ -76,7 +93,11 @@ def drop_all(connection: sqlite3.Connection) -> None:
 
 
 def choose_to_parse(
-    connection: sqlite3.Connection, project: int, limit: int, most_bytes: int = 1 << 40, after: int = 0
+    connection: sqlite3.Connection,
+    project: int,
+    limit: int,
+    most_bytes: int = 1 << 40,
+    after: int = 0,
 ) -> list[tuple[int, bytes, bytes]]:
     """Return (text_id, hash, one path) of a project's texts without a row, with numbers above ``after``, ascending.
 
@@ -92,7 +113,9 @@ def choose_to_parse(
     return [row[:3] for row in take_bytes(rows, most_bytes)]
 
 
-def take_bytes(rows: Iterable[tuple[Any, ...]], most_bytes: int) -> Iterator[tuple[Any, ...]]:
+def take_bytes(
+    rows: Iterable[tuple[Any, ...]], most_bytes: int
+) -> Iterator[tuple[Any, ...]]:
     """Yield rows, whose last column is a size, up to ``most_bytes`` in total, but at least one."""
     for at, row in enumerate(rows):
         most_bytes -= row[-1]
@@ -110,7 +133,9 @@ def count_to_parse(connection: sqlite3.Connection, project: int) -> StageBacklog
     return StageBacklog(*map(int, connection.execute(query, [project]).fetchone()))
 
 
-def packed_of(connection: sqlite3.Connection, text_ids: Collection[int]) -> dict[int, bytes]:
+def packed_of(
+    connection: sqlite3.Connection, text_ids: Collection[int]
+) -> dict[int, bytes]:
     """Return the stored rows of texts, for ``read_row``; texts without a row are left out."""
     query = "SELECT text_id, packed FROM symbol WHERE text_id IN (SELECT value FROM json_each(?))"
     return dict(connection.execute(query, [orjson.dumps(list(text_ids)).decode()]))
@@ -128,18 +153,25 @@ def read_row(row: bytes | None) -> bytes | None:
     return row
 
 
-def defining(connection: sqlite3.Connection, name: str, *, prefix: bool = False) -> list[int]:
+def defining(
+    connection: sqlite3.Connection, name: str, *, prefix: bool = False
+) -> list[int]:
     """Return the texts that define a name, or one with this prefix, ignoring ASCII case, ascending."""
     match = f'"{_term(name)}"' + (" *" if prefix else "")
-    rows = connection.execute("SELECT rowid FROM symbol_name WHERE symbol_name MATCH ?", [match])
+    rows = connection.execute(
+        "SELECT rowid FROM symbol_name WHERE symbol_name MATCH ?", [match]
+    )
     return [int(row[0]) for row in rows]
 
 
-def defined_names(connection: sqlite3.Connection, among: Container[int], start: str, limit: int) -> list[str]:
+def defined_names(
+    connection: sqlite3.Connection, among: Container[int], start: str, limit: int
+) -> list[str]:
     """Return names with prefix ``start`` that texts in ``among`` define, in lower case and ascending order."""
     low = _term(start).translate(_LOWER)  # as folded by the ascii tokenizer
     rows = connection.execute(
-        "SELECT term, doc FROM symbol_term WHERE term >= ? AND term < ?", [low, low + "\U0010ffff"]
+        "SELECT term, doc FROM symbol_term WHERE term >= ? AND term < ?",
+        [low, low + "\U0010ffff"],
     )
 
     def terms() -> Iterator[str]:
@@ -148,7 +180,10 @@ def defined_names(connection: sqlite3.Connection, among: Container[int], start: 
             yield from (term for term, text_id in some if text_id in among)
 
     names = (name for name, _ in groupby(terms()))
-    return [name if name.isascii() else name.translate(_DECODE) for name in islice(names, limit)]
+    return [
+        name if name.isascii() else name.translate(_DECODE)
+        for name in islice(names, limit)
+    ]
 
 
 def _term(name: str) -> str:

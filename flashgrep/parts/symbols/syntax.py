@@ -10,7 +10,15 @@ from typing_extensions import TypedDict
 from flashgrep.base.model import Skipped
 from flashgrep.base.registry import Call, Handler, LineNumber, Params, PathText, handler
 from flashgrep.files.columns import Columns, Range, find_column
-from flashgrep.methods.common import PATH, Encoding, Fresh, ProjectName, Rev, open_view, resolve_path
+from flashgrep.methods.common import (
+    PATH,
+    Encoding,
+    Fresh,
+    ProjectName,
+    Rev,
+    open_view,
+    resolve_path,
+)
 from flashgrep.methods.text import Style, span
 from flashgrep.parts.symbols.name_at_position import read_line
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
@@ -49,7 +57,9 @@ class FoldsResult(TypedDict):
 
 def render_folds(result: FoldsResult, style: Style) -> Iterator[str]:
     """Yield each range of lines with its kind."""
-    yield from (f"{style.line(span({**one}))} {one['kind']}" for one in result["results"])
+    yield from (
+        f"{style.line(span({**one}))} {one['kind']}" for one in result["results"]
+    )
 
 
 @handler("folds", command="folds path", toolset="editors", render=render_folds)
@@ -57,7 +67,10 @@ async def folds(call: Call[Catalogue], params: FoldsParams) -> FoldsResult:
     """List the foldable ranges of a file: bodies, brackets, runs of comments and of imports."""
 
     def find(_symbols: FileSymbols, root: Node) -> list[FoldEntry]:
-        return [{"start_line": one.start + 1, "end_line": one.end + 1, "kind": one.kind} for one in find_folds(root)]
+        return [
+            {"start_line": one.start + 1, "end_line": one.end + 1, "kind": one.kind}
+            for one in find_folds(root)
+        ]
 
     found = await _ask_tree(call, params, find)
     if isinstance(found, str):
@@ -75,9 +88,9 @@ class FilePlaceParams(Params):
 class EnclosingParams(FoldsParams):
     """Which places of which file."""
 
-    places: Annotated[list[FilePlaceParams], Field(min_length=1, max_length=MOST_PLACES)] = Field(
-        description="Places, as {line, column}."
-    )
+    places: Annotated[
+        list[FilePlaceParams], Field(min_length=1, max_length=MOST_PLACES)
+    ] = Field(description="Places, as {line, column}.")
     position_encoding: Encoding = "utf-32"
 
 
@@ -92,7 +105,8 @@ def render_enclosing(result: EnclosingResult, _style: Style) -> Iterator[str]:
     """Yield a line for each place: the ranges around it, innermost first."""
     for ranges in result["results"]:
         yield " ".join(
-            f"{one['start_line']}:{one['start_column']}-{one['end_line']}:{one['end_column']}" for one in ranges
+            f"{one['start_line']}:{one['start_column']}-{one['end_line']}:{one['end_column']}"
+            for one in ranges
         )
 
 
@@ -126,7 +140,9 @@ HANDLERS: tuple[Handler, ...] = (folds, enclosing)
 
 
 async def _ask_tree(
-    call: Call[Catalogue], params: FoldsParams, find: Callable[[FileSymbols, Node], ResultT]
+    call: Call[Catalogue],
+    params: FoldsParams,
+    find: Callable[[FileSymbols, Node], ResultT],
 ) -> ResultT | str:
     """Return what is found in the syntax tree of a file, or why it has none."""
     view = await open_view(call, params)

@@ -16,7 +16,10 @@ PROXY_GROUP: Final = "group:"
 
 
 def make_token(
-    connection: "Connection[Any]", subject: str, days: int | None = None, kind: Literal["own", "proxy"] = "own"
+    connection: "Connection[Any]",
+    subject: str,
+    days: int | None = None,
+    kind: Literal["own", "proxy"] = "own",
 ) -> str:
     """Return a new token for a subject, valid for ``days``; the store keeps only its hash.
 
@@ -41,10 +44,14 @@ def make_token(
 def revoke_tokens(connection: "Connection[Any]", subject: str) -> int:
     """Delete a subject's tokens and return their number."""
     with translate_errors():
-        return connection.execute("DELETE FROM flashgrep.token WHERE subject = %s", [subject]).rowcount
+        return connection.execute(
+            "DELETE FROM flashgrep.token WHERE subject = %s", [subject]
+        ).rowcount
 
 
-def allow(connection: "Connection[Any]", subject: str, repositories: Sequence[str] | None) -> None:
+def allow(
+    connection: "Connection[Any]", subject: str, repositories: Sequence[str] | None
+) -> None:
     """Let a subject or group see repositories; None: all, including later ones.
 
     Raises:
@@ -53,27 +60,40 @@ def allow(connection: "Connection[Any]", subject: str, repositories: Sequence[st
     """
     with translate_errors(), connection.transaction():
         if repositories is None:
-            connection.execute("INSERT INTO flashgrep.permission VALUES (%s, NULL) ON CONFLICT DO NOTHING", [subject])
+            connection.execute(
+                "INSERT INTO flashgrep.permission VALUES (%s, NULL) ON CONFLICT DO NOTHING",
+                [subject],
+            )
             return
         for name in repositories:
-            found = connection.execute("SELECT id FROM flashgrep.repository WHERE name = %s", [name]).fetchone()
+            found = connection.execute(
+                "SELECT id FROM flashgrep.repository WHERE name = %s", [name]
+            ).fetchone()
             if found is None:
-                raise NotFound(f"no such repository: {name}", reason="project_not_found")
+                raise NotFound(
+                    f"no such repository: {name}", reason="project_not_found"
+                )
             connection.execute(
-                "INSERT INTO flashgrep.permission VALUES (%s, %s) ON CONFLICT DO NOTHING", [subject, found[0]]
+                "INSERT INTO flashgrep.permission VALUES (%s, %s) ON CONFLICT DO NOTHING",
+                [subject, found[0]],
             )
 
 
 def forbid(connection: "Connection[Any]", subject: str) -> None:
     """Revoke what a subject or group was granted directly."""
     with translate_errors():
-        connection.execute("DELETE FROM flashgrep.permission WHERE subject = %s", [subject])
+        connection.execute(
+            "DELETE FROM flashgrep.permission WHERE subject = %s", [subject]
+        )
 
 
 def join(connection: "Connection[Any]", subject: str, group: str) -> None:
     """Add a subject to a group, so that it sees the group's repositories."""
     with translate_errors():
-        connection.execute("INSERT INTO flashgrep.member VALUES (%s, %s) ON CONFLICT DO NOTHING", [subject, group])
+        connection.execute(
+            "INSERT INTO flashgrep.member VALUES (%s, %s) ON CONFLICT DO NOTHING",
+            [subject, group],
+        )
 
 
 def describe(connection: "Connection[Any]") -> list[dict[str, Any]]:

@@ -17,7 +17,12 @@ from flashgrep.parts.meaning.chunking import chunk_text, embedding_text
 from flashgrep.parts.meaning.index import chunks as table
 from flashgrep.parts.meaning.index.chunks import ChunkedText, PackedChunks
 from flashgrep.parts.meaning.index.vectors import quantise, signs_of
-from flashgrep.parts.meaning.meaning_stages import BATCH, BATCH_BYTES, FLUSH_PAIRS, open_embedder
+from flashgrep.parts.meaning.meaning_stages import (
+    BATCH,
+    BATCH_BYTES,
+    FLUSH_PAIRS,
+    open_embedder,
+)
 from flashgrep.parts.symbols.parse.model import unpack
 from flashgrep.parts.team.load import read_texts
 from flashgrep.parts.team.stored_segments import (
@@ -67,7 +72,9 @@ def chunk_batch(texts: Sequence[Source], settings: str) -> ChunkedBatch:
     wholes, at = [], 0
     for text in done:
         of_text, at = rows[at : at + len(text.chunks)], at + len(text.chunks)
-        whole = of_text["scale"].astype(np.float32) @ of_text["direction"].astype(np.float32)
+        whole = of_text["scale"].astype(np.float32) @ of_text["direction"].astype(
+            np.float32
+        )
         # Half precision is enough to rank files and takes half the space.
         wholes.append(whole.astype("<f2").tobytes())
     return ChunkedBatch(table.pack(done), rows, wholes)
@@ -76,7 +83,9 @@ def chunk_batch(texts: Sequence[Source], settings: str) -> ChunkedBatch:
 class Chunker:
     """Stores the chunks of one repository over one connection."""
 
-    def __init__(self, connection: "Connection[Any]", repository: int, settings: str) -> None:
+    def __init__(
+        self, connection: "Connection[Any]", repository: int, settings: str
+    ) -> None:
         """Take a repository's number and the embedder's settings as JSON."""
         self._connection = connection
         self._repository = repository
@@ -95,7 +104,9 @@ class Chunker:
             # Shard by shard, since a segment belongs to one shard.
             for shard, texts in sorted(self.find_texts().items()):
                 waiting: list[ChunkedBatch] = []
-                calls = ((batch, self._settings) for batch in self.read_batches(shard, texts))
+                calls = (
+                    (batch, self._settings) for batch in self.read_batches(shard, texts)
+                )
                 for cut in pool.map(chunk_batch, calls, spread=len(texts) > BATCH):
                     waiting.append(cut)
                     done += len(cut.wholes)
@@ -114,15 +125,28 @@ class Chunker:
         versions, embedder = stage_versions(), open_embedder(self._settings)
         made = versions["chunks"], embedder.name
         query = "SELECT cut_by, embedder FROM flashgrep.repository WHERE id = %s"
-        old = [one for one in read_segments(self._connection, self._repository) if one.kind == Kind.WORDS]
+        old = [
+            one
+            for one in read_segments(self._connection, self._repository)
+            if one.kind == Kind.WORDS
+        ]
         is_current = all(one.format == FORMAT for one in old)
-        if is_current and self._connection.execute(query, [self._repository]).fetchone() == made:
+        if (
+            is_current
+            and self._connection.execute(query, [self._repository]).fetchone() == made
+        ):
             return
         texts = [text for one in old for text in one.texts.tolist() if text]
         with write_rows(self._connection, self._repository, (), (), ()) as cursor:
-            # No grace period: a text has one row of chunks, and it is about to be written again.
+            # No grace period: a text has one row of chunks, and it is about to be
+            # written again.
             record_leftovers(
-                cursor, self._repository, ("chunk", "vector", *OF_SEGMENTS), texts, [one.id for one in old], 0
+                cursor,
+                self._repository,
+                ("chunk", "vector", *OF_SEGMENTS),
+                texts,
+                [one.id for one in old],
+                0,
             )
             cursor.execute("DELETE FROM flashgrep.segment WHERE id = ANY(%s) AND repository = %s",
                            [[one.id for one in old], self._repository])  # fmt: skip
@@ -135,7 +159,8 @@ class Chunker:
     def find_texts(self) -> dict[int, list[int]]:
         """Return the parsed texts without chunks, by shard, in ascending order."""
         row = self._connection.execute(
-            "SELECT parsed_to FROM flashgrep.repository WHERE id = %s", [self._repository]
+            "SELECT parsed_to FROM flashgrep.repository WHERE id = %s",
+            [self._repository],
         ).fetchone()
         parsed_to = row[0] if row else 0
         texts: dict[int, set[int]] = {}
@@ -145,18 +170,31 @@ class Chunker:
             if one.kind == Kind.WORDS:
                 cut.update(one.texts.tolist())
             else:
-                texts.setdefault(one.shard, set()).update(one.texts[one.texts <= parsed_to].tolist())
-        return {shard: sorted(numbers - cut) for shard, numbers in texts.items() if numbers - cut}
+                texts.setdefault(one.shard, set()).update(
+                    one.texts[one.texts <= parsed_to].tolist()
+                )
+        return {
+            shard: sorted(numbers - cut)
+            for shard, numbers in texts.items()
+            if numbers - cut
+        }
 
     def read_batches(self, shard: int, texts: Sequence[int]) -> Iterator[list[Source]]:
         """Yield batches of texts with their symbols, of bounded size."""
         where = f"repository = %s AND shard = {int(shard)} AND text = ANY(%s)"
         query = f"SELECT text, packed FROM flashgrep.symbol WHERE {where}"
-        for rows in read_texts(self._connection, self._repository, shard, texts, BATCH, BATCH_BYTES):
+        for rows in read_texts(
+            self._connection, self._repository, shard, texts, BATCH, BATCH_BYTES
+        ):
             numbers = [number for number, _, _ in rows]
-            symbols = self._connection.execute(query.encode(), [self._repository, numbers], binary=True).fetchall()
+            symbols = self._connection.execute(
+                query.encode(), [self._repository, numbers], binary=True
+            ).fetchall()
             packed = dict(symbols)
-            yield [(number, path, data, packed.get(number, b"")) for number, path, data in rows]
+            yield [
+                (number, path, data, packed.get(number, b""))
+                for number, path, data in rows
+            ]
 
     def put(self, shard: int, batches: Sequence[ChunkedBatch]) -> None:
         """Store chunks in a shard, and their words as one segment."""
@@ -166,31 +204,50 @@ class Chunker:
         rows = np.concatenate([batch.rows for batch in batches])
         numbers = np.array([text.text_id for text in texts], np.int64)
         counts = np.array([text.chunks for text in texts], np.int64)
-        # A chunk's number is its text's number times PLACES, plus its place in the text: one gives the other without a
-        # table.
-        chunks = np.repeat(numbers * PLACES - (np.cumsum(counts) - counts), counts) + np.arange(len(rows))
+        # A chunk's number is its text's number times PLACES, plus its place in the
+        # text: one gives the other without a table.
+        chunks = np.repeat(
+            numbers * PLACES - (np.cumsum(counts) - counts), counts
+        ) + np.arange(len(rows))
         firsts = np.cumsum([0, *(len(batch.rows) for batch in batches)])
         pairs = np.concatenate(
-            [batch.packed.pairs + np.uint64(first) for batch, first in zip(batches, firsts.tolist(), strict=False)]
+            [
+                batch.packed.pairs + np.uint64(first)
+                for batch, first in zip(batches, firsts.tolist(), strict=False)
+            ]
         )
         pairs.sort()
         segment = reserve_segments(connection, repository, 1)
         blocks = list(encode(pairs, segment))
         tables = ("chunk", "vector", *OF_SEGMENTS)
-        with write_rows(connection, repository, tables, numbers.tolist(), [segment]) as cursor:
+        with write_rows(
+            connection, repository, tables, numbers.tolist(), [segment]
+        ) as cursor:
             with cursor.copy(
                 "COPY flashgrep.chunk (repository, shard, text, packed, whole) FROM STDIN (FORMAT BINARY)"
             ) as copy:
                 copy.set_types(["int4", "int2", "int8", "bytea", "bytea"])
                 for text, whole in zip(texts, wholes, strict=True):
-                    copy.write_row([repository, shard, text.text_id, text.packed, whole])
+                    copy.write_row(
+                        [repository, shard, text.text_id, text.packed, whole]
+                    )
             with cursor.copy(
                 "COPY flashgrep.vector (repository, shard, chunk, components) FROM STDIN (FORMAT BINARY)"
             ) as copy:
                 copy.set_types(["int4", "int2", "int8", "bytea"])
                 for chunk, row in zip(chunks.tolist(), rows, strict=True):
                     copy.write_row([repository, shard, chunk, row.tobytes()])
-            put_signs(cursor, repository, shard, segment, signs_of(rows["direction"]).astype("<u8").tobytes())
+            put_signs(
+                cursor,
+                repository,
+                shard,
+                segment,
+                signs_of(rows["direction"]).astype("<u8").tobytes(),
+            )
             put_blocks(cursor, repository, shard, segment, blocks)
-            put_segment(cursor, repository, Segment.of_blocks(segment, Kind.WORDS, shard, blocks, numbers, counts))
+            put_segment(
+                cursor,
+                repository,
+                Segment.of_blocks(segment, Kind.WORDS, shard, blocks, numbers, counts),
+            )
             start_generation(cursor, repository)

@@ -35,7 +35,11 @@ def _folder_of(cache: Path, repository: int, source: str) -> Path:
     The number alone is not enough: a machine may serve several stores, and each has a repository 1.
     """
     name = hashlib.sha256(source.encode()).hexdigest()[:16]
-    return cache / f"{repository}-{name}.git" if ADDRESS.fullmatch(source) else Path(source)
+    return (
+        cache / f"{repository}-{name}.git"
+        if ADDRESS.fullmatch(source)
+        else Path(source)
+    )
 
 
 def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
@@ -49,21 +53,34 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
     if not ADDRESS.fullmatch(job.source):
         if not is_bare(folder):
             message = f"the clone is not on this machine: {job.source}"
-            raise Unavailable(message, reason="source_missing", suggestion="add the repository by its address")
+            raise Unavailable(
+                message,
+                reason="source_missing",
+                suggestion="add the repository by its address",
+            )
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if is_bare(folder):
-        done = _run_git(job, ["-C", str(folder), "fetch", "--prune", "--quiet", "--", "origin"], environ)
+        done = _run_git(
+            job,
+            ["-C", str(folder), "fetch", "--prune", "--quiet", "--", "origin"],
+            environ,
+        )
         if not done.returncode:
             return folder
         if LOCKED not in done.stderr:
             raise _failure(job, done)
-    # Cloned into a temporary folder, then renamed: a half-made clone looks like a repository without branches.
+    # Cloned into a temporary folder, then renamed: a half-made clone looks like a
+    # repository without branches.
     for left in cache.glob(f"{folder.stem}.new-*"):
         shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=cache, prefix=f"{folder.stem}.new-", ignore_cleanup_errors=True) as making:
+    with tempfile.TemporaryDirectory(
+        dir=cache, prefix=f"{folder.stem}.new-", ignore_cleanup_errors=True
+    ) as making:
         made = Path(making) / "clone"
-        done = _run_git(job, ["clone", "--mirror", "--quiet", "--", job.source, str(made)], environ)
+        done = _run_git(
+            job, ["clone", "--mirror", "--quiet", "--", job.source, str(made)], environ
+        )
         if done.returncode:
             raise _failure(job, done)
         if folder.exists():
@@ -72,7 +89,9 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
     return folder
 
 
-def _run_git(job: Job, command: list[str], environ: Mapping[str, str]) -> "subprocess.CompletedProcess[bytes]":
+def _run_git(
+    job: Job, command: list[str], environ: Mapping[str, str]
+) -> "subprocess.CompletedProcess[bytes]":
     """Run git with the user's settings, but without hooks and background maintenance."""
     own = {**environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
@@ -81,7 +100,9 @@ def _run_git(job: Job, command: list[str], environ: Mapping[str, str]) -> "subpr
             stdin=subprocess.DEVNULL, capture_output=True, timeout=FETCH_SECONDS, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unavailable(f"git cannot fetch {job.name}: {error}", reason="fetch_failed") from error
+        raise Unavailable(
+            f"git cannot fetch {job.name}: {error}", reason="fetch_failed"
+        ) from error
 
 
 def _failure(job: Job, done: "subprocess.CompletedProcess[bytes]") -> Unavailable:
@@ -93,10 +114,16 @@ def list_tags(repository: Repository, wanted: list[str]) -> dict[str, Revision]:
     """Return the commits of tags that match wildcards, by full ref name; tags of blobs and trees are left out."""
     if not wanted:
         return {}
-    form = "%(refname)%00%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)"
+    form = (
+        "%(refname)%00%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)"
+    )
     found = {}
-    for line in repository.git.run("for-each-ref", f"--format={form}", "refs/tags").splitlines():
-        name, own, kind, tagged, tagged_kind = line.decode("utf-8", "replace").split("\0")
+    for line in repository.git.run(
+        "for-each-ref", f"--format={form}", "refs/tags"
+    ).splitlines():
+        name, own, kind, tagged, tagged_kind = line.decode("utf-8", "replace").split(
+            "\0"
+        )
         is_wanted = any(fnmatchcase(name.removeprefix(TAGS), one) for one in wanted)
         if is_wanted and (tagged_kind or kind) == "commit":
             found[name] = repository.resolve(tagged or own)
@@ -105,6 +132,14 @@ def list_tags(repository: Repository, wanted: list[str]) -> dict[str, Revision]:
 
 def list_branches(repository: Repository, wanted: list[str]) -> dict[str, Revision]:
     """Return the commits of branches by name; if ``wanted`` is empty, of all branches."""
-    printed = repository.git.run("for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads")
-    named = [line.decode("utf-8", "replace").partition(" ") for line in printed.splitlines()]
-    return {name: repository.resolve(commit) for commit, _, name in named if not wanted or name in wanted}
+    printed = repository.git.run(
+        "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads"
+    )
+    named = [
+        line.decode("utf-8", "replace").partition(" ") for line in printed.splitlines()
+    ]
+    return {
+        name: repository.resolve(commit)
+        for commit, _, name in named
+        if not wanted or name in wanted
+    }

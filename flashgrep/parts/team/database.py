@@ -35,7 +35,9 @@ def load_psycopg() -> Any:
         return import_module("psycopg")
     except ImportError as error:
         raise Unavailable(
-            f"the team's store needs psycopg: {error}", reason="postgres_not_installed", suggestion=INSTALL
+            f"the team's store needs psycopg: {error}",
+            reason="postgres_not_installed",
+            suggestion=INSTALL,
         ) from error
 
 
@@ -51,9 +53,14 @@ def translate_errors() -> Iterator[None]:
     try:
         yield
     except psycopg.OperationalError as error:
-        raise Unavailable(f"the team's database does not answer: {describe(error)}", reason="database_away") from error
+        raise Unavailable(
+            f"the team's database does not answer: {describe(error)}",
+            reason="database_away",
+        ) from error
     except psycopg.Error as error:
-        raise Unavailable(f"the team's database: {describe(error)}", reason="database_failed") from error
+        raise Unavailable(
+            f"the team's database: {describe(error)}", reason="database_failed"
+        ) from error
 
 
 def describe(error: Exception) -> str:
@@ -70,9 +77,14 @@ def connect(dsn: str, *, autocommit: bool = True) -> "Connection[Any]":
     """
     psycopg = load_psycopg()
     with translate_errors():
-        connection: Connection[Any] = psycopg.connect(dsn, autocommit=autocommit, **_OPTIONS)
+        connection: Connection[Any] = psycopg.connect(
+            dsn, autocommit=autocommit, **_OPTIONS
+        )
     if connection.info.server_version < LEAST_VERSION:
         version = connection.info.server_version // 10_000
         connection.close()
-        raise Unavailable(f"PostgreSQL {version} is too old: 16 or later is needed", reason="postgres_too_old")
+        raise Unavailable(
+            f"PostgreSQL {version} is too old: 16 or later is needed",
+            reason="postgres_too_old",
+        )
     return connection

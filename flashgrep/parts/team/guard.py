@@ -74,7 +74,11 @@ class AccessRules:
     def cookie(self) -> str:
         """The cookie's name; with TLS it has the ``__Host-`` prefix, so the cookie is never sent without TLS."""
         scheme, _, host = self.origins[0].partition("://")
-        return "__Host-flashgrep" if scheme == "https" else f"flashgrep_team_{host.rpartition(':')[2]}"
+        return (
+            "__Host-flashgrep"
+            if scheme == "https"
+            else f"flashgrep_team_{host.rpartition(':')[2]}"
+        )
 
     def read_credentials(self, headers: Mapping[str, str]) -> Credentials | None:
         """Return the credentials of a request; None: it has none.
@@ -86,16 +90,30 @@ class AccessRules:
         person = headers.get(self.person_header, "") if self.person_header else ""
         # The header alone proves nothing: anybody can send it.
         if person and (proxy := headers.get(PROXY_TOKEN)):
-            groups = tuple(one.strip() for one in headers.get(self.groups_header, "").split(",") if one.strip())
-            if len(groups) > MOST_GROUPS or any(len(one) > MOST_NAME or "\0" in one for one in (person, *groups)):
-                raise Forbidden("too many names, or one that is too long", reason="auth_required")
+            groups = tuple(
+                one.strip()
+                for one in headers.get(self.groups_header, "").split(",")
+                if one.strip()
+            )
+            if len(groups) > MOST_GROUPS or any(
+                len(one) > MOST_NAME or "\0" in one for one in (person, *groups)
+            ):
+                raise Forbidden(
+                    "too many names, or one that is too long", reason="auth_required"
+                )
             return Credentials(hash_secret(proxy), person, groups)
         if token := read_bearer(headers):
             return Credentials(hash_secret(token))
-        cookies = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
+        cookies = (
+            pair.strip().partition("=") for pair in headers.get("cookie", "").split(";")
+        )
         cookie = next((value for name, _, value in cookies if name == self.cookie), "")
         key = headers.get(KEY_HEADER, "")
-        return Credentials(hash_browser(cookie, key)) if cookie and key and headers.get("host") in self.hosts else None
+        return (
+            Credentials(hash_browser(cookie, key))
+            if cookie and key and headers.get("host") in self.hosts
+            else None
+        )
 
 
 def hash_secret(secret: str) -> str:
@@ -123,7 +141,10 @@ class TeamGuard:
             await self.app(scope, receive, send)
             return
         names = [name.lower() for name, _ in scope["headers"]]
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in scope["headers"]
+        }
         judged = {
             "host",
             "origin",
@@ -135,41 +156,75 @@ class TeamGuard:
             PROXY_TOKEN,
         }
         judged |= {self.rules.person_header, self.rules.groups_header}
-        refusal = self.judge(scope, headers, is_ambiguous=any(names.count(one.encode()) > 1 for one in judged))
+        refusal = self.judge(
+            scope,
+            headers,
+            is_ambiguous=any(names.count(one.encode()) > 1 for one in judged),
+        )
         is_known = False
-        if refusal is None and not (scope["path"] in OPEN_PATHS or scope["path"] == SIGN_IN or is_open(scope["path"])):
+        if refusal is None and not (
+            scope["path"] in OPEN_PATHS
+            or scope["path"] == SIGN_IN
+            or is_open(scope["path"])
+        ):
             try:
                 credentials = self.rules.read_credentials(headers) or Credentials("")
-                CURRENT_ACCESS.set(await anyio.to_thread.run_sync(self.catalogue.find_access, *credentials))
+                CURRENT_ACCESS.set(
+                    await anyio.to_thread.run_sync(
+                        self.catalogue.find_access, *credentials
+                    )
+                )
                 is_known = True
             except Forbidden:
-                refusal = Refusal(401, "auth_required", "a token is required", ((b"www-authenticate", b"Bearer"),))
+                refusal = Refusal(
+                    401,
+                    "auth_required",
+                    "a token is required",
+                    ((b"www-authenticate", b"Bearer"),),
+                )
             except FlashgrepError as error:
                 refusal = Refusal(503, error.reason or "database_away", error.message)
         if refusal is not None:
             await refuse(refusal, receive, send)
             return
-        # Turns are scheduled by subject, so one person's flood of questions does not delay others.
+        # Turns are scheduled by subject, so one person's flood of questions does not
+        # delay others.
         FLOW.set(("team", CURRENT_ACCESS.get().subject if is_known else ""))
         answering = send_with(send, [date_header()])
-        await self.app({**scope, VISITOR: False}, receive_at_most(receive, self.max_body), answering)
+        await self.app(
+            {**scope, VISITOR: False},
+            receive_at_most(receive, self.max_body),
+            answering,
+        )
 
-    def judge(self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool) -> Refusal | None:
+    def judge(
+        self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool
+    ) -> Refusal | None:
         """Return why a request is refused regardless of its sender; None: it is not."""
         path = scope["path"]
         if is_ambiguous:
             return Refusal(400, "ambiguous", "an authentication header occurs twice")
-        is_foreign = headers.get("origin", self.rules.origins[0]) not in self.rules.origins
+        is_foreign = (
+            headers.get("origin", self.rules.origins[0]) not in self.rules.origins
+        )
         if is_foreign or is_cross_site(scope, headers):
             return FOREIGN_ORIGIN
         if path == SIGN_IN and "origin" not in headers:
-            return Refusal(403, "foreign_origin", "sign-in is possible only from the page")
-        # A page whose name was made to lead here has no token of ours. Programs that have one may use any name of this
-        # machine, and checks of health its address.
+            return Refusal(
+                403, "foreign_origin", "sign-in is possible only from the page"
+            )
+        # A page whose name was made to lead here has no token of ours. Programs that
+        # have one may use any name of this machine, and checks of health its address.
         has_token = bool(read_bearer(headers)) or PROXY_TOKEN in headers
         is_public = path in {SIGN_IN, SIGN_OUT} or path in OPEN_PATHS or is_open(path)
-        if path != HEALTH and (is_public or not has_token) and headers.get("host") not in self.rules.hosts:
-            return Refusal(421, "foreign_host", f"the page is at {self.rules.origins[0]}/")
+        if (
+            path != HEALTH
+            and (is_public or not has_token)
+            and headers.get("host") not in self.rules.hosts
+        ):
+            return Refusal(
+                421, "foreign_host", f"the page is at {self.rules.origins[0]}/"
+            )
         return judge_type(scope, headers) or judge_size(headers, self.max_body)
 
 
@@ -195,31 +250,49 @@ class SignIn:
         except (ValueError, TypeError, KeyError):
             token = None
         if not isinstance(token, str) or not 0 < len(token) <= MOST_TOKEN:
-            return JSONResponse({"error": {"message": 'send {"token": …}'}}, 400, NO_STORE)
+            return JSONResponse(
+                {"error": {"message": 'send {"token": …}'}}, 400, NO_STORE
+            )
         cookie, key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
 
         def sign_in() -> str:
-            return self._catalogue.sign_in(hash_secret(token), hash_browser(cookie, key))
+            return self._catalogue.sign_in(
+                hash_secret(token), hash_browser(cookie, key)
+            )
 
         async def answer() -> Response:
-            return JSONResponse({"key": key, "subject": await anyio.to_thread.run_sync(sign_in)}, headers=NO_STORE)
+            return JSONResponse(
+                {"key": key, "subject": await anyio.to_thread.run_sync(sign_in)},
+                headers=NO_STORE,
+            )
 
         response = await _answer_or_error(answer)
         if response.status_code == HTTPStatus.OK:
             is_secure = self._rules.origins[0].startswith("https:")
             name = self._rules.cookie
-            response.set_cookie(name, cookie, path="/", httponly=True, samesite="strict", secure=is_secure)
+            response.set_cookie(
+                name,
+                cookie,
+                path="/",
+                httponly=True,
+                samesite="strict",
+                secure=is_secure,
+            )
         return response
 
     async def _sign_out(self, _request: Request) -> Response:
         """Delete the browser's token from the store."""
 
         async def answer() -> Response:
-            await anyio.to_thread.run_sync(self._catalogue.sign_out, CURRENT_ACCESS.get())
+            await anyio.to_thread.run_sync(
+                self._catalogue.sign_out, CURRENT_ACCESS.get()
+            )
             return JSONResponse({}, headers=NO_STORE)
 
         response = await _answer_or_error(answer)
-        response.delete_cookie(self._rules.cookie, path="/", httponly=True, samesite="strict")
+        response.delete_cookie(
+            self._rules.cookie, path="/", httponly=True, samesite="strict"
+        )
         return response
 
 

@@ -23,12 +23,19 @@ from flashgrep.parts.team.load import Content, Loader
 from flashgrep.parts.team.migrations import SHARDED, check
 from flashgrep.parts.team.queue import Job, postpone, take
 from flashgrep.parts.team.stored_segments import delete_leftovers, drop_dead, merge
-from flashgrep.parts.team.tree_listing import content_key, find_new_trees, publish, put_listing
+from flashgrep.parts.team.tree_listing import (
+    content_key,
+    find_new_trees,
+    publish,
+    put_listing,
+)
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+NAME: Final = re.compile(
+    r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*"
+)
 STATE: Final = ("branch", "revision", "listing", "content", "segment", "job")
 """Unsharded tables that describe a repository's contents."""
 Tell = Callable[[str], None]
@@ -58,7 +65,13 @@ class Team:
             raise
         return connection
 
-    def add(self, source: str, name: str = "", branches: tuple[str, ...] = (), tags: tuple[str, ...] = ()) -> str:
+    def add(
+        self,
+        source: str,
+        name: str = "",
+        branches: tuple[str, ...] = (),
+        tags: tuple[str, ...] = (),
+    ) -> str:
         """Add a repository by address or by the path of a bare clone, queue it for indexing, and return its name.
 
         Raises:
@@ -69,24 +82,41 @@ class Team:
             folder = Path(source).resolve()
             if not is_bare(folder):
                 message = f"neither an address nor a bare clone: {source}"
-                raise InvalidParams(message, field="source", suggestion="make a bare clone: git clone --mirror")
+                raise InvalidParams(
+                    message,
+                    field="source",
+                    suggestion="make a bare clone: git clone --mirror",
+                )
             source = str(folder)
         name = name or re.split(r"[/:]", source.rstrip("/"))[-1].removesuffix(".git")
         if not NAME.fullmatch(name):
-            raise InvalidParams(f"invalid repository name: {name!r}", field="name", pattern=NAME.pattern)
+            raise InvalidParams(
+                f"invalid repository name: {name!r}", field="name", pattern=NAME.pattern
+            )
         with self.open() as connection, translate_errors(), connection.transaction():
-            # Without the lock, two names added at once could overlap (``a`` and ``a/b``); no table constraint covers
-            # that.
-            connection.execute("LOCK TABLE flashgrep.repository IN SHARE ROW EXCLUSIVE MODE")
-            for (other,) in connection.execute("SELECT name FROM flashgrep.repository").fetchall():
-                if f"{name}/".startswith(f"{other}/") or f"{other}/".startswith(f"{name}/"):
-                    raise InvalidParams(f"the name conflicts with that of another repository: {other}", field="name")
+            # Without the lock, two names added at once could overlap (``a`` and
+            # ``a/b``); no table constraint covers that.
+            connection.execute(
+                "LOCK TABLE flashgrep.repository IN SHARE ROW EXCLUSIVE MODE"
+            )
+            for (other,) in connection.execute(
+                "SELECT name FROM flashgrep.repository"
+            ).fetchall():
+                if f"{name}/".startswith(f"{other}/") or f"{other}/".startswith(
+                    f"{name}/"
+                ):
+                    raise InvalidParams(
+                        f"the name conflicts with that of another repository: {other}",
+                        field="name",
+                    )
             row = connection.execute(
                 "INSERT INTO flashgrep.repository (name, source, branches, tags) VALUES (%s, %s, %s, %s) RETURNING id",
                 [name, source, list(branches), list(tags)],
             ).fetchone()
             connection.execute("INSERT INTO flashgrep.turn VALUES (%s)", row)
-            connection.execute("INSERT INTO flashgrep.job (repository) VALUES (%s)", row)
+            connection.execute(
+                "INSERT INTO flashgrep.job (repository) VALUES (%s)", row
+            )
         return name
 
     def remove(self, name: str) -> None:
@@ -103,16 +133,28 @@ class Team:
             "SELECT turn.repository FROM flashgrep.turn JOIN flashgrep.repository ON id = turn.repository "
             "WHERE name = %s FOR UPDATE OF turn"
         )
-        state = "UPDATE flashgrep.repository SET generation = generation + 1 WHERE id = %s"
-        # Shards may be foreign tables, which cannot have foreign keys: nothing cascades to their rows.
-        forget = [f"DELETE FROM flashgrep.{table} WHERE repository = %s" for table in STATE]
-        delete = [f"DELETE FROM flashgrep.{table} WHERE repository = %s" for table in SHARDED]
+        state = (
+            "UPDATE flashgrep.repository SET generation = generation + 1 WHERE id = %s"
+        )
+        # Shards may be foreign tables, which cannot have foreign keys: nothing cascades
+        # to their rows.
+        forget = [
+            f"DELETE FROM flashgrep.{table} WHERE repository = %s" for table in STATE
+        ]
+        delete = [
+            f"DELETE FROM flashgrep.{table} WHERE repository = %s" for table in SHARDED
+        ]
         with self.open() as connection, translate_errors():
-            for statements in ([state, *forget], [*delete, "DELETE FROM flashgrep.repository WHERE id = %s"]):
+            for statements in (
+                [state, *forget],
+                [*delete, "DELETE FROM flashgrep.repository WHERE id = %s"],
+            ):
                 with connection.transaction():
                     row = connection.execute(query, [name]).fetchone()
                     if row is None:
-                        raise NotFound(f"no such repository: {name}", reason="project_not_found")
+                        raise NotFound(
+                            f"no such repository: {name}", reason="project_not_found"
+                        )
                     for statement in statements:
                         connection.execute(statement.encode(), row)
 
@@ -124,9 +166,17 @@ class Team:
 
         """
         with self.open() as connection, translate_errors(), connection.transaction():
-            known = {row[0] for row in connection.execute("SELECT name FROM flashgrep.repository").fetchall()}
+            known = {
+                row[0]
+                for row in connection.execute(
+                    "SELECT name FROM flashgrep.repository"
+                ).fetchall()
+            }
             if missing := sorted(set(names) - known):
-                raise NotFound(f"no such repository: {', '.join(missing)}", reason="project_not_found")
+                raise NotFound(
+                    f"no such repository: {', '.join(missing)}",
+                    reason="project_not_found",
+                )
             connection.execute(
                 "INSERT INTO flashgrep.job (repository) SELECT id FROM flashgrep.repository WHERE name = ANY(%s)",
                 [list(names or known)],
@@ -135,7 +185,8 @@ class Team:
     def work(self, tell: Tell) -> int:
         """Run all due jobs that no other worker holds, and return their number."""
         done = 0
-        # Two connections: one holds the repository's lock for the whole job, the other commits step by step.
+        # Two connections: one holds the repository's lock for the whole job, the other
+        # commits step by step.
         with self.open() as locked, self.open() as connection:
             while True:
                 with translate_errors(), locked.transaction():
@@ -146,24 +197,33 @@ class Team:
                     try:
                         self.sync(connection, job, tell)
                     except FlashgrepError as error:
-                        # The database went away. The job has not failed: the next worker takes it unchanged.
+                        # The database went away. The job has not failed: the next
+                        # worker takes it unchanged.
                         if connection.closed:
                             raise
                         postpone(locked, connection, job, error)
                         tell(f"{job.name}: {error.message}")
                     else:
-                        locked.execute("DELETE FROM flashgrep.job WHERE id = ANY(%s)", [job.requests])
+                        locked.execute(
+                            "DELETE FROM flashgrep.job WHERE id = ANY(%s)",
+                            [job.requests],
+                        )
 
     def sync(self, connection: "Connection[Any]", job: Job, tell: Tell) -> None:
         """Update the store to the current state of a repository's branches."""
         tell(f"{job.name}: fetching")
         repository = Repository.open(
-            Git.find(RootFolder(os.fsencode(fetch(job, self.cache, self.environ))), self.environ)
+            Git.find(
+                RootFolder(os.fsencode(fetch(job, self.cache, self.environ))),
+                self.environ,
+            )
         )
         try:
             branches = list_branches(repository, job.branches)
             head = (
-                repository.git.run("rev-parse", "--abbrev-ref", "HEAD").decode("utf-8", "replace").strip()
+                repository.git.run("rev-parse", "--abbrev-ref", "HEAD")
+                .decode("utf-8", "replace")
+                .strip()
                 if branches
                 else ""
             )
@@ -177,13 +237,21 @@ class Team:
                 known = loader.known()
                 for revision in trees.values():
                     listed = repository.list_files(revision)
-                    names = {path: content_key(file.blob, path) for path, file in listed.items()}
-                    wanted = {name: Content(name, path) for path, name in names.items() if name not in known}
+                    names = {
+                        path: content_key(file.blob, path)
+                        for path, file in listed.items()
+                    }
+                    wanted = {
+                        name: Content(name, path)
+                        for path, name in names.items()
+                        if name not in known
+                    }
                     for found in loader.store(wanted.values(), repository):
                         known |= found
                         tell(f"{job.name}: {len(known)} contents")
                     put_listing(connection, job, revision, listed, known)
-                # Published as soon as texts and grams are stored: exact search works while symbols and chunks are made.
+                # Published as soon as texts and grams are stored: exact search works
+                # while symbols and chunks are made.
                 publish(connection, job, branches, head, job.generation)
                 for count in loader.rebuild_segments():
                     tell(f"{job.name}: postings of {count} texts rebuilt")

@@ -63,7 +63,9 @@ class _Text(NamedTuple):
 class Loader:
     """Loads one repository over one connection."""
 
-    def __init__(self, connection: "Connection[Any]", repository: int, shards: int) -> None:
+    def __init__(
+        self, connection: "Connection[Any]", repository: int, shards: int
+    ) -> None:
         self._connection = connection
         self._repository = repository
         self._shards = shards
@@ -74,7 +76,9 @@ class Loader:
         rows = self._connection.execute(query, [self._repository], binary=True)
         return {(blob, named): (text, skip) for blob, named, text, skip in rows}
 
-    def store(self, contents: Iterable[Content], source: Repository) -> Iterator[dict[Name, tuple[int, str]]]:
+    def store(
+        self, contents: Iterable[Content], source: Repository
+    ) -> Iterator[dict[Name, tuple[int, str]]]:
         """Read contents from git and store them; after each batch, yield its entries in the form of ``known``.
 
         Raises:
@@ -89,25 +93,33 @@ class Loader:
             document = None if isinstance(raw, str) else extract(raw)
             if isinstance(document, Document) and isinstance(raw, bytes):
                 # By hash, so that texts spread evenly and no table of places is needed.
-                shards[content.name[0][0] % self._shards].append(_Text(content, raw, grams_of(document.data)))
+                shards[content.name[0][0] % self._shards].append(
+                    _Text(content, raw, grams_of(document.data))
+                )
                 size += len(raw)
             else:
-                skips[content.name] = raw if isinstance(raw, str) else getattr(document, "reason", "")
+                skips[content.name] = (
+                    raw if isinstance(raw, str) else getattr(document, "reason", "")
+                )
             count += 1
             if size > BATCH_BYTES or count >= BATCH_TEXTS:
                 yield self._put(shards, skips)
                 size = count = 0
                 shards.clear()
                 skips.clear()
-                # A batch's postings take several times the memory of its text; this returns it to the system.
+                # A batch's postings take several times the memory of its text; this
+                # returns it to the system.
                 release_memory()
         if count:
             yield self._put(shards, skips)
 
-    def _put(self, shards: dict[int, list[_Text]], skips: dict[Name, str]) -> dict[Name, tuple[int, str]]:
+    def _put(
+        self, shards: dict[int, list[_Text]], skips: dict[Name, str]
+    ) -> dict[Name, tuple[int, str]]:
         """Store a batch in one transaction."""
         connection, repository = self._connection, self._repository
-        # Numbers are reserved outside the transaction: those of a failed batch are never reused.
+        # Numbers are reserved outside the transaction: those of a failed batch are
+        # never reused.
         texts = sum(map(len, shards.values()))
         taken = connection.execute(
             "UPDATE flashgrep.repository SET next_text = next_text + %s WHERE id = %s RETURNING next_text",
@@ -122,24 +134,34 @@ class Loader:
         numbers = range(first, first + texts), range(segment, segment + len(shards))
         with write_rows(connection, repository, ("text", "block"), *numbers) as cursor:
             for shard, of_shard in sorted(shards.items()):
-                blocks = list(encode(pairs_of([text.grams for text in of_shard]), segment))
+                blocks = list(
+                    encode(pairs_of([text.grams for text in of_shard]), segment)
+                )
                 with cursor.copy(
                     "COPY flashgrep.text (repository, shard, id, path, data) FROM STDIN (FORMAT BINARY)"
                 ) as copy:
                     copy.set_types(["int4", "int2", "int8", "bytea", "bytea"])
                     for number, text in enumerate(of_shard, first):
-                        copy.write_row([repository, shard, number, text.content.path, text.raw])
+                        copy.write_row(
+                            [repository, shard, number, text.content.path, text.raw]
+                        )
                         found[text.content.name] = (number, "")
                 put_blocks(cursor, repository, shard, segment, blocks)
-                # Numbers are assigned shard by shard, so each segment has consecutive ones.
+                # Numbers are assigned shard by shard, so each segment has consecutive
+                # ones.
                 named = np.arange(first, first + len(of_shard))
-                put_segment(cursor, repository, Segment.of_blocks(segment, Kind.GRAMS, shard, blocks, named))
+                put_segment(
+                    cursor,
+                    repository,
+                    Segment.of_blocks(segment, Kind.GRAMS, shard, blocks, named),
+                )
                 first, segment = first + len(of_shard), segment + 1
             with cursor.copy(
                 "COPY flashgrep.content (repository, blob, name_class, text, skip) FROM STDIN (FORMAT BINARY)"
             ) as copy:
                 copy.set_types(["int4", "bytea", "text", "int8", "text"])
-                # Last, in the same transaction: a content is known only once its text and postings are stored.
+                # Last, in the same transaction: a content is known only once its text
+                # and postings are stored.
                 for (blob, named_class), (number, skip) in found.items():
                     copy.write_row([repository, blob, named_class, number, skip])
         return found
@@ -160,14 +182,24 @@ class Loader:
             if old.kind != Kind.GRAMS or old.format == FORMAT:
                 continue
             left, texts = old, old.texts[old.texts > 0].tolist()
-            given = read_texts(self._connection, self._repository, old.shard, texts, BATCH_TEXTS, BATCH_BYTES)
-            # Batch by batch, so that a dying worker loses only one; at least one batch, to drop an empty segment.
+            given = read_texts(
+                self._connection,
+                self._repository,
+                old.shard,
+                texts,
+                BATCH_TEXTS,
+                BATCH_BYTES,
+            )
+            # Batch by batch, so that a dying worker loses only one; at least one batch,
+            # to drop an empty segment.
             for batch in given if texts else [[]]:
                 left = self._replace(left, batch)
                 yield len(batch)
                 release_memory()
 
-    def _replace(self, old: Segment, batch: Sequence[tuple[int, bytes, bytes]]) -> Segment:
+    def _replace(
+        self, old: Segment, batch: Sequence[tuple[int, bytes, bytes]]
+    ) -> Segment:
         """Move a batch of texts from an old segment into a new one, atomically, and return what is left of the old.
 
         Raises:
@@ -178,21 +210,37 @@ class Loader:
         number = reserve_segments(connection, repository, 1)
         documents = [extract(raw) for _, _, raw in batch]
         # Only texts are stored, but another version may have decided what is text.
-        grams = [grams_of(one.data if isinstance(one, Document) else b"") for one in documents]
+        grams = [
+            grams_of(one.data if isinstance(one, Document) else b"")
+            for one in documents
+        ]
         blocks = list(encode(pairs_of(grams), number))
         named = np.array([text for text, _, _ in batch], np.int64)
         left = old._replace(texts=np.where(np.isin(old.texts, named), 0, old.texts))
         values = [repository, old.id, old.texts.astype(">i8").tobytes()]
         with write_rows(connection, repository, OF_SEGMENTS, (), [number]) as cursor:
             query = "UPDATE flashgrep.segment SET texts = %s WHERE repository = %s AND id = %s AND texts = %s"
-            if not cursor.execute(query, [left.texts.astype(">i8").tobytes(), *values]).rowcount:
-                raise Conflict("another worker is at the repository", reason="generation_changed")
+            if not cursor.execute(
+                query, [left.texts.astype(">i8").tobytes(), *values]
+            ).rowcount:
+                raise Conflict(
+                    "another worker is at the repository", reason="generation_changed"
+                )
             if not left.texts.any():
-                cursor.execute("DELETE FROM flashgrep.segment WHERE repository = %s AND id = %s", values[:2])
-                record_leftovers(cursor, repository, OF_SEGMENTS, (), [old.id], GRACE_SECONDS)
+                cursor.execute(
+                    "DELETE FROM flashgrep.segment WHERE repository = %s AND id = %s",
+                    values[:2],
+                )
+                record_leftovers(
+                    cursor, repository, OF_SEGMENTS, (), [old.id], GRACE_SECONDS
+                )
             if batch:
                 put_blocks(cursor, repository, old.shard, number, blocks)
-                put_segment(cursor, repository, Segment.of_blocks(number, Kind.GRAMS, old.shard, blocks, named))
+                put_segment(
+                    cursor,
+                    repository,
+                    Segment.of_blocks(number, Kind.GRAMS, old.shard, blocks, named),
+                )
             start_generation(cursor, repository)
         return left
 
@@ -207,10 +255,14 @@ class Loader:
             return (data[number] for number, _, _ in batch)
 
         one, repository = self._connection.execute, self._repository
-        row = one("SELECT parsed_to, next_text FROM flashgrep.repository WHERE id = %s", [repository]).fetchone()
+        row = one(
+            "SELECT parsed_to, next_text FROM flashgrep.repository WHERE id = %s",
+            [repository],
+        ).fetchone()
         done, end = row or (0, 0)
         with Parsers(read, workers) as parsers:
-            # By ranges of numbers, not by missing symbols: a text whose row is missing would be selected forever.
+            # By ranges of numbers, not by missing symbols: a text whose row is missing
+            # would be selected forever.
             while done + 1 < end:
                 rows = one(
                     "SELECT id, shard, path, data FROM flashgrep.text WHERE repository = %s AND id > %s AND id <= %s "
@@ -218,30 +270,58 @@ class Loader:
                     [repository, done, done + PARSED_AT_ONCE],
                     binary=True,
                 ).fetchall()
-                texts = [(number, shard, path, extract(raw)) for number, shard, path, raw in rows]
-                data = {number: text.data for number, _, _, text in texts if isinstance(text, Document)}
-                left = [(number, b"", path, len(data[number])) for number, _, path, _ in texts]
+                texts = [
+                    (number, shard, path, extract(raw))
+                    for number, shard, path, raw in rows
+                ]
+                data = {
+                    number: text.data
+                    for number, _, _, text in texts
+                    if isinstance(text, Document)
+                }
+                left = [
+                    (number, b"", path, len(data[number]))
+                    for number, _, path, _ in texts
+                ]
                 batches: list[list[tuple[int, bytes, bytes]]] = []
                 while left:
-                    batches.append([row[:3] for row in take_bytes(iter(left[:PARSE_BATCH]), PARSE_BYTES)])
+                    batches.append(
+                        [
+                            row[:3]
+                            for row in take_bytes(iter(left[:PARSE_BATCH]), PARSE_BYTES)
+                        ]
+                    )
                     left = left[len(batches[-1]) :]
-                # Outside of a transaction: parsing takes seconds, and its locks would block others for as long.
+                # Outside of a transaction: parsing takes seconds, and its locks would
+                # block others for as long.
                 stored = list(parsers.run(batches))
                 done = min(done + PARSED_AT_ONCE, end - 1)
-                self.put_symbols(stored, {number: shard for number, shard, _, _ in texts}, done)
+                self.put_symbols(
+                    stored, {number: shard for number, shard, _, _ in texts}, done
+                )
                 yield done
 
-    def put_symbols(self, found: Sequence[Any], shards: dict[int, int], done: int) -> None:
+    def put_symbols(
+        self, found: Sequence[Any], shards: dict[int, int], done: int
+    ) -> None:
         """Store the symbols of texts up to ``done``; ``shards``: the shard of each text."""
-        rows = [(row.text_id, row.packed, row.names) for symbols in found for row in symbols.rows]
+        rows = [
+            (row.text_id, row.packed, row.names)
+            for symbols in found
+            for row in symbols.rows
+        ]
         rows += [
-            (number, f"!{why}".encode() if why else b"", []) for symbols in found for number, why in symbols.declined
+            (number, f"!{why}".encode() if why else b"", [])
+            for symbols in found
+            for number, why in symbols.declined
         ]
         # Sorted by shard: then COPY is started only once per foreign server.
         rows.sort(key=lambda row: shards[row[0]])
         repository = self._repository
         numbers = [number for number, _, _ in rows]
-        with write_rows(self._connection, repository, ("symbol", "symbol_name"), numbers, ()) as cursor:
+        with write_rows(
+            self._connection, repository, ("symbol", "symbol_name"), numbers, ()
+        ) as cursor:
             with cursor.copy(
                 "COPY flashgrep.symbol (repository, shard, text, packed) FROM STDIN (FORMAT BINARY)"
             ) as copy:
@@ -262,20 +342,29 @@ class Loader:
 
 
 def read_texts(
-    connection: "Connection[Any]", repository: int, shard: int, texts: Sequence[int], most: int, most_bytes: int
+    connection: "Connection[Any]",
+    repository: int,
+    shard: int,
+    texts: Sequence[int],
+    most: int,
+    most_bytes: int,
 ) -> Iterator[list[tuple[int, bytes, bytes]]]:
     """Yield batches of a shard's texts with paths and contents, of at most ``most`` texts and about ``most_bytes``."""
     where = f"FROM flashgrep.text WHERE repository = %s AND shard = {int(shard)} AND id = ANY(%s) ORDER BY id"
     for at in range(0, len(texts), LISTED):
         sizes = f"SELECT id, octet_length(data) {where}"
-        listed = connection.execute(sizes.encode(), [repository, list(texts[at : at + LISTED])]).fetchall()
+        listed = connection.execute(
+            sizes.encode(), [repository, list(texts[at : at + LISTED])]
+        ).fetchall()
         # Sizes first: SQL has no limit by size.
         left = [(number, b"", b"", size) for number, size in listed]
         while left:
             numbers = [row[0] for row in take_bytes(iter(left[:most]), most_bytes)]
             left = left[len(numbers) :]
             query = f"SELECT id, path, data {where}"
-            yield connection.execute(query.encode(), [repository, numbers], binary=True).fetchall()
+            yield connection.execute(
+                query.encode(), [repository, numbers], binary=True
+            ).fetchall()
 
 
 def read_content(source: Repository, content: Content) -> bytes | str:
@@ -290,7 +379,9 @@ def read_content(source: Repository, content: Content) -> bytes | str:
     if found.data is None:
         return "too_large"
     # All revisions share a content by its name, so the name must be verified.
-    digest = hashlib.new("sha1" if len(blob) == _SHA1_BYTES else "sha256", usedforsecurity=False)
+    digest = hashlib.new(
+        "sha1" if len(blob) == _SHA1_BYTES else "sha256", usedforsecurity=False
+    )
     digest.update(b"blob %d\0" % len(found.data))
     digest.update(found.data)
     return found.data if digest.digest() == blob else "unreadable"

@@ -41,7 +41,8 @@ _SERVER: Final = {
     "batch_size": "100",
     "use_remote_estimate": "false",
     "keep_connections": "on",
-    # Else a shard's planner assumes that only a part of a cursor is read, and scans tables with outdated statistics.
+    # Else a shard's planner assumes that only a part of a cursor is read, and scans
+    # tables with outdated statistics.
     "options": "-c cursor_tuple_fraction=1.0 -c enable_seqscan=off",
     "connect_timeout": "5",
 }
@@ -49,7 +50,9 @@ LOCK: Final = 0x666C6772
 """The advisory lock held while tables change, so that only one process migrates at a time."""
 
 
-def add_shard(connection: "Connection[Any]", number: int, name: str, dsn: str | None) -> None:
+def add_shard(
+    connection: "Connection[Any]", number: int, name: str, dsn: str | None
+) -> None:
     """Create the partitions of a shard, here or on another server, which is queried by postgres_fdw."""
     connection.execute("INSERT INTO flashgrep.shard VALUES (%s, %s)", [number, name])
     if dsn is not None:
@@ -61,7 +64,9 @@ def add_shard(connection: "Connection[Any]", number: int, name: str, dsn: str | 
 
 def complete_shards(connection: "Connection[Any]") -> None:
     """Create the partitions that shards made by an older version lack."""
-    for (number,) in connection.execute("SELECT number FROM flashgrep.shard ORDER BY number").fetchall():
+    for (number,) in connection.execute(
+        "SELECT number FROM flashgrep.shard ORDER BY number"
+    ).fetchall():
         rows = connection.execute(
             "SELECT relname FROM pg_class WHERE relnamespace = 'flashgrep'::regnamespace AND relname = ANY(%s)",
             [[f"{table}_{number}" for table in SHARDED]],
@@ -72,7 +77,9 @@ def complete_shards(connection: "Connection[Any]") -> None:
             add_tables(connection, number, find_server(connection, number), missing)
 
 
-def add_tables(connection: "Connection[Any]", number: int, dsn: str | None, tables: Sequence[str]) -> None:
+def add_tables(
+    connection: "Connection[Any]", number: int, dsn: str | None, tables: Sequence[str]
+) -> None:
     """Create the partitions of some tables in a shard; ``dsn``: its server, None: this one."""
     sql = load_psycopg().sql
     if dsn is not None:
@@ -81,11 +88,19 @@ def add_tables(connection: "Connection[Any]", number: int, dsn: str | None, tabl
         part = sql.Identifier("flashgrep", f"{table}_{number}")
         parent, at = sql.Identifier("flashgrep", table), sql.Literal(number)
         if dsn is None:
-            connection.execute(sql.SQL("CREATE TABLE {} PARTITION OF {} FOR VALUES IN ({})").format(part, parent, at))
-            connection.execute(sql.SQL("ALTER TABLE {} ADD " + _KEYS[table]).format(part))
+            connection.execute(
+                sql.SQL("CREATE TABLE {} PARTITION OF {} FOR VALUES IN ({})").format(
+                    part, parent, at
+                )
+            )
+            connection.execute(
+                sql.SQL("ALTER TABLE {} ADD " + _KEYS[table]).format(part)
+            )
         else:
             make = "CREATE FOREIGN TABLE {} PARTITION OF {} FOR VALUES IN ({}) SERVER {} OPTIONS ({})"
-            options = sql.SQL("schema_name 'flashgrep', table_name {}").format(sql.Literal(table))
+            options = sql.SQL("schema_name 'flashgrep', table_name {}").format(
+                sql.Literal(table)
+            )
             server = sql.Identifier(f"flashgrep_{number}")
             connection.execute(sql.SQL(make).format(part, parent, at, server, options))
 
@@ -94,8 +109,12 @@ def make_remote(dsn: str, tables: Sequence[str]) -> None:
     """Create the tables of a shard on its own server."""
     with connect(dsn) as remote, translate_errors(), remote.transaction():
         for table in tables:
-            columns = ", ".join(f"{column} NOT NULL" for column in _COLUMNS[table].split(", "))
-            remote.execute(f"CREATE TABLE IF NOT EXISTS flashgrep.{table} ({columns}, {_KEYS[table]})".encode())
+            columns = ", ".join(
+                f"{column} NOT NULL" for column in _COLUMNS[table].split(", ")
+            )
+            remote.execute(
+                f"CREATE TABLE IF NOT EXISTS flashgrep.{table} ({columns}, {_KEYS[table]})".encode()
+            )
 
 
 def find_server(connection: "Connection[Any]", number: int) -> str | None:
@@ -107,7 +126,11 @@ def find_server(connection: "Connection[Any]", number: int) -> str | None:
     if row is None:
         return None
     options = dict(option.split("=", 1) for option in [*row[0], *row[1]])
-    parts = {name: value for name, value in options.items() if name not in {*_SERVER, "password_required"}}
+    parts = {
+        name: value
+        for name, value in options.items()
+        if name not in {*_SERVER, "password_required"}
+    }
     address: str = load_psycopg().conninfo.make_conninfo(**parts)
     return address
 
@@ -117,15 +140,20 @@ def connect_server(connection: "Connection[Any]", number: int, dsn: str) -> None
     psycopg = load_psycopg()
     sql = psycopg.sql
     parts = psycopg.conninfo.conninfo_to_dict(dsn)
-    user = {name: str(parts.pop(name)) for name in ("user", "password") if name in parts}
+    user = {
+        name: str(parts.pop(name)) for name in ("user", "password") if name in parts
+    }
     server = sql.Identifier(f"flashgrep_{number}")
-    is_superuser = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    is_superuser = connection.execute(
+        "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
+    ).fetchone()
     if is_superuser is not None and is_superuser[0]:
         user["password_required"] = "false"  # noqa: S105 - an option's name; the shard decides about passwords
 
     def options(of: Mapping[str, Any]) -> Any:
         pairs: Sequence[Any] = [
-            sql.SQL("{} {}").format(sql.Identifier(name), sql.Literal(str(value))) for name, value in of.items()
+            sql.SQL("{} {}").format(sql.Identifier(name), sql.Literal(str(value)))
+            for name, value in of.items()
         ]
         return sql.SQL(", ").join(pairs)
 
@@ -147,22 +175,37 @@ class Migration(NamedTuple):
 def list_migrations() -> list[Migration]:
     """Return the migrations of this version, in order."""
     entries = (files("flashgrep.parts.team") / "migrations").iterdir()
-    named = ((re.fullmatch(r"(\d{4})_(\w+)\.sql", entry.name), entry) for entry in entries)
-    return sorted(Migration(int(name[1]), name[2], entry.read_text(encoding="utf-8")) for name, entry in named if name)
+    named = (
+        (re.fullmatch(r"(\d{4})_(\w+)\.sql", entry.name), entry) for entry in entries
+    )
+    return sorted(
+        Migration(int(name[1]), name[2], entry.read_text(encoding="utf-8"))
+        for name, entry in named
+        if name
+    )
 
 
 def read_history(connection: "Connection[Any]") -> dict[int, str]:
     """Return the numbers and names of the applied migrations; empty if the database has no store."""
     with translate_errors():
-        found = connection.execute("SELECT to_regclass('flashgrep.migration')").fetchone()
+        found = connection.execute(
+            "SELECT to_regclass('flashgrep.migration')"
+        ).fetchone()
         if found is None or found[0] is None:
             return {}
-        return dict(connection.execute("SELECT number, name FROM flashgrep.migration").fetchall())
+        return dict(
+            connection.execute(
+                "SELECT number, name FROM flashgrep.migration"
+            ).fetchall()
+        )
 
 
 def check(connection: "Connection[Any]") -> None:
     """Raise Unavailable (wrong_migration), with advice, unless the tables are those of this version."""
-    here, there = {one.number: one.name for one in list_migrations()}, read_history(connection)
+    here, there = (
+        {one.number: one.name for one in list_migrations()},
+        read_history(connection),
+    )
     if there == here:
         return
     advice = "run: fgrep team init"
@@ -173,10 +216,14 @@ def check(connection: "Connection[Any]") -> None:
         advice = "install that version here"
     else:
         message = f"the store was made by an older flashgrep: migration {max(there)} of {max(here)}"
-    raise Unavailable(f"{message}; {advice}", reason="wrong_migration", suggestion=advice)
+    raise Unavailable(
+        f"{message}; {advice}", reason="wrong_migration", suggestion=advice
+    )
 
 
-def migrate(connection: "Connection[Any]", shards: Mapping[str, str | None]) -> list[str]:
+def migrate(
+    connection: "Connection[Any]", shards: Mapping[str, str | None]
+) -> list[str]:
     """Create or update the tables in one transaction, and return a line for each change.
 
     ``shards``: names, each with its server's address (None: this server); fixed when the store is created.
@@ -188,7 +235,8 @@ def migrate(connection: "Connection[Any]", shards: Mapping[str, str | None]) -> 
     """
     there, done = read_history(connection), []
     wanted = list_migrations()
-    # Migrations unknown to this version: a newer one made them, and there is no downgrade.
+    # Migrations unknown to this version: a newer one made them, and there is no
+    # downgrade.
     if there.items() - {one.number: one.name for one in wanted}.items():
         check(connection)
     with translate_errors(), connection.transaction():
@@ -198,14 +246,27 @@ def migrate(connection: "Connection[Any]", shards: Mapping[str, str | None]) -> 
             "CREATE TABLE IF NOT EXISTS flashgrep.migration "
             "(number integer PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now())"
         )
-        # Read again under the lock: another process may have migrated while this one waited.
-        there = dict(connection.execute("SELECT number, name FROM flashgrep.migration").fetchall())
+        # Read again under the lock: another process may have migrated while this one
+        # waited.
+        there = dict(
+            connection.execute(
+                "SELECT number, name FROM flashgrep.migration"
+            ).fetchall()
+        )
         for one in wanted:
             if one.number not in there:
                 connection.execute(one.statements.encode())
-                connection.execute("INSERT INTO flashgrep.migration VALUES (%s, %s)", [one.number, one.name])
+                connection.execute(
+                    "INSERT INTO flashgrep.migration VALUES (%s, %s)",
+                    [one.number, one.name],
+                )
                 done.append(f"{one.number:04} {one.name}")
-        known = [row[0] for row in connection.execute("SELECT name FROM flashgrep.shard ORDER BY number").fetchall()]
+        known = [
+            row[0]
+            for row in connection.execute(
+                "SELECT name FROM flashgrep.shard ORDER BY number"
+            ).fetchall()
+        ]
         if known and shards and list(shards) != known:
             message = f"the shards of a store cannot change, since texts are placed by hash; it has {', '.join(known)}"
             raise InvalidParams(message, field="shards")

@@ -8,7 +8,9 @@ from flashgrep.base.registry import Registry
 from flashgrep.parts.team.team_link import TeamLink, join_team
 
 
-def forward_to_team(registry: Registry, settings: Settings, environ: Mapping[str, str]) -> Registry:
+def forward_to_team(
+    registry: Registry, settings: Settings, environ: Mapping[str, str]
+) -> Registry:
     """Return the methods; those about revisions ask the team's server about projects unknown here, if there is one."""
     if not settings.team.url:
         return registry

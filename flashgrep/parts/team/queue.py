@@ -32,26 +32,43 @@ def take(connection: "Connection[Any]") -> Job | None:
         "JOIN flashgrep.repository ON repository.id = turn.repository "
         "WHERE EXISTS (SELECT FROM flashgrep.job WHERE job.repository = turn.repository AND due <= now()) "
         "ORDER BY (SELECT min(due) FROM flashgrep.job WHERE job.repository = turn.repository) "
-        # However a worker dies, the lock ends with its connection: abandoned jobs need no detection.
+        # However a worker dies, the lock ends with its connection: abandoned jobs need
+        # no detection.
         "FOR UPDATE OF turn SKIP LOCKED LIMIT 1"
     ).fetchone()
     if row is None:
         return None
     # Read under the lock: its previous holder may have completed requests seen before.
     jobs = connection.execute(
-        "SELECT id, attempts FROM flashgrep.job WHERE repository = %s AND due <= now()", [row[0]]
+        "SELECT id, attempts FROM flashgrep.job WHERE repository = %s AND due <= now()",
+        [row[0]],
     ).fetchall()
     number, name, source, branches, tags, generation = row
     attempts = max((job[1] for job in jobs), default=0)
-    return Job(number, name, source, branches, tags, generation, [job[0] for job in jobs], attempts)
+    return Job(
+        number,
+        name,
+        source,
+        branches,
+        tags,
+        generation,
+        [job[0] for job in jobs],
+        attempts,
+    )
 
 
-def postpone(locked: "Connection[Any]", connection: "Connection[Any]", job: Job, error: FlashgrepError) -> None:
+def postpone(
+    locked: "Connection[Any]",
+    connection: "Connection[Any]",
+    job: Job,
+    error: FlashgrepError,
+) -> None:
     """Record why a job failed, and schedule its retry."""
     seconds = min(AGAIN_SECONDS * 2**job.attempts, 24 * 3600)
     with translate_errors():
         connection.execute(
-            "UPDATE flashgrep.repository SET problem = %s WHERE id = %s", [error.message, job.repository]
+            "UPDATE flashgrep.repository SET problem = %s WHERE id = %s",
+            [error.message, job.repository],
         )
         locked.execute(
             "UPDATE flashgrep.job SET attempts = attempts + 1, due = now() + make_interval(secs => %s) "

@@ -31,15 +31,31 @@ from flashgrep.mcp.service import Service
 from flashgrep.methods.common import ProjectParams
 from flashgrep.methods.indexing import StatsResult
 from flashgrep.parts.built_in import REGISTRY
-from flashgrep.parts.git.history_methods import MOST_NAMES, RevisionsResult, blame, history
+from flashgrep.parts.git.history_methods import (
+    MOST_NAMES,
+    RevisionsResult,
+    blame,
+    history,
+)
 from flashgrep.parts.git.repository import list_addresses, name_address
 from flashgrep.parts.http.site import Site
 from flashgrep.parts.http.wire.endpoint import Endpoint, make_server
-from flashgrep.parts.http.wire.routes import Routes, Sessions, answer_error, is_on, send_raw
+from flashgrep.parts.http.wire.routes import (
+    Routes,
+    Sessions,
+    answer_error,
+    is_on,
+    send_raw,
+)
 from flashgrep.parts.http.wire.server import server
 from flashgrep.parts.team.clones import TAGS
 from flashgrep.parts.team.guard import CURRENT_ACCESS, AccessRules, SignIn, TeamGuard
-from flashgrep.parts.team.team_catalogue import ACCESS, Access, TeamCatalogue, TeamProject
+from flashgrep.parts.team.team_catalogue import (
+    ACCESS,
+    Access,
+    TeamCatalogue,
+    TeamProject,
+)
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.context import Log
 from flashgrep.rpc.dispatch import Dispatcher
@@ -52,11 +68,15 @@ NOT_HERE: Final = frozenset({"structural", "changes"})
 """Methods that take a revision, but also need a folder, or two states of one."""
 OF_CLONES: Final = frozenset({"history", "blame"})
 """They are here where this machine has a clone."""
-ROUTES: Final = frozenset({"/rpc", "/call/{method}", "/healthz", "/openapi.json", "/docs"})
+ROUTES: Final = frozenset(
+    {"/rpc", "/call/{method}", "/healthz", "/openapi.json", "/docs"}
+)
 """The local daemon's routes that this server has, too."""
 
 
-async def list_revisions(call: Call[TeamCatalogue], params: ProjectParams) -> RevisionsResult:
+async def list_revisions(
+    call: Call[TeamCatalogue], params: ProjectParams
+) -> RevisionsResult:
     """Return the branches and tags of a repository, the newest first."""
     project = await call.host.workspace(call, params.project)
     query = (
@@ -67,7 +87,12 @@ async def list_revisions(call: Call[TeamCatalogue], params: ProjectParams) -> Re
     kinds = {True: "tag", False: "branch"}
     return {
         "results": [
-            {"name": name.removeprefix(TAGS), "kind": kinds[name.startswith(TAGS)], "commit": commit, "time": at}
+            {
+                "name": name.removeprefix(TAGS),
+                "kind": kinds[name.startswith(TAGS)],
+                "commit": commit,
+                "time": at,
+            }
             for name, commit, at in rows
         ]
     }
@@ -88,7 +113,12 @@ async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult
     """Return the visible repositories, or figures of one at HEAD."""
     known = call.host.list_reachable(call.session)
     if params.project is None and len(call.session.projects) != 1:
-        return {"project": None, "version": __version__, "projects": known, "message": HOW}
+        return {
+            "project": None,
+            "version": __version__,
+            "projects": known,
+            "message": HOW,
+        }
     project = await call.host.workspace(call, params.project)
     query = (
         "SELECT extract(epoch FROM synced)::float8, (SELECT coalesce(sum(bytes), 0)::bigint FROM flashgrep.segment "
@@ -109,7 +139,14 @@ async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult
     address = name_address(project.row.source)
     if not address:  # a bare clone added by path: the address of its remote
         with suppress(Unavailable):
-            address = next(iter(await project.ask_repository(lambda clone: list_addresses(clone.git))), "")
+            address = next(
+                iter(
+                    await project.ask_repository(
+                        lambda clone: list_addresses(clone.git)
+                    )
+                ),
+                "",
+            )
     if address:
         result["address"] = address
     if project.row.generation:
@@ -119,7 +156,9 @@ async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult
     return result
 
 
-async def _fetch(project: TeamProject, query: str, params: list[Any]) -> list[tuple[Any, ...]]:
+async def _fetch(
+    project: TeamProject, query: str, params: list[Any]
+) -> list[tuple[Any, ...]]:
     """Return the rows of a statement, with the asker's permissions."""
 
     def read() -> list[tuple[Any, ...]]:
@@ -150,7 +189,10 @@ class TeamSessions(Sessions):
         """
         unknown = query.keys() - {"project", "toolsets", "structured", "read_only"}
         if unknown:
-            raise InvalidParams(f"no such parameter of an address: {min(unknown)[:100]}", field=min(unknown)[:100])
+            raise InvalidParams(
+                f"no such parameter of an address: {min(unknown)[:100]}",
+                field=min(unknown)[:100],
+            )
         session = Session(
             projects=tuple(dict.fromkeys(query.getlist("project"))),
             capabilities=Capabilities(writes="never"),
@@ -170,15 +212,30 @@ def make_registry(catalogue: TeamCatalogue) -> Registry:
     """Return the methods that read revisions; each call is recorded in the audit log."""
     missing = NOT_HERE if catalogue.has_clones else NOT_HERE | OF_CLONES
     return Registry(
-        replace(handler, run=partial(_run_and_note, catalogue, handler.name, OURS.get(handler.name, handler.run)))
+        replace(
+            handler,
+            run=partial(
+                _run_and_note,
+                catalogue,
+                handler.name,
+                OURS.get(handler.name, handler.run),
+            ),
+        )
         for handler in REGISTRY
         if handler.name not in missing
-        and (handler.name in OURS or ("rev" in handler.params.model_fields and not handler.writes))
+        and (
+            handler.name in OURS
+            or ("rev" in handler.params.model_fields and not handler.writes)
+        )
     )
 
 
 async def _run_and_note(
-    catalogue: TeamCatalogue, name: str, run: Callable[[Any, Any], Awaitable[Any]], call: Call[Any], params: Any
+    catalogue: TeamCatalogue,
+    name: str,
+    run: Callable[[Any, Any], Awaitable[Any]],
+    call: Call[Any],
+    params: Any,
 ) -> Any:
     """Answer a call, and record it in the audit log."""
     asked = json.dumps(params.model_dump(mode="json", exclude_defaults=True))
@@ -187,14 +244,17 @@ async def _run_and_note(
 
 
 @asynccontextmanager
-async def audit(catalogue: TeamCatalogue, access: Access, name: str, asked: str) -> AsyncIterator[None]:
+async def audit(
+    catalogue: TeamCatalogue, access: Access, name: str, asked: str
+) -> AsyncIterator[None]:
     """Run a block, and record it and its outcome in the audit log; raises as ``TeamCatalogue.note``."""
     started, outcome = time.monotonic(), "cancelled"
     try:
         yield
         outcome = "answered"
     except FlashgrepError as error:
-        # Only the reason: a message may quote the parameters, which have their own column.
+        # Only the reason: a message may quote the parameters, which have their own
+        # column.
         outcome = error.reason or str(error.code)
         raise
     finally:
@@ -205,12 +265,18 @@ async def audit(catalogue: TeamCatalogue, access: Access, name: str, asked: str)
             await anyio.to_thread.run_sync(note)
 
 
-def make_application(catalogue: TeamCatalogue, settings: Settings, log: Log, rules: AccessRules) -> TeamGuard:
+def make_application(
+    catalogue: TeamCatalogue, settings: Settings, log: Log, rules: AccessRules
+) -> TeamGuard:
     """Return the application: the page, ``/mcp``, ``/rpc``, ``/call/METHOD``, ``/hook/REPOSITORY``, ``/docs``."""
     host = cast("Catalogue", catalogue)
     service = Service(host, {"name": "flashgrep team", "version": __version__})
-    limits = Limits(max_line=settings.max_line_bytes, call_seconds=settings.call_timeout_seconds)
-    service.dispatcher = Dispatcher(make_registry(catalogue), host, log=log, limits=limits)
+    limits = Limits(
+        max_line=settings.max_line_bytes, call_seconds=settings.call_timeout_seconds
+    )
+    service.dispatcher = Dispatcher(
+        make_registry(catalogue), host, log=log, limits=limits
+    )
     sessions = TeamSessions(host, may_write=False)
     facts = {
         "sign_in": "proxy" if rules.person_header else "token",
@@ -223,16 +289,23 @@ def make_application(catalogue: TeamCatalogue, settings: Settings, log: Log, rul
         """Queue an update of a repository; called by its git host after a push."""
         name = request.path_params["name"]
         try:
-            is_known = await anyio.to_thread.run_sync(catalogue.request, CURRENT_ACCESS.get(), name)
+            is_known = await anyio.to_thread.run_sync(
+                catalogue.request, CURRENT_ACCESS.get(), name
+            )
         except FlashgrepError as error:
             return answer_error(error)
-        return JSONResponse({"queued": name} if is_known else {"error": "no such repository"}, 202 if is_known else 404)
+        return JSONResponse(
+            {"queued": name} if is_known else {"error": "no such repository"},
+            202 if is_known else 404,
+        )
 
     async def send_file(request: Request) -> Response:
         """Send a file unchanged."""
         session = await sessions.make(QueryParams())
         try:
-            async with audit(catalogue, CURRENT_ACCESS.get(), "raw", str(request.query_params)):
+            async with audit(
+                catalogue, CURRENT_ACCESS.get(), "raw", str(request.query_params)
+            ):
                 return await send_raw(host, session, request.query_params)
         except FlashgrepError as error:
             return answer_error(error)
@@ -240,7 +313,9 @@ def make_application(catalogue: TeamCatalogue, settings: Settings, log: Log, rul
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415 - takes 0.5 s
 
     manager = StreamableHTTPSessionManager(
-        make_server(service, sessions), stateless=True, max_request_body_size=settings.max_line_bytes
+        make_server(service, sessions),
+        stateless=True,
+        max_request_body_size=settings.max_line_bytes,
     )
     routes: list[Any] = [
         *(route for route in plain.all() if route.path in ROUTES),
@@ -248,15 +323,26 @@ def make_application(catalogue: TeamCatalogue, settings: Settings, log: Log, rul
         Route("/raw", send_file, methods=["GET"]),
         *Site(facts, rules.origins[0]).routes(),
         *SignIn(catalogue, rules).routes(),
-        Route("/mcp", Endpoint(manager, service.dispatcher.reader), methods=["POST", "GET", "DELETE"]),
+        Route(
+            "/mcp",
+            Endpoint(manager, service.dispatcher.reader),
+            methods=["POST", "GET", "DELETE"],
+        ),
     ]
     app = Starlette(
-        routes=routes, lifespan=lambda _app: manager.run(), exception_handlers={Exception: plain.answer_fault}
+        routes=routes,
+        lifespan=lambda _app: manager.run(),
+        exception_handlers={Exception: plain.answer_fault},
     )
     return TeamGuard(app, catalogue, settings.max_line_bytes, rules)
 
 
-async def serve(app: TeamGuard, listener: socket.socket, ready: Callable[[], None], until: Awaitable[object]) -> None:
+async def serve(
+    app: TeamGuard,
+    listener: socket.socket,
+    ready: Callable[[], None],
+    until: Awaitable[object],
+) -> None:
     """Serve until told to stop."""
     running = server(app)
     async with anyio.create_task_group() as tasks:

@@ -95,14 +95,22 @@ class Store:
             from psycopg_pool import ConnectionPool  # noqa: PLC0415 - an extra
         except ImportError as error:
             message = f"the team's store needs psycopg's pool: {error}"
-            raise Unavailable(message, reason="postgres_not_installed", suggestion=INSTALL) from error
-        logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # the asker gets the error
+            raise Unavailable(
+                message, reason="postgres_not_installed", suggestion=INSTALL
+            ) from error
+        logging.getLogger("psycopg.pool").addHandler(
+            logging.NullHandler()
+        )  # the asker gets the error
         pool: ConnectionPool[Connection[Any]] = ConnectionPool(
             self._dsn,
             min_size=0,
             max_size=MOST_CONNECTIONS,
             timeout=WAIT_SECONDS,
-            kwargs={"autocommit": True, "application_name": "flashgrep", "connect_timeout": int(WAIT_SECONDS)},
+            kwargs={
+                "autocommit": True,
+                "application_name": "flashgrep",
+                "connect_timeout": int(WAIT_SECONDS),
+            },
             check=check_answers,
             reconnect_timeout=WAIT_SECONDS,
             open=True,
@@ -111,8 +119,12 @@ class Store:
         with self._connection() as connection, translate_errors():
             connection.execute("RESET role")
             check(connection)
-            rows = connection.execute("SELECT name FROM flashgrep.shard ORDER BY number").fetchall()
-            self.sources = connection.execute("SELECT id, source FROM flashgrep.repository").fetchall()
+            rows = connection.execute(
+                "SELECT name FROM flashgrep.shard ORDER BY number"
+            ).fetchall()
+            self.sources = connection.execute(
+                "SELECT id, source FROM flashgrep.repository"
+            ).fetchall()
         self.shards = [row[0] for row in rows]
 
     def close(self) -> None:
@@ -144,8 +156,14 @@ class Store:
             def open_connection() -> "Connection[Any]":
                 connection = stack.enter_context(self._connection())
                 with translate_errors(), cut_after(connection, CUT_SECONDS):
-                    groups, milliseconds = json.dumps(credentials.groups), str(int(STATEMENT_SECONDS * 1000))
-                    connection.execute(_AS_READER, [credentials.token, credentials.person, groups, milliseconds])
+                    groups, milliseconds = (
+                        json.dumps(credentials.groups),
+                        str(int(STATEMENT_SECONDS * 1000)),
+                    )
+                    connection.execute(
+                        _AS_READER,
+                        [credentials.token, credentials.person, groups, milliseconds],
+                    )
                 return connection
 
             yield QueryConnection(self, open_connection)
@@ -160,7 +178,9 @@ class Store:
         """Return the shards whose avoidance has just ended: the caller probes them, others keep avoiding them."""
         now = time.monotonic()
         with self._lock:
-            found = {number for number in among if self._avoided.get(number, now + 1) <= now}
+            found = {
+                number for number in among if self._avoided.get(number, now + 1) <= now
+            }
             self._avoided.update(dict.fromkeys(found, now + AVOID_SECONDS))
         return found
 
@@ -178,7 +198,9 @@ class Store:
 class QueryConnection:
     """The connection of one question; not thread-safe."""
 
-    def __init__(self, store: Store, open_connection: "Callable[[], Connection[Any]]") -> None:
+    def __init__(
+        self, store: Store, open_connection: "Callable[[], Connection[Any]]"
+    ) -> None:
         self._store = store
         self._open = open_connection
         self._connection = open_connection()
@@ -190,11 +212,15 @@ class QueryConnection:
         with blocking(), translate_errors():
             return self._execute(query, params)
 
-    def _execute(self, query: str, params: Sequence[object], seconds: float = CUT_SECONDS) -> list[tuple[Any, ...]]:
+    def _execute(
+        self, query: str, params: Sequence[object], seconds: float = CUT_SECONDS
+    ) -> list[tuple[Any, ...]]:
         if self._connection.closed:
             self._connection = self._open()
         with cut_after(self._connection, seconds):
-            return self._connection.execute(query.encode(), params, binary=True).fetchall()
+            return self._connection.execute(
+                query.encode(), params, binary=True
+            ).fetchall()
 
     def fetch_shards(
         self, query: str, params: Sequence[object], shards: Sequence[int] | None = None
@@ -210,10 +236,14 @@ class QueryConnection:
         self.missing |= asked & self._store.list_shards_to_avoid()
         asked -= self.missing
 
-        def ask(some: Sequence[int], seconds: float = CUT_SECONDS) -> list[tuple[Any, ...]]:
+        def ask(
+            some: Sequence[int], seconds: float = CUT_SECONDS
+        ) -> list[tuple[Any, ...]]:
             condition = f"shard IN ({', '.join(map(str, some))})"  # constants: the planner drops the other shards
             with blocking():
-                return self._execute(query.replace("{shards}", condition), params, seconds)
+                return self._execute(
+                    query.replace("{shards}", condition), params, seconds
+                )
 
         def ask_alone(shard: int, seconds: float = CUT_SECONDS) -> None:
             try:

@@ -24,7 +24,12 @@ from flashgrep.parts.meaning.index.vectors import (
     signs_of,
     take_nearest,
 )
-from flashgrep.parts.meaning.index.word_impacts import LEVELS, WordList, WordLists, key_of
+from flashgrep.parts.meaning.index.word_impacts import (
+    LEVELS,
+    WordList,
+    WordLists,
+    key_of,
+)
 from flashgrep.parts.meaning.search.chunk_index import Bools
 from flashgrep.parts.team.store_connection import OpenQuery
 from flashgrep.parts.team.stored_segments import PLACES, Segment, fetch_lists
@@ -48,8 +53,12 @@ class StoredChunks:
     @LazyAttribute
     def map(self) -> ChunkMap:
         """Which text each chunk belongs to; 0: a deleted one."""
-        sizes = np.concatenate([np.empty(0, np.int64), *(one.counts for one in self.segments)])
-        texts = np.concatenate([np.empty(0, np.int64), *(one.texts for one in self.segments)])
+        sizes = np.concatenate(
+            [np.empty(0, np.int64), *(one.counts for one in self.segments)]
+        )
+        texts = np.concatenate(
+            [np.empty(0, np.int64), *(one.texts for one in self.segments)]
+        )
         return ChunkMap.of(np.cumsum(sizes) - sizes, sizes, texts)
 
     def find_words(self, read: OpenQuery, words: Sequence[str]) -> dict[str, WordLists]:
@@ -58,16 +67,26 @@ class StoredChunks:
         spans = [(key, key + LEVELS - 1) for key in keys.values()]
         lists: dict[str, list[WordList]] = {word: [] for word in words}
         # One fetch for all words: a round trip to a shard costs more than the data.
-        answering = {one.segment.id: one for one in fetch_lists(read, self.repository, self.segments, spans)}
+        answering = {
+            one.segment.id: one
+            for one in fetch_lists(read, self.repository, self.segments, spans)
+        }
         first = 0
         for segment in self.segments:
             if segment.id in answering:
                 for word, key in keys.items():
                     found = answering[segment.id].with_keys(key, key + LEVELS - 1)
-                    lists[word] += [WordList(first, at - key, data) for at, data in found]
-            # Also counted for segments that do not answer: chunk numbers must match those of the map.
+                    lists[word] += [
+                        WordList(first, at - key, data) for at, data in found
+                    ]
+            # Also counted for segments that do not answer: chunk numbers must match
+            # those of the map.
             first += segment.documents
-        return {word: WordLists(sum(count(one.data) for one in some), some) for word, some in lists.items() if some}
+        return {
+            word: WordLists(sum(count(one.data) for one in some), some)
+            for word, some in lists.items()
+            if some
+        }
 
 
 def split_segments(segments: Sequence[Segment], most: int) -> Iterator[list[Segment]]:
@@ -88,7 +107,9 @@ class SignCache(BoundedCache[tuple[int, int], Signs]):
     def __init__(self) -> None:
         super().__init__(KEPT_BYTES)
 
-    def read(self, read: OpenQuery, repository: int, segments: Sequence[Segment], far: Signs) -> Iterator[Signs]:
+    def read(
+        self, read: OpenQuery, repository: int, segments: Sequence[Segment], far: Signs
+    ) -> Iterator[Signs]:
         """Yield the signs of the chunks of each segment; if its shard does not answer, ``far`` for every chunk.
 
         Raises:
@@ -107,13 +128,19 @@ class SignCache(BoundedCache[tuple[int, int], Signs]):
                 )
                 missing = set(reading.missing)
             for number, data in rows:
-                # Stored by row, compared by column: transposed once here, not for every question.
-                known[number] = signs = np.ascontiguousarray(np.frombuffer(data, "<u8").reshape(-1, len(far)).T)
+                # Stored by row, compared by column: transposed once here, not for every
+                # question.
+                known[number] = signs = np.ascontiguousarray(
+                    np.frombuffer(data, "<u8").reshape(-1, len(far)).T
+                )
                 self.put((repository, number), signs.nbytes, signs)
             for one in wanted:
                 found = known[one.id]
-                # A shard that does not answer is no damage; one that answers with wrong rows is.
-                if one.shard not in missing and (found is None or found.shape[1] != one.documents):
+                # A shard that does not answer is no damage; one that answers with wrong
+                # rows is.
+                if one.shard not in missing and (
+                    found is None or found.shape[1] != one.documents
+                ):
                     raise Damaged("signs of vectors are missing")
         for one in segments:
             found = known[one.id]
@@ -132,19 +159,32 @@ class StoredVectors:
     kept: SignCache
     dims: int
 
-    def nearest(self, question: Floats, limit: int, order: Order, among: Bools | None = None) -> Nearest:
+    def nearest(
+        self, question: Floats, limit: int, order: Order, among: Bools | None = None
+    ) -> Nearest:
         """Return the rows nearest to a unit vector; ``among``: whether each row counts; rows beyond its end do not."""
         total = int(self.chunks.map.size.sum())
-        # The opposite of the question: chunks in a shard that does not answer come last.
+        # The opposite of the question: chunks in a shard that does not answer come
+        # last.
         far = ~signs_of(question[None, :]).T
-        # Signs take one bit per dimension: this is the number of chunks in FETCHED_BYTES.
+        # Signs take one bit per dimension: this is the number of chunks in
+        # FETCHED_BYTES.
         groups = split_segments(self.chunks.segments, FETCHED_BYTES * 8 // self.dims)
-        parts = (signs for group in groups for signs in self.kept.read(self.read, self.chunks.repository, group, far))
+        parts = (
+            signs
+            for group in groups
+            for signs in self.kept.read(self.read, self.chunks.repository, group, far)
+        )
         rows = find_near(parts, total, question, max(RESCORED, limit), order, among)
         found = self._fetch(rows)
         # Without rows whose shard stopped answering between the two steps.
         rows = np.array([row for row in rows.tolist() if row in found], np.int64)
-        return take_nearest(rows, self._compare(question, [found[row] for row in rows.tolist()]), limit, order)
+        return take_nearest(
+            rows,
+            self._compare(question, [found[row] for row in rows.tolist()]),
+            limit,
+            order,
+        )
 
     def similarity(self, question: Floats, rows: Ints) -> Floats:
         """Return the cosine of a unit vector and each row; 0 for rows in a shard that does not answer."""
@@ -153,7 +193,9 @@ class StoredVectors:
 
     def sums(self, spans: Sequence[tuple[int, int]]) -> Floats:
         """Return, for each span of rows (first, count), the sum of its vectors; each span must be one text's chunks."""
-        texts, _ = self.chunks.map.locate(np.array([first for first, _ in spans], np.int64))
+        texts, _ = self.chunks.map.locate(
+            np.array([first for first, _ in spans], np.int64)
+        )
         with self.read() as reading:
             rows = reading.fetch_shards(
                 "SELECT text, whole FROM flashgrep.chunk WHERE repository = %s AND {shards} AND text = ANY(%s)",
@@ -171,7 +213,9 @@ class StoredVectors:
     def _fetch(self, rows: Ints) -> dict[int, bytes]:
         """Return rows in their stored form, by number."""
         texts, places = self.chunks.map.locate(rows)
-        numbers = dict(zip((texts * PLACES + places).tolist(), rows.tolist(), strict=True))
+        numbers = dict(
+            zip((texts * PLACES + places).tolist(), rows.tolist(), strict=True)
+        )
         with self.read() as reading:
             found = reading.fetch_shards(
                 "SELECT chunk, components FROM flashgrep.vector WHERE repository = %s AND {shards} AND chunk = ANY(%s)",

@@ -16,7 +16,14 @@ import numpy.typing as npt
 
 from flashgrep.base.damage import Damaged
 from flashgrep.base.errors import Conflict
-from flashgrep.index.postings import FORMAT, LAST_KEY, Block, OpenBlock, join, open_block
+from flashgrep.index.postings import (
+    FORMAT,
+    LAST_KEY,
+    Block,
+    OpenBlock,
+    join,
+    open_block,
+)
 from flashgrep.index.segments import Kind, SegmentRow, cut_keys, worth_merging
 from flashgrep.parts.team.store_connection import OpenQuery
 from flashgrep.parts.team.tree_listing import read_text_ids
@@ -38,7 +45,8 @@ _CONDITIONS: Final = {
     "symbol": "text = ANY(%(texts)s)",
     "symbol_name": "text = ANY(%(texts)s)",
     "chunk": "text = ANY(%(texts)s)",
-    # With the bounds PostgreSQL can use the primary key; the texts of a batch have neighbouring numbers.
+    # With the bounds PostgreSQL can use the primary key; the texts of a batch have
+    # neighbouring numbers.
     "vector": f"chunk BETWEEN %(low)s AND %(high)s AND chunk / {PLACES} = ANY(%(texts)s)",
     "block": "segment = ANY(%(segments)s)",
     "signs": "segment = ANY(%(segments)s)",
@@ -74,7 +82,16 @@ class Segment(NamedTuple):
         number, kind, shard, size, keys, texts, counts, written = row
         named = np.frombuffer(texts, ">i8").astype(np.int64)
         chunks = np.frombuffer(counts, ">i4").astype(np.int64)
-        return cls(number, kind, shard, size, np.frombuffer(keys, "<u4"), named, chunks, written)
+        return cls(
+            number,
+            kind,
+            shard,
+            size,
+            np.frombuffer(keys, "<u4"),
+            named,
+            chunks,
+            written,
+        )
 
     @classmethod
     def of_blocks(
@@ -83,7 +100,15 @@ class Segment(NamedTuple):
     ) -> "Segment":  # fmt: skip
         """Return a new segment with these blocks."""
         keys = np.array([block.first for block in blocks], "<u4")
-        return cls(number, kind, shard, sum(len(block.data) for block in blocks), keys, texts, counts)
+        return cls(
+            number,
+            kind,
+            shard,
+            sum(len(block.data) for block in blocks),
+            keys,
+            texts,
+            counts,
+        )
 
     @property
     def documents(self) -> int:
@@ -104,7 +129,12 @@ class Segment(NamedTuple):
 
 def read_segments(connection: "Connection[Any]", repository: int) -> list[Segment]:
     """Return a repository's segments, in the order of their creation."""
-    return list(map(Segment.of, connection.execute(SELECT.encode(), [repository], binary=True).fetchall()))
+    return list(
+        map(
+            Segment.of,
+            connection.execute(SELECT.encode(), [repository], binary=True).fetchall(),
+        )
+    )
 
 
 def reserve_segments(connection: "Connection[Any]", repository: int, count: int) -> int:
@@ -120,7 +150,11 @@ def reserve_segments(connection: "Connection[Any]", repository: int, count: int)
 
 @contextmanager
 def write_rows(
-    connection: "Connection[Any]", repository: int, tables: Sequence[str], texts: Sequence[int], segments: Sequence[int]
+    connection: "Connection[Any]",
+    repository: int,
+    tables: Sequence[str],
+    texts: Sequence[int],
+    segments: Sequence[int],
 ) -> "Iterator[Cursor[Any]]":
     """Run a block in one transaction that writes rows of these texts and segments into shards.
 
@@ -140,13 +174,23 @@ def write_rows(
         # First, so that the record is locked until the commit.
         cursor.execute("DELETE FROM flashgrep.leftover WHERE id = %s", row)
         if not cursor.rowcount:
-            raise Conflict("another worker is at the repository", reason="generation_changed")
+            raise Conflict(
+                "another worker is at the repository", reason="generation_changed"
+            )
         yield cursor
 
 
-def put_blocks(cursor: "Cursor[Any]", repository: int, shard: int, segment: int, blocks: Sequence[Block]) -> None:
+def put_blocks(
+    cursor: "Cursor[Any]",
+    repository: int,
+    shard: int,
+    segment: int,
+    blocks: Sequence[Block],
+) -> None:
     """Store blocks of a segment in its shard."""
-    with cursor.copy("COPY flashgrep.block (repository, shard, segment, key, data) FROM STDIN (FORMAT BINARY)") as copy:
+    with cursor.copy(
+        "COPY flashgrep.block (repository, shard, segment, key, data) FROM STDIN (FORMAT BINARY)"
+    ) as copy:
         copy.set_types(["int4", "int2", "int8", "int8", "bytea"])
         for block in blocks:
             copy.write_row([repository, shard, segment, block.first, block.data])
@@ -164,14 +208,22 @@ def put_segment(cursor: "Cursor[Any]", repository: int, segment: Segment) -> Non
     )  # fmt: skip
 
 
-def put_signs(cursor: "Cursor[Any]", repository: int, shard: int, segment: int, data: bytes) -> None:
+def put_signs(
+    cursor: "Cursor[Any]", repository: int, shard: int, segment: int, data: bytes
+) -> None:
     """Store the signs of the vectors of a segment's chunks."""
-    cursor.execute("INSERT INTO flashgrep.signs VALUES (%s, %s, %s, %s)", [repository, shard, segment, data])
+    cursor.execute(
+        "INSERT INTO flashgrep.signs VALUES (%s, %s, %s, %s)",
+        [repository, shard, segment, data],
+    )
 
 
 def start_generation(cursor: "Cursor[Any]", repository: int) -> None:
     """Start a new generation, so that readers load the changes."""
-    cursor.execute("UPDATE flashgrep.repository SET generation = generation + 1 WHERE id = %s", [repository])
+    cursor.execute(
+        "UPDATE flashgrep.repository SET generation = generation + 1 WHERE id = %s",
+        [repository],
+    )
 
 
 def record_leftovers(
@@ -199,8 +251,17 @@ def delete_leftovers(connection: "Connection[Any]", repository: int) -> None:
                 return
             tables, texts, segments = row
             # SKIP LOCKED above: a record locked by a living worker is no leftover yet.
-            low, high = min(texts, default=0) * PLACES, (max(texts, default=0) + 1) * PLACES
-            values = {"repository": repository, "texts": texts, "segments": segments, "low": low, "high": high}
+            low, high = (
+                min(texts, default=0) * PLACES,
+                (max(texts, default=0) + 1) * PLACES,
+            )
+            values = {
+                "repository": repository,
+                "texts": texts,
+                "segments": segments,
+                "low": low,
+                "high": high,
+            }
             for table in tables:
                 statement = f"DELETE FROM flashgrep.{table} WHERE repository = %(repository)s AND {_CONDITIONS[table]}"
                 connection.execute(statement.encode(), values)
@@ -228,28 +289,44 @@ class Lists:
         """Yield the segment's keys from ``first`` to ``last``, each with its list."""
         for key in self.segment.block_keys(first, last):
             block = self._open(key)
-            low, high = np.searchsorted(np.frombuffer(block.grams, "<u4"), [first, last + 1])
+            low, high = np.searchsorted(
+                np.frombuffer(block.grams, "<u4"), [first, last + 1]
+            )
             for place in range(int(low), int(high)):
-                yield block.grams[place], block.payload[block.ends[place - 1] if place else 0 : block.ends[place]]
+                yield (
+                    block.grams[place],
+                    block.payload[
+                        block.ends[place - 1] if place else 0 : block.ends[place]
+                    ],
+                )
 
     def _open(self, key: int) -> OpenBlock:
         """Return a block, after checking its checksum and its range of keys against the segment's row."""
         block = open_block(self.blocks[self.segment.id, key], self.segment.id)
         at = int(np.searchsorted(self.segment.keys, key))
-        last = int(self.segment.keys[at + 1]) - 1 if at + 1 < len(self.segment.keys) else LAST_KEY
+        last = (
+            int(self.segment.keys[at + 1]) - 1
+            if at + 1 < len(self.segment.keys)
+            else LAST_KEY
+        )
         if (block.first, block.last) != (key, last):
             raise Damaged("a key is in no block of postings")
         return block
 
 
-def fetch_lists(read: OpenQuery, repository: int, segments: Sequence[Segment], spans: Spans) -> list[Lists]:
+def fetch_lists(
+    read: OpenQuery, repository: int, segments: Sequence[Segment], spans: Spans
+) -> list[Lists]:
     """Return the lists of ranges of keys, for each segment whose shard answers.
 
     Raises:
         Damaged: a block is missing.
 
     """
-    wanted = {one.id: {key for span in spans for key in one.block_keys(*span)} for one in segments}
+    wanted = {
+        one.id: {key for span in spans for key in one.block_keys(*span)}
+        for one in segments
+    }
     keys = sorted({key for of_segment in wanted.values() for key in of_segment})
     with read() as reading:
         rows = reading.fetch_shards(
@@ -272,10 +349,13 @@ def drop_dead(connection: "Connection[Any]", repository: int) -> int:
     alive: set[int] = set()
     with connection.transaction():
         rows = connection.execute(
-            "SELECT files FROM flashgrep.listing WHERE repository = %s", [repository], binary=True
+            "SELECT files FROM flashgrep.listing WHERE repository = %s",
+            [repository],
+            binary=True,
         )
         for (files,) in rows:
-            # From the listings themselves: a stored reference count could be wrong after a crash.
+            # From the listings themselves: a stored reference count could be wrong
+            # after a crash.
             alive.update(read_text_ids(files))
         segments = read_segments(connection, repository)
         dead = {text for one in segments for text in one.texts.tolist()} - alive - {0}
@@ -286,16 +366,23 @@ def drop_dead(connection: "Connection[Any]", repository: int) -> int:
             for one in segments:
                 is_gone = np.isin(one.texts, gone)
                 if is_gone.any():
-                    # The postings stay; only the text's number in the segment's row is set to 0.
+                    # The postings stay; only the text's number in the segment's row is
+                    # set to 0.
                     named = np.where(is_gone, 0, one.texts).astype(">i8").tobytes()
                     values = [named, repository, one.id]
                     query = "UPDATE flashgrep.segment SET texts = %s WHERE repository = %s AND id = %s"
                     if not cursor.execute(query, values).rowcount:
-                        raise Conflict("another worker is at the repository", reason="generation_changed")
+                        raise Conflict(
+                            "another worker is at the repository",
+                            reason="generation_changed",
+                        )
             cursor.execute(
-                "DELETE FROM flashgrep.content WHERE repository = %s AND text = ANY(%s)", [repository, gone.tolist()]
+                "DELETE FROM flashgrep.content WHERE repository = %s AND text = ANY(%s)",
+                [repository, gone.tolist()],
             )
-            record_leftovers(cursor, repository, OF_TEXTS, gone.tolist(), (), GRACE_SECONDS)
+            record_leftovers(
+                cursor, repository, OF_TEXTS, gone.tolist(), (), GRACE_SECONDS
+            )
             start_generation(cursor, repository)
     return len(dead)
 
@@ -305,13 +392,19 @@ def choose(segments: Sequence[Segment]) -> list[list[Segment]]:
     rows = worth_merging([one.row for one in segments])
     if rows:
         return [list(segments[-len(rows) :])]
-    return [[one] for one in segments if np.count_nonzero(one.texts == 0) > len(one.texts) * DEAD_SHARE]
+    return [
+        [one]
+        for one in segments
+        if np.count_nonzero(one.texts == 0) > len(one.texts) * DEAD_SHARE
+    ]
 
 
 def merge(connection: "Connection[Any]", repository: int) -> Iterator[int]:
     """Merge segments where it pays, shard by shard, yielding after each merge how many segments it replaced."""
     # Segments of another format are rebuilt, not merged.
-    current = (one for one in read_segments(connection, repository) if one.format == FORMAT)
+    current = (
+        one for one in read_segments(connection, repository) if one.format == FORMAT
+    )
     ordered = sorted(current, key=lambda one: (one.shard, one.kind, one.id))
     for _, group in groupby(ordered, key=lambda one: (one.shard, one.kind)):
         for chosen in choose(list(group)):
@@ -319,14 +412,20 @@ def merge(connection: "Connection[Any]", repository: int) -> Iterator[int]:
             yield len(chosen)
 
 
-def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence[Segment]) -> None:
+def merge_segments(
+    connection: "Connection[Any]", repository: int, old: Sequence[Segment]
+) -> None:
     """Replace segments of one kind and shard by a single one without deleted texts, atomically.
 
     Raises:
         Conflict: another worker has changed them in the meantime.
 
     """
-    number, kind, shard = reserve_segments(connection, repository, 1), Kind(old[0].kind), old[0].shard
+    number, kind, shard = (
+        reserve_segments(connection, repository, 1),
+        Kind(old[0].kind),
+        old[0].shard,
+    )
     texts = np.concatenate([one.texts for one in old])
     counts = np.concatenate([one.counts for one in old])
     # In segments of words each chunk is a document: those of a deleted text go with it.
@@ -340,15 +439,31 @@ def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence
             "DELETE FROM flashgrep.segment WHERE repository = %s AND id = ANY(%s) RETURNING texts",
             [repository, numbers],
         )
-        if {row[0] for row in cursor.fetchall()} != {one.texts.astype(">i8").tobytes() for one in old}:
-            raise Conflict("another worker is at the repository", reason="generation_changed")
+        if {row[0] for row in cursor.fetchall()} != {
+            one.texts.astype(">i8").tobytes() for one in old
+        }:
+            raise Conflict(
+                "another worker is at the repository", reason="generation_changed"
+            )
         blocks: list[Block] = []
         # Block sizes are not stored, so all blocks of a segment are assumed equal.
-        sizes = ((int(key), one.bytes // max(1, len(one.keys))) for one in old for key in one.keys)
+        sizes = (
+            (int(key), one.bytes // max(1, len(one.keys)))
+            for one in old
+            for key in one.keys
+        )
         for span in cut_keys(sizes):
-            made = list(join(*read_blocks(connection, repository, old, span), number, span, places))
+            made = list(
+                join(
+                    *read_blocks(connection, repository, old, span),
+                    number,
+                    span,
+                    places,
+                )
+            )
             put_blocks(cursor, repository, shard, number, made)
-            # Afterwards only first keys and sizes are needed; zeros stand for the data, which is already stored.
+            # Afterwards only first keys and sizes are needed; zeros stand for the data,
+            # which is already stored.
             blocks += [Block(one.first, b"\0" * len(one.data)) for one in made]
         if kind == Kind.WORDS:
             rows = connection.execute(
@@ -357,12 +472,18 @@ def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence
             ).fetchall()  # fmt: skip
             data = dict(rows)
             signs = b"".join(data[one.id] for one in old)
-            of_chunk = np.frombuffer(signs, np.uint8).reshape(len(alive), -1 if len(alive) else 0)
+            of_chunk = np.frombuffer(signs, np.uint8).reshape(
+                len(alive), -1 if len(alive) else 0
+            )
             put_signs(cursor, repository, shard, number, of_chunk[alive].tobytes())
         left = texts > 0
         if left.any():
             kept = counts[left] if len(counts) else counts
-            put_segment(cursor, repository, Segment.of_blocks(number, kind, shard, blocks, texts[left], kept))
+            put_segment(
+                cursor,
+                repository,
+                Segment.of_blocks(number, kind, shard, blocks, texts[left], kept),
+            )
         else:
             record_leftovers(cursor, repository, OF_SEGMENTS, (), [number], 0)
         record_leftovers(cursor, repository, OF_SEGMENTS, (), numbers, GRACE_SECONDS)
@@ -370,7 +491,10 @@ def merge_segments(connection: "Connection[Any]", repository: int, old: Sequence
 
 
 def read_blocks(
-    connection: "Connection[Any]", repository: int, old: Sequence[Segment], span: tuple[int, int]
+    connection: "Connection[Any]",
+    repository: int,
+    old: Sequence[Segment],
+    span: tuple[int, int],
 ) -> tuple[list[OpenBlock], list[int]]:
     """Return the blocks that cover a range of keys, each with the offset to add to its document numbers."""
     opened: list[OpenBlock] = []

@@ -25,8 +25,20 @@ from flashgrep.index.table import FileTable
 from flashgrep.indexer.progress import Progress
 from flashgrep.parts.git.changes import State
 from flashgrep.parts.git.program import Git
-from flashgrep.parts.git.repository import INDEX, NEAREST, Range, Repository, Revision, parse_revision
-from flashgrep.parts.git.revisions import BOUND_REVISIONS, REVISIONS, RevisionView, open_revision
+from flashgrep.parts.git.repository import (
+    INDEX,
+    NEAREST,
+    Range,
+    Repository,
+    Revision,
+    parse_revision,
+)
+from flashgrep.parts.git.revisions import (
+    BOUND_REVISIONS,
+    REVISIONS,
+    RevisionView,
+    open_revision,
+)
 from flashgrep.parts.meaning.embed.models import MODELS, Models
 from flashgrep.parts.meaning.questions import find_best_lines
 from flashgrep.parts.meaning.search.chunk_index import CHUNKS
@@ -82,16 +94,25 @@ class StoreCache:
         self._states = BoundedCache[int, IndexState](KEPT_STATES)
         self._listings = BoundedCache[tuple[int, bytes], Listing](KEPT_LISTINGS)
 
-    def state(self, row: RepositoryRow, store_access: StoreAccess, again: bool) -> IndexState:  # noqa: FBT001 - handed through
+    def state(
+        self,
+        row: RepositoryRow,
+        store_access: StoreAccess,
+        again: bool,  # noqa: FBT001 - handed through
+    ) -> IndexState:
         """Return the index of a repository's generation; ``again``: read it even if cached."""
         found = self._states.find(row.id)
         # Two threads may load the same state; either result is right.
         if again or found is None or found.generation != row.generation:
-            found = IndexState.load(store_access.read, row.id, row.generation, row.parsed_to)
+            found = IndexState.load(
+                store_access.read, row.id, row.generation, row.parsed_to
+            )
             self._states.put(row.id, 1, found)
         return found
 
-    def listing(self, row: RepositoryRow, tree: bytes, store_access: StoreAccess) -> Listing:
+    def listing(
+        self, row: RepositoryRow, tree: bytes, store_access: StoreAccess
+    ) -> Listing:
         """Return the files of a tree."""
         key = (row.id, tree)
         found = self._listings.find(key)
@@ -100,7 +121,10 @@ class StoreCache:
                 query = "SELECT files FROM flashgrep.listing WHERE repository = %s AND tree = %s"
                 rows = reading.fetch(query, [row.id, tree])
             if not rows:
-                raise NotFound("the revision is no longer stored; try again", reason="revision_not_found")
+                raise NotFound(
+                    "the revision is no longer stored; try again",
+                    reason="revision_not_found",
+                )
             found = unpack(rows[0][0])
             self._listings.put(key, 1, found)
         return found
@@ -110,7 +134,12 @@ class TeamCatalogue:
     """The ``Catalogue`` of a team's server: the repositories that a session's token may see."""
 
     def __init__(
-        self, store: Store, settings: Settings, folder: Path, environ: Mapping[str, str], cache: Path | None = None
+        self,
+        store: Store,
+        settings: Settings,
+        folder: Path,
+        environ: Mapping[str, str],
+        cache: Path | None = None,
     ) -> None:
         """``folder``: an empty folder, the root of every repository: none has files here.
 
@@ -132,14 +161,18 @@ class TeamCatalogue:
         self.scheduler = Scheduler()
         self.folder = RootFolder(os.fsencode(folder))
         limits = Limits(read_bytes=settings.read.max_bytes)
-        self.editor = Editor(Root(os.fsencode(folder), os.fsencode(folder), PrivateFolders()), limits)
+        self.editor = Editor(
+            Root(os.fsencode(folder), os.fsencode(folder), PrivateFolders()), limits
+        )
 
     def close(self) -> None:
         """Close the folder and the connections."""
         self.editor.close()
         self._store.close()
 
-    def find_access(self, token: str, person: str = "", groups: tuple[str, ...] = ()) -> Access:
+    def find_access(
+        self, token: str, person: str = "", groups: tuple[str, ...] = ()
+    ) -> Access:
         """Return the access of a token, given by its hash, or of the person a proxy acts for; call it in a thread.
 
         Raises:
@@ -152,11 +185,15 @@ class TeamCatalogue:
             # Row security limits the rows: the connection has the token's permissions.
             subject = reading.fetch("SELECT flashgrep.subject()")[0][0]
             if subject is None:
-                raise Forbidden("the token is unknown or has expired", reason="auth_required")
+                raise Forbidden(
+                    "the token is unknown or has expired", reason="auth_required"
+                )
             rows = reading.fetch(
                 "SELECT id, name, head, generation, parsed_to, problem, source FROM flashgrep.repository ORDER BY name"
             )
-        return Access(credentials, subject, {row[1]: RepositoryRow(*row) for row in rows})
+        return Access(
+            credentials, subject, {row[1]: RepositoryRow(*row) for row in rows}
+        )
 
     @property
     def has_clones(self) -> bool:
@@ -164,7 +201,8 @@ class TeamCatalogue:
         if self._cache is None:
             return False
         return any(self._cache.glob("*.git")) or any(
-            find_clone(self._cache, number, source) is not None for number, source in self._store.sources
+            find_clone(self._cache, number, source) is not None
+            for number, source in self._store.sources
         )
 
     def open_clone(self, row: RepositoryRow) -> Repository:
@@ -174,19 +212,28 @@ class TeamCatalogue:
             Unavailable: clone_missing, it is not on this machine.
 
         """
-        folder = None if self._cache is None else find_clone(self._cache, row.id, row.source)
+        folder = (
+            None if self._cache is None else find_clone(self._cache, row.id, row.source)
+        )
         if folder is None:
             message = f"history needs a clone of {row.name}, and there is none on this server's machine"
-            raise Unavailable(message, reason="clone_missing", suggestion="run a worker there: fgrep team sync")
+            raise Unavailable(
+                message,
+                reason="clone_missing",
+                suggestion="run a worker there: fgrep team sync",
+            )
         return Repository.open(Git.find(RootFolder(os.fsencode(folder)), self._environ))
 
-    def note(self, access: Access, method: str, asked: str, outcome: str, took_ms: float) -> None:
+    def note(
+        self, access: Access, method: str, asked: str, outcome: str, took_ms: float
+    ) -> None:
         """Write a line of the audit log; call it in a thread."""
-        # Audit lines, sign-ins and requests are written by functions of the database: the server's role has no right
-        # to write to tables.
+        # Audit lines, sign-ins and requests are written by functions of the database:
+        # the server's role has no right to write to tables.
         with self._store.read(access.credentials) as reading:
             reading.fetch(
-                "SELECT flashgrep.note(%s::text, %s::text, %s::text, %s::real)", [method, asked, outcome, took_ms]
+                "SELECT flashgrep.note(%s::text, %s::text, %s::text, %s::real)",
+                [method, asked, outcome, took_ms],
             )
 
     def sign_in(self, token: str, browser: str) -> str:
@@ -200,10 +247,16 @@ class TeamCatalogue:
 
         """
         with self._store.read(Credentials(token)) as reading:
-            query = "SELECT flashgrep.sign_in(decode(%s, 'hex'), %s::integer, %s::integer)"
-            subject: str | None = reading.fetch(query, [browser, BROWSER_SECONDS, MOST_BROWSERS])[0][0]
+            query = (
+                "SELECT flashgrep.sign_in(decode(%s, 'hex'), %s::integer, %s::integer)"
+            )
+            subject: str | None = reading.fetch(
+                query, [browser, BROWSER_SECONDS, MOST_BROWSERS]
+            )[0][0]
         if subject is None:
-            raise Forbidden("the token is unknown or has expired", reason="auth_required")
+            raise Forbidden(
+                "the token is unknown or has expired", reason="auth_required"
+            )
         return subject
 
     def sign_out(self, access: Access) -> None:
@@ -214,7 +267,10 @@ class TeamCatalogue:
     def request(self, access: Access, name: str) -> bool:
         """Queue a repository for an update, and return whether the token may see a repository of this name."""
         with self._store.read(access.credentials) as reading:
-            return reading.fetch("SELECT flashgrep.request(%s::text)", [name])[0][0] is not None
+            return (
+                reading.fetch("SELECT flashgrep.request(%s::text)", [name])[0][0]
+                is not None
+            )
 
     # As ``Catalogue``
 
@@ -235,10 +291,17 @@ class TeamCatalogue:
         access: Access = session.notes[ACCESS]
         return list(access.repositories)
 
-    def find_roots(self, session: Session, projects: Sequence[str] | Literal["*"]) -> list[str]:
+    def find_roots(
+        self, session: Session, projects: Sequence[str] | Literal["*"]
+    ) -> list[str]:
         """Return the names of a call's repositories, without duplicates; ``*``: all visible ones."""
-        # Invisible names are refused later, exactly like unknown ones: an answer must not reveal that they exist.
-        return self.list_reachable(session) if projects == "*" else list(dict.fromkeys(projects))
+        # Invisible names are refused later, exactly like unknown ones: an answer must
+        # not reveal that they exist.
+        return (
+            self.list_reachable(session)
+            if projects == "*"
+            else list(dict.fromkeys(projects))
+        )
 
     def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
         """Return what a part keeps for all repositories; raises Unavailable if it keeps nothing here."""
@@ -254,16 +317,33 @@ class TeamCatalogue:
         """
         access: Access = call.session.notes[ACCESS]
         known = access.repositories
-        # A URL with one repository binds the session to it; with several, the call must choose.
-        named = project or (call.session.projects[0] if len(call.session.projects) == 1 else None)
+        # A URL with one repository binds the session to it; with several, the call must
+        # choose.
+        named = project or (
+            call.session.projects[0] if len(call.session.projects) == 1 else None
+        )
         if named is None and len(known) != 1:
             message = "name a repository by `project`, or several by `projects`"
-            raise InvalidParams(message, reason="project_required", field="project", allowed=list(known)[:NEAREST])
+            raise InvalidParams(
+                message,
+                reason="project_required",
+                field="project",
+                allowed=list(known)[:NEAREST],
+            )
         row = known.get(named or next(iter(known)))
         if row is None:
-            near = [name for name, _, _ in process.extract(str(named), list(known), scorer=fuzz.WRatio, limit=NEAREST)]
-            raise NotFound(f"no such repository: {named}", reason="project_not_found", near=near)
-        return TeamProject(self, row, StoreAccess(self._store, access.credentials), self._kept)
+            near = [
+                name
+                for name, _, _ in process.extract(
+                    str(named), list(known), scorer=fuzz.WRatio, limit=NEAREST
+                )
+            ]
+            raise NotFound(
+                f"no such repository: {named}", reason="project_not_found", near=near
+            )
+        return TeamProject(
+            self, row, StoreAccess(self._store, access.credentials), self._kept
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,13 +389,17 @@ class TeamProject:
     def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
         """Return what a part keeps for the repository; raises Unavailable if it keeps nothing here."""
         # The server chooses the repositories, so bound connections read the same.
-        services = Services[Any]({REVISIONS: self, BOUND_REVISIONS: self, CHUNKS: self.catalogue.meaning})
+        services = Services[Any](
+            {REVISIONS: self, BOUND_REVISIONS: self, CHUNKS: self.catalogue.meaning}
+        )
         return services.find(key)
 
     def make_vectors_anew(self) -> None:
         """Do nothing: workers make them, and find out themselves."""
 
-    async def compare(self, rev: str, look: Callable[[State, State], ResultT]) -> ResultT:
+    async def compare(
+        self, rev: str, look: Callable[[State, State], ResultT]
+    ) -> ResultT:
         """Refuse: the store has no work tree, and no history to find what both have in common.
 
         Raises:
@@ -332,7 +416,13 @@ class TeamProject:
 
     def snapshot(self) -> Snapshot:
         """Return an empty snapshot: only revisions have files."""
-        return Snapshot(self.catalogue.folder, FileTable(), None, {}, self.catalogue.settings.index.max_file_size)
+        return Snapshot(
+            self.catalogue.folder,
+            FileTable(),
+            None,
+            {},
+            self.catalogue.settings.index.max_file_size,
+        )
 
     async def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> ResultT:
         """Run a lookup on a snapshot in a thread."""
@@ -351,7 +441,9 @@ class TeamProject:
         """Run work that needs no snapshot in a thread, in its turn."""
         return self.catalogue.scheduler.run(lambda: work)
 
-    def keep_texts(self, contents: Collection[tuple[bytes, bytes]], *, parse: bool) -> None:
+    def keep_texts(
+        self, contents: Collection[tuple[bytes, bytes]], *, parse: bool
+    ) -> None:
         """Do nothing: the store has all texts."""
 
     async def at(self, rev: str) -> RevisionView:
@@ -366,42 +458,71 @@ class TeamProject:
         # The store has no git index, and no history to find a merge base in.
         if asked == INDEX or (isinstance(asked, Range) and asked.merge_base):
             message = f"rev: not available for a team's repository: {rev}"
-            raise InvalidParams(message, reason="invalid_revision", field="rev", allowed="a branch or commit, or a..b")
+            raise InvalidParams(
+                message,
+                reason="invalid_revision",
+                field="rev",
+                allowed="a branch or commit, or a..b",
+            )
 
         def find() -> RevisionView:
             try:
                 return look()
-            except NotFound:  # a worker may have published another state between two statements
+            except (
+                NotFound
+            ):  # a worker may have published another state between two statements
                 return look()
 
         def look() -> RevisionView:
             with self.store_access.read() as reading:
                 branches = dict(
-                    reading.fetch("SELECT name, commit FROM flashgrep.branch WHERE repository = %s", [self.row.id])
+                    reading.fetch(
+                        "SELECT name, commit FROM flashgrep.branch WHERE repository = %s",
+                        [self.row.id],
+                    )
                 )
                 rows = reading.fetch(
-                    "SELECT commit, tree, seconds FROM flashgrep.revision WHERE repository = %s", [self.row.id]
+                    "SELECT commit, tree, seconds FROM flashgrep.revision WHERE repository = %s",
+                    [self.row.id],
                 )
                 commits = {commit: (tree, seconds) for commit, tree, seconds in rows}
                 if isinstance(asked, Range):
-                    old, new = (self._find(name, branches, commits) for name in (asked.old, asked.new))
-                    before = self.kept.listing(self.row, old[1], self.store_access).files
-                    return self._view(new, without={(path, file.blob) for path, file in before.items()})
+                    old, new = (
+                        self._find(name, branches, commits)
+                        for name in (asked.old, asked.new)
+                    )
+                    before = self.kept.listing(
+                        self.row, old[1], self.store_access
+                    ).files
+                    return self._view(
+                        new,
+                        without={(path, file.blob) for path, file in before.items()},
+                    )
                 return self._view(self._find(asked, branches, commits))
 
         return await self.in_turn(find)
 
     def _find(
-        self, name: str, branches: dict[str, bytes], commits: dict[bytes, tuple[bytes, int]]
+        self,
+        name: str,
+        branches: dict[str, bytes],
+        commits: dict[bytes, tuple[bytes, int]],
     ) -> tuple[bytes, bytes, int]:
         """Return the commit, the tree and the time of a revision."""
         given = name.removesuffix("^{commit}")
         called = given.removeprefix("refs/heads/").removeprefix("heads/")
         if called == "HEAD":
             heads = [one for one in branches if not one.startswith(TAGS)]
-            called = self.row.head if self.row.head in branches or not heads else heads[0]
-        # As in git, a tag takes precedence over a branch of the same name, unless ``heads/`` is given.
-        tag = None if called != given else branches.get(TAGS + given.removeprefix(TAGS).removeprefix("tags/"))
+            called = (
+                self.row.head if self.row.head in branches or not heads else heads[0]
+            )
+        # As in git, a tag takes precedence over a branch of the same name, unless
+        # ``heads/`` is given.
+        tag = (
+            None
+            if called != given
+            else branches.get(TAGS + given.removeprefix(TAGS).removeprefix("tags/"))
+        )
         commit = tag or branches.get(called)
         if commit is None and len(called) >= LEAST_COMMIT:
             # As in git, an abbreviation must be unambiguous.
@@ -409,21 +530,43 @@ class TeamProject:
             commit = named[0] if len(named) == 1 else None
         if commit is None or commit not in commits:
             names = [one.removeprefix(TAGS) for one in branches]
-            near = [one for one, _, _ in process.extract(called, names, scorer=fuzz.WRatio, limit=NEAREST)]
+            near = [
+                one
+                for one, _, _ in process.extract(
+                    called, names, scorer=fuzz.WRatio, limit=NEAREST
+                )
+            ]
             problem = f"; {self.row.problem}" if self.row.problem else ""
             message = f"no such revision: {name}; the store has branches and tags: {', '.join(near)}{problem}"
             raise NotFound(message, reason="revision_not_found", rev=name, near=near)
         return commit, *commits[commit]
 
-    def _view(self, found: tuple[bytes, bytes, int], without: Collection[tuple[bytes, bytes]] = ()) -> RevisionView:
+    def _view(
+        self,
+        found: tuple[bytes, bytes, int],
+        without: Collection[tuple[bytes, bytes]] = (),
+    ) -> RevisionView:
         """Return a view of a revision without the files in ``without``, given by path and blob."""
         commit, tree, seconds = found
         listing = self.kept.listing(self.row, tree, self.store_access)
         if without:
-            gone = [path for path, file in listing.files.items() if (path, file.blob) in without]
-            left = {path: file for path, file in listing.files.items() if (path, file.blob) not in without}
+            gone = [
+                path
+                for path, file in listing.files.items()
+                if (path, file.blob) in without
+            ]
+            left = {
+                path: file
+                for path, file in listing.files.items()
+                if (path, file.blob) not in without
+            }
             listing = Listing(left, listing.table.with_changes((), gone))
         files = TeamFiles(
-            listing, partial(self.kept.state, self.row, self.store_access), self.store_access, self.kept.contents
+            listing,
+            partial(self.kept.state, self.row, self.store_access),
+            self.store_access,
+            self.kept.contents,
         )
-        return RevisionView(self, Revision(commit.hex().encode(), tree.hex().encode(), seconds), files)
+        return RevisionView(
+            self, Revision(commit.hex().encode(), tree.hex().encode(), seconds), files
+        )

@@ -33,11 +33,17 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 LOG_BYTES = 16 << 20
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Serve a team's repositories from PostgreSQL.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Serve a team's repositories from PostgreSQL.",
+)
 Database = Annotated[
     str,
     typer.Option(
-        envvar=TEAM_DATABASE_VARIABLE, help="The store's address, e.g. postgresql://user@host/name.", show_default=False
+        envvar=TEAM_DATABASE_VARIABLE,
+        help="The store's address, e.g. postgresql://user@host/name.",
+        show_default=False,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
@@ -49,7 +55,14 @@ def _failing_cleanly() -> Iterator[None]:
         yield
     except FlashgrepError as error:
         suggestion = error.data.get("suggestion", "")
-        fail(error.message + (f"\nfgrep: {suggestion}" if suggestion and suggestion not in error.message else ""))
+        fail(
+            error.message
+            + (
+                f"\nfgrep: {suggestion}"
+                if suggestion and suggestion not in error.message
+                else ""
+            )
+        )
 
 
 @contextmanager
@@ -69,7 +82,9 @@ def _find_cache() -> Path:
 
 
 def _load_settings() -> config.Settings:
-    return config.load(user_file=Path(config_file(os.environ)), environ=os.environ).settings
+    return config.load(
+        user_file=Path(config_file(os.environ)), environ=os.environ
+    ).settings
 
 
 @app.command()
@@ -77,24 +92,41 @@ def init(
     database: Database = "",
     shard: Annotated[
         list[str] | None,
-        typer.Option(help="A part of the texts, as NAME (here) or NAME=ADDRESS (on another server); given once."),
+        typer.Option(
+            help="A part of the texts, as NAME (here) or NAME=ADDRESS (on another server); given once."
+        ),
     ] = None,
 ) -> None:
     """Create the store's tables, or migrate them to this version."""
     parts = [one.partition("=") for one in shard or ()]
     with _failing_cleanly(), closing(connect(database)) as connection:
-        done = migrations.migrate(connection, {name: address or None for name, _, address in parts})
+        done = migrations.migrate(
+            connection, {name: address or None for name, _, address in parts}
+        )
     typer.echo("\n".join(done) or "nothing to do")
 
 
 @app.command()
 def add(
-    sources: Annotated[list[str], typer.Argument(help="Bare clones by path, or addresses that your git can fetch.")],
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="Bare clones by path, or addresses that your git can fetch."
+        ),
+    ],
     database: Database = "",
-    name: Annotated[str, typer.Option(help="Name of the repository; default: the last part of its address.")] = "",
-    branch: Annotated[list[str] | None, typer.Option(help="Index only this branch; may be repeated.")] = None,
+    name: Annotated[
+        str,
+        typer.Option(
+            help="Name of the repository; default: the last part of its address."
+        ),
+    ] = "",
+    branch: Annotated[
+        list[str] | None, typer.Option(help="Index only this branch; may be repeated.")
+    ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option(help="Also index matching tags, e.g. 'v1.*'; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Also index matching tags, e.g. 'v1.*'; may be repeated."),
     ] = None,
 ) -> None:
     """Add repositories; `sync` indexes them."""
@@ -102,7 +134,9 @@ def add(
         fail("--name is for one repository")
     with _failing_cleanly():
         for source in sources:
-            typer.echo(_team(database).add(source, name, tuple(branch or ()), tuple(tag or ())))
+            typer.echo(
+                _team(database).add(source, name, tuple(branch or ()), tuple(tag or ()))
+            )
 
 
 @app.command()
@@ -114,9 +148,14 @@ def remove(name: str, database: Database = "") -> None:
 
 @app.command()
 def sync(
-    names: Annotated[list[str] | None, typer.Argument(help="Repositories; default: all.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Repositories; default: all.")
+    ] = None,
     database: Database = "",
-    every: Annotated[int, typer.Option(min=0, help="Keep running: check again every so many seconds.")] = 0,
+    every: Annotated[
+        int,
+        typer.Option(min=0, help="Keep running: check again every so many seconds."),
+    ] = 0,
 ) -> None:
     """Fetch repositories and index what is new. Any number of machines may do it at once."""
     with _failing_cleanly():
@@ -142,7 +181,9 @@ def status(database: Database = "", *, as_json: AsJson = False) -> None:
         typer.echo(json.dumps(rows, indent=2))
         return
     for row in rows:
-        state = row["problem"] or (f"{row['waiting']} waiting" if row["waiting"] else "ready")
+        state = row["problem"] or (
+            f"{row['waiting']} waiting" if row["waiting"] else "ready"
+        )
         typer.echo(
             f"{row['name']:<30} {row['branches']:>5} branches {row['texts']:>9} texts  {row['synced'] or '-'}  {state}"
         )
@@ -150,33 +191,54 @@ def status(database: Database = "", *, as_json: AsJson = False) -> None:
 
 @app.command()
 def token(
-    subject: Annotated[str, typer.Argument(help="The person or program that it identifies.")],
+    subject: Annotated[
+        str, typer.Argument(help="The person or program that it identifies.")
+    ],
     database: Database = "",
-    days: Annotated[int | None, typer.Option(min=1, help="How long it is valid; default: until it is revoked.")] = None,
+    days: Annotated[
+        int | None,
+        typer.Option(min=1, help="How long it is valid; default: until it is revoked."),
+    ] = None,
     *,
     proxy: Annotated[
-        bool, typer.Option("--proxy", help="For a proxy: it acts for the users it names and sees nothing itself.")
+        bool,
+        typer.Option(
+            "--proxy",
+            help="For a proxy: it acts for the users it names and sees nothing itself.",
+        ),
     ] = False,
-    revoke: Annotated[bool, typer.Option("--revoke", help="Delete all tokens of this subject instead.")] = False,
+    revoke: Annotated[
+        bool,
+        typer.Option("--revoke", help="Delete all tokens of this subject instead."),
+    ] = False,
 ) -> None:
     """Create a token, print it, and store only its hash."""
     with _connect(database) as connection:
         if revoke:
             typer.echo(f"{access.revoke_tokens(connection, subject)} revoked")
         else:
-            typer.echo(access.make_token(connection, subject, days, "proxy" if proxy else "own"))
+            typer.echo(
+                access.make_token(
+                    connection, subject, days, "proxy" if proxy else "own"
+                )
+            )
 
 
 @app.command()
 def allow(
     subject: Annotated[str, typer.Argument(help="The subject of a token, or a group.")],
     names: Annotated[
-        list[str] | None, typer.Argument(help="Repositories; default: all, including those added later.")
+        list[str] | None,
+        typer.Argument(help="Repositories; default: all, including those added later."),
     ] = None,
     database: Database = "",
-    group: Annotated[list[str] | None, typer.Option(help="Put the subject into this group instead.")] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="Put the subject into this group instead.")
+    ] = None,
     *,
-    none: Annotated[bool, typer.Option("--none", help="Revoke all its rights instead.")] = False,
+    none: Annotated[
+        bool, typer.Option("--none", help="Revoke all its rights instead.")
+    ] = False,
 ) -> None:
     """Give a user or a group access to repositories."""
     with _connect(database) as connection:
@@ -192,20 +254,31 @@ def allow(
 def serve(
     database: Database = "",
     host: Annotated[
-        str, typer.Option(help="Address to listen on; put a TLS proxy in front of anything but loopback.")
+        str,
+        typer.Option(
+            help="Address to listen on; put a TLS proxy in front of anything but loopback."
+        ),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535)] = 7780,
     public: Annotated[
-        str, typer.Option(help="Public address of the page, e.g. https://code.example.org.", show_default=False)
+        str,
+        typer.Option(
+            help="Public address of the page, e.g. https://code.example.org.",
+            show_default=False,
+        ),
     ] = "",
     proxy_header: Annotated[
         str,
         typer.Option(
-            help="Header in which a proxy names the signed-in user, e.g. X-Forwarded-User.", show_default=False
+            help="Header in which a proxy names the signed-in user, e.g. X-Forwarded-User.",
+            show_default=False,
         ),
     ] = "",
     groups_header: Annotated[
-        str, typer.Option(help="Header in which it names the user's groups.", show_default=False)
+        str,
+        typer.Option(
+            help="Header in which it names the user's groups.", show_default=False
+        ),
     ] = "",
 ) -> None:
     """Serve HTTP until interrupted.
@@ -217,16 +290,36 @@ def serve(
     for header in filter(None, (proxy_header, groups_header)):
         if not re.fullmatch(r"[A-Za-z0-9-]+", header):
             fail(f"not a header name: {header}")
-    with _failing_cleanly(), tempfile.TemporaryDirectory(prefix="fgrep-team-") as folder, suppress(KeyboardInterrupt):
+    with (
+        _failing_cleanly(),
+        tempfile.TemporaryDirectory(prefix="fgrep-team-") as folder,
+        suppress(KeyboardInterrupt),
+    ):
         settings = _load_settings()
         store = Store(database)
         store.open()
-        log = Log(Path(find_user_paths().state) / "team.log", level=settings.log.level, max_bytes=LOG_BYTES)
+        log = Log(
+            Path(find_user_paths().state) / "team.log",
+            level=settings.log.level,
+            max_bytes=LOG_BYTES,
+        )
         with (
-            closing(TeamCatalogue(store, settings, Path(folder), os.environ, _find_cache())) as catalogue,
+            closing(
+                TeamCatalogue(store, settings, Path(folder), os.environ, _find_cache())
+            ) as catalogue,
             socket.create_server((host, port)) as listener,
         ):
-            anyio.run(partial(_serve, catalogue, settings, log, listener, public, (proxy_header, groups_header)))
+            anyio.run(
+                partial(
+                    _serve,
+                    catalogue,
+                    settings,
+                    log,
+                    listener,
+                    public,
+                    (proxy_header, groups_header),
+                )
+            )
 
 
 async def _serve(
@@ -243,7 +336,8 @@ async def _serve(
     host, port = listener.getsockname()[:2]
     here = [f"http://{name}:{port}" for name in (host, "127.0.0.1", "localhost")]
     rules = AccessRules(
-        tuple(dict.fromkeys([*filter(None, [public.lower()]), *here])), *(one.lower() for one in headers)
+        tuple(dict.fromkeys([*filter(None, [public.lower()]), *here])),
+        *(one.lower() for one in headers),
     )
 
     def say() -> None:
@@ -252,4 +346,9 @@ async def _serve(
 
     # Told to end, it answers what is in flight and leaves no folder behind.
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        await serve(make_application(catalogue, settings, log, rules), listener, say, anext(signals))
+        await serve(
+            make_application(catalogue, settings, log, rules),
+            listener,
+            say,
+            anext(signals),
+        )

@@ -43,7 +43,16 @@ MOST_ASKED: Final = 8
 """Concurrent calls, each of which occupies a thread."""
 MOST_TOKEN: Final = 4096
 ERRORS: Final = {
-    one.code: one for one in (InvalidParams, NotFound, Unavailable, TooLarge, DeadlineExceeded, Busy, Forbidden)
+    one.code: one
+    for one in (
+        InvalidParams,
+        NotFound,
+        Unavailable,
+        TooLarge,
+        DeadlineExceeded,
+        Busy,
+        Forbidden,
+    )
 }
 
 
@@ -56,9 +65,13 @@ class TeamLink:
     _away_until: float = 0.0
     _addresses: dict[str, tuple[float, str]] = field(default_factory=dict)
     """A cache of the addresses of the team's repositories, each with its expiry."""
-    _limit: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_ASKED))
+    _limit: anyio.CapacityLimiter = field(
+        default_factory=lambda: anyio.CapacityLimiter(MOST_ASKED)
+    )
 
-    async def ask(self, method: str, params: Mapping[str, Any], deadline: float | None) -> dict[str, Any]:
+    async def ask(
+        self, method: str, params: Mapping[str, Any], deadline: float | None
+    ) -> dict[str, Any]:
         """Return a method's result from the server; ``deadline`` by time.monotonic().
 
         Raises:
@@ -69,13 +82,21 @@ class TeamLink:
         team, now = self.settings.team, time.monotonic()
         if now < self._away_until:
             raise self.away("it did not respond a moment ago")
-        seconds = team.timeout_seconds if deadline is None else max(0.1, min(team.timeout_seconds, deadline - now))
+        seconds = (
+            team.timeout_seconds
+            if deadline is None
+            else max(0.1, min(team.timeout_seconds, deadline - now))
+        )
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
         def post() -> Any:
             key = self.environ.get(TEAM_TOKEN_VARIABLE, "")
             if team.token_file:
-                with Path(team.token_file).expanduser().open(encoding="ascii", errors="replace") as file:
+                with (
+                    Path(team.token_file)
+                    .expanduser()
+                    .open(encoding="ascii", errors="replace") as file
+                ):
                     key = file.read(MOST_TOKEN)
             endpoint = Endpoint(
                 provider="the team's server", url=team.url, key=key.strip(), key_name="team.token_file",
@@ -86,7 +107,9 @@ class TeamLink:
         answer = None
         with anyio.move_on_after(seconds):  # resolving a host name has no other timeout
             try:
-                answer = await anyio.to_thread.run_sync(post, abandon_on_cancel=True, limiter=self._limit)
+                answer = await anyio.to_thread.run_sync(
+                    post, abandon_on_cancel=True, limiter=self._limit
+                )
             except (ProviderUnavailable, OSError) as error:
                 self._away_until = time.monotonic() + AVOID_SECONDS
                 raise self.away(str(error)) from error
@@ -105,15 +128,30 @@ class TeamLink:
             NotFound, Unavailable: as ``ask``.
 
         """
-        if project not in self._addresses or time.monotonic() > self._addresses[project][0]:
+        if (
+            project not in self._addresses
+            or time.monotonic() > self._addresses[project][0]
+        ):
             shown = await self.ask("stats", {"project": project}, call.deadline)
-            self._addresses[project] = time.monotonic() + REMEMBERED_SECONDS, str(shown.get("address", ""))
+            self._addresses[project] = (
+                time.monotonic() + REMEMBERED_SECONDS,
+                str(shown.get("address", "")),
+            )
         address = self._addresses[project][1]
-        roots = [(one.name, os.fsencode(one.root)) for one in call.host.list_projects()] if address else []
+        roots = (
+            [(one.name, os.fsencode(one.root)) for one in call.host.list_projects()]
+            if address
+            else []
+        )
 
         def find() -> str | None:
-            clones = ((name, list_addresses(Git.find(RootFolder(root), self.environ))) for name, root in roots)
-            return next((name for name, addresses in clones if address in addresses), None)
+            clones = (
+                (name, list_addresses(Git.find(RootFolder(root), self.environ)))
+                for name, root in roots
+            )
+            return next(
+                (name for name, addresses in clones if address in addresses), None
+            )
 
         try:
             return await anyio.to_thread.run_sync(find, limiter=self._limit)
@@ -122,19 +160,31 @@ class TeamLink:
 
     def away(self, why: str) -> Unavailable:
         """Return the error that says that the server is unavailable."""
-        return Unavailable(f"the team's server is unavailable: {why}", reason="team_away", team=self.settings.team.url)
+        return Unavailable(
+            f"the team's server is unavailable: {why}",
+            reason="team_away",
+            team=self.settings.team.url,
+        )
 
     def _read_error(self, error: Any) -> FlashgrepError:
         """Return an error response of the server as one of our errors."""
         if not isinstance(error, dict) or not isinstance(error.get("message"), str):
             return self.away("its response is not JSON-RPC")
         data = error.get("data")
-        details = {str(name): value for name, value in data.items()} if isinstance(data, dict) else {}
+        details = (
+            {str(name): value for name, value in data.items()}
+            if isinstance(data, dict)
+            else {}
+        )
         reason = details.pop("reason", None)
         details.pop("message", None)
         code: Any = error.get("code")
         kind = ERRORS.get(code, Unavailable) if isinstance(code, int) else Unavailable
-        return kind(error["message"], reason=reason if isinstance(reason, str) else None, **details)
+        return kind(
+            error["message"],
+            reason=reason if isinstance(reason, str) else None,
+            **details,
+        )
 
 
 def join_team(registry: Registry, link: TeamLink) -> Registry:
@@ -150,7 +200,11 @@ def join_team(registry: Registry, link: TeamLink) -> Registry:
 
 
 async def _ask_here_first(
-    link: TeamLink, name: str, run: Callable[[Any, Any], Awaitable[Any]], call: Call[Any], params: Any
+    link: TeamLink,
+    name: str,
+    run: Callable[[Any, Any], Awaitable[Any]],
+    call: Call[Any],
+    params: Any,
 ) -> Any:
     """Answer a call here, or forward it if it names a project that is unknown here.
 
@@ -160,9 +214,14 @@ async def _ask_here_first(
         return await run(call, params)
     except (NotFound, Forbidden) as error:
         project = params.project
-        is_bound = error.reason == "outside_root" and call.session.capabilities.asks_team
-        is_unknown = error.reason == "project_not_found" or (is_bound and project and not call.host.is_known(project))
-        # A path names a folder of this machine, existing or not, and is never sent to another machine.
+        is_bound = (
+            error.reason == "outside_root" and call.session.capabilities.asks_team
+        )
+        is_unknown = error.reason == "project_not_found" or (
+            is_bound and project and not call.host.is_known(project)
+        )
+        # A path names a folder of this machine, existing or not, and is never sent to
+        # another machine.
         if not project or project[0] in "/~." or "\\" in project or not is_unknown:
             raise
         given = params.model_dump(mode="json", exclude_unset=True)
@@ -170,13 +229,21 @@ async def _ask_here_first(
             here = await link.find_here(call, project)
             if here is not None:
                 with suppress(NotFound, Forbidden):
-                    return _note(await run(call, params.model_copy(update={"project": here})), f"{project} is {here}")
+                    return _note(
+                        await run(call, params.model_copy(update={"project": here})),
+                        f"{project} is {here}",
+                    )
             result = await link.ask(name, given, call.deadline)
         except NotFound as there:
             raise (error if there.reason == "project_not_found" else there) from None
         except Unavailable as away:
-            raise type(away)(f"{error.message}; {away.message}", reason=away.reason, **away.data) from None
-    return {**_note(result, f"answered by {link.settings.team.url}"), "answered_by": link.settings.team.url}
+            raise type(away)(
+                f"{error.message}; {away.message}", reason=away.reason, **away.data
+            ) from None
+    return {
+        **_note(result, f"answered by {link.settings.team.url}"),
+        "answered_by": link.settings.team.url,
+    }
 
 
 def _note(result: dict[str, Any], source: str) -> dict[str, Any]:

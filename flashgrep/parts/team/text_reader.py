@@ -23,7 +23,13 @@ from flashgrep.index.table import FileTable, TextIds
 from flashgrep.parts.meaning.embed import Embedder
 from flashgrep.parts.meaning.embed.providers import embedder_of
 from flashgrep.parts.meaning.index.chunks import CHUNK_ROWS, StoredChunk, split_chunks
-from flashgrep.parts.meaning.search.chunk_index import AGAIN_SECONDS, QUESTION_SECONDS, ChunkState, ChunkView, Texts
+from flashgrep.parts.meaning.search.chunk_index import (
+    AGAIN_SECONDS,
+    QUESTION_SECONDS,
+    ChunkState,
+    ChunkView,
+    Texts,
+)
 from flashgrep.parts.symbols.symbol_table import LONGEST_NAME, SYMBOL_ROWS
 from flashgrep.parts.team.store_connection import OpenQuery
 from flashgrep.parts.team.stored_chunks import SignCache, StoredChunks, StoredVectors
@@ -53,14 +59,21 @@ class IndexState:
     """Cached candidates by expression, for the next page of a question."""
 
     @classmethod
-    def load(cls, read: OpenQuery, repository: int, generation: int, parsed_to: int) -> "IndexState":
+    def load(
+        cls, read: OpenQuery, repository: int, generation: int, parsed_to: int
+    ) -> "IndexState":
         """Return the state of a generation."""
         with read() as reading:
             found = list(map(Segment.of, reading.fetch(SELECT, [repository])))
-            embedder = reading.fetch("SELECT embedder FROM flashgrep.repository WHERE id = %s", [repository])
+            embedder = reading.fetch(
+                "SELECT embedder FROM flashgrep.repository WHERE id = %s", [repository]
+            )
         grams = [one for one in found if one.kind == Kind.GRAMS]
-        # Segments of another format are ignored, as if their texts had no chunks yet: a worker rebuilds them.
-        words = [one for one in found if one.kind == Kind.WORDS and one.format == FORMAT]
+        # Segments of another format are ignored, as if their texts had no chunks yet: a
+        # worker rebuilds them.
+        words = [
+            one for one in found if one.kind == Kind.WORDS and one.format == FORMAT
+        ]
         return cls(
             repository,
             generation,
@@ -78,8 +91,13 @@ class IndexState:
     @LazyAttribute
     def _shard_of(self) -> tuple[TextIds, npt.NDArray[np.int16]]:
         """Return all texts, in ascending order, and the shard of each."""
-        texts = np.concatenate([np.empty(0, np.int64), *(one.texts for one in self.segments)])
-        shards = np.repeat([one.shard for one in self.segments], [len(one.texts) for one in self.segments])
+        texts = np.concatenate(
+            [np.empty(0, np.int64), *(one.texts for one in self.segments)]
+        )
+        shards = np.repeat(
+            [one.shard for one in self.segments],
+            [len(one.texts) for one in self.segments],
+        )
         order = np.argsort(texts)
         return texts[order], shards[order].astype(np.int16)
 
@@ -106,18 +124,22 @@ class TextReader:
         if expression in state.known:
             return state.known[expression]
         segments = [one for one in state.segments if one.format == FORMAT]
-        # Cached under the whole expression; the one that is looked up may have fewer grams.
+        # Cached under the whole expression; the one that is looked up may have fewer
+        # grams.
         expression, asked = thin_out(expression), expression
         ranges = list(_ranges(expression))
         lists = fetch_lists(self.read, state.repository, segments, ranges)
         # A segment in another format cannot be read, so it excludes none of its texts.
-        named: list[TextIds | None] = [one.texts for one in state.segments if one.format != FORMAT]
+        named: list[TextIds | None] = [
+            one.texts for one in state.segments if one.format != FORMAT
+        ]
         for one in lists:
             places = evaluate(expression, one.segment.row, one)
             named.append(None if places is None else one.segment.texts[places])
         found = join_segments(named)
         found = None if found is None else found[found > 0]  # 0: a deleted text
-        # An answer without some shards is not cached: they may be back for the next page.
+        # An answer without some shards is not cached: they may be back for the next
+        # page.
         missing = len(lists) < len(segments)
         if not missing and (found is None or len(found) <= MOST_REMEMBERED):
             if len(state.known) >= REMEMBERED:
@@ -127,7 +149,8 @@ class TextReader:
 
     def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:  # noqa: ARG002 - no words are stored here
         """Return the texts unchanged."""
-        # Words are stored for ranking only; filtering by them would take another round trip to each shard.
+        # Words are stored for ranking only; filtering by them would take another round
+        # trip to each shard.
         return text_ids
 
     def rows(self, key: RowsKey[RowsT]) -> RowsT:
@@ -159,14 +182,19 @@ class TextReader:
             for name, of_name in groupby(sorted(rows), key=lambda row: row[0])
             if any(row[1] in among for row in of_name)
         )
-        return [bytes(name).decode("utf-8", "replace") for name, _ in zip(names, range(limit), strict=False)]
+        return [
+            bytes(name).decode("utf-8", "replace")
+            for name, _ in zip(names, range(limit), strict=False)
+        ]
 
     def packed_symbols(self, text_ids: Collection[int]) -> Mapping[int, bytes]:
         """Return the packed symbols of texts, for ``symbol_table.read_row``; texts without a row are left out."""
         query = "SELECT text, packed FROM flashgrep.symbol WHERE repository = %s AND {shards} AND text = ANY(%s)"
         return dict(self._fetch_rows(query, [list(text_ids)], text_ids))
 
-    def chunks_of_texts(self, text_ids: Collection[int]) -> Mapping[int, Sequence[StoredChunk]]:
+    def chunks_of_texts(
+        self, text_ids: Collection[int]
+    ) -> Mapping[int, Sequence[StoredChunk]]:
         """Return the chunks of texts; texts without stored chunks are left out."""
         query = "SELECT text, packed FROM flashgrep.chunk WHERE repository = %s AND {shards} AND text = ANY(%s)"
         rows = dict(self._fetch_rows(query, [list(text_ids)], text_ids))
@@ -176,7 +204,11 @@ class TextReader:
         sizes = places.size[entries].tolist() if len(places.size) else []
         # Not strict: ``sizes`` is empty if no text has chunks.
         known = zip(numbers.tolist(), entries.tolist(), sizes, strict=False)
-        return {number: split_chunks(rows[number], size) for number, entry, size in known if entry >= 0}
+        return {
+            number: split_chunks(rows[number], size)
+            for number, entry, size in known
+            if entry >= 0
+        }
 
     def find_cut(self) -> Collection[bytes]:
         """Return nothing: only walks of a local folder need it."""
@@ -188,7 +220,10 @@ class TextReader:
         return dict(self._fetch_rows(query, [list(text_ids)], text_ids))
 
     def _fetch_rows(
-        self, query: str, params: Sequence[object], text_ids: Collection[int] | None = None
+        self,
+        query: str,
+        params: Sequence[object],
+        text_ids: Collection[int] | None = None,
     ) -> list[tuple[Any, ...]]:
         shards = None if text_ids is None else self.state.shards_of(text_ids)
         with self.read() as reading:
@@ -207,7 +242,9 @@ def thin_out(expression: GramExpr) -> GramExpr:
     grams = [part for part in expression.parts if isinstance(part, Gram)]
     others = [thin_out(part) for part in expression.parts if not isinstance(part, Gram)]
     if len(grams) > MOST_GRAMS:
-        grams = [grams[at * (len(grams) - 1) // (MOST_GRAMS - 1)] for at in range(MOST_GRAMS)]
+        grams = [
+            grams[at * (len(grams) - 1) // (MOST_GRAMS - 1)] for at in range(MOST_GRAMS)
+        ]
     return AllOf((*grams, *others))
 
 
@@ -261,9 +298,17 @@ class TeamMeaning:
         if embedder is not None and embedder.name != chunks.embedder:
             problem = f"the vectors are of {chunks.embedder}, but this server uses {embedder.name}"
             embedder = None
-        vectors = None if embedder is None else StoredVectors(chunks, reader.read, self._signs, embedder.dims)
+        vectors = (
+            None
+            if embedder is None
+            else StoredVectors(chunks, reader.read, self._signs, embedder.dims)
+        )
         known = ChunkState(chunks.map, chunks.map, vectors, embedder, problem)
-        yield ChunkView(known, self.compare(known, chunks, snapshot.table), partial(chunks.find_words, reader.read))
+        yield ChunkView(
+            known,
+            self.compare(known, chunks, snapshot.table),
+            partial(chunks.find_words, reader.read),
+        )
 
     def fail(self, known: ChunkState, problem: str, *, damaged: bool = False) -> None:  # noqa: ARG002 - as every ChunkIndex
         """Search by words alone until ``AGAIN_SECONDS`` have passed."""
@@ -278,12 +323,19 @@ class TeamMeaning:
             self._problem = ""
             if self._embedder is None:
                 try:
-                    self._embedder = embedder_of(self._embedding, self._environ, QUESTION_SECONDS)
+                    self._embedder = embedder_of(
+                        self._embedding, self._environ, QUESTION_SECONDS
+                    )
                 except ProviderUnavailable as error:
-                    self._problem, self._again = str(error), time.monotonic() + AGAIN_SECONDS
+                    self._problem, self._again = (
+                        str(error),
+                        time.monotonic() + AGAIN_SECONDS,
+                    )
             return self._embedder, self._problem
 
-    def compare(self, known: ChunkState, chunks: StoredChunks, table: FileTable) -> Texts:
+    def compare(
+        self, known: ChunkState, chunks: StoredChunks, table: FileTable
+    ) -> Texts:
         """Return which texts of a revision's files have chunks."""
         with self._lock:
             for of, by, texts in self._texts:

@@ -56,7 +56,8 @@ def pack(files: Sequence[ListedFile]) -> bytes:
     width = len(files[0].blob) if files else 0
     body = b"".join(
         (
-            # Columns rather than rows: they compress better, and one can be read without the others.
+            # Columns rather than rows: they compress better, and one can be read
+            # without the others.
             np.array([len(files), width, len(reasons)], "<u4").tobytes(),
             np.array([file.text_id for file in files], "<i8").tobytes(),
             np.array([file.size for file in files], "<i8").tobytes(),
@@ -78,7 +79,9 @@ def read_text_ids(stored: bytes) -> list[int]:
     """
     try:
         body = zlib.decompressobj().decompress(stored, MOST_BYTES)
-        numbers: list[int] = np.frombuffer(body, "<i8", int(np.frombuffer(body, "<u4", 1)[0]), _HEADER).tolist()
+        numbers: list[int] = np.frombuffer(
+            body, "<i8", int(np.frombuffer(body, "<u4", 1)[0]), _HEADER
+        ).tolist()
     except (zlib.error, ValueError) as error:
         raise Damaged("a listing of files") from error
     return numbers
@@ -101,27 +104,48 @@ def unpack(stored: bytes) -> Listing:
         sizes = np.frombuffer(body, "<i8", count, _HEADER + 8 * count).tolist()
         at = _HEADER + 16 * count
         skips, at = body[at : at + count], at + count
-        blobs = [body[start : start + width].hex().encode() for start in range(at, at + count * width, width or 1)]
+        blobs = [
+            body[start : start + width].hex().encode()
+            for start in range(at, at + count * width, width or 1)
+        ]
         *names, last = body[at + count * width :].split(b"\0")
     except (zlib.error, ValueError) as error:
         raise Damaged("a listing of files") from error
-    # The checksum covers damage after packing; this check covers a listing that was packed wrongly.
+    # The checksum covers damage after packing; this check covers a listing that was
+    # packed wrongly.
     if last or len(names) != reasons + count or len(blobs) != count:
         raise Damaged("a listing of files")
     why = ["", *(name.decode() for name in names[:reasons])]
     paths = names[reasons:]
-    files = {path: File(blob, size) for path, blob, size in zip(paths, blobs, sizes, strict=True)}
+    files = {
+        path: File(blob, size)
+        for path, blob, size in zip(paths, blobs, sizes, strict=True)
+    }
     rows = zip(paths, text_ids, skips, sizes, strict=True)
     return Listing(
-        files, FileTable.of([FileRow(path, number, why[skip], size, 0, 0, 0) for path, number, skip, size in rows])
+        files,
+        FileTable.of(
+            [
+                FileRow(path, number, why[skip], size, 0, 0, 0)
+                for path, number, skip, size in rows
+            ]
+        ),
     )
 
 
-def find_new_trees(connection: "Connection[Any]", job: Job, branches: dict[str, Revision]) -> dict[bytes, Revision]:
+def find_new_trees(
+    connection: "Connection[Any]", job: Job, branches: dict[str, Revision]
+) -> dict[bytes, Revision]:
     """Return one revision for each tree of the branches that has no listing yet."""
-    rows = connection.execute("SELECT tree FROM flashgrep.listing WHERE repository = %s", [job.repository]).fetchall()
+    rows = connection.execute(
+        "SELECT tree FROM flashgrep.listing WHERE repository = %s", [job.repository]
+    ).fetchall()
     known = {row[0] for row in rows}
-    return {revision.tree: revision for revision in branches.values() if _hex(revision.tree) not in known}
+    return {
+        revision.tree: revision
+        for revision in branches.values()
+        if _hex(revision.tree) not in known
+    }
 
 
 def content_key(blob: bytes, path: bytes) -> Name:
@@ -134,7 +158,11 @@ def _hex(digits: bytes) -> bytes:
 
 
 def put_listing(
-    connection: "Connection[Any]", job: Job, revision: Revision, files: Files, known: Mapping[Name, tuple[int, str]]
+    connection: "Connection[Any]",
+    job: Job,
+    revision: Revision,
+    files: Files,
+    known: Mapping[Name, tuple[int, str]],
 ) -> None:
     """Store the listing of a tree; all its contents must be in ``known``."""
     listed = []
@@ -148,7 +176,13 @@ def put_listing(
     )
 
 
-def publish(connection: "Connection[Any]", job: Job, branches: dict[str, Revision], head: str, generation: int) -> None:
+def publish(
+    connection: "Connection[Any]",
+    job: Job,
+    branches: dict[str, Revision],
+    head: str,
+    generation: int,
+) -> None:
     """Make this state of the branches the current one, atomically.
 
     Raises:
@@ -163,18 +197,30 @@ def publish(connection: "Connection[Any]", job: Job, branches: dict[str, Revisio
             [head, repository, generation],
         )
         if not done.rowcount:
-            raise Conflict(f"another worker has updated {job.name}", reason="generation_changed")
+            raise Conflict(
+                f"another worker has updated {job.name}", reason="generation_changed"
+            )
         # All rows are replaced: a deleted branch must not answer, and branches are few.
-        connection.execute("DELETE FROM flashgrep.branch WHERE repository = %s", [repository])
-        connection.execute("DELETE FROM flashgrep.revision WHERE repository = %s", [repository])
+        connection.execute(
+            "DELETE FROM flashgrep.branch WHERE repository = %s", [repository]
+        )
+        connection.execute(
+            "DELETE FROM flashgrep.revision WHERE repository = %s", [repository]
+        )
         with connection.cursor() as cursor:
             cursor.executemany(
                 "INSERT INTO flashgrep.branch VALUES (%s, %s, %s)",
-                [(repository, name, _hex(one.commit)) for name, one in branches.items()],
+                [
+                    (repository, name, _hex(one.commit))
+                    for name, one in branches.items()
+                ],
             )
             cursor.executemany(
                 "INSERT INTO flashgrep.revision VALUES (%s, %s, %s, %s)",
-                {(repository, _hex(one.commit), _hex(one.tree), one.time) for one in branches.values()},
+                {
+                    (repository, _hex(one.commit), _hex(one.tree), one.time)
+                    for one in branches.values()
+                },
             )
         connection.execute(
             "DELETE FROM flashgrep.listing WHERE repository = %s AND tree NOT IN "

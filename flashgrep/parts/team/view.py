@@ -49,7 +49,8 @@ class StoreAccess:
     def read(self) -> Iterator[QueryConnection]:
         """Lend this thread's connection; nested reads share it."""
         known: QueryConnection | None = getattr(self._own, "reading", None)
-        # Shared, so that a lookup never waits for a second connection while it holds one.
+        # Shared, so that a lookup never waits for a second connection while it holds
+        # one.
         if known is not None:
             yield known
             return
@@ -84,7 +85,9 @@ class TeamSnapshot(Snapshot):
         at = self.table.find(path)
         return None if at is None else (int(self.table.columns[at, SIZE]), 0)
 
-    def read_with_stat(self, path: bytes) -> tuple[FileStat | None, Document | Skipped | None]:
+    def read_with_stat(
+        self, path: bytes
+    ) -> tuple[FileStat | None, Document | Skipped | None]:
         """Read a file of the revision."""
         checkpoint()
         at = self.table.find(path)
@@ -103,14 +106,19 @@ class TeamSnapshot(Snapshot):
 class RevisionTexts:
     """Contents of a revision's files, by place in its table."""
 
-    def __init__(self, table: FileTable, reader: _TrackingReader, contents: ContentCache) -> None:
+    def __init__(
+        self, table: FileTable, reader: _TrackingReader, contents: ContentCache
+    ) -> None:
         self._table = table
         self._reader = reader
         self._contents = contents
 
     def read(self, at: int) -> bytes | None:
         """Return a content, and fetch those of the next candidates with it; None: its shard does not answer."""
-        repository, text_id = self._reader.state.repository, int(self._table.columns[at, TEXT_ID])
+        repository, text_id = (
+            self._reader.state.repository,
+            int(self._table.columns[at, TEXT_ID]),
+        )
         content = self._contents.find((repository, text_id))
         if content is not None:
             return content
@@ -134,7 +142,9 @@ class RevisionTexts:
         places = places[np.cumsum(columns[places, SIZE]) < AHEAD_BYTES]
         repository = self._reader.state.repository
         ahead = {
-            number for number in columns[places, TEXT_ID].tolist() if self._contents.find((repository, number)) is None
+            number
+            for number in columns[places, TEXT_ID].tolist()
+            if self._contents.find((repository, number)) is None
         }
         return sorted({text_id, *ahead})
 
@@ -145,7 +155,11 @@ class TeamFiles:
     is_stored = True
 
     def __init__(
-        self, listing: Listing, load: Callable[[bool], IndexState], store_access: StoreAccess, contents: ContentCache
+        self,
+        listing: Listing,
+        load: Callable[[bool], IndexState],
+        store_access: StoreAccess,
+        contents: ContentCache,
     ) -> None:
         """``load``: returns the repository's index; True makes it read the index again."""
         self.files = listing.files
@@ -159,7 +173,13 @@ class TeamFiles:
         """Names of the shards that have not answered."""
         return sorted(self._store_access.unreached)
 
-    def ask(self, project: Snapshot, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True) -> ResultT:  # noqa: ARG002 - what all revisions take
+    def ask(
+        self,
+        project: Snapshot,
+        ask: Callable[[Snapshot], ResultT],
+        *,
+        symbols: bool = True,  # noqa: ARG002 - what all revisions take
+    ) -> ResultT:
         """Run a lookup on the revision.
 
         Raises:
@@ -167,7 +187,8 @@ class TeamFiles:
 
         """
         for attempt in range(RETRIES):
-            # A worker may merge segments while this question reads them; the second attempt reads their list again.
+            # A worker may merge segments while this question reads them; the second
+            # attempt reads their list again.
             state = self._load(attempt > 0)
             reader = _TrackingReader(state, self._store_access.read)
             texts = RevisionTexts(self.table, reader, self._contents)
@@ -181,10 +202,17 @@ class TeamFiles:
                     return ask(snapshot)
             except Damaged as damage:  # or segments have just been merged
                 if attempt == RETRIES - 1:
-                    raise Unavailable(f"the team's store is damaged: {damage}", reason="store_damaged") from damage
+                    raise Unavailable(
+                        f"the team's store is damaged: {damage}", reason="store_damaged"
+                    ) from damage
         raise AssertionError
 
-    def take_foreign(self, project: Snapshot, *, symbols: bool) -> list[tuple[bytes, bytes]]:  # noqa: ARG002 - as above
+    def take_foreign(
+        self,
+        project: Snapshot,  # noqa: ARG002 - as above
+        *,
+        symbols: bool,  # noqa: ARG002 - as above
+    ) -> list[tuple[bytes, bytes]]:
         """Return nothing: the store has all texts."""
         return []
 
@@ -198,14 +226,20 @@ class TeamFiles:
         at = self.table.find(path)
         if at is None or path in self.table.skipped:
             why = self.table.skipped.get(path, "gone")
-            raise Unavailable(f"not stored: {path_to_text(path)} ({why})", reason="not_stored")
+            raise Unavailable(
+                f"not stored: {path_to_text(path)} ({why})", reason="not_stored"
+            )
         size = int(self.table.columns[at, SIZE])
         if size > most:
             return Object(blob, b"blob", size, None)
         content = RevisionTexts(
-            self.table, _TrackingReader(self._load(False), self._store_access.read), self._contents
+            self.table,
+            _TrackingReader(self._load(False), self._store_access.read),
+            self._contents,
         ).read(at)
         if content is None:
-            message = f"a part of the store does not answer: {', '.join(self.unreached)}"
+            message = (
+                f"a part of the store does not answer: {', '.join(self.unreached)}"
+            )
             raise Unavailable(message, reason="shard_away")
         return Object(blob, b"blob", size, content)

@@ -41,7 +41,9 @@ def main() -> int:
         return 0
     saved: dict[str, Any] = {"questions": {}, "docstrings": {}}
     if not options.docstrings:
-        results = anyio.run(_questions, roots, SIDES | (ablations() if options.ablate else {}))
+        results = anyio.run(
+            _questions, roots, SIDES | (ablations() if options.ablate else {})
+        )
         saved["questions"] = _told(results)
     if not (options.only or options.questions or options.held):
         saved["docstrings"] = _docstrings(roots)
@@ -52,27 +54,74 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/eval_search", description=__doc__)
-    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "flashgrep-eval"
-    kept = Path(__file__).parents[2] / "bench-results" / f"{datetime.now(UTC):%Y-%m-%d-%H%M}-search.json"
-    parser.add_argument("--only", action="append", metavar="REPOSITORY", help="only this repository; repeatable")
-    parser.add_argument(
-        "--held", action="store_true", help="use the held-out half of the questions instead of the other"
+    usual = (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        / "flashgrep-eval"
     )
-    parser.add_argument("--questions", action="store_true", help="leave out documentation")
-    parser.add_argument("--docstrings", action="store_true", help="leave out the questions")
-    parser.add_argument("--ablate", action="store_true", help="also rank with each rule switched off")
-    parser.add_argument("--team", action="store_true", help="instead compare a team's store with the local one")
-    parser.add_argument("--rivals", action="store_true", help="instead compare a daemon with other rankings")
-    parser.add_argument("--check", action="store_true", help="only check that the questions' targets exist")
-    parser.add_argument("--save", nargs="?", type=Path, const=kept, help="keep the figures as JSON (usual: %(const)s)")
-    parser.add_argument("--cache", type=Path, default=usual, help="folder of packages (usual: %(default)s)")
+    kept = (
+        Path(__file__).parents[2]
+        / "bench-results"
+        / f"{datetime.now(UTC):%Y-%m-%d-%H%M}-search.json"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="REPOSITORY",
+        help="only this repository; repeatable",
+    )
+    parser.add_argument(
+        "--held",
+        action="store_true",
+        help="use the held-out half of the questions instead of the other",
+    )
+    parser.add_argument(
+        "--questions", action="store_true", help="leave out documentation"
+    )
+    parser.add_argument(
+        "--docstrings", action="store_true", help="leave out the questions"
+    )
+    parser.add_argument(
+        "--ablate", action="store_true", help="also rank with each rule switched off"
+    )
+    parser.add_argument(
+        "--team",
+        action="store_true",
+        help="instead compare a team's store with the local one",
+    )
+    parser.add_argument(
+        "--rivals",
+        action="store_true",
+        help="instead compare a daemon with other rankings",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="only check that the questions' targets exist",
+    )
+    parser.add_argument(
+        "--save",
+        nargs="?",
+        type=Path,
+        const=kept,
+        help="keep the figures as JSON (usual: %(const)s)",
+    )
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=usual,
+        help="folder of packages (usual: %(default)s)",
+    )
     return parser.parse_args()
 
 
 def _roots(options: argparse.Namespace) -> Iterator[tuple[Package, Path]]:
     """Yield the requested packages that are available."""
     for package in packages():
-        wanted = package.repository in options.only if options.only else _is_asked(package, options)
+        wanted = (
+            package.repository in options.only
+            if options.only
+            else _is_asked(package, options)
+        )
         if wanted:
             try:
                 yield package, unpacked(package, options.cache)
@@ -85,7 +134,9 @@ def _is_asked(package: Package, options: argparse.Namespace) -> bool:
         return False
     if package.use == "held":
         return bool(options.held or options.check)
-    return not options.held and not (package.use == "docstrings" and (options.check or options.questions))
+    return not options.held and not (
+        package.use == "docstrings" and (options.check or options.questions)
+    )
 
 
 def _check(roots: Mapping[Package, Path]) -> int:
@@ -96,7 +147,10 @@ def _check(roots: Mapping[Package, Path]) -> int:
         for question in questions.get(package.repository, [])
         for fault in faults(question, root)
     ]
-    print("\n".join(found) or f"{sum(map(len, questions.values()))} questions: every target exists")
+    print(
+        "\n".join(found)
+        or f"{sum(map(len, questions.values()))} questions: every target exists"
+    )
     return int(bool(found))
 
 
@@ -108,8 +162,13 @@ async def _questions(roots: Mapping[Package, Path], ways: Mapping[str, Way]) -> 
     results: Results = {}
     for package, root in roots.items():
         if package.repository in questions:
-            results[package.repository] = await judged(root, questions[package.repository], ways)
-            print(_row(package.repository, results[package.repository]["hybrid"]), flush=True)
+            results[package.repository] = await judged(
+                root, questions[package.repository], ways
+            )
+            print(
+                _row(package.repository, results[package.repository]["hybrid"]),
+                flush=True,
+            )
     return results
 
 
@@ -122,12 +181,17 @@ async def _stores(roots: Mapping[Package, Path]) -> Results:
     }
 
 
-def _compared(roots: Mapping[Package, Path]) -> Iterator[tuple[str, dict[str, list[Judged]]]]:
+def _compared(
+    roots: Mapping[Package, Path],
+) -> Iterator[tuple[str, dict[str, list[Judged]]]]:
     questions = asked()
     for package, root in roots.items():
         if package.repository in questions:
             with TemporaryDirectory(prefix="eval-wire-") as work:
-                yield package.repository, compare(root, questions[package.repository], Path(work))
+                yield (
+                    package.repository,
+                    compare(root, questions[package.repository], Path(work)),
+                )
 
 
 def _told(results: Results) -> dict[str, Any]:
@@ -135,27 +199,52 @@ def _told(results: Results) -> dict[str, Any]:
     ways = list(next(iter(results.values())))
     print("\nNDCG@10 by repository: " + ", ".join(ways[: len(SIDES)]))
     for repository, found in results.items():
-        print(f"  {repository:16}" + "".join(f"{mean(found[way]).ndcg:8.3f}" for way in ways[: len(SIDES)]))
-    lost = [name for name, found in results.items() if _ndcg(found, "model, no rules") < _ndcg(found, "BM25, no rules")]
+        print(
+            f"  {repository:16}"
+            + "".join(f"{mean(found[way]).ndcg:8.3f}" for way in ways[: len(SIDES)])
+        )
+    lost = [
+        name
+        for name, found in results.items()
+        if _ndcg(found, "model, no rules") < _ndcg(found, "BM25, no rules")
+    ]
     print(f"the model alone is worse than BM25 alone on: {', '.join(lost) or 'none'}")
-    for title, groups in (("kind of question", _by_kind(results)), ("language", _by_language(results))):
+    for title, groups in (
+        ("kind of question", _by_kind(results)),
+        ("language", _by_language(results)),
+    ):
         print(f"\nBy {title}, hybrid")
         for name, rows in groups.items():
             print(_row(f"{name} ({len(rows)})", rows))
     print("\nAll questions, and how much better than hybrid")
-    table = {way: [one for found in results.values() for one in found[way]] for way in ways}
+    table = {
+        way: [one for found in results.values() for one in found[way]] for way in ways
+    }
     for way, rows in table.items():
-        better = [one.ndcg - other.ndcg for one, other in zip(rows, table["hybrid"], strict=True)]
-        print(_row(way, rows) + f"  {sum(better) / len(better):+.3f} ({_bounds(better)})")
-    repositories = {name: {way: mean(rows)._asdict() for way, rows in found.items()} for name, found in results.items()}
-    return {"all": {way: mean(rows)._asdict() for way, rows in table.items()}, "repositories": repositories}
+        better = [
+            one.ndcg - other.ndcg
+            for one, other in zip(rows, table["hybrid"], strict=True)
+        ]
+        print(
+            _row(way, rows) + f"  {sum(better) / len(better):+.3f} ({_bounds(better)})"
+        )
+    repositories = {
+        name: {way: mean(rows)._asdict() for way, rows in found.items()}
+        for name, found in results.items()
+    }
+    return {
+        "all": {way: mean(rows)._asdict() for way, rows in table.items()},
+        "repositories": repositories,
+    }
 
 
 def _by_kind(results: Results) -> dict[str, list[Figures]]:
     questions = asked()
     groups: dict[str, list[Figures]] = defaultdict(list)
     for repository, found in results.items():
-        for question, figures in zip(questions[repository], found["hybrid"], strict=True):
+        for question, figures in zip(
+            questions[repository], found["hybrid"], strict=True
+        ):
             groups[question.kind].append(figures)
     return groups
 
@@ -163,7 +252,9 @@ def _by_kind(results: Results) -> dict[str, list[Figures]]:
 def _by_language(results: Results) -> dict[str, list[Figures]]:
     groups: dict[str, list[Figures]] = defaultdict(list)
     for package in packages():
-        groups[package.language] += results.get(package.repository, {}).get("hybrid", [])
+        groups[package.language] += results.get(package.repository, {}).get(
+            "hybrid", []
+        )
     return {language: rows for language, rows in groups.items() if rows}
 
 
@@ -174,9 +265,7 @@ def _ndcg(found: Mapping[str, Sequence[Figures]], way: str) -> float:
 def _row(name: str, rows: Sequence[Figures]) -> str:
     ndcg, reciprocal, recall, tokens = mean(rows)
     bounds = _bounds([one.ndcg for one in rows])
-    return (
-        f"  {name:34} NDCG@10 {ndcg:.3f} ({bounds})  MRR {reciprocal:.3f}  recall@10 {recall:.3f}  tokens {tokens:7.0f}"
-    )
+    return f"  {name:34} NDCG@10 {ndcg:.3f} ({bounds})  MRR {reciprocal:.3f}  recall@10 {recall:.3f}  tokens {tokens:7.0f}"
 
 
 def _bounds(values: Sequence[float]) -> str:
@@ -191,20 +280,25 @@ def _docstrings(roots: Mapping[Package, Path]) -> dict[str, Any]:
     for package, root in roots.items():
         if package.use != "questions":
             pools[package.language].append((package, root))
-    print("\nFunctions found by documentation, NDCG@10: functions, queries, BM25 alone, the model alone, hybrid")
-    found = {language: measured(pool(rows), load(DATA)) for language, rows in pools.items()}
+    print(
+        "\nFunctions found by documentation, NDCG@10: functions, queries, BM25 alone, the model alone, hybrid"
+    )
+    found = {
+        language: measured(pool(rows), load(DATA)) for language, rows in pools.items()
+    }
     for language, sides in found.items():
         print(f"  {language:12}{_sides(sides)}")
-    alone = [(sides.words.ndcg, sides.meaning.ndcg, sides.hybrid.ndcg) for sides in found.values()]
+    alone = [
+        (sides.words.ndcg, sides.meaning.ndcg, sides.hybrid.ndcg)
+        for sides in found.values()
+    ]
     means = [sum(column) / len(column) for column in zip(*alone, strict=True)]
     print(f"  {'mean':12}{'':14}" + "".join(f"{value:8.3f}" for value in means))
     return {language: sides._asdict() for language, sides in found.items()}
 
 
 def _sides(sides: Sides) -> str:
-    return (
-        f"{sides.functions:7}{sides.queries:7}{sides.words.ndcg:8.3f}{sides.meaning.ndcg:8.3f}{sides.hybrid.ndcg:8.3f}"
-    )
+    return f"{sides.functions:7}{sides.queries:7}{sides.words.ndcg:8.3f}{sides.meaning.ndcg:8.3f}{sides.hybrid.ndcg:8.3f}"
 
 
 if __name__ == "__main__":

@@ -32,12 +32,19 @@ class Question(NamedTuple):
 
 def asked() -> dict[str, list[Question]]:
     """Return the questions of every repository."""
-    return {path.stem: _read(path) for path in sorted((HERE / "questions").glob("*.toml"))}
+    return {
+        path.stem: _read(path) for path in sorted((HERE / "questions").glob("*.toml"))
+    }
 
 
 def _read(path: Path) -> list[Question]:
     rows = tomllib.loads(path.read_text())["question"]
-    return [Question(path.stem, row["text"], row["kind"], tuple(map(_target, row["targets"]))) for row in rows]
+    return [
+        Question(
+            path.stem, row["text"], row["kind"], tuple(map(_target, row["targets"]))
+        )
+        for row in rows
+    ]
 
 
 def _target(text: str) -> Target:
@@ -47,13 +54,18 @@ def _target(text: str) -> Target:
 
 def faults(question: Question, root: Path) -> list[str]:
     """Return the faults of a question: an unknown kind, a missing file, or a missing name."""
-    found = [] if question.kind in KINDS else [f"{question.text}: no kind {question.kind}"]
+    found = (
+        [] if question.kind in KINDS else [f"{question.text}: no kind {question.kind}"]
+    )
     if not 1 <= len(question.targets) <= 4:  # noqa: PLR2004 - more than four answers are no question
         found.append(f"{question.text}: {len(question.targets)} targets")
     for target in question.targets:
         path = root / target.path
         if not path.is_file():
             found.append(f"{target.path}: no such file")
-        elif not re.search(rf"(?<!\w){re.escape(target.name)}(?!\w)", path.read_text("utf-8", "replace")):
+        elif not re.search(
+            rf"(?<!\w){re.escape(target.name)}(?!\w)",
+            path.read_text("utf-8", "replace"),
+        ):
             found.append(f"{target.path}: {target.name} does not occur")
     return found

@@ -10,7 +10,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from flashgrep.parts.meaning.embed import Embedder
-from flashgrep.parts.meaning.index.word_impacts import LEVELS, Fields, impacts_of, key_of, scores_of
+from flashgrep.parts.meaning.index.word_impacts import (
+    LEVELS,
+    Fields,
+    impacts_of,
+    key_of,
+    scores_of,
+)
 from flashgrep.parts.meaning.search.chunk_index import idf
 from flashgrep.parts.meaning.search.fusion import RULES, query_words
 from scripts.benchmarks.search.functions import Function, functions
@@ -55,25 +61,46 @@ def measured(found: Sequence[Function], embedder: Embedder) -> Sides:
         words, similar = index.scores(function.sentence), vectors @ question
         near = np.argsort(-similar, kind="stable")[:CANDIDATES].tolist()
         meaning = {found[at].path: max(0.0, float(similar[at])) for at in near}
-        for side, scores in (("words", words), ("meaning", meaning), ("hybrid", mixed(words, meaning))):
-            ranking = [path for path, _ in sorted(scores.items(), key=lambda row: (-row[1], row[0]))]
+        for side, scores in (
+            ("words", words),
+            ("meaning", meaning),
+            ("hybrid", mixed(words, meaning)),
+        ):
+            ranking = [
+                path
+                for path, _ in sorted(scores.items(), key=lambda row: (-row[1], row[0]))
+            ]
             sides[side].append(figures(ranking, [function.path]))
-    return Sides(len(found), len(asked), mean(sides["words"]), mean(sides["meaning"]), mean(sides["hybrid"]))
+    return Sides(
+        len(found),
+        len(asked),
+        mean(sides["words"]),
+        mean(sides["meaning"]),
+        mean(sides["hybrid"]),
+    )
 
 
 def mixed(words: dict[str, float], meaning: dict[str, float]) -> dict[str, float]:
     """Return the mix of both sides' scores, each divided by its maximum."""
     weight = RULES.semantic_weight
-    most_words, most_meaning = max(words.values(), default=0) or 1.0, max(meaning.values(), default=0) or 1.0
+    most_words, most_meaning = (
+        max(words.values(), default=0) or 1.0,
+        max(meaning.values(), default=0) or 1.0,
+    )
     return {
-        path: (1 - weight) * words.get(path, 0) / most_words + weight * meaning.get(path, 0) / most_meaning
+        path: (1 - weight) * words.get(path, 0) / most_words
+        + weight * meaning.get(path, 0) / most_meaning
         for path in words | meaning
     }
 
 
 def _asked(found: Sequence[Function]) -> Iterator[Function]:
     """Yield functions with a unique sentence, without the function's name if the sentence starts with it."""
-    plain = [function._replace(sentence=_unnamed(function)) for function in found if function.sentence]
+    plain = [
+        function._replace(sentence=_unnamed(function))
+        for function in found
+        if function.sentence
+    ]
     counts = Counter(function.sentence for function in plain)
     alone = (function for function in plain if counts[function.sentence] == 1)
     yield from list(alone)[:MOST_QUERIES]
@@ -88,15 +115,24 @@ class _Words:
 
     def __init__(self, found: Sequence[Function]) -> None:
         self._paths = [function.path for function in found]
-        self._pairs = impacts_of([Fields(b"", b"", function.code.encode()) for function in found])
+        self._pairs = impacts_of(
+            [Fields(b"", b"", function.code.encode()) for function in found]
+        )
 
     def scores(self, sentence: str) -> dict[str, float]:
-        weighed = [{word: idf(len(self._paths), self._count(word))} for word in query_words(sentence)]
+        weighed = [
+            {word: idf(len(self._paths), self._count(word))}
+            for word in query_words(sentence)
+        ]
         scores = scores_of(self._pairs, weighed, len(self._paths))
         best = np.argsort(-scores, kind="stable")[:CANDIDATES]
-        return {self._paths[at]: float(scores[at]) for at in best.tolist() if scores[at] > 0}
+        return {
+            self._paths[at]: float(scores[at]) for at in best.tolist() if scores[at] > 0
+        }
 
     def _count(self, word: str) -> int:
         key = key_of(word.encode())
-        low, high = np.searchsorted(self._pairs, [np.uint64(key << 32), np.uint64((key + LEVELS) << 32)])
+        low, high = np.searchsorted(
+            self._pairs, [np.uint64(key << 32), np.uint64((key + LEVELS) << 32)]
+        )
         return int(high - low)

@@ -16,7 +16,9 @@ FEWEST_LINES: Final = 3
 MOST_LINES: Final = 80
 FEWEST_WORDS, MOST_WORDS = 4, 40
 """Words of a sentence that is used as a question."""
-_ASIDE: Final = re.compile(r"(^|/)(tests?|testing|spec|examples?|benches|benchmarks?|vendor|deps|dist)(/|$)|[._]test\.")
+_ASIDE: Final = re.compile(
+    r"(^|/)(tests?|testing|spec|examples?|benches|benchmarks?|vendor|deps|dist)(/|$)|[._]test\."
+)
 _COMMENT: Final = ("//", "/*", "*", "#", "--")
 _ATTRIBUTE: Final = ("@", "#[", "[")
 _MARKS: Final = re.compile(r"^\s*(?:/\*+!?|\*+/|///?!?|\*|#+|---?)\s?|\s*\*+/\s*$")
@@ -25,7 +27,9 @@ _END: Final = re.compile(
     re.MULTILINE,
 )
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z(`'\"])|\n\s*\n")
-_MARKUP: Final = re.compile(r":\w+(?::\w+)?:`~?([^`]+)`|\{@\w+\s+([^}]+)\}|</?\w+[^>]*>|`")
+_MARKUP: Final = re.compile(
+    r":\w+(?::\w+)?:`~?([^`]+)`|\{@\w+\s+([^}]+)\}|</?\w+[^>]*>|`"
+)
 
 
 class Function(NamedTuple):
@@ -43,7 +47,11 @@ def functions(root: Path, language: str) -> Iterator[Function]:
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         found = language_of(path.name.encode()).name
-        if found in _alike(language) and path.is_file() and not _ASIDE.search(name.lower()):
+        if (
+            found in _alike(language)
+            and path.is_file()
+            and not _ASIDE.search(name.lower())
+        ):
             yield from _of_file(name, path.read_bytes(), found)
 
 
@@ -58,14 +66,26 @@ def _of_file(path: str, data: bytes, language: str) -> Iterator[Function]:
     symbols = FileSymbols(parsed, data)
     strings = _docstrings(data) if language == "python" else {}
     for index, row in enumerate(symbols.rows):
-        if row[DECLARES] or symbols.kind(index) not in CALLABLE_KINDS or symbols.kind(index) == "macro":
+        if (
+            row[DECLARES]
+            or symbols.kind(index) not in CALLABLE_KINDS
+            or symbols.kind(index) == "macro"
+        ):
             continue
-        first, last = symbols.lines.line(row[START]), symbols.lines.line(max(row[START], row[END] - 1))
+        first, last = (
+            symbols.lines.line(row[START]),
+            symbols.lines.line(max(row[START], row[END] - 1)),
+        )
         lines = [symbols.lines.text(number) for number in range(first, last + 1)]
         if language == "python":
             said, lines = _without(lines, first, strings)
         else:
-            said = _above([symbols.lines.text(number) for number in range(max(1, first - 60), first)])
+            said = _above(
+                [
+                    symbols.lines.text(number)
+                    for number in range(max(1, first - 60), first)
+                ]
+            )
         if len(lines) >= FEWEST_LINES:
             code = textwrap.dedent("\n".join(lines[:MOST_LINES]))
             yield Function(path, symbols.name(index), code, sentence(said))
@@ -79,7 +99,10 @@ def _docstrings(data: bytes) -> dict[int, tuple[int, str]]:
         return {}
     found = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.body:
+        if (
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            and node.body
+        ):
             first = node.body[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 text = first.value.value
@@ -88,7 +111,9 @@ def _docstrings(data: bytes) -> dict[int, tuple[int, str]]:
     return found
 
 
-def _without(lines: list[str], first: int, strings: dict[int, tuple[int, str]]) -> tuple[str, list[str]]:
+def _without(
+    lines: list[str], first: int, strings: dict[int, tuple[int, str]]
+) -> tuple[str, list[str]]:
     """Return a Python function's own docstring, and its lines without any docstring."""
     gone: set[int] = set()
     said = ""
@@ -96,9 +121,14 @@ def _without(lines: list[str], first: int, strings: dict[int, tuple[int, str]]) 
         if start in strings:
             last, text = strings[start]
             gone.update(range(start, last + 1))
-            opens = not any(line.lstrip().startswith(("def ", "async def ")) for line in lines[1 : start - first])
+            opens = not any(
+                line.lstrip().startswith(("def ", "async def "))
+                for line in lines[1 : start - first]
+            )
             said = said or (text if opens else "")
-    return said, [line for number, line in enumerate(lines, first) if number not in gone]
+    return said, [
+        line for number, line in enumerate(lines, first) if number not in gone
+    ]
 
 
 def _above(lines: list[str]) -> str:
@@ -122,5 +152,11 @@ def sentence(said: str) -> str:
     end = _END.search(text)
     text = text[: end.start()].strip() if end else text
     text = _SENTENCE.split(text, maxsplit=1)[0]
-    text = " ".join(_MARKUP.sub(lambda found: found[1] or found[2] or "", text).split()).rstrip(".")
-    return text if text.isascii() and FEWEST_WORDS <= len(text.split()) <= MOST_WORDS else ""
+    text = " ".join(
+        _MARKUP.sub(lambda found: found[1] or found[2] or "", text).split()
+    ).rstrip(".")
+    return (
+        text
+        if text.isascii() and FEWEST_WORDS <= len(text.split()) <= MOST_WORDS
+        else ""
+    )

@@ -46,7 +46,9 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     For the differences between two ways, by question, it shows whether one is significantly better.
     """
     draws = np.random.default_rng(1).integers(len(values), size=(DRAWS, len(values)))
-    low, high = np.quantile(np.array(values)[draws].mean(axis=1), (0.025, 0.975)).tolist()
+    low, high = np.quantile(
+        np.array(values)[draws].mean(axis=1), (0.025, 0.975)
+    ).tolist()
     return low, high
 
 

@@ -52,7 +52,9 @@ def unpacked(package: Package, cache: Path) -> Path:
         Unavailable: the client fails, or delivers another version.
 
     """
-    folder = cache / f"{package.repository}-{re.sub('[^0-9A-Za-z.]', '_', package.version)}"
+    folder = (
+        cache / f"{package.repository}-{re.sub('[^0-9A-Za-z.]', '_', package.version)}"
+    )
     if not folder.exists():
         work = cache / f"{folder.name}.part"
         shutil.rmtree(work, ignore_errors=True)
@@ -78,11 +80,15 @@ def unpack(archive: Path, tree: Path) -> None:
 
 def _run(command: list[str], folder: Path) -> str:
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=True
+        )
     except FileNotFoundError:
         raise Unavailable(f"{command[0]} is not installed here") from None
     except subprocess.CalledProcessError as error:
-        raise Unavailable(f"{' '.join(command)}: {error.stderr.strip()[-300:]}") from None
+        raise Unavailable(
+            f"{' '.join(command)}: {error.stderr.strip()[-300:]}"
+        ) from None
     return done.stdout
 
 
@@ -94,7 +100,18 @@ def _only(folder: Path) -> Path:
 
 
 def _pypi(package: Package, folder: Path) -> Path:
-    pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", "."]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--no-deps",
+        "--no-binary",
+        ":all:",
+        "-d",
+        ".",
+    ]
     _run([*pip, f"{package.name}=={package.version}"], folder)
     return _only(folder)
 
@@ -106,7 +123,10 @@ def _npm(package: Package, folder: Path) -> Path:
 
 def _maven(package: Package, folder: Path) -> Path:
     artefact = f"-Dartifact={package.name}:{package.version}:jar:sources"
-    _run(["mvn", "-q", "-B", "dependency:copy", artefact, f"-DoutputDirectory={folder}"], folder)
+    _run(
+        ["mvn", "-q", "-B", "dependency:copy", artefact, f"-DoutputDirectory={folder}"],
+        folder,
+    )
     return _only(folder)
 
 
@@ -119,20 +139,38 @@ def _source(package: Package, folder: Path) -> Path:
     """Fetch Debian's upstream tar, with our own list of sources, since the machine's may have none."""
     apt = folder.parent / "apt"
     options = [
-        *("-o", f"Dir::Etc::SourceList={apt}/all.sources", "-o", "Dir::Etc::SourceParts=-"),
+        *(
+            "-o",
+            f"Dir::Etc::SourceList={apt}/all.sources",
+            "-o",
+            "Dir::Etc::SourceParts=-",
+        ),
         *("-o", f"Dir::State::Lists={apt}/lists"),
     ]
     if not apt.exists():
         (apt / "lists" / "partial").mkdir(parents=True)
-        given = "\n\n".join(path.read_text() for path in sorted((APT / "sources.list.d").glob("*.sources")))
-        (apt / "all.sources").write_text(re.sub(r"(?m)^Types:.*$", "Types: deb-src", given))
+        given = "\n\n".join(
+            path.read_text()
+            for path in sorted((APT / "sources.list.d").glob("*.sources"))
+        )
+        (apt / "all.sources").write_text(
+            re.sub(r"(?m)^Types:.*$", "Types: deb-src", given)
+        )
         _run(["apt-get", *options, "update", "-q"], folder)
     shown = _run(["apt-cache", *options, "showsrc", package.name], folder)
     upstream = re.escape(package.version)
     full = re.search(rf"(?m)^Version: ((?:\d+:)?{upstream}[^\s]*)$", shown)
     if full is None:
         raise Unavailable(f"{package.name}: no source of version {package.version}")
-    command = ["apt-get", *options, "source", "--download-only", "--tar-only", "-q", f"{package.name}={full[1]}"]
+    command = [
+        "apt-get",
+        *options,
+        "source",
+        "--download-only",
+        "--tar-only",
+        "-q",
+        f"{package.name}={full[1]}",
+    ]
     _run(command, folder)
     return _only(folder)
 

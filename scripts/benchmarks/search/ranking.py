@@ -34,7 +34,10 @@ class Way(NamedTuple):
 
 
 OFF: Final[dict[str, dict[str, float]]] = {
-    "semantic weight by kind": {"symbol_weight": RULES.semantic_weight, "path_weight": RULES.semantic_weight},
+    "semantic weight by kind": {
+        "symbol_weight": RULES.semantic_weight,
+        "path_weight": RULES.semantic_weight,
+    },
     "other forms of words": {"form": 0.0},
     "the name asked for": {"defined": 0.0},
     "name cover": {"name_cover": 0.0},
@@ -53,7 +56,9 @@ OFF: Final[dict[str, dict[str, float]]] = {
     "data": {"data": 1.0},
 }
 """Settings that disable each rule."""
-PLAIN: Final = RULES.__class__(**{name: value for change in OFF.values() for name, value in change.items()})  # type: ignore[arg-type] # only floats are changed
+PLAIN: Final = RULES.__class__(
+    **{name: value for change in OFF.values() for name, value in change.items()}  # type: ignore[arg-type] # only floats are changed
+)
 SIDES: Final[dict[str, Way]] = {
     "hybrid": Way(RULES, None),
     "words": Way(RULES, 0.0),
@@ -68,16 +73,26 @@ SIDES: Final[dict[str, Way]] = {
 
 def ablations() -> dict[str, Way]:
     """Return ways with one rule disabled in each."""
-    return {f"without {name}": Way(replace(RULES, **change), None) for name, change in OFF.items()}  # type: ignore[arg-type] # as PLAIN
+    return {
+        f"without {name}": Way(replace(RULES, **change), None)  # type: ignore[arg-type] # as PLAIN
+        for name, change in OFF.items()
+    }
 
 
-async def judged(root: Path, questions: Sequence[Question], ways: Mapping[str, Way]) -> dict[str, list[Figures]]:
+async def judged(
+    root: Path, questions: Sequence[Question], ways: Mapping[str, Way]
+) -> dict[str, list[Figures]]:
     """Return, for each way, the figures of every question."""
     found: dict[str, list[Figures]] = {}
     async with _opened(root) as workspace:
         for name, way in ways.items():
-            answers = [await _answer(workspace, question, way) for question in questions]
-            found[name] = [_figures(answer, question) for answer, question in zip(answers, questions, strict=True)]
+            answers = [
+                await _answer(workspace, question, way) for question in questions
+            ]
+            found[name] = [
+                _figures(answer, question)
+                for answer, question in zip(answers, questions, strict=True)
+            ]
     return found
 
 
@@ -94,7 +109,9 @@ async def _answer(workspace: Workspace, question: Question, way: Way) -> Meaning
 
 def _figures(answer: MeaningAnswer, question: Question) -> Figures:
     paths = [os.fsdecode(piece.path) for piece in answer.results]
-    first = next((at for at, path in enumerate(paths) if path in question.files), len(paths))
+    first = next(
+        (at for at, path in enumerate(paths) if path in question.files), len(paths)
+    )
     read = sum(len(piece.text.encode()) for piece in answer.results[: first + 1])
     return figures(distinct(paths), question.files, read)
 
@@ -107,7 +124,9 @@ def _user(root: Path) -> Path:
 @asynccontextmanager
 async def _opened(root: Path) -> AsyncIterator[Workspace]:
     """Open a repository and wait until its vectors are ready."""
-    options = WorkspaceOptions(state_dir=_user(root) / "state", cache_dir=_user(root) / "cache")
+    options = WorkspaceOptions(
+        state_dir=_user(root) / "state", cache_dir=_user(root) / "cache"
+    )
     async with anyio.create_task_group() as tasks:
         workspace = Workspace(root.name, os.fsencode(root), options, parts=BUILT_IN)
         await workspace.open(tasks)

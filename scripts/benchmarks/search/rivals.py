@@ -19,7 +19,13 @@ from flashgrep.base.errors import ProviderUnavailable
 from flashgrep.parts.meaning.chunking import embedding_text
 from flashgrep.parts.meaning.embed import Embedder, static
 from flashgrep.parts.meaning.embed.local import open_minilm
-from flashgrep.parts.meaning.index.word_impacts import LEVELS, Fields, impacts_of, key_of, scores_of
+from flashgrep.parts.meaning.index.word_impacts import (
+    LEVELS,
+    Fields,
+    impacts_of,
+    key_of,
+    scores_of,
+)
 from flashgrep.parts.meaning.search.chunk_index import Floats, idf
 from flashgrep.parts.meaning.search.current_chunks import cut_chunks
 from flashgrep.parts.meaning.search.fusion import RULES, query_words
@@ -60,16 +66,23 @@ Results = Mapping[str, Mapping[str, Sequence[Judged]]]
 """The quality of each answer, by repository and way."""
 
 
-def compare(root: Path, questions: Sequence[Question], work: Path) -> dict[str, list[Judged]]:
+def compare(
+    root: Path, questions: Sequence[Question], work: Path
+) -> dict[str, list[Judged]]:
     """Return the quality of every answer for each way; ``work``: an empty folder."""
     with private_daemon(work / "state") as daemon:
         adopt(daemon, root)
         client = daemon.client()
         wait_until(client, INDEXING)
         truths = [target_ranges(question, root) for question in questions]
-        ways: Mapping[str, Ask] = {WIRE: lambda text: ask_wire(client, text)} | dict(others(root, client))
+        ways: Mapping[str, Ask] = {WIRE: lambda text: ask_wire(client, text)} | dict(
+            others(root, client)
+        )
         found = {
-            name: [judge(ask(one.text), one, truth) for one, truth in zip(questions, truths, strict=True)]
+            name: [
+                judge(ask(one.text), one, truth)
+                for one, truth in zip(questions, truths, strict=True)
+            ]
             for name, ask in ways.items()
         }
         client.close()
@@ -79,24 +92,39 @@ def compare(root: Path, questions: Sequence[Question], work: Path) -> dict[str, 
 def ask_wire(client: Client, text: str) -> list[Place]:
     """Call ``search_code`` like an agent, without a limit."""
     hits = client.call("search_code", query=text, limit=SHOWN)["results"]
-    return [Place(hit["file_path"], hit["start_line"], hit["end_line"], hit["content"]) for hit in hits]
+    return [
+        Place(hit["file_path"], hit["start_line"], hit["end_line"], hit["content"])
+        for hit in hits
+    ]
 
 
-def judge(found: Sequence[Place], question: Question, truth: Sequence[Sequence[Place]]) -> Judged:
+def judge(
+    found: Sequence[Place], question: Question, truth: Sequence[Sequence[Place]]
+) -> Judged:
     """Judge an answer, best first; ``truth``: for each target, the ranges that answer it."""
     paths = [one.path for one in found]
-    first = next((at for at, path in enumerate(paths) if path in question.files), len(paths))
+    first = next(
+        (at for at, path in enumerate(paths) if path in question.files), len(paths)
+    )
     read = sum(len(one.text.encode()) for one in found[: first + 1])
-    # Each range counts for the first target it answers that no earlier range has answered.
+    # Each range counts for the first target it answers that no earlier range has
+    # answered.
     names, left = list[str](), dict(enumerate(truth))
     for at, one in enumerate(found):
         answered = next(
-            (number for number, places in left.items() if any(_overlap(one, place) for place in places)), -1
+            (
+                number
+                for number, places in left.items()
+                if any(_overlap(one, place) for place in places)
+            ),
+            -1,
         )
         names.append(f"result {at}" if answered < 0 else f"answer {answered}")
         left.pop(answered, None)
     wanted = [f"answer {number}" for number in range(len(truth))]
-    return Judged(figures(distinct(paths), question.files, read), figures(names, wanted, read))
+    return Judged(
+        figures(distinct(paths), question.files, read), figures(names, wanted, read)
+    )
 
 
 def _overlap(one: Place, other: Place) -> bool:
@@ -113,37 +141,68 @@ def target_ranges(question: Question, root: Path) -> list[list[Place]]:
         if isinstance(symbols, FileSymbols):
             rows = symbols.parsed.definitions[:, [NAME, NAME_END, START, END]].tolist()
             wanted = target.name.encode()
-            spans = [(start, end) for name, after, start, end in rows if wanted and data[name:after] == wanted]
+            spans = [
+                (start, end)
+                for name, after, start, end in rows
+                if wanted and data[name:after] == wanted
+            ]
         if not spans and target.name:
-            spans = [found.span() for found in re.finditer(re.escape(target.name.encode()), data)]
-        lines = [(data.count(b"\n", 0, start) + 1, data.count(b"\n", 0, end) + 1) for start, end in spans]
-        ranges.append([Place(target.path, *one, "") for one in lines or [(1, data.count(b"\n") + 1)]])
+            spans = [
+                found.span()
+                for found in re.finditer(re.escape(target.name.encode()), data)
+            ]
+        lines = [
+            (data.count(b"\n", 0, start) + 1, data.count(b"\n", 0, end) + 1)
+            for start, end in spans
+        ]
+        ranges.append(
+            [
+                Place(target.path, *one, "")
+                for one in lines or [(1, data.count(b"\n") + 1)]
+            ]
+        )
     return ranges
 
 
 def print_comparison(results: Results) -> None:
     """Print the figures of every way: over all questions, then by kind and by language."""
-    kinds, languages = asked(), {package.repository: package.language for package in packages()}
+    kinds, languages = (
+        asked(),
+        {package.repository: package.language for package in packages()},
+    )
     groups: dict[str, dict[str, list[Judged]]] = {}
     for repository, found in results.items():
         for way, rows in found.items():
             for question, judged in zip(kinds[repository], rows, strict=True):
                 for group in ("all", question.kind, languages[repository]):
                     groups.setdefault(group, {}).setdefault(way, []).append(judged)
-    for group, found in sorted(groups.items(), key=lambda item: (item[0] != "all", item[0] not in KINDS, item[0])):
+    for group, found in sorted(
+        groups.items(),
+        key=lambda item: (item[0] != "all", item[0] not in KINDS, item[0]),
+    ):
         print(
             f"\n{group} ({len(found[WIRE])}): NDCG@10 by file, less than {WIRE} by; by range, recall@10 of both, tokens"
         )
         for way, rows in found.items():
-            ndcg, ranges = [one.files.ndcg for one in rows], [one.ranges.ndcg for one in rows]
+            ndcg, ranges = (
+                [one.files.ndcg for one in rows],
+                [one.ranges.ndcg for one in rows],
+            )
             recall, tokens = mean(one.files for one in rows)[2:]
             by_range = mean(one.ranges for one in rows).recall
-            behind = [one.files.ndcg - ours.files.ndcg for one, ours in zip(rows, found[WIRE], strict=True)]
-            print(f"  {way:22} {_told(ndcg)} {_told(behind)} {_told(ranges)} {recall:.3f} {by_range:.3f} {tokens:7.0f}")
+            behind = [
+                one.files.ndcg - ours.files.ndcg
+                for one, ours in zip(rows, found[WIRE], strict=True)
+            ]
+            print(
+                f"  {way:22} {_told(ndcg)} {_told(behind)} {_told(ranges)} {recall:.3f} {by_range:.3f} {tokens:7.0f}"
+            )
 
 
 def _told(values: Sequence[float]) -> str:
-    return "{:6.3f} ({:.3f} to {:.3f})".format(sum(values) / len(values), *interval(values))
+    return "{:6.3f} ({:.3f} to {:.3f})".format(
+        sum(values) / len(values), *interval(values)
+    )
 
 
 # Other ways
@@ -163,11 +222,20 @@ def others(root: Path, client: Client) -> Iterator[tuple[str, Ask]]:
     words = _Words(fields)
     yield "BM25", lambda text: _best(chunks, words.scores(text))
     ours = static.load(static.DATA)
-    for name, embedder in (("the table", ours), ("MiniLM", _open_minilm()), ("wordllama", _open_wordllama())):
+    for name, embedder in (
+        ("the table", ours),
+        ("MiniLM", _open_minilm()),
+        ("wordllama", _open_wordllama()),
+    ):
         if embedder is None:
             print(f"left out: {name} is not installed", file=sys.stderr)
             continue
-        rows = np.concatenate([embedder.embed_code(inputs[at : at + 256]) for at in range(0, len(inputs), 256)])
+        rows = np.concatenate(
+            [
+                embedder.embed_code(inputs[at : at + 256])
+                for at in range(0, len(inputs), 256)
+            ]
+        )
         yield from _by_vectors(name, embedder, rows, chunks, words)
     if find_spec("semble"):
         yield "semble, our table", _open_semble(root, ours)
@@ -185,7 +253,9 @@ def _by_vectors(
     def mixed(text: str) -> Floats:
         near, said = np.maximum(similar(text), 0), words.scores(text)
         share = RULES.semantic_weight
-        return share * near / max(float(near.max()), 1e-9) + (1 - share) * said / max(float(said.max()), 1e-9)
+        return share * near / max(float(near.max()), 1e-9) + (1 - share) * said / max(
+            float(said.max()), 1e-9
+        )
 
     yield name, lambda text: _best(chunks, similar(text))
     yield f"{name} and BM25", lambda text: _best(chunks, mixed(text))
@@ -217,7 +287,11 @@ class _Words:
         families = []
         for word in query_words(text):
             low, high = (key_of(word.encode()) + part << 32 for part in (0, LEVELS))
-            having = int(np.diff(np.searchsorted(self._pairs, np.array([low, high], np.uint64)))[0])
+            having = int(
+                np.diff(np.searchsorted(self._pairs, np.array([low, high], np.uint64)))[
+                    0
+                ]
+            )
             families.append({word: idf(self._count, having)})
         return scores_of(self._pairs, families, self._count)
 
@@ -234,7 +308,8 @@ class _Wordllama:
 
     def __init__(self) -> None:
         package = import_module("wordllama")
-        # The wheel's vocabulary is found only through the cache folder; nothing is downloaded.
+        # The wheel's vocabulary is found only through the cache folder; nothing is
+        # downloaded.
         cache = Path(package.__file__ or "").parent
         self._model = package.WordLlama.load(cache_dir=cache, disable_download=True)
 
@@ -261,15 +336,25 @@ class _Encoding:
 
 
 def _open_semble(root: Path, embedder: Embedder) -> Ask:
-    create, search = (import_module(f"semble.{name}") for name in ("index.create", "search"))
+    create, search = (
+        import_module(f"semble.{name}") for name in ("index.create", "search")
+    )
     code = _Encoding(embedder.embed_code, embedder.dims)
-    words, vectors, chunks, _ = create.create_index_from_path(root, code, display_root=root)
+    words, vectors, chunks, _ = create.create_index_from_path(
+        root, code, display_root=root
+    )
     model = _Encoding(embedder.embed_queries, embedder.dims)
 
     def ask(text: str) -> list[Place]:
         found = search.search(text, model, vectors, words, chunks, RESULTS)
         return [
-            Place(one.chunk.file_path, one.chunk.start_line, one.chunk.end_line, one.chunk.content) for one in found
+            Place(
+                one.chunk.file_path,
+                one.chunk.start_line,
+                one.chunk.end_line,
+                one.chunk.content,
+            )
+            for one in found
         ]
 
     return ask

@@ -44,12 +44,16 @@ WAYS: Final = ("hybrid", "BM25, no rules", "model, no rules")
 AUTHOR: Final = ("-c", "user.name=bench", "-c", "user.email=bench@example.org")
 
 
-async def compare_stores(root: Path, questions: Sequence[Question]) -> dict[str, list[Figures]]:
+async def compare_stores(
+    root: Path, questions: Sequence[Question]
+) -> dict[str, list[Figures]]:
     """Return the figures of every question: of the embedded store, the team's, and of PostgreSQL's own ranking."""
     local = await judged(root, questions, {way: SIDES[way] for way in WAYS})
     found = {f"embedded: {way}": rows for way, rows in local.items()}
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="eval-team-")))
+        folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="eval-team-"))
+        )
         dsn = stack.enter_context(run_server()).make_database("team")
         with closing(connect(dsn)) as connection:
             migrations.migrate(connection, {})
@@ -61,11 +65,17 @@ async def compare_stores(root: Path, questions: Sequence[Question]) -> dict[str,
         store = Store(dsn)
         store.open()
         (folder / "empty").mkdir()
-        catalogue = stack.enter_context(closing(TeamCatalogue(store, Settings(), folder / "empty", os.environ)))
-        call: Any = Call(catalogue, Session(notes={ACCESS: catalogue.find_access(token)}))
+        catalogue = stack.enter_context(
+            closing(TeamCatalogue(store, Settings(), folder / "empty", os.environ))
+        )
+        call: Any = Call(
+            catalogue, Session(notes={ACCESS: catalogue.find_access(token)})
+        )
         view = await (await catalogue.workspace(call, None)).at("HEAD")
         for way in WAYS:
-            found[f"team: {way}"] = [await ask_team(view, question, way) for question in questions]
+            found[f"team: {way}"] = [
+                await ask_team(view, question, way) for question in questions
+            ]
         with closing(connect(dsn)) as connection:
             await view.in_thread(lambda snapshot: fill_tables(connection, snapshot))
             found["ts_rank_cd"] = list(rank_words(connection, questions))
@@ -77,8 +87,15 @@ def make_clone(root: Path, folder: Path) -> Path:
     """Return a bare clone of a folder's files."""
     tree = folder / "tree"
     shutil.copytree(root, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
-    commands = (["init", "-q", "-b", "main"], ["add", "-A"], [*AUTHOR, "commit", "-qm", "all"])
-    for command in (*commands, ["clone", "-q", "--mirror", str(tree), str(folder / "bare.git")]):
+    commands = (
+        ["init", "-q", "-b", "main"],
+        ["add", "-A"],
+        [*AUTHOR, "commit", "-qm", "all"],
+    )
+    for command in (
+        *commands,
+        ["clone", "-q", "--mirror", str(tree), str(folder / "bare.git")],
+    ):
         subprocess.run(["git", "-C", str(tree), *command], check=True)
     return folder / "bare.git"
 
@@ -86,7 +103,10 @@ def make_clone(root: Path, folder: Path) -> Path:
 async def ask_team(view: RevisionView, question: Question, way: str) -> Figures:
     """Return how good the answer of the team's store is."""
     asked = MeaningQuestion(
-        text=question.text, limit=RESULTS, rules=SIDES[way].rules, semantic_weight=SIDES[way].semantic_weight
+        text=question.text,
+        limit=RESULTS,
+        rules=SIDES[way].rules,
+        semantic_weight=SIDES[way].semantic_weight,
     )
     answer = await search_by_meaning(view, asked)
     return judge([os.fsdecode(piece.path) for piece in answer.results], question)
@@ -119,21 +139,33 @@ def fill_tables(connection: "Connection[Any]", snapshot: Snapshot) -> None:
             if not isinstance(document, Document) or number not in stored:
                 continue
             chunks, data = stored[number], document.data
-            vectors = embedder.embed_code([embedding_text(path, data, chunk) for chunk in chunks])
+            vectors = embedder.embed_code(
+                [embedding_text(path, data, chunk) for chunk in chunks]
+            )
             for chunk, vector in zip(chunks, vectors, strict=True):
-                fields = " ".join([chunk.name, *chunk.defines]).encode(), path, data[chunk.start : chunk.end]
+                fields = (
+                    " ".join([chunk.name, *chunk.defines]).encode(),
+                    path,
+                    data[chunk.start : chunk.end],
+                )
                 texts = [spell(field) for field in fields]
-                cursor.execute(rows.encode(), [os.fsdecode(path), *texts, str(vector.tolist())])
+                cursor.execute(
+                    rows.encode(), [os.fsdecode(path), *texts, str(vector.tolist())]
+                )
     connection.execute("CREATE INDEX ON measured USING gin (words)")
     connection.execute("CREATE INDEX ON measured USING hnsw (vector vector_cosine_ops)")
 
 
 def spell(text: bytes) -> str:
     """Return the words of a text as our index knows them: each identifier whole and in parts."""
-    return b" ".join(word for one in find_identifiers(text) for word in parts(one)).decode("ascii", "replace")
+    return b" ".join(
+        word for one in find_identifiers(text) for word in parts(one)
+    ).decode("ascii", "replace")
 
 
-def rank_words(connection: "Connection[Any]", questions: Sequence[Question]) -> Iterator[Figures]:
+def rank_words(
+    connection: "Connection[Any]", questions: Sequence[Question]
+) -> Iterator[Figures]:
     """Yield how good the ranking by ``ts_rank_cd`` is, which 1 makes heed how long a chunk is."""
     query = (
         "SELECT path FROM measured, to_tsquery('simple', %s) AS asked WHERE words @@ asked "
@@ -141,22 +173,36 @@ def rank_words(connection: "Connection[Any]", questions: Sequence[Question]) -> 
     )
     for question in questions:
         words = " | ".join(query_words(question.text))
-        yield judge([row[0] for row in connection.execute(query, [words, RESULTS]).fetchall()], question)
+        yield judge(
+            [row[0] for row in connection.execute(query, [words, RESULTS]).fetchall()],
+            question,
+        )
 
 
-def rank_vectors(connection: "Connection[Any]", questions: Sequence[Question]) -> Iterator[Figures]:
+def rank_vectors(
+    connection: "Connection[Any]", questions: Sequence[Question]
+) -> Iterator[Figures]:
     """Yield how good the ranking by pgvector is."""
     embedder = embedder_of("{}", os.environ)
     connection.execute("SET hnsw.ef_search = 100")
     query = "SELECT path FROM measured ORDER BY vector <=> %s::vector LIMIT %s"
     for question in questions:
         vector = str(embedder.embed_queries([question.text])[0].tolist())
-        yield judge([row[0] for row in connection.execute(query, [vector, RESULTS]).fetchall()], question)
+        yield judge(
+            [row[0] for row in connection.execute(query, [vector, RESULTS]).fetchall()],
+            question,
+        )
 
 
 def print_table(found: Mapping[str, Mapping[str, Sequence[Figures]]]) -> None:
     """Print NDCG@10 of each way, by repository."""
-    print(f"| NDCG@10 | {' | '.join(f'{name} ({len(next(iter(ways.values())))})' for name, ways in found.items())} |")
+    print(
+        f"| NDCG@10 | {' | '.join(f'{name} ({len(next(iter(ways.values())))})' for name, ways in found.items())} |"
+    )
     print("|---|" + "---|" * len(found))
     for way in next(iter(found.values())):
-        print(f"| {way} | " + " | ".join(f"{mean(ways[way]).ndcg:.3f}" for ways in found.values()) + " |")
+        print(
+            f"| {way} | "
+            + " | ".join(f"{mean(ways[way]).ndcg:.3f}" for ways in found.values())
+            + " |"
+        )

@@ -16,7 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-clang = import_module("clang.cindex")  # of the interpreter that runs this, not of the project's environment
+clang = import_module(
+    "clang.cindex"
+)  # of the interpreter that runs this, not of the project's environment
 LAST_LINE = 1 << 30
 RECORDED = clang.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
 KINDS = {
@@ -37,7 +39,12 @@ class RangeList(Structure):
 
 def declare(library: Any) -> None:
     """Declare the two functions that Clang's own binding lacks."""
-    pointers = [POINTER(clang.c_object_p), POINTER(c_uint), POINTER(c_uint), POINTER(c_uint)]
+    pointers = [
+        POINTER(clang.c_object_p),
+        POINTER(c_uint),
+        POINTER(c_uint),
+        POINTER(c_uint),
+    ]
     library.clang_getFileLocation.argtypes = [clang.SourceLocation, *pointers]
     library.clang_getAllSkippedRanges.argtypes = [c_void_p]
     library.clang_getAllSkippedRanges.restype = POINTER(RangeList)
@@ -58,19 +65,25 @@ class Uses:
     def place(self, location: Any, name: str) -> tuple[str, int] | None:
         """Return a name's file and line; None if it is in a macro's body or in another folder."""
         file, line, _column, offset = clang.c_object_p(), c_uint(), c_uint(), c_uint()
-        clang.conf.lib.clang_getFileLocation(location, byref(file), byref(line), byref(_column), byref(offset))
+        clang.conf.lib.clang_getFileLocation(
+            location, byref(file), byref(line), byref(_column), byref(offset)
+        )
         path = Path(clang.File(file).name).resolve() if file else self.root
         if self.root not in path.parents:
             return None
         shown = str(path.relative_to(self.root))
         text = self.texts.setdefault(shown, path.read_bytes())
         after = text[offset.value + len(name.encode()) :][:1]
-        is_written = text.startswith(name.encode(), offset.value) and not (after.isalnum() or after == b"_")
+        is_written = text.startswith(name.encode(), offset.value) and not (
+            after.isalnum() or after == b"_"
+        )
         return (shown, int(line.value)) if is_written else None
 
     def read(self, unit: Any) -> None:
         """Read the uses, definitions and skipped lines of a unit."""
-        left_out: dict[str, set[int]] = {str(Path(unit.spelling).relative_to(self.root)): set()}
+        left_out: dict[str, set[int]] = {
+            str(Path(unit.spelling).relative_to(self.root)): set()
+        }
         for one in unit.get_includes():
             path = Path(one.include.name).resolve()
             if self.root in path.parents:
@@ -80,13 +93,19 @@ class Uses:
             path = Path(one.start.file.name).resolve()
             if self.root in path.parents:
                 branch = range(one.start.line, one.end.line + 1)
-                left_out.setdefault(str(path.relative_to(self.root)), set()).update(branch)
-        # In a unit with errors Clang drops expressions that it cannot type, without saying which.
+                left_out.setdefault(str(path.relative_to(self.root)), set()).update(
+                    branch
+                )
+        # In a unit with errors Clang drops expressions that it cannot type, without
+        # saying which.
         if all(one.severity < clang.Diagnostic.Error for one in unit.diagnostics):
             for shown, lines in left_out.items():
                 self.left_out[shown].append(lines)
         for cursor, parents in walk(unit.cursor, ()):
-            if cursor.kind.name == "MACRO_DEFINITION" and cursor.extent.start.file is not None:
+            if (
+                cursor.kind.name == "MACRO_DEFINITION"
+                and cursor.extent.start.file is not None
+            ):
                 path = Path(cursor.extent.start.file.name).resolve()
                 if self.root in path.parents:
                     body = range(cursor.extent.start.line, cursor.extent.end.line + 1)
@@ -99,25 +118,48 @@ class Uses:
             where = self.place(cursor.location, cursor.spelling)
             if where is not None:
                 self.defined[cursor.get_usr()].add(where)
-        if cursor.kind.name not in {"DECL_REF_EXPR", "TYPE_REF"} or cursor.referenced is None:
+        if (
+            cursor.kind.name not in {"DECL_REF_EXPR", "TYPE_REF"}
+            or cursor.referenced is None
+        ):
             return
         meant = cursor.referenced
         kind, name = KINDS.get(meant.kind.name), meant.spelling
         # ``struct a`` and its name are one node: the name is what is used.
         where = self.place(cursor.location, name) if kind and name else None
         if where is not None:
-            own = meant.get_definition()  # of two programs' structures of a name, the unit has one
+            own = (
+                meant.get_definition()
+            )  # of two programs' structures of a name, the unit has one
             target = self.place(own.location, name) if own is not None else None
-            self.found.append((where, target or meant.get_usr(), (kind, name), is_called(cursor, parents)))
+            self.found.append(
+                (
+                    where,
+                    target or meant.get_usr(),
+                    (kind, name),
+                    is_called(cursor, parents),
+                )
+            )
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the uses of unique definitions, and the lines that no unit compiles."""
         written = (one for one in set(self.found) if one[0][0].endswith((".c", ".h")))
         for where, meant, (kind, name), is_call in sorted(written, key=str):
-            targets = self.defined.get(meant, set()) if isinstance(meant, str) else {meant}
-            if len(targets) == 1:  # of two programs' functions of a name, the linker alone knows which is meant
+            targets = (
+                self.defined.get(meant, set()) if isinstance(meant, str) else {meant}
+            )
+            if (
+                len(targets) == 1
+            ):  # of two programs' functions of a name, the linker alone knows which is meant
                 [target] = targets
-                yield {"use": where, "target": target, "name": name, "container": "", "kind": kind, "call": is_call}
+                yield {
+                    "use": where,
+                    "target": target,
+                    "name": name,
+                    "container": "",
+                    "kind": kind,
+                    "call": is_call,
+                }
             elif targets:
                 yield {"unseen": [*where, where[1]]}
         for path in sorted([*self.root.rglob("*.c"), *self.root.rglob("*.h")]):
@@ -152,7 +194,11 @@ def main() -> None:
     root = Path(sys.argv[1]).resolve()
     declare(clang.conf.lib)
     included = sorted({path.parent for path in root.rglob("*.h")})
-    options = [*(f"-I{folder}" for folder in included), "-ferror-limit=0", *sys.argv[2:]]
+    options = [
+        *(f"-I{folder}" for folder in included),
+        "-ferror-limit=0",
+        *sys.argv[2:],
+    ]
     uses = Uses(root)
     for path in sorted(root.rglob("*.c")):
         uses.read(clang.Index.create().parse(str(path), args=options, options=RECORDED))

@@ -20,9 +20,15 @@ KINDS = {"function": "function", "class": "class"}
 def uses_of(tree: ast.AST) -> Iterator[tuple[ast.Attribute | ast.Name, bool]]:
     """Yield the nodes of names that are read, and whether each is called."""
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    called |= {id(one) for node in ast.walk(tree) for one in getattr(node, "decorator_list", ())}
+    called |= {
+        id(one)
+        for node in ast.walk(tree)
+        for one in getattr(node, "decorator_list", ())
+    }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Load):
+        if isinstance(node, ast.Attribute | ast.Name) and isinstance(
+            node.ctx, ast.Load
+        ):
             yield node, id(node) in called
 
 
@@ -40,7 +46,9 @@ def names_given(trees: Iterable[ast.AST]) -> set[str]:
 
 def main() -> None:
     """Print the uses of a folder."""
-    jedi = import_module("jedi")  # of the interpreter that runs this, not of the project's environment
+    jedi = import_module(
+        "jedi"
+    )  # of the interpreter that runs this, not of the project's environment
     root = Path(sys.argv[1]).resolve()
     project = jedi.Project(str(root), added_sys_path=[str(root / "src")])
     read: dict[Path, tuple[str, ast.AST]] = {}
@@ -56,18 +64,42 @@ def main() -> None:
             if name not in given:
                 continue
             last = node.end_lineno or node.lineno
-            end = len(lines[last - 1].encode()[: node.end_col_offset].decode("utf-8", "replace"))
+            end = len(
+                lines[last - 1]
+                .encode()[: node.end_col_offset]
+                .decode("utf-8", "replace")
+            )
             found: list[Any] = []
-            with suppress(RecursionError, AttributeError, ValueError, TypeError, KeyError):  # its recursion limit
+            with suppress(
+                RecursionError, AttributeError, ValueError, TypeError, KeyError
+            ):  # its recursion limit
                 found = script.goto(last, end - len(name), follow_imports=True)
             if not found:  # it cannot tell: a parameter without a type, a fixture
-                print(json.dumps({"unseen": [str(path.relative_to(root)), node.end_lineno, node.end_lineno]}))
+                print(
+                    json.dumps(
+                        {
+                            "unseen": [
+                                str(path.relative_to(root)),
+                                node.end_lineno,
+                                node.end_lineno,
+                            ]
+                        }
+                    )
+                )
             for one in found:
                 where = one.module_path
-                if one.type not in KINDS or where is None or root not in Path(where).parents:
+                if (
+                    one.type not in KINDS
+                    or where is None
+                    or root not in Path(where).parents
+                ):
                     continue
                 parent = one.parent()
-                is_method = one.type == "function" and parent is not None and parent.type == "class"
+                is_method = (
+                    one.type == "function"
+                    and parent is not None
+                    and parent.type == "class"
+                )
                 row = {
                     "use": [str(path.relative_to(root)), node.end_lineno],
                     "target": [str(Path(where).relative_to(root)), one.line],

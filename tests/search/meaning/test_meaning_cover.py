@@ -26,7 +26,9 @@ def test_forms_of_one_word_have_one_stem(first: str, second: str) -> None:
     assert stem_of(first) == stem_of(second)
 
 
-@pytest.mark.parametrize("word", ["ing", "uses", "v2", "http2", "get_all", "ssl", "is", "bring"])
+@pytest.mark.parametrize(
+    "word", ["ing", "uses", "v2", "http2", "get_all", "ssl", "is", "bring"]
+)
 def test_what_has_no_ending_stays_or_keeps_three_letters(word: str) -> None:
     assert stem_of(word) == word or len(stem_of(word)) >= 3
 
@@ -60,8 +62,12 @@ def test_no_words_are_covered_by_nothing() -> None:
     assert Cover({"word": 0.0}).share("word") == 0.0
 
 
-@given(st.dictionaries(WORDS, st.floats(0.01, 20), max_size=6), st.lists(WORDS, max_size=6))
-def test_a_share_is_between_none_and_all_and_grows_with_the_name(words: dict[str, float], names: list[str]) -> None:
+@given(
+    st.dictionaries(WORDS, st.floats(0.01, 20), max_size=6), st.lists(WORDS, max_size=6)
+)
+def test_a_share_is_between_none_and_all_and_grows_with_the_name(
+    words: dict[str, float], names: list[str]
+) -> None:
     cover = Cover(words)
     shares = [cover.share(" ".join(names[:size])) for size in range(len(names) + 1)]
     assert shares == sorted(shares)

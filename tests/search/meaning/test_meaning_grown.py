@@ -28,9 +28,13 @@ async def answers(workspace: Workspace) -> dict[str, list[Said]]:
     await settled(workspace)
     found = {}
     for text in QUESTIONS:
-        answer = await search_by_meaning(workspace, MeaningQuestion(text=text, limit=60))
+        answer = await search_by_meaning(
+            workspace, MeaningQuestion(text=text, limit=60)
+        )
         assert (answer.ranked_by, answer.unseen) == ("words and meaning", 0)
-        found[text] = [(one.path, one.chunk.start, one.score, one.near) for one in answer.results]
+        found[text] = [
+            (one.path, one.chunk.start, one.score, one.near) for one in answer.results
+        ]
     return found
 
 
@@ -40,7 +44,10 @@ def live(root: Path, rng: random.Random) -> None:
     to = file.with_name(f"{rng.choice('amz')}{rng.randrange(99)}.py")
     act = rng.choice(["save", "copy", "move", "move", "delete"])
     if act == "save":
-        file.write_bytes(file.read_bytes() + b"\n\ndef alike(route):\n    return verify_password(route)\n")
+        file.write_bytes(
+            file.read_bytes()
+            + b"\n\ndef alike(route):\n    return verify_password(route)\n"
+        )
     elif act == "copy":
         shutil.copy(file, to)
     elif act == "move":
@@ -51,8 +58,12 @@ def live(root: Path, rng: random.Random) -> None:
 
 async def test_a_grown_index_answers_as_a_fresh_one(root: Path) -> None:
     rng = random.Random(6)
-    # Texts whose words and vectors are equal but for their names, more of them than the shortest list of candidates.
-    alike = {f"alike/alike{at}.py": b"def alike(a%d):\n    return a%d\n" % (at, at) for at in range(12)}
+    # Texts whose words and vectors are equal but for their names, more of them than the
+    # shortest list of candidates.
+    alike = {
+        f"alike/alike{at}.py": b"def alike(a%d):\n    return a%d\n" % (at, at)
+        for at in range(12)
+    }
     put(root, FILES | alike)
     async with opened(root) as workspace:
         await settled(workspace)

@@ -54,15 +54,28 @@ class Asking:
         return found
 
 
-def asking(daemon: DaemonAtHand, wire: str, exits: ExitStack, collections: tuple[str, ...] = COLLECTIONS) -> Asking:
+def asking(
+    daemon: DaemonAtHand,
+    wire: str,
+    exits: ExitStack,
+    collections: tuple[str, ...] = COLLECTIONS,
+) -> Asking:
     """Return who asks over a wire that is bound to collections; without any, to nothing."""
     if wire == "mcp":
         options = ["--collections", ",".join(collections)] if collections else []
-        agent = exits.enter_context(host(daemon, *options, "--toolsets", "collections,research,knowledge"))
-        return Asking(lambda method, params: _tool(agent.request("tools/call", name=method, arguments=params)))
+        agent = exits.enter_context(
+            host(daemon, *options, "--toolsets", "collections,research,knowledge")
+        )
+        return Asking(
+            lambda method, params: _tool(
+                agent.request("tools/call", name=method, arguments=params)
+            )
+        )
     if wire == "http":
         query = f"?collections={','.join(collections)}" if collections else ""
-        return Asking(lambda method, params: _posted(daemon, f"/rpc{query}", method, params))
+        return Asking(
+            lambda method, params: _posted(daemon, f"/rpc{query}", method, params)
+        )
     line = daemon.wire("tcp" if wire == "tcp" else "unix")
     exits.callback(line.close)
     if wire == "tcp":
@@ -77,7 +90,9 @@ def _plain(answer: Any) -> Any:
 
 
 def _posted(daemon: DaemonAtHand, path: str, method: str, params: Any) -> Any:
-    _, answer = post(daemon, path, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    _, answer = post(
+        daemon, path, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    )
     return _plain(answer)
 
 
@@ -128,14 +143,19 @@ def files(result: Any) -> list[str]:
 
 
 def snippets(result: Any) -> list[tuple[str, str]]:
-    return [(found["payload"]["repository"], found["payload"]["filePath"]) for found in result["results"]]
+    return [
+        (found["payload"]["repository"], found["payload"]["filePath"])
+        for found in result["results"]
+    ]
 
 
 # search_code
 
 
 def test_search_code_finds_pieces_with_their_lines_and_says_how(ask: Asking) -> None:
-    result = ask.call("search_code", query="how are passwords hashed", project="shop", limit=3)
+    result = ask.call(
+        "search_code", query="how are passwords hashed", project="shop", limit=3
+    )
     best = result["results"][0]
     assert (best["file_path"], best["path"], best["kind"], best["language"]) == (
         "shop/passwords.py",
@@ -143,34 +163,64 @@ def test_search_code_finds_pieces_with_their_lines_and_says_how(ask: Asking) -> 
         "function",
         "python",
     )
-    assert (best["startLine"], best["endLine"]) == (best["start_line"], best["end_line"])
+    assert (best["startLine"], best["endLine"]) == (
+        best["start_line"],
+        best["end_line"],
+    )
     lines = FILES["shop/passwords.py"].decode().split("\n")
-    assert best["content"] == "\n".join(lines[best["start_line"] - 1 : best["end_line"]])
+    assert best["content"] == "\n".join(
+        lines[best["start_line"] - 1 : best["end_line"]]
+    )
     scores = [found["score"] for found in result["results"]]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
-    assert (result["ranked_by"], result["chunks_searched"]) == ("words and meaning", len(FILES))
+    assert (result["ranked_by"], result["chunks_searched"]) == (
+        "words and meaning",
+        len(FILES),
+    )
     assert result["coverage"]["complete"]
     assert result["coverage"]["fresh"]
 
 
 def test_search_code_filters_by_glob_language_and_score(one: Asking) -> None:
     def found(**more: Any) -> set[str]:
-        return set(files(one.call("search_code", query="customer password route", project="shop", **more)))
+        return set(
+            files(
+                one.call(
+                    "search_code",
+                    query="customer password route",
+                    project="shop",
+                    **more,
+                )
+            )
+        )
 
     assert found() > {"shop/passwords.py", "web/router.ts"}
     assert found(file_filter="web/**") == {"web/router.ts"}
     assert found(file_filter="*.nothing") == set()
     assert found(language=["typescript"]) == {"web/router.ts"}
     assert found(language=["ts", "md"]) <= {"web/router.ts", "docs/guide.md"}
-    assert found(language=["python"], file_filter="tests/**") == {"tests/test_passwords.py"}
+    assert found(language=["python"], file_filter="tests/**") == {
+        "tests/test_passwords.py"
+    }
     assert found(threshold=1.0) < found(threshold=0.3) <= found()
-    assert len(one.call("search_code", query="customer", project="shop", limit=2)["results"]) == 2
+    assert (
+        len(
+            one.call("search_code", query="customer", project="shop", limit=2)[
+                "results"
+            ]
+        )
+        == 2
+    )
 
 
 def test_search_code_weighs_words_against_meaning_as_requested(one: Asking) -> None:
     def found(weight: float) -> list[str]:
-        return files(one.call("search_code", query="basket", project="shop", semantic_weight=weight))
+        return files(
+            one.call(
+                "search_code", query="basket", project="shop", semantic_weight=weight
+            )
+        )
 
     assert found(0) == []
     assert found(1)[0] == "shop/cart.py"
@@ -178,7 +228,9 @@ def test_search_code_weighs_words_against_meaning_as_requested(one: Asking) -> N
 
 def test_search_code_keeps_to_a_budget_but_never_says_nothing(one: Asking) -> None:
     def found(**more: Any) -> Any:
-        return one.call("search_code", query="customer password", project="shop", **more)["results"]
+        return one.call(
+            "search_code", query="customer password", project="shop", **more
+        )["results"]
 
     everything = found()
     for tokens in (200, 400):
@@ -187,8 +239,15 @@ def test_search_code_keeps_to_a_budget_but_never_says_nothing(one: Asking) -> No
         assert len(kept) == 1 or len(json.dumps(kept)) <= 5 * tokens
         assert len(kept) >= 1
     (cut,) = found(max_tokens=50)
-    assert (cut["path"], cut["startLine"], cut["endLine"]) == ("shop/passwords.py", 1, 13)
-    assert (cut["content"], cut["shown"]) == ('"""Keeps passwords safe."""\n… 2-13', [[1, 1]])
+    assert (cut["path"], cut["startLine"], cut["endLine"]) == (
+        "shop/passwords.py",
+        1,
+        13,
+    )
+    assert (cut["content"], cut["shown"]) == (
+        '"""Keeps passwords safe."""\n… 2-13',
+        [[1, 1]],
+    )
 
 
 LONG: list[str] = [
@@ -203,12 +262,33 @@ LONG: list[str] = [
 """A function of several chunks."""
 
 
-def test_a_function_is_whole_and_one_too_long_is_its_head_and_the_part_that_answers(ask: Asking, shelf: Path) -> None:
+def test_a_function_is_whole_and_one_too_long_is_its_head_and_the_part_that_answers(
+    ask: Asking, shelf: Path
+) -> None:
     file = shelf / "blog" / "telescope.py"
 
     def best(lines: list[str], **more: Any) -> Any:
-        file.write_text("\n".join(["import motors", "", "", *lines, "", "", "def park(motor):", "    motor.off()", ""]))
-        result = ask.call("search_code", query="damp vibration of the telescope", project="blog", **more)
+        file.write_text(
+            "\n".join(
+                [
+                    "import motors",
+                    "",
+                    "",
+                    *lines,
+                    "",
+                    "",
+                    "def park(motor):",
+                    "    motor.off()",
+                    "",
+                ]
+            )
+        )
+        result = ask.call(
+            "search_code",
+            query="damp vibration of the telescope",
+            project="blog",
+            **more,
+        )
         found = [one for one in result["results"] if one["path"] == "telescope.py"]
         assert found[0] == result["results"][0]
         if "shown" not in found[0]:
@@ -218,15 +298,32 @@ def test_a_function_is_whole_and_one_too_long_is_its_head_and_the_part_that_answ
     try:
         whole = best(LONG)
         assert whole["content"].split("\n") == LONG
-        assert (whole["startLine"], whole["endLine"], whole["name"]) == (4, 3 + len(LONG), "settle_telescope")
+        assert (whole["startLine"], whole["endLine"], whole["name"]) == (
+            4,
+            3 + len(LONG),
+            "settle_telescope",
+        )
         assert "shown" not in whole
-        for longer, more in ((LONG[:2] + LONG[2:62] * 3 + LONG[62:], {}), (LONG, {"max_tokens": 800})):
+        for longer, more in (
+            (LONG[:2] + LONG[2:62] * 3 + LONG[62:], {}),
+            (LONG, {"max_tokens": 800}),
+        ):
             part = best(longer, **more)
             assert (part["startLine"], part["endLine"]) == (4, 3 + len(longer))
             head, (first, last) = part["shown"]
             assert head == [4, 5]
-            assert first <= 4 + longer.index("    while motor.vibrates(star):") < last < 3 + len(longer)
-            lines = [*longer[:2], f"… 6-{first - 1}", *longer[first - 4 : last - 3], f"… {last + 1}-{3 + len(longer)}"]
+            assert (
+                first
+                <= 4 + longer.index("    while motor.vibrates(star):")
+                < last
+                < 3 + len(longer)
+            )
+            lines = [
+                *longer[:2],
+                f"… 6-{first - 1}",
+                *longer[first - 4 : last - 3],
+                f"… {last + 1}-{3 + len(longer)}",
+            ]
             assert part["content"].split("\n") == lines
     finally:
         file.unlink()
@@ -250,14 +347,19 @@ def test_a_function_is_whole_and_one_too_long_is_its_head_and_the_part_that_answ
         {"query": "x", "unknown": 1},
     ],
 )
-def test_search_code_refuses_what_is_out_of_bounds(ask: Asking, params: dict[str, Any]) -> None:
+def test_search_code_refuses_what_is_out_of_bounds(
+    ask: Asking, params: dict[str, Any]
+) -> None:
     assert ask.fail("search_code", project="shop", **params)["code"] == -32602
 
 
 def test_a_project_without_an_index_is_refused_with_its_path_and_what_to_do(
     known: DaemonAtHand, project: MakeProject
 ) -> None:
-    root = project({f"f{at}.py": f"def function_{at}():\n    return {at}\n" for at in range(300)}, name="unseen")
+    root = project(
+        {f"f{at}.py": f"def function_{at}():\n    return {at}\n" for at in range(300)},
+        name="unseen",
+    )
     with ExitStack() as exits:
         ask = asking(known, "unix", exits, ())
         error = ask.fail("search_code", query="function", project=str(root))
@@ -265,20 +367,32 @@ def test_a_project_without_an_index_is_refused_with_its_path_and_what_to_do(
         assert error["data"]["reason"] == "index_not_found"
         assert error["data"]["path"] == str(root)
         assert "index_codebase" in error["data"]["suggestion"]
-        assert ask.fail("search_code", query="x", project="/nowhere/at/all")["code"] in {-32001, -32000, -32602}
+        assert ask.fail("search_code", query="x", project="/nowhere/at/all")[
+            "code"
+        ] in {-32001, -32000, -32602}
     assert known.run("projects", "remove", str(root)).returncode == 0
 
 
 # semantic_search
 
 
-def test_semantic_search_looks_in_all_of_the_connections_repositories(ask: Asking) -> None:
-    result = ask.call("semantic_search", query="make a post visible to readers", threshold=0.3, limit=5)
+def test_semantic_search_looks_in_all_of_the_connections_repositories(
+    ask: Asking,
+) -> None:
+    result = ask.call(
+        "semantic_search",
+        query="make a post visible to readers",
+        threshold=0.3,
+        limit=5,
+    )
     best = result["results"][0]
     assert (best["repository"], best["file_path"]) == ("blog", "src/posts.go")
     metadata = result["metadata"]
     assert sorted(metadata["repositories_searched"]) == sorted(COLLECTIONS)
-    assert (metadata["total_results"], metadata["threshold"]) == (len(result["results"]), 0.3)
+    assert (metadata["total_results"], metadata["threshold"]) == (
+        len(result["results"]),
+        0.3,
+    )
     assert (metadata["ranked_by"], metadata["problems"]) == ("words and meaning", {})
     assert metadata["chunks_searched"] > len(FILES)
     assert metadata["query_time_ms"] >= metadata["embedding_time_ms"] > 0
@@ -288,33 +402,56 @@ def test_semantic_search_looks_in_all_of_the_connections_repositories(ask: Askin
 
 
 def test_semantic_search_is_strict_unless_a_call_says_otherwise(one: Asking) -> None:
-    assert one.call("semantic_search", query="sowing potatoes in spring")["results"] == []
-    assert one.call("semantic_search", query="sowing potatoes in spring", threshold=0)["results"] != []
+    assert (
+        one.call("semantic_search", query="sowing potatoes in spring")["results"] == []
+    )
+    assert (
+        one.call("semantic_search", query="sowing potatoes in spring", threshold=0)[
+            "results"
+        ]
+        != []
+    )
     default = one.call("semantic_search", query="hash a password")
     assert default["metadata"]["threshold"] == 0.7
     assert all(found["score"] >= 0.7 for found in default["results"])
 
 
 def test_semantic_search_can_be_held_to_one_repository(ask: Asking) -> None:
-    result = ask.call("semantic_search", query="match a route", threshold=0, repository="shop")
+    result = ask.call(
+        "semantic_search", query="match a route", threshold=0, repository="shop"
+    )
     assert {found["repository"] for found in result["results"]} == {"shop"}
     assert result["metadata"]["repositories_searched"] == ["shop"]
-    assert ask.fail("semantic_search", query="x", repository="nosuch")["data"]["reason"] == "outside_root"
+    assert (
+        ask.fail("semantic_search", query="x", repository="nosuch")["data"]["reason"]
+        == "outside_root"
+    )
 
 
 def test_semantic_search_names_the_repositories_there_are(known: DaemonAtHand) -> None:
     with ExitStack() as exits:
         ask = asking(known, "unix", exits, ())
-        assert ask.call("semantic_search", query="match a route", threshold=0, repository="blog")["results"]
+        assert ask.call(
+            "semantic_search", query="match a route", threshold=0, repository="blog"
+        )["results"]
         error = ask.fail("semantic_search", query="x", repository="nosuch")
         assert error["data"]["reason"] == "repository_not_found"
         assert set(COLLECTIONS) <= set(error["data"]["known"])
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"query": ""}, {"query": "x" * 1001}, {"query": "x", "limit": 51}, {"query": "x", "threshold": 2}]
+    "params",
+    [
+        {},
+        {"query": ""},
+        {"query": "x" * 1001},
+        {"query": "x", "limit": 51},
+        {"query": "x", "threshold": 2},
+    ],
 )
-def test_semantic_search_refuses_what_is_out_of_bounds(one: Asking, params: dict[str, Any]) -> None:
+def test_semantic_search_refuses_what_is_out_of_bounds(
+    one: Asking, params: dict[str, Any]
+) -> None:
     assert one.fail("semantic_search", **params)["code"] == -32602
 
 
@@ -335,7 +472,10 @@ def test_without_a_collection_the_collection_methods_are_refused(
 ) -> None:
     with ExitStack() as exits:
         error = asking(known, wire, exits, ()).fail(method, **params)
-        assert (error["code"], error["data"]["reason"]) == (-32603, "collection_required")
+        assert (error["code"], error["data"]["reason"]) == (
+            -32603,
+            "collection_required",
+        )
 
 
 @pytest.mark.parametrize(
@@ -356,12 +496,18 @@ def test_without_a_collection_the_collection_methods_are_refused(
         ("search_code_by_payload", {"payload": {"language": "nosuchlanguage"}}),
     ],
 )
-def test_collection_methods_refuse_what_is_out_of_bounds(ask: Asking, method: str, params: dict[str, Any]) -> None:
+def test_collection_methods_refuse_what_is_out_of_bounds(
+    ask: Asking, method: str, params: dict[str, Any]
+) -> None:
     assert ask.fail(method, **params)["code"] == -32602
 
 
-def test_questions_are_asked_of_every_collection_and_the_same_code_is_shown_once(ask: Asking) -> None:
-    result = ask.call("search_code_semantic", query="find the handler of a route by its prefix")
+def test_questions_are_asked_of_every_collection_and_the_same_code_is_shown_once(
+    ask: Asking,
+) -> None:
+    result = ask.call(
+        "search_code_semantic", query="find the handler of a route by its prefix"
+    )
     assert sorted(result["collections"]) == sorted(COLLECTIONS)
     assert (result["ranked_by"], result["problems"]) == ("words and meaning", {})
     contents = [found["payload"]["content"] for found in result["results"]]
@@ -371,8 +517,16 @@ def test_questions_are_asked_of_every_collection_and_the_same_code_is_shown_once
     assert scores == sorted(scores, reverse=True)
     assert len(ask.call("search_code_semantic", query="route", top_k=1)["results"]) == 1
     payload = result["results"][0]["payload"]
-    assert (payload["language"], payload["kind"], payload["name"]) == ("typescript", "function", "matchRoute")
-    assert (payload["startLine"], payload["endLine"], payload["exported"]) == (1, 4, True)
+    assert (payload["language"], payload["kind"], payload["name"]) == (
+        "typescript",
+        "function",
+        "matchRoute",
+    )
+    assert (payload["startLine"], payload["endLine"], payload["exported"]) == (
+        1,
+        4,
+        True,
+    )
 
 
 def test_full_text_finds_the_exact_text_first_and_then_parts_of_it(ask: Asking) -> None:
@@ -392,9 +546,15 @@ def test_full_text_finds_the_exact_text_first_and_then_parts_of_it(ask: Asking) 
     ("payload", "expected"),
     [
         ({"language": "go"}, {"src/posts.go"}),
-        ({"language": ["go", "markdown"]}, {"src/posts.go", "notes.md", "docs/guide.md"}),
+        (
+            {"language": ["go", "markdown"]},
+            {"src/posts.go", "notes.md", "docs/guide.md"},
+        ),
         ({"repository": "blog"}, {"src/posts.go", "src/router.ts", "notes.md"}),
-        ({"repository": ["shop", "blog"], "language": "markdown"}, {"notes.md", "docs/guide.md"}),
+        (
+            {"repository": ["shop", "blog"], "language": "markdown"},
+            {"notes.md", "docs/guide.md"},
+        ),
         ({"repository": "elsewhere"}, set()),
         ({"filePath": "/src/*", "language": "go"}, {"src/posts.go"}),
         ({"filePath": "/shop/"}, {"shop/cart.py", "shop/mail.py", "shop/passwords.py"}),
@@ -409,28 +569,50 @@ def test_full_text_finds_the_exact_text_first_and_then_parts_of_it(ask: Asking) 
         ({"exported": True, "language": "go"}, {"src/posts.go"}),
         ({"exported": False, "language": "markdown"}, set()),
         ({"startLine": 14}, {"shop/cart.py"}),
-        ({"startLine": 10, "endLine": 3, "filePath": "shop/*"}, {"shop/cart.py", "shop/passwords.py"}),
+        (
+            {"startLine": 10, "endLine": 3, "filePath": "shop/*"},
+            {"shop/cart.py", "shop/passwords.py"},
+        ),
         ({"kind": "class", "language": "go"}, set()),
     ],
 )
-def test_each_filter_lets_in_what_it_says(one: Asking, payload: dict[str, Any], expected: set[str]) -> None:
+def test_each_filter_lets_in_what_it_says(
+    one: Asking, payload: dict[str, Any], expected: set[str]
+) -> None:
     result = one.call("search_code_by_payload", payload=payload, top_k=100)
     assert result["ranked_by"] == "path"
     found = {path for _, path in snippets(result)}
-    assert {path.replace("web/router.ts", "src/router.ts") for path in found} == expected
-    everywhere = one.call("search_code_fulltext", textQuery="e", payload=payload, top_k=100)
-    assert {path.replace("web/router.ts", "src/router.ts") for _, path in snippets(everywhere)} <= expected
+    assert {
+        path.replace("web/router.ts", "src/router.ts") for path in found
+    } == expected
+    everywhere = one.call(
+        "search_code_fulltext", textQuery="e", payload=payload, top_k=100
+    )
+    assert {
+        path.replace("web/router.ts", "src/router.ts")
+        for _, path in snippets(everywhere)
+    } <= expected
 
 
-def test_listed_code_is_as_many_as_asked_for_though_some_is_there_twice(one: Asking) -> None:
-    result = one.call("search_code_by_payload", payload={"language": "typescript"}, top_k=100)
+def test_listed_code_is_as_many_as_asked_for_though_some_is_there_twice(
+    one: Asking,
+) -> None:
+    result = one.call(
+        "search_code_by_payload", payload={"language": "typescript"}, top_k=100
+    )
     assert len(result["results"]) == 1
     assert len(one.call("search_code_by_payload", payload={}, top_k=3)["results"]) == 3
 
 
-def test_copies_in_one_collection_do_not_use_up_what_was_asked_for(known: DaemonAtHand, project: MakeProject) -> None:
-    copies = dict.fromkeys((f"a{at}.py" for at in range(12)), "def opens_vault():\n    return unlock()\n")
-    root = project({**copies, "b.py": "def closes_vault():\n    return lock()\n"}, name="copies")
+def test_copies_in_one_collection_do_not_use_up_what_was_asked_for(
+    known: DaemonAtHand, project: MakeProject
+) -> None:
+    copies = dict.fromkeys(
+        (f"a{at}.py" for at in range(12)), "def opens_vault():\n    return unlock()\n"
+    )
+    root = project(
+        {**copies, "b.py": "def closes_vault():\n    return lock()\n"}, name="copies"
+    )
     assert known.run("index", str(root)).returncode == 0
     with ExitStack() as exits:
         ask = asking(known, "unix", exits, ("copies",))
@@ -440,7 +622,10 @@ def test_copies_in_one_collection_do_not_use_up_what_was_asked_for(known: Daemon
             "search_code_semantic": {"query": "vault"},
         }
         for method, params in asked.items():
-            names = [found["payload"]["name"] for found in ask.call(method, **params, top_k=5)["results"]]
+            names = [
+                found["payload"]["name"]
+                for found in ask.call(method, **params, top_k=5)["results"]
+            ]
             assert sorted(names) == ["closes_vault", "opens_vault"], method
     assert known.run("projects", "remove", str(root)).returncode == 0
 
@@ -456,7 +641,9 @@ def test_copies_in_one_collection_do_not_use_up_what_was_asked_for(known: Daemon
         ("/search/payload", {"payload": {"name": "PublishPost"}, "top_k": 2}),
     ],
 )
-def test_the_search_routes_answer_plain_json(known: DaemonAtHand, path: str, body: dict[str, Any]) -> None:
+def test_the_search_routes_answer_plain_json(
+    known: DaemonAtHand, path: str, body: dict[str, Any]
+) -> None:
     status, result = post(known, f"{path}?collections=shop,blog", body)
     assert status == HTTPStatus.OK
     assert snippets(result)[0] == ("blog", "src/posts.go")
@@ -474,23 +661,53 @@ def test_the_search_routes_answer_plain_json(known: DaemonAtHand, path: str, bod
         ("/search/payload", {"payload": {"colour": "red"}}),
     ],
 )
-def test_the_search_routes_tell_errors_by_status_and_code(known: DaemonAtHand, path: str, bad: dict[str, Any]) -> None:
+def test_the_search_routes_tell_errors_by_status_and_code(
+    known: DaemonAtHand, path: str, bad: dict[str, Any]
+) -> None:
     status, told = post(known, f"{path}?collection=shop", bad)
     assert (status, told["error"]["code"]) == (HTTPStatus.BAD_REQUEST, -32602)
-    good = {"/search": {"query": "x"}, "/search/fulltext": {"textQuery": "x"}, "/search/payload": {"payload": {}}}
+    good = {
+        "/search": {"query": "x"},
+        "/search/fulltext": {"textQuery": "x"},
+        "/search/payload": {"payload": {}},
+    }
     status, told = post(known, path, good[path])
     assert status >= HTTPStatus.BAD_REQUEST
-    assert (told["error"]["code"], told["error"]["data"]["reason"]) == (-32603, "collection_required")
+    assert (told["error"]["code"], told["error"]["data"]["reason"]) == (
+        -32603,
+        "collection_required",
+    )
 
 
-def test_what_was_saved_is_found_by_the_next_call_over_every_wire(ask: Asking, shelf: Path) -> None:
+def test_what_was_saved_is_found_by_the_next_call_over_every_wire(
+    ask: Asking, shelf: Path
+) -> None:
     file = shelf / "blog" / "telescope.py"
     try:
-        file.write_text("def rotate_telescope(star):\n    return motor.turn(star.angle)\n")
-        assert files(ask.call("search_code", query="rotate the telescope", project="blog"))[0] == "telescope.py"
-        assert snippets(ask.call("search_code_semantic", query="rotate the telescope"))[0][1] == "telescope.py"
-        assert snippets(ask.call("search_code_fulltext", textQuery="motor.turn"))[0][1] == "telescope.py"
-        assert snippets(ask.call("search_code_by_payload", payload={"name": "rotate_*"})) == [("blog", "telescope.py")]
+        file.write_text(
+            "def rotate_telescope(star):\n    return motor.turn(star.angle)\n"
+        )
+        assert (
+            files(
+                ask.call("search_code", query="rotate the telescope", project="blog")
+            )[0]
+            == "telescope.py"
+        )
+        assert (
+            snippets(ask.call("search_code_semantic", query="rotate the telescope"))[0][
+                1
+            ]
+            == "telescope.py"
+        )
+        assert (
+            snippets(ask.call("search_code_fulltext", textQuery="motor.turn"))[0][1]
+            == "telescope.py"
+        )
+        assert snippets(
+            ask.call("search_code_by_payload", payload={"name": "rotate_*"})
+        ) == [("blog", "telescope.py")]
     finally:
         file.unlink()
-    assert "telescope.py" not in files(ask.call("search_code", query="rotate the telescope", project="blog"))
+    assert "telescope.py" not in files(
+        ask.call("search_code", query="rotate the telescope", project="blog")
+    )

@@ -31,17 +31,42 @@ SIDES = st.lists(st.tuples(st.floats(0, 50), st.floats(-1, 1)), max_size=20)
 
 
 def candidate(
-    path: str, score: float = 1.0, *, place: int = 0, name: str = "", defines: tuple[str, ...] = ()
+    path: str,
+    score: float = 1.0,
+    *,
+    place: int = 0,
+    name: str = "",
+    defines: tuple[str, ...] = (),
 ) -> Candidate:
     """Return a candidate with its mixed score."""
-    return Candidate((crc32(path.encode()) + 1, place), 0.0, 0.0, path.encode(), name, defines, score=score)
+    return Candidate(
+        (crc32(path.encode()) + 1, place),
+        0.0,
+        0.0,
+        path.encode(),
+        name,
+        defines,
+        score=score,
+    )
 
 
 def alone(**rules: float) -> Rules:
     """Return rules of which only these do anything."""
     covers = {"name_cover": 0.0, "file_cover": 0.0, "path_cover": 0.0}
     idle = {"defined": 0.0, "coherence": 0.0, "whole": 0.0, "repeated": 1.0} | covers
-    factors = dict.fromkeys(["test", "generated", "vendored", "stub", "header", "re_export", "prose", "data"], 1.0)
+    factors = dict.fromkeys(
+        [
+            "test",
+            "generated",
+            "vendored",
+            "stub",
+            "header",
+            "re_export",
+            "prose",
+            "data",
+        ],
+        1.0,
+    )
     return Rules(
         candidates=RULES.candidates,
         common_words=RULES.common_words,
@@ -89,14 +114,26 @@ def test_a_question_is_a_symbol_a_path_or_words(text: str, kind: Kind) -> None:
 
 def test_each_kind_of_question_has_its_share_of_similarity() -> None:
     rules = replace(RULES, semantic_weight=0.1, symbol_weight=0.2, path_weight=0.3)
-    assert [semantic_share(kind, rules) for kind in ("words", "symbol", "path")] == [0.1, 0.2, 0.3]
+    assert [semantic_share(kind, rules) for kind in ("words", "symbol", "path")] == [
+        0.1,
+        0.2,
+        0.3,
+    ]
     assert RULES.symbol_weight < RULES.semantic_weight
 
 
 def test_words_of_a_question_are_those_that_tell_something_once_each() -> None:
-    assert query_words("where is the getUserName of a user") == ["getusername", "user", "name"]
+    assert query_words("where is the getUserName of a user") == [
+        "getusername",
+        "user",
+        "name",
+    ]
     assert query_words("how do you do this") == ["how", "do", "you", "this"]
-    assert query_words("parse_config parse_config") == ["parse_config", "parse", "config"]
+    assert query_words("parse_config parse_config") == [
+        "parse_config",
+        "parse",
+        "config",
+    ]
     assert query_words("? ! x") == []
 
 
@@ -116,12 +153,16 @@ def test_the_name_asked_for_is_the_last_part(text: str, name: str) -> None:
 
 
 @given(SIDES, st.floats(0, 1))
-def test_the_mix_is_each_side_by_its_maximum(sides: list[tuple[float, float]], weight: float) -> None:
+def test_the_mix_is_each_side_by_its_maximum(
+    sides: list[tuple[float, float]], weight: float
+) -> None:
     candidates = [Candidate((at + 1, 0), *side) for at, side in enumerate(sides)]
     used = mix_scores(candidates, weight)
     most_lexical = max((lexical for lexical, _ in sides), default=0)
     most_similar = max((similar for _, similar in sides), default=0)
-    assert used == (0 if most_similar <= 0 else 1 if most_lexical <= 0 < weight else weight)
+    assert used == (
+        0 if most_similar <= 0 else 1 if most_lexical <= 0 < weight else weight
+    )
     for one, (lexical, similar) in zip(candidates, sides, strict=True):
         dense = max(0, similar) / most_similar if most_similar > 0 else 0
         sparse = lexical / most_lexical if most_lexical > 0 else 0
@@ -145,23 +186,44 @@ def test_similarity_never_decides_when_words_alone_were_asked_for() -> None:
 
 
 def test_a_chunk_that_defines_the_name_goes_before_one_that_mentions_it_more() -> None:
-    found = [candidate("a.py", 1.0, name="caller"), candidate("b.py", 0.6, name="parse_it", defines=("parse_it",))]
-    ranked = apply_rules(found, analyze_query("parse_it", {"parse_it": 2.0}), alone(defined=1.0))
+    found = [
+        candidate("a.py", 1.0, name="caller"),
+        candidate("b.py", 0.6, name="parse_it", defines=("parse_it",)),
+    ]
+    ranked = apply_rules(
+        found, analyze_query("parse_it", {"parse_it": 2.0}), alone(defined=1.0)
+    )
     assert [(one.path, one.score) for one in ranked] == [(b"b.py", 1.2), (b"a.py", 1.0)]
     found = [candidate("a.py", 1.0), candidate("b.py", 0.6, defines=("parse_it",))]
-    ranked = apply_rules(found, analyze_query("how to parse_it", {"parse_it": 2.0}), alone(defined=1.0))
+    ranked = apply_rules(
+        found, analyze_query("how to parse_it", {"parse_it": 2.0}), alone(defined=1.0)
+    )
     assert ranked[0].path == b"a.py"
 
 
-def test_names_and_paths_are_rewarded_by_how_telling_the_words_are_that_they_have() -> None:
-    question = analyze_query("user session store", {"user": 1.0, "session": 3.0, "store": 4.0})
-    named = apply_rules([candidate("x.py", name="SessionStore")], question, alone(name_cover=0.8))
+def test_names_and_paths_are_rewarded_by_how_telling_the_words_are_that_they_have() -> (
+    None
+):
+    question = analyze_query(
+        "user session store", {"user": 1.0, "session": 3.0, "store": 4.0}
+    )
+    named = apply_rules(
+        [candidate("x.py", name="SessionStore")], question, alone(name_cover=0.8)
+    )
     assert named[0].score == pytest.approx(1 + 0.8 * 7 / 8)
-    defines = apply_rules([candidate("x.py", defines=("user_of", "session"))], question, alone(name_cover=0.8))
+    defines = apply_rules(
+        [candidate("x.py", defines=("user_of", "session"))],
+        question,
+        alone(name_cover=0.8),
+    )
     assert defines[0].score == pytest.approx(1 + 0.8 * 1 / 8)
-    placed = apply_rules([candidate("web/session/user.py")], question, alone(path_cover=0.4))
+    placed = apply_rules(
+        [candidate("web/session/user.py")], question, alone(path_cover=0.4)
+    )
     assert placed[0].score == pytest.approx(1 + 0.4 * 4 / 8)
-    filed = apply_rules([candidate("web/session/user.py")], question, alone(file_cover=0.4))
+    filed = apply_rules(
+        [candidate("web/session/user.py")], question, alone(file_cover=0.4)
+    )
     assert filed[0].score == pytest.approx(1 + 0.4 * 1 / 8)
 
 
@@ -193,21 +255,50 @@ def test_names_and_paths_are_rewarded_by_how_telling_the_words_are_that_they_hav
 )
 def test_files_that_are_seldom_meant_count_less(path: str, rule: str) -> None:
     assert score_of(path, PLAIN, **{rule: 0.25}) == 0.25
-    others = dict.fromkeys({"test", "generated", "vendored", "stub", "re_export"} - {rule}, 0.25)
+    others = dict.fromkeys(
+        {"test", "generated", "vendored", "stub", "re_export"} - {rule}, 0.25
+    )
     assert score_of(path, PLAIN, **others) == 1
-    assert score_of(path, analyze_query(path, {}), **{rule: 0.25}) == 1, "not when the path itself is asked for"
+    assert score_of(path, analyze_query(path, {}), **{rule: 0.25}) == 1, (
+        "not when the path itself is asked for"
+    )
 
 
 def test_plain_sources_keep_their_score() -> None:
-    for path in ("src/a.py", "latest/app.py", "src/indexes.ts", "src/model.rs", "pkg/init.py"):
-        assert score_of(path, PLAIN, test=0.1, generated=0.1, vendored=0.1, stub=0.1, re_export=0.1) == 1
+    for path in (
+        "src/a.py",
+        "latest/app.py",
+        "src/indexes.ts",
+        "src/model.rs",
+        "pkg/init.py",
+    ):
+        assert (
+            score_of(
+                path,
+                PLAIN,
+                test=0.1,
+                generated=0.1,
+                vendored=0.1,
+                stub=0.1,
+                re_export=0.1,
+            )
+            == 1
+        )
 
 
-@pytest.mark.parametrize("text", ["tests of the parser", "fixture for a database", "example usage", "Mock server"])
+@pytest.mark.parametrize(
+    "text",
+    ["tests of the parser", "fixture for a database", "example usage", "Mock server"],
+)
 def test_tests_are_not_put_behind_when_they_are_asked_about(text: str) -> None:
     assert score_of("tests/test_a.py", analyze_query(text, {}), test=0.1) == 1
     assert score_of("vendor/a.py", analyze_query(text, {}), vendored=0.1) == 0.1
-    assert score_of("tests/test_a.py", analyze_query("attest the contestants", {}), test=0.1) == 0.1
+    assert (
+        score_of(
+            "tests/test_a.py", analyze_query("attest the contestants", {}), test=0.1
+        )
+        == 0.1
+    )
 
 
 def test_penalties_of_one_file_multiply() -> None:
@@ -217,7 +308,10 @@ def test_penalties_of_one_file_multiply() -> None:
 def test_a_file_with_several_good_chunks_is_rewarded_in_its_best() -> None:
     found = [
         candidate("one.py", 0.9),
-        *(candidate("many.py", score, place=at) for at, score in enumerate((0.8, 0.7, 0.5, 0.4, 0.3))),
+        *(
+            candidate("many.py", score, place=at)
+            for at, score in enumerate((0.8, 0.7, 0.5, 0.4, 0.3))
+        ),
     ]
     ranked = apply_rules(found, PLAIN, alone(coherence=0.4))
     assert [(one.path, one.key[1], round(one.score, 4)) for one in ranked[:2]] == [
@@ -235,23 +329,33 @@ def test_a_file_with_several_good_chunks_is_rewarded_in_its_best() -> None:
         ("docker setup", "compose.yml", "data"),
     ],
 )
-def test_prose_and_data_are_not_put_behind_when_they_are_asked_about(text: str, path: str, rule: str) -> None:
+def test_prose_and_data_are_not_put_behind_when_they_are_asked_about(
+    text: str, path: str, rule: str
+) -> None:
     assert score_of(path, analyze_query(text, {}), **{rule: 0.1}) == 1
     assert score_of(path, PLAIN, **{rule: 0.1}) == 0.1
 
 
 def test_a_file_that_is_about_the_question_as_a_whole_is_rewarded() -> None:
-    found = [candidate("about.py", 0.8), candidate("other.py", 0.9), candidate("tests/about.py", 0.2)]
+    found = [
+        candidate("about.py", 0.8),
+        candidate("other.py", 0.9),
+        candidate("tests/about.py", 0.2),
+    ]
     for one, whole in zip(found, (0.6, 0.3, 0.6), strict=True):
         one.whole = whole
-    ranked = apply_rules([replace(one) for one in found], PLAIN, alone(whole=0.5, test=0.5))
+    ranked = apply_rules(
+        [replace(one) for one in found], PLAIN, alone(whole=0.5, test=0.5)
+    )
     assert [(one.path, round(one.score, 4)) for one in ranked] == [
         (b"about.py", 0.8 + 0.5),
         (b"other.py", 0.9 + 0.25),
         (b"tests/about.py", 0.1 + 0.25),
     ]
     named = apply_rules(found, analyze_query("parse_it", {}), alone(whole=0.5))
-    assert [one.score for one in named] == [0.9, 0.8, 0.2], "not where a name is asked for"
+    assert [one.score for one in named] == [0.9, 0.8, 0.2], (
+        "not where a name is asked for"
+    )
 
 
 def test_further_chunks_of_a_file_make_room_for_other_files() -> None:
@@ -268,24 +372,49 @@ def test_further_chunks_of_a_file_make_room_for_other_files() -> None:
         ("c.py", 0.3),
         ("a.py", 0.245),
     ]
-    assert [round(one.strength, 3) for one in ranked] == [1.0, 0.6, 0.99, 0.3, 0.98], "how good each is by itself"
+    assert [round(one.strength, 3) for one in ranked] == [1.0, 0.6, 0.99, 0.3, 0.98], (
+        "how good each is by itself"
+    )
 
 
-def test_functions_of_one_file_make_some_room_for_others_that_are_nearly_as_good() -> None:
-    found = [*(candidate("a.py", 1 - at / 100, place=at) for at in range(4)), candidate("b.py", 0.9)]
+def test_functions_of_one_file_make_some_room_for_others_that_are_nearly_as_good() -> (
+    None
+):
+    found = [
+        *(candidate("a.py", 1 - at / 100, place=at) for at in range(4)),
+        candidate("b.py", 0.9),
+    ]
     ranked = apply_rules(found, PLAIN, alone().for_functions())
-    assert [one.path.decode() for one in ranked] == ["a.py", "a.py", "a.py", "b.py", "a.py"]
+    assert [one.path.decode() for one in ranked] == [
+        "a.py",
+        "a.py",
+        "a.py",
+        "b.py",
+        "a.py",
+    ]
     assert [round(one.strength, 2) for one in ranked] == [1.0, 0.99, 0.98, 0.9, 0.97]
 
 
 @given(st.randoms(use_true_random=False))
-def test_the_order_is_that_of_the_scores_whatever_order_they_came_in(rng: random.Random) -> None:
+def test_the_order_is_that_of_the_scores_whatever_order_they_came_in(
+    rng: random.Random,
+) -> None:
     paths = ["a.py", "b.py", "tests/c.py", "vendor/d.py", "e/__init__.py"]
-    found = [candidate(rng.choice(paths), rng.choice([0.0, 0.5, 0.5, 1.0]), place=at) for at in range(12)]
+    found = [
+        candidate(rng.choice(paths), rng.choice([0.0, 0.5, 0.5, 1.0]), place=at)
+        for at in range(12)
+    ]
     shuffled = [replace(one) for one in rng.sample(found, len(found))]
-    first, second = apply_rules(found, PLAIN, RULES), apply_rules(shuffled, PLAIN, RULES)
-    assert [one.score for one in first] == sorted((one.score for one in first), reverse=True)
-    assert [(one.key, one.score) for one in first] == [(one.key, one.score) for one in second]
+    first, second = (
+        apply_rules(found, PLAIN, RULES),
+        apply_rules(shuffled, PLAIN, RULES),
+    )
+    assert [one.score for one in first] == sorted(
+        (one.score for one in first), reverse=True
+    )
+    assert [(one.key, one.score) for one in first] == [
+        (one.key, one.score) for one in second
+    ]
 
 
 def test_no_candidates_are_no_answer() -> None:
@@ -294,25 +423,47 @@ def test_no_candidates_are_no_answer() -> None:
 
 
 def test_the_share_of_words_that_a_text_has_goes_by_their_weight() -> None:
-    assert covered_share([{"rare": 3.0}, {"common": 1.0}], b"a rare one, uncommon") == 0.75
+    assert (
+        covered_share([{"rare": 3.0}, {"common": 1.0}], b"a rare one, uncommon") == 0.75
+    )
     assert covered_share([], b"rare") == 0
     assert covered_share([{"rare": 3.0}], b"") == 0
     forms = [{"hiding": 3.0, "hide": 1.5, "hides": 1.5}, {"common": 1.0}]
-    assert covered_share(forms, b"hide(common)") == covered_share(forms, b"hide, hides(common)") == 2.5 / 4
+    assert (
+        covered_share(forms, b"hide(common)")
+        == covered_share(forms, b"hide, hides(common)")
+        == 2.5 / 4
+    )
     assert covered_share(forms, b"hiding, hide") == 0.75
 
 
-IDENTIFIERS = st.lists(st.sampled_from(["get", "Get", "HTTP", "x", "_", "2", "2to", "response", "v2", "é"]), max_size=4)
+IDENTIFIERS = st.lists(
+    st.sampled_from(
+        ["get", "Get", "HTTP", "x", "_", "2", "2to", "response", "v2", "é"]
+    ),
+    max_size=4,
+)
 
 
-@given(st.sets(st.sampled_from(["get", "http", "response", "gethttp", "get_2", "v", "2"])), st.lists(IDENTIFIERS))
-def test_a_text_has_the_words_that_the_index_would_say_it_has(asked: set[str], names: list[list[str]]) -> None:
+@given(
+    st.sets(st.sampled_from(["get", "http", "response", "gethttp", "get_2", "v", "2"])),
+    st.lists(IDENTIFIERS),
+)
+def test_a_text_has_the_words_that_the_index_would_say_it_has(
+    asked: set[str], names: list[list[str]]
+) -> None:
     text = " ".join(map("".join, names)).encode()
-    assert covered_share([{word: 1.0} for word in asked], text) == len(asked & words_of(text)) / max(1, len(asked))
+    assert covered_share([{word: 1.0} for word in asked], text) == len(
+        asked & words_of(text)
+    ) / max(1, len(asked))
 
 
 @given(st.integers(1, 10_000), st.data())
-def test_rarer_words_tell_more_and_none_less_than_nothing(everything: int, data: st.DataObject) -> None:
+def test_rarer_words_tell_more_and_none_less_than_nothing(
+    everything: int, data: st.DataObject
+) -> None:
     fewer = data.draw(st.integers(0, everything))
-    more = data.draw(st.integers(fewer, everything + 100))  # dead chunks are counted too
+    more = data.draw(
+        st.integers(fewer, everything + 100)
+    )  # dead chunks are counted too
     assert idf(everything, fewer) >= idf(everything, more) >= 0

@@ -40,16 +40,22 @@ class Shelf:
         self.files: dict[str, int] = {}
         self._file = folder / new_name()
         with self.writer.transaction() as connection:
-            self.set = table.add_vector_set(connection, MODEL.name, dims, self._file.name)
+            self.set = table.add_vector_set(
+                connection, MODEL.name, dims, self._file.name
+            )
 
-    def add(self, text_id: int, vector: Floats, words: str = "needle", *, file: bool = True) -> None:
+    def add(
+        self, text_id: int, vector: Floats, words: str = "needle", *, file: bool = True
+    ) -> None:
         """Add a text with its vector; without a file it is an old version of something."""
         name = f"f{text_id}"
         add_text(self.writer, text_id, *([name] if file else []))
         chunk = StoredChunk(0, 9, 1, 1, "function", f"name{text_id}", "")
         append(self._file, self.set.rows, quantise(vector[None, :]))
         with self.writer.transaction() as connection:
-            text = ChunkedText(text_id, [chunk], [Fields(b"", b"", words.encode())], path=name.encode())
+            text = ChunkedText(
+                text_id, [chunk], [Fields(b"", b"", words.encode())], path=name.encode()
+            )
             table.put(connection, [table.pack([text])])
             table.add_vectors(connection, self.set, [(text_id, 1)])
         self.set = self.set._replace(rows=self.set.rows + 1)
@@ -58,7 +64,10 @@ class Shelf:
 
     def table(self) -> FileTable:
         """Return the table of the files."""
-        rows = [FileRow(path.encode(), text_id, "", 1, 0, 0, 0) for path, text_id in sorted(self.files.items())]
+        rows = [
+            FileRow(path.encode(), text_id, "", 1, 0, 0, 0)
+            for path, text_id in sorted(self.files.items())
+        ]
         return FileTable.of(rows)
 
     def texts(self, known: ChunkState) -> Texts:
@@ -85,14 +94,20 @@ def unit(seed: int) -> Floats:
     return unit_row
 
 
-def candidates(shelf: Shelf, allowed: list[int] | None, words: list[str], question: Floats | None) -> list[Candidate]:
+def candidates(
+    shelf: Shelf, allowed: list[int] | None, words: list[str], question: Floats | None
+) -> list[Candidate]:
     """Ask the shelf, for texts that count."""
     _, known = shelf.known()
     forms = dict.fromkeys(words, ())
     texts = shelf.texts(known)
-    found = weigh_words(forms, find_words(shelf.writer.connection, words), known, texts, FEW)
+    found = weigh_words(
+        forms, find_words(shelf.writer.connection, words), known, texts, FEW
+    )
     counting = None if allowed is None else np.array(allowed, np.int64)
-    return CandidateSearch(known, FEW, counting, texts.places).candidates(found, question)
+    return CandidateSearch(known, FEW, counting, texts.places).candidates(
+        found, question
+    )
 
 
 def texts_of(shelf: Shelf) -> Texts:
@@ -126,7 +141,9 @@ def test_a_filter_finds_what_it_lets_in_however_far_behind_it_is(shelf: Shelf) -
     assert candidates(shelf, [], ["needle"], unit(0)) == []
 
 
-def test_rows_at_the_end_that_belong_to_nothing_do_not_spoil_a_filtered_question(shelf: Shelf) -> None:
+def test_rows_at_the_end_that_belong_to_nothing_do_not_spoil_a_filtered_question(
+    shelf: Shelf,
+) -> None:
     """The last file was deleted, and its text dropped."""
     for text_id in (1, 2, 3):
         shelf.add(text_id, unit(text_id))
@@ -140,7 +157,9 @@ def test_rows_at_the_end_that_belong_to_nothing_do_not_spoil_a_filtered_question
     assert sorted(one.key for one in unfiltered) == [(1, 0), (2, 0)]
 
 
-def test_of_equal_chunks_those_of_the_first_files_are_candidates_whenever_they_were_stored(tmp_path: Path) -> None:
+def test_of_equal_chunks_those_of_the_first_files_are_candidates_whenever_they_were_stored(
+    tmp_path: Path,
+) -> None:
     found = []
     for seed in range(3):
         (tmp_path / str(seed)).mkdir()
@@ -153,26 +172,40 @@ def test_of_equal_chunks_those_of_the_first_files_are_candidates_whenever_they_w
         by_text = {text_id: name for name, text_id in shelf.files.items()}
         for question in (None, unit(0)):
             answer = candidates(shelf, None, ["needle"], question)
-            found.append([(by_text[one.key[0]], one.lexical, one.similarity) for one in answer])
+            found.append(
+                [(by_text[one.key[0]], one.lexical, one.similarity) for one in answer]
+            )
         shelf.writer.close()
     words, both = found[:2]
-    assert [name for name, *_ in words] == [f"f{at:02}" for at in range(FEW.candidates)] == [name for name, *_ in both]
+    assert (
+        [name for name, *_ in words]
+        == [f"f{at:02}" for at in range(FEW.candidates)]
+        == [name for name, *_ in both]
+    )
     assert found == [words, both] * 3
 
 
-def test_chunks_of_a_text_chunked_again_make_no_word_less_rare_and_displace_none(shelf: Shelf) -> None:
+def test_chunks_of_a_text_chunked_again_make_no_word_less_rare_and_displace_none(
+    shelf: Shelf,
+) -> None:
     for text_id in range(1, 41):
         shelf.add(text_id, unit(0), "needle")
     shelf.add(50, unit(1), "needle in the hay")
     with shelf.writer.transaction() as connection:
-        connection.execute("UPDATE path SET path = CAST('moved' || text_id AS BLOB) WHERE text_id < 41")
+        connection.execute(
+            "UPDATE path SET path = CAST('moved' || text_id AS BLOB) WHERE text_id < 41"
+        )
         table.forget_old_names(connection, range(1, 51))
     shelf.files = {"f50": 50}
     _, known = shelf.known()
     lists = find_words(shelf.writer.connection, ["needle"])
-    family = weigh_words({"needle": ()}, lists, known, shelf.texts(known), RULES).families["needle"]
+    family = weigh_words(
+        {"needle": ()}, lists, known, shelf.texts(known), RULES
+    ).families["needle"]
     assert family == {"needle": idf(1, 1)}
-    assert [one.key for one in candidates(shelf, [50], ["needle"], unit(0))] == [(50, 0)]
+    assert [one.key for one in candidates(shelf, [50], ["needle"], unit(0))] == [
+        (50, 0)
+    ]
 
 
 def test_rows_of_nobody_take_no_place_among_the_nearest(shelf: Shelf) -> None:
@@ -195,7 +228,9 @@ def test_both_sides_are_known_of_every_candidate(shelf: Shelf) -> None:
     found = candidates(shelf, None, ["needle"], question)
     assert len({one.key for one in found}) == len(found) >= FEW.candidates
     for one in found:
-        assert one.similarity == pytest.approx(float(unit(one.key[0]) @ question), abs=0.03)
+        assert one.similarity == pytest.approx(
+            float(unit(one.key[0]) @ question), abs=0.03
+        )
     words = candidates(shelf, None, ["needle"], None)
     assert len(words) == FEW.candidates
     assert {one.similarity for one in words} == {0.0}
@@ -211,7 +246,15 @@ def test_what_is_not_cut_or_has_no_vectors_is_reported(shelf: Shelf) -> None:
     with shelf.writer.transaction() as connection:
         chunk = StoredChunk(0, 9, 1, 1, "function", "name", "")
         table.put(
-            connection, [table.pack([ChunkedText(3, [chunk], [Fields(b"", b"", b"hay")]), ChunkedText(4, [], [])])]
+            connection,
+            [
+                table.pack(
+                    [
+                        ChunkedText(3, [chunk], [Fields(b"", b"", b"hay")]),
+                        ChunkedText(4, [], []),
+                    ]
+                )
+            ],
         )
     texts = texts_of(shelf)
     assert (texts.there.tolist(), texts.some_dead) == ([1, 2, 3, 4], False)
@@ -233,7 +276,9 @@ def test_what_is_known_is_as_new_as_the_index_and_as_the_files(shelf: Shelf) -> 
     assert index.texts(newer, files).some_dead
 
 
-def test_vectors_of_another_width_than_the_model_are_not_compared_with_it(tmp_path: Path) -> None:
+def test_vectors_of_another_width_than_the_model_are_not_compared_with_it(
+    tmp_path: Path,
+) -> None:
     """The model was exchanged for one of the same name."""
     shelf = Shelf(tmp_path, MODEL.dims // 2)
     try:
@@ -250,7 +295,12 @@ def test_after_a_failure_words_answer_until_the_index_changes(shelf: Shelf) -> N
     connection = shelf.writer.connection
     index.fail(known, "no answer")
     failed = index.at(connection)
-    assert (failed.vectors, failed.embedder, failed.problem, failed.damaged) == (None, None, "no answer", False)
+    assert (failed.vectors, failed.embedder, failed.problem, failed.damaged) == (
+        None,
+        None,
+        "no answer",
+        False,
+    )
     index.fail(known, "of a state that is gone")
     assert index.at(connection) is failed
     shelf.add(2, unit(2))
@@ -258,16 +308,37 @@ def test_after_a_failure_words_answer_until_the_index_changes(shelf: Shelf) -> N
     assert index.at(connection).vectors is not None
 
 
-def test_rare_words_are_asked_for_first_and_common_ones_as_far_as_there_is_room(shelf: Shelf) -> None:
+def test_rare_words_are_asked_for_first_and_common_ones_as_far_as_there_is_room(
+    shelf: Shelf,
+) -> None:
     for text_id in range(1, 31):
-        words = ["common", *(["usual"] if text_id <= 10 else []), *(["rare"] if text_id == 1 else [])]
+        words = [
+            "common",
+            *(["usual"] if text_id <= 10 else []),
+            *(["rare"] if text_id == 1 else []),
+        ]
         shelf.add(text_id, unit(text_id), " ".join(words))
     _, known = shelf.known()
-    asked = {"common": [], "usual": [], "rare": ["common", "usual"], "nowhere": ["rarer"]}
-    lists = find_words(shelf.writer.connection, ["common", "usual", "rare", "nowhere", "rarer"])
+    asked = {
+        "common": [],
+        "usual": [],
+        "rare": ["common", "usual"],
+        "nowhere": ["rarer"],
+    }
+    lists = find_words(
+        shelf.writer.connection, ["common", "usual", "rare", "nowhere", "rarer"]
+    )
 
     def used(room: int) -> list[str]:
-        return list(weigh_words(asked, lists, known, shelf.texts(known), replace(RULES, common_words=room)).used)
+        return list(
+            weigh_words(
+                asked,
+                lists,
+                known,
+                shelf.texts(known),
+                replace(RULES, common_words=room),
+            ).used
+        )
 
     assert used(100) == ["rare", "usual", "common"]
     assert used(40) == ["rare", "usual"]
@@ -275,12 +346,20 @@ def test_rare_words_are_asked_for_first_and_common_ones_as_far_as_there_is_room(
     assert used(0) == ["rare"]
     families = weigh_words(asked, lists, known, shelf.texts(known), RULES).families
     weights = {word: family[word] for word, family in families.items()}
-    assert weights["nowhere"] > weights["rare"] > weights["usual"] > weights["common"] >= 0
+    assert (
+        weights["nowhere"] > weights["rare"] > weights["usual"] > weights["common"] >= 0
+    )
 
 
-def test_forms_count_half_of_a_word_as_rare_as_they_are_together_and_common_ones_nothing(shelf: Shelf) -> None:
+def test_forms_count_half_of_a_word_as_rare_as_they_are_together_and_common_ones_nothing(
+    shelf: Shelf,
+) -> None:
     for text_id in range(1, 31):
-        words = ["hide", *(["hides"] if text_id <= 3 else []), *(["hiding"] if text_id == 1 else [])]
+        words = [
+            "hide",
+            *(["hides"] if text_id <= 3 else []),
+            *(["hiding"] if text_id == 1 else []),
+        ]
         shelf.add(text_id, unit(text_id), " ".join(words))
     _, known = shelf.known()
     forms = {"hiding": ("hide", "hides", "hided")}
@@ -293,6 +372,8 @@ def test_forms_count_half_of_a_word_as_rare_as_they_are_together_and_common_ones
 
     family, used = weighed(33)
     assert used == {"hiding", "hides", "hide"}
-    assert family == {"hiding": idf(30, 1)} | dict.fromkeys(forms["hiding"], RULES.form * idf(30, 34))
+    assert family == {"hiding": idf(30, 1)} | dict.fromkeys(
+        forms["hiding"], RULES.form * idf(30, 34)
+    )
     assert weighed(32) == (family, {"hiding", "hides"})
     assert weighed(2) == (family, {"hiding"})

@@ -10,11 +10,25 @@ from flashgrep.index import schema
 from flashgrep.index.schema import list_vector_files
 from flashgrep.parts.meaning.index import chunks
 from flashgrep.project import Workspace
-from tests.support.meaning import CART, FILES, GUIDE, MAIL, PASSWORDS, ROUTER, TESTS, asked, best, meant, settled
+from tests.support.meaning import (
+    CART,
+    FILES,
+    GUIDE,
+    MAIL,
+    PASSWORDS,
+    ROUTER,
+    TESTS,
+    asked,
+    best,
+    meant,
+    settled,
+)
 from tests.support.workspace import index_of, opened, put
 
 
-async def test_words_find_code_before_during_and_after_indexing_and_say_by_what(root: Path) -> None:
+async def test_words_find_code_before_during_and_after_indexing_and_say_by_what(
+    root: Path,
+) -> None:
     put(root, FILES)
     async with opened(root) as workspace:
         first = await asked(workspace, "how are passwords hashed")
@@ -23,21 +37,36 @@ async def test_words_find_code_before_during_and_after_indexing_and_say_by_what(
         assert (await best(workspace, "how are passwords hashed"))[0] == PASSWORDS
         await workspace.wait_embedded()
         answer = await asked(workspace, "how are passwords hashed")
-        assert (answer.results[0].path, answer.ranked_by, answer.problem) == (PASSWORDS, "words and meaning", "")
+        assert (answer.results[0].path, answer.ranked_by, answer.problem) == (
+            PASSWORDS,
+            "words and meaning",
+            "",
+        )
         assert answer.chunks == len(FILES)
         assert answer.embedding_ms > 0
         assert workspace.indexing.done == {"symbols", "chunks", "vectors"}
 
 
-async def test_a_question_is_answered_by_what_code_does_names_weights_filters_and_thresholds(root: Path) -> None:
+async def test_a_question_is_answered_by_what_code_does_names_weights_filters_and_thresholds(
+    root: Path,
+) -> None:
     async def by_filters(workspace: Workspace) -> None:
         only = await best(workspace, "hash a password", keep=PathFilter(["*.ts"], []))
         assert only == [ROUTER]
-        assert await best(workspace, "hash a password", keep=PathFilter(["nowhere/*"], [])) == []
-        classes = await asked(workspace, "hash a password", wanted=lambda piece: piece.chunk.kind == "class")
+        assert (
+            await best(workspace, "hash a password", keep=PathFilter(["nowhere/*"], []))
+            == []
+        )
+        classes = await asked(
+            workspace,
+            "hash a password",
+            wanted=lambda piece: piece.chunk.kind == "class",
+        )
         assert [piece.chunk.name for piece in classes.results] == ["Cart"]
         assert len((await asked(workspace, "customer", limit=2)).results) == 2
-        every = [piece.score for piece in (await asked(workspace, "customer mail")).results]
+        every = [
+            piece.score for piece in (await asked(workspace, "customer mail")).results
+        ]
         for least in (0.2, 0.3, every[1] - 0.001, 0.99):
             answer = await asked(workspace, "customer mail", threshold=least)
             assert all(piece.score >= least for piece in answer.results)
@@ -76,7 +105,12 @@ async def test_a_file_is_found_as_it_is_at_once_after_every_change(root: Path) -
 
         text = "rotate the telescope towards a star"
         assert b"sky/aim.py" not in await best(workspace, text)
-        put(root, {"sky/aim.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
+        put(
+            root,
+            {
+                "sky/aim.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"
+            },
+        )
         await then()
         assert (await best(workspace, text))[0] == b"sky/aim.py"
         put(root, {"sky/aim.py": b"\n\ndef boil_kettle():\n    return heater.on()\n"})
@@ -90,29 +124,54 @@ async def test_a_file_is_found_as_it_is_at_once_after_every_change(root: Path) -
         (root / "tea.py").unlink()
         (root / "sky").rmdir()
         await then()
-        assert {b"tea.py", b"sky/aim.py"}.isdisjoint(await best(workspace, "boil the kettle"))
+        assert {b"tea.py", b"sky/aim.py"}.isdisjoint(
+            await best(workspace, "boil the kettle")
+        )
 
     async with meant(root) as workspace:
         for stored in (False, True):
             await by_changes(root, workspace, stored=stored)
 
 
-async def test_the_file_saved_last_is_found_however_many_others_changed(root: Path) -> None:
+async def test_the_file_saved_last_is_found_however_many_others_changed(
+    root: Path,
+) -> None:
     async with meant(root) as workspace:
-        put(root, {f"a{at}.py": b"def filler_%d():\n    pass\n" % at for at in range(100)})
-        put(root, {"z.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
+        put(
+            root,
+            {f"a{at}.py": b"def filler_%d():\n    pass\n" % at for at in range(100)},
+        )
+        put(
+            root,
+            {
+                "z.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"
+            },
+        )
         assert (await best(workspace, "rotate the telescope"))[0] == b"z.py"
         await settled(workspace)
         answer = await asked(workspace, "rotate the telescope")
         assert (answer.results[0].path, answer.unseen) == (b"z.py", 0)
 
 
-async def test_of_files_that_wait_to_be_indexed_those_with_the_words_are_looked_at(root: Path) -> None:
-    put(root, {f"f{at:03}.py": b"def function_%d():\n    return %d\n" % (at, at) for at in range(300)})
-    put(root, {"m.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"})
+async def test_of_files_that_wait_to_be_indexed_those_with_the_words_are_looked_at(
+    root: Path,
+) -> None:
+    put(
+        root,
+        {
+            f"f{at:03}.py": b"def function_%d():\n    return %d\n" % (at, at)
+            for at in range(300)
+        },
+    )
+    put(
+        root,
+        {"m.py": b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"},
+    )
     async with opened(root, indexes=False) as workspace:
         for most_read in (3_000, 100):
-            with mock.patch("flashgrep.parts.meaning.search.word_search.MOST_SCANNED", most_read):
+            with mock.patch(
+                "flashgrep.parts.meaning.search.word_search.MOST_SCANNED", most_read
+            ):
                 answer = await asked(workspace, "turn the telescope to a star", limit=3)
             assert [piece.path for piece in answer.results] == [b"m.py"]
             assert (answer.ranked_by, answer.unseen > 200) == ("words", True)
@@ -120,19 +179,33 @@ async def test_of_files_that_wait_to_be_indexed_those_with_the_words_are_looked_
 
 async def test_a_file_that_waits_for_its_chunks_is_shown_once(root: Path) -> None:
     text = b"def rotate_telescope(star):\n    return motor.turn(star.angle)\n"
-    put(root, {f"f{at:02}.py": b"def function_%d():\n    return %d\n" % (at, at) for at in range(70)})
+    put(
+        root,
+        {
+            f"f{at:02}.py": b"def function_%d():\n    return %d\n" % (at, at)
+            for at in range(70)
+        },
+    )
     put(root, {"z.py": text, "copies/z.py": text})
     async with opened(root) as workspace:
         await workspace.wait_embedded()
-    with closing(schema.connect(index_of(root), writer=True)) as writer, schema.transaction(writer):
+    with (
+        closing(schema.connect(index_of(root), writer=True)) as writer,
+        schema.transaction(writer),
+    ):
         chunks.drop_all(writer)
     async with opened(root, indexes=False) as workspace:
         assert await workspace.refresh()
         answer = await asked(workspace, "turn the telescope to a star", limit=5)
-        assert ([piece.path for piece in answer.results], answer.unseen > 0) == ([b"z.py"], True)
+        assert ([piece.path for piece in answer.results], answer.unseen > 0) == (
+            [b"z.py"],
+            True,
+        )
 
 
-async def test_texts_of_other_encodings_and_line_ends_are_shown_by_their_lines(root: Path) -> None:
+async def test_texts_of_other_encodings_and_line_ends_are_shown_by_their_lines(
+    root: Path,
+) -> None:
     wide = "def gr\u00fc\u00dfe(kunde):\n    # d\u00e9j\u00e0 vu\n    return kunde.winken()\n"
     files = {
         "wide.py": wide.encode("utf-16"),
@@ -152,9 +225,15 @@ async def test_texts_of_other_encodings_and_line_ends_are_shown_by_their_lines(r
             await settled(workspace)
 
 
-async def test_a_text_of_two_files_is_shown_once_from_the_file_that_counts_and_nearest_to_the_heart(root: Path) -> None:
+async def test_a_text_of_two_files_is_shown_once_from_the_file_that_counts_and_nearest_to_the_heart(
+    root: Path,
+) -> None:
     text = FILES["shop/cart.py"]
-    files = {"vendor/cart.py": text, "shop/cart.py": text, "tests/fixtures/cart.py": text}
+    files = {
+        "vendor/cart.py": text,
+        "shop/cart.py": text,
+        "tests/fixtures/cart.py": text,
+    }
 
     async def copies(workspace: Workspace, **more: Any) -> list[bytes]:
         answer = await asked(workspace, "shopping cart of a customer", **more)
@@ -162,7 +241,9 @@ async def test_a_text_of_two_files_is_shown_once_from_the_file_that_counts_and_n
 
     async with meant(root, FILES | files) as workspace:
         assert await copies(workspace) == [b"shop/cart.py"]
-        assert await copies(workspace, keep=PathFilter(["/vendor/**"], [])) == [b"vendor/cart.py"]
+        assert await copies(workspace, keep=PathFilter(["/vendor/**"], [])) == [
+            b"vendor/cart.py"
+        ]
         (root / "shop/cart.py").unlink()
         assert await copies(workspace) == [b"tests/fixtures/cart.py"]
         (root / "tests/fixtures/cart.py").write_bytes(b"x = 1\n")

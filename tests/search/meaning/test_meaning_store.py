@@ -20,7 +20,12 @@ from flashgrep.index.segments import put as put_segment
 from flashgrep.index.table import FileRow
 from flashgrep.index.writer import Writer
 from flashgrep.parts.meaning.index import chunks as table
-from flashgrep.parts.meaning.index.chunks import FEW, ChunkedText, StoredChunk, VectorSet
+from flashgrep.parts.meaning.index.chunks import (
+    FEW,
+    ChunkedText,
+    StoredChunk,
+    VectorSet,
+)
 from flashgrep.parts.meaning.index.word_impacts import (
     LEVELS,
     USUAL_WORDS,
@@ -47,14 +52,20 @@ def writer(tmp_path: Path) -> Iterator[Writer]:
     writer.close()
 
 
-def add_text(writer: Writer, text_id: int, *paths: str, size: int = 100, parsed: bool = True) -> None:
+def add_text(
+    writer: Writer, text_id: int, *paths: str, size: int = 100, parsed: bool = True
+) -> None:
     """Store a text's row, its files, and that it has been parsed."""
     with writer.transaction() as connection:
         connection.execute(
-            "INSERT INTO text (id, hash, size, lines) VALUES (?, ?, ?, 1)", [text_id, b"%d" % text_id, size]
+            "INSERT INTO text (id, hash, size, lines) VALUES (?, ?, ?, 1)",
+            [text_id, b"%d" % text_id, size],
         )
         for path in paths:
-            connection.execute("INSERT INTO path VALUES (1, ?, ?, '', ?, 0, 0, 0, 0)", [path.encode(), text_id, size])
+            connection.execute(
+                "INSERT INTO path VALUES (1, ?, ?, '', ?, 0, 0, 0, 0)",
+                [path.encode(), text_id, size],
+            )
         if parsed:
             symbols.put_without_symbols(connection, text_id, "none")
 
@@ -62,10 +73,18 @@ def add_text(writer: Writer, text_id: int, *paths: str, size: int = 100, parsed:
 def text_of(text_id: int, count: int) -> ChunkedText:
     """Return a text of so many chunks, each with a word of its own and one they share."""
     chunks = [
-        StoredChunk(at, at + 1, at + 1, at + 1, "function", f"f{at}", "class A:", [f"f{at}"]) for at in range(count)
+        StoredChunk(
+            at, at + 1, at + 1, at + 1, "function", f"f{at}", "class A:", [f"f{at}"]
+        )
+        for at in range(count)
     ]
     return ChunkedText(
-        text_id, chunks, [Fields(b"file%d" % text_id, b"f%d" % at, b"text%d shared" % text_id) for at in range(count)]
+        text_id,
+        chunks,
+        [
+            Fields(b"file%d" % text_id, b"f%d" % at, b"text%d shared" % text_id)
+            for at in range(count)
+        ],
     )
 
 
@@ -79,7 +98,9 @@ def numbers_with(writer: Writer, word: str) -> list[int]:
     found = find_words(writer.connection, [word])
     scores = score([[(lists, 1.0)] for lists in found.values()], 1 << 16)
     numbers = np.flatnonzero(scores)
-    return [int(number) for number in numbers[np.argsort(-scores[numbers], kind="stable")]]
+    return [
+        int(number) for number in numbers[np.argsort(-scores[numbers], kind="stable")]
+    ]
 
 
 def embed(writer: Writer, of: VectorSet, *text_ids: tuple[int, int]) -> VectorSet:
@@ -107,7 +128,11 @@ class Account:
     rows: int = 0
 
     def unchunked(self) -> list[int]:
-        return sorted(text_id for text_id in self.parsed if self.files.get(text_id) and text_id not in self.chunked)
+        return sorted(
+            text_id
+            for text_id in self.parsed
+            if self.files.get(text_id) and text_id not in self.chunked
+        )
 
     def unembedded(self) -> list[int]:
         return sorted(
@@ -128,11 +153,21 @@ class Turns:
         self._next = 1
 
     def turn(self) -> None:
-        acts: list[Callable[[], None]] = [self._add, self._add, self._chunk, self._embed, self._forget, self._drop]
+        acts: list[Callable[[], None]] = [
+            self._add,
+            self._add,
+            self._chunk,
+            self._embed,
+            self._forget,
+            self._drop,
+        ]
         self._rng.choice(acts)()
 
     def _add(self) -> None:
-        text_id, paths = self._next, [f"p{self._next}-{at}" for at in range(self._rng.randrange(3))]
+        text_id, paths = (
+            self._next,
+            [f"p{self._next}-{at}" for at in range(self._rng.randrange(3))],
+        )
         parsed = self._rng.random() < 0.8
         self._next += self._rng.randrange(1, 4)
         add_text(self.writer, text_id, *paths, parsed=parsed)
@@ -144,8 +179,13 @@ class Turns:
         return self._rng.sample(text_ids, self._rng.randrange(len(text_ids) + 1))
 
     def _chunk(self) -> None:
-        chosen = {text_id: self._rng.randrange(5) for text_id in self._some(self.account.unchunked())}
-        put(self.writer, *(text_of(text_id, count) for text_id, count in chosen.items()))
+        chosen = {
+            text_id: self._rng.randrange(5)
+            for text_id in self._some(self.account.unchunked())
+        }
+        put(
+            self.writer, *(text_of(text_id, count) for text_id, count in chosen.items())
+        )
         self.account.chunked |= chosen
 
     def _embed(self) -> None:
@@ -166,7 +206,9 @@ class Turns:
         """Do what a merge does with texts that no file has."""
         dead = [text_id for text_id, files in self.account.files.items() if not files]
         with self.writer.transaction() as connection:
-            connection.executemany("DELETE FROM text WHERE id = ?", [[text_id] for text_id in dead])
+            connection.executemany(
+                "DELETE FROM text WHERE id = ?", [[text_id] for text_id in dead]
+            )
             symbols.drop_dead(connection)
             table.drop_dead(connection)
         for text_id in dead:
@@ -177,15 +219,27 @@ class Turns:
 
     def check(self) -> None:
         connection, account = self.writer.connection, self.account
-        assert [row[0] for row in table.choose_to_chunk(connection, PROJECT, 10_000, 1 << 40, 0)] == account.unchunked()
-        assert table.count_to_chunk(connection, PROJECT) == (len(account.unchunked()), 100 * len(account.unchunked()))
         assert [
-            row[0] for row in table.choose_to_embed(connection, PROJECT, self.set.id, 10_000, 1 << 40, 0)
+            row[0]
+            for row in table.choose_to_chunk(connection, PROJECT, 10_000, 1 << 40, 0)
+        ] == account.unchunked()
+        assert table.count_to_chunk(connection, PROJECT) == (
+            len(account.unchunked()),
+            100 * len(account.unchunked()),
+        )
+        assert [
+            row[0]
+            for row in table.choose_to_embed(
+                connection, PROJECT, self.set.id, 10_000, 1 << 40, 0
+            )
         ] == account.unembedded()
         left = (len(account.unembedded()), 100 * len(account.unembedded()))
         assert table.count_to_embed(connection, PROJECT, self.set.id) == left
         assert table.total(connection) == sum(account.chunked.values())
-        assert (self.set.rows, table.vector_sets(connection)) == (account.rows, [self.set])
+        assert (self.set.rows, table.vector_sets(connection)) == (
+            account.rows,
+            [self.set],
+        )
         self._check_words()
         self._check_rows()
 
@@ -193,14 +247,24 @@ class Turns:
         """Every chunk's number leads to its text and place, whether asked one by one or found by its words."""
         connection = self.writer.connection
         chunk_map = table.chunk_map(connection)
-        text_ids, places = chunk_map.locate(np.array(numbers_with(self.writer, "shared"), np.int64))
+        text_ids, places = chunk_map.locate(
+            np.array(numbers_with(self.writer, "shared"), np.int64)
+        )
         living = {
-            (text_id, place) for text_id, place in zip(text_ids.tolist(), places.tolist(), strict=True) if text_id
+            (text_id, place)
+            for text_id, place in zip(text_ids.tolist(), places.tolist(), strict=True)
+            if text_id
         }
-        assert living == {(text_id, place) for text_id, count in self.account.chunked.items() for place in range(count)}
+        assert living == {
+            (text_id, place)
+            for text_id, count in self.account.chunked.items()
+            for place in range(count)
+        }
         assert len(living) == int((text_ids > 0).sum())
         for text_id, count in self.account.chunked.items():
-            assert list(table.chunks_of_texts(connection, [text_id])[text_id]) == list(text_of(text_id, count).chunks)
+            assert list(table.chunks_of_texts(connection, [text_id])[text_id]) == list(
+                text_of(text_id, count).chunks
+            )
             own = np.array(numbers_with(self.writer, f"text{text_id}"), np.int64)
             assert chunk_map.locate(own)[0].tolist() == [text_id] * count
 
@@ -214,20 +278,26 @@ class Turns:
         text_ids, places = row_map.locate(np.arange(self.account.rows + 3))
         assert {
             row: (text_id, place)
-            for row, (text_id, place) in enumerate(zip(text_ids.tolist(), places.tolist(), strict=True))
+            for row, (text_id, place) in enumerate(
+                zip(text_ids.tolist(), places.tolist(), strict=True)
+            )
             if text_id
         } == truth
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_tables_hold_what_was_put_in_whatever_was_forgotten(writer: Writer, seed: int) -> None:
+def test_the_tables_hold_what_was_put_in_whatever_was_forgotten(
+    writer: Writer, seed: int
+) -> None:
     turns = Turns(writer, seed)
     for _ in range(25):
         turns.turn()
         turns.check()
 
 
-def test_a_text_is_chunked_once_and_its_numbers_are_never_given_again(writer: Writer) -> None:
+def test_a_text_is_chunked_once_and_its_numbers_are_never_given_again(
+    writer: Writer,
+) -> None:
     add_text(writer, 1, "a")
     put(writer, text_of(1, 3))
     put(writer, text_of(1, 2))  # by an indexer that was told before
@@ -238,7 +308,10 @@ def test_a_text_is_chunked_once_and_its_numbers_are_never_given_again(writer: Wr
     add_text(writer, 2, "b")
     put(writer, text_of(2, 1))
     numbers = np.array(sorted(numbers_with(writer, "shared")))
-    assert table.chunk_map(writer.connection).locate(numbers)[0].tolist() == [*[0] * 5, 2]
+    assert table.chunk_map(writer.connection).locate(numbers)[0].tolist() == [
+        *[0] * 5,
+        2,
+    ]
 
 
 def test_numbers_of_nothing_lead_nowhere(writer: Writer) -> None:
@@ -246,15 +319,28 @@ def test_numbers_of_nothing_lead_nowhere(writer: Writer) -> None:
     assert table.chunk_map(writer.connection).locate(numbers)[0].tolist() == [0] * 5
     add_text(writer, 7, "a")
     put(writer, text_of(7, 2))
-    assert table.chunk_map(writer.connection).locate(numbers)[0].tolist() == [0, 7, 7, 0, 0]
+    assert table.chunk_map(writer.connection).locate(numbers)[0].tolist() == [
+        0,
+        7,
+        7,
+        0,
+        0,
+    ]
 
 
-def test_what_is_read_at_a_time_is_bounded_in_texts_and_bytes_but_never_nothing(writer: Writer) -> None:
+def test_what_is_read_at_a_time_is_bounded_in_texts_and_bytes_but_never_nothing(
+    writer: Writer,
+) -> None:
     for text_id, size in enumerate([50, 60, 500, 10, 10, 10], 1):
         add_text(writer, text_id, f"f{text_id}", f"g{text_id}", size=size)
 
     def first(limit: int, most: int, after: int) -> list[int]:
-        return [row[0] for row in table.choose_to_chunk(writer.connection, PROJECT, limit, most, after)]
+        return [
+            row[0]
+            for row in table.choose_to_chunk(
+                writer.connection, PROJECT, limit, most, after
+            )
+        ]
 
     assert first(10, 110, 0) == [1, 2]
     assert first(1, 1 << 30, 0) == [1]
@@ -265,29 +351,58 @@ def test_what_is_read_at_a_time_is_bounded_in_texts_and_bytes_but_never_nothing(
     assert (row[1], row[2]) == (b"1", b"f1")
     put(writer, *(text_of(text_id, 1) for text_id in range(1, 7)))
     of = new_set(writer)
-    assert [row[0] for row in table.choose_to_embed(writer.connection, PROJECT, of.id, 10, 110, 0)] == [1, 2]
-    assert [row[0] for row in table.choose_to_embed(writer.connection, PROJECT, of.id, 10, 25, 3)] == [4, 5]
+    assert [
+        row[0]
+        for row in table.choose_to_embed(writer.connection, PROJECT, of.id, 10, 110, 0)
+    ] == [1, 2]
+    assert [
+        row[0]
+        for row in table.choose_to_embed(writer.connection, PROJECT, of.id, 10, 25, 3)
+    ] == [4, 5]
     packed = table.choose_to_embed(writer.connection, PROJECT, of.id, 1, 1, 0)[0][3]
     assert list(table.unpack(packed)) == list(text_of(1, 1).chunks)
 
 
-@given(st.lists(st.tuples(st.text('],[1"\\a', max_size=9), st.lists(st.text('],[1"', max_size=5))), max_size=5))
-def test_chunks_are_split_apart_whatever_their_names_are(names: list[tuple[str, list[str]]]) -> None:
-    chunks = [StoredChunk(1, 2, 3, 4, "block", name, name, defines) for name, defines in names]
+@given(
+    st.lists(
+        st.tuples(
+            st.text('],[1"\\a', max_size=9), st.lists(st.text('],[1"', max_size=5))
+        ),
+        max_size=5,
+    )
+)
+def test_chunks_are_split_apart_whatever_their_names_are(
+    names: list[tuple[str, list[str]]],
+) -> None:
+    chunks = [
+        StoredChunk(1, 2, 3, 4, "block", name, name, defines) for name, defines in names
+    ]
     (text,) = table.pack([ChunkedText(1, chunks, [])]).texts
     split = table.split_chunks(text.packed, text.chunks)
-    assert [split[at] for at in range(text.chunks)] == list(split[:]) == list(table.unpack(text.packed)) == chunks
+    assert (
+        [split[at] for at in range(text.chunks)]
+        == list(split[:])
+        == list(table.unpack(text.packed))
+        == chunks
+    )
 
 
-def names_to_cut(writer: Writer, project: int = PROJECT) -> dict[int, tuple[bytes, bytes]]:
+def names_to_cut(
+    writer: Writer, project: int = PROJECT
+) -> dict[int, tuple[bytes, bytes]]:
     """Return the texts to be cut, each with the path it is read by and the one it is named by."""
-    return {row[0]: (row[2], row[4]) for row in table.choose_to_chunk(writer.connection, project, 99, 1 << 30, 0)}
+    return {
+        row[0]: (row[2], row[4])
+        for row in table.choose_to_chunk(writer.connection, project, 99, 1 << 30, 0)
+    }
 
 
 def move(writer: Writer, text_id: int, *paths: str, project: int = PROJECT) -> None:
     """Give a text other files, as a batch of the indexer does."""
     file = FileRow(b"", text_id, "", 1, 0, 0, 0)
-    old = writer.connection.execute("SELECT path FROM path WHERE project = ? AND text_id = ?", [project, text_id])
+    old = writer.connection.execute(
+        "SELECT path FROM path WHERE project = ? AND text_id = ?", [project, text_id]
+    )
     gone = [row[0] for row in old if row[0].decode() not in paths]
     rows = [(file._replace(path=path.encode()), b"%d" % text_id) for path in paths]
     writer.put(project, writer.reserve(1), [], [], rows, gone)
@@ -307,7 +422,10 @@ def test_a_text_is_chunked_again_once_its_first_path_is_another(writer: Writer) 
     assert (names_to_cut(writer), table.round_of(writer.connection)) == ({}, begun)
     move(writer, 1)  # it is gone and comes back, as when a branch is switched
     move(writer, 1, "m1")
-    assert (names_to_cut(writer), table.row_map(writer.connection, of.id).text_id.tolist()) == ({}, [1])
+    assert (
+        names_to_cut(writer),
+        table.row_map(writer.connection, of.id).text_id.tolist(),
+    ) == ({}, [1])
 
     move(writer, 1, "m1", "a1")
     move(writer, 2, "a2")
@@ -315,14 +433,20 @@ def test_a_text_is_chunked_again_once_its_first_path_is_another(writer: Writer) 
     assert table.round_of(writer.connection) > begun
     assert table.chunks_of_texts(writer.connection, [1, 2]) == {}
     assert table.row_map(writer.connection, of.id).text_id.tolist() == []
-    assert (table.count_orphans(writer.connection), table.total(writer.connection, PROJECT)) == (3, 0)
+    assert (
+        table.count_orphans(writer.connection),
+        table.total(writer.connection, PROJECT),
+    ) == (3, 0)
     put(writer, named(1, 3, "a1"), named(2, 0, "a2"))
     assert names_to_cut(writer) == {}
     assert sorted(table.chunk_map(writer.connection).text_id.tolist()) == [-1, 1, 2]
 
     # Most chunks are nobody's now: a merge leaves them out, though no text is gone.
     deque(writer.merge(), maxlen=0)
-    assert (table.count_orphans(writer.connection), numbers_with(writer, "shared")) == (0, [4, 5, 6])
+    assert (table.count_orphans(writer.connection), numbers_with(writer, "shared")) == (
+        0,
+        [4, 5, 6],
+    )
 
 
 def test_projects_that_share_a_text_name_it_alike(writer: Writer) -> None:
@@ -333,7 +457,10 @@ def test_projects_that_share_a_text_name_it_alike(writer: Writer) -> None:
     move(writer, 1, "z1", project=other)
     assert (names_to_cut(writer), names_to_cut(writer, other)) == ({}, {})
     move(writer, 1, "a1", project=other)
-    assert (names_to_cut(writer), names_to_cut(writer, other)) == ({1: (b"m1", b"a1")}, {1: (b"a1", b"a1")})
+    assert (names_to_cut(writer), names_to_cut(writer, other)) == (
+        {1: (b"m1", b"a1")},
+        {1: (b"a1", b"a1")},
+    )
     put(writer, named(1, 2, "a1"))
     assert (names_to_cut(writer), names_to_cut(writer, other)) == ({}, {})
     writer.drop_projects([b"/other"])
@@ -344,10 +471,15 @@ def test_a_text_without_chunks_waits_for_no_vectors(writer: Writer) -> None:
     add_text(writer, 1, "empty")
     put(writer, text_of(1, 0))
     assert table.count_to_chunk(writer.connection, PROJECT) == (0, 0)
-    assert table.count_to_embed(writer.connection, PROJECT, new_set(writer).id) == (0, 0)
+    assert table.count_to_embed(writer.connection, PROJECT, new_set(writer).id) == (
+        0,
+        0,
+    )
 
 
-def test_vectors_count_as_made_only_with_the_settings_that_were_noted(writer: Writer) -> None:
+def test_vectors_count_as_made_only_with_the_settings_that_were_noted(
+    writer: Writer,
+) -> None:
     add_text(writer, 1, "a")
     put(writer, text_of(1, 2))
     assert table.count_to_embed_with(writer.connection, PROJECT, SETTINGS) == 1
@@ -363,14 +495,21 @@ def test_vectors_count_as_made_only_with_the_settings_that_were_noted(writer: Wr
     assert table.count_to_embed_with(writer.connection, PROJECT, SETTINGS) == 1
 
 
-def test_sets_of_two_embedders_are_apart_and_one_is_forgotten_alone(writer: Writer) -> None:
+def test_sets_of_two_embedders_are_apart_and_one_is_forgotten_alone(
+    writer: Writer,
+) -> None:
     for text_id in (1, 2):
         add_text(writer, text_id, f"f{text_id}")
     put(writer, text_of(1, 2), text_of(2, 3))
     old, new = new_set(writer, "old"), new_set(writer, "new", 8)
     embed(writer, old, (1, 2), (2, 3))
     new = embed(writer, new, (2, 3))
-    assert [row[0] for row in table.choose_to_embed(writer.connection, PROJECT, new.id, 9, 1 << 30, 0)] == [1]
+    assert [
+        row[0]
+        for row in table.choose_to_embed(
+            writer.connection, PROJECT, new.id, 9, 1 << 30, 0
+        )
+    ] == [1]
     with writer.transaction() as connection:
         table.drop_vector_set(connection, old.id)
     assert table.vector_sets(writer.connection) == [new]
@@ -409,14 +548,19 @@ def test_all_is_rebuilt_once_most_of_it_is_dead(writer: Writer) -> None:
         connection.execute("DELETE FROM text WHERE id > 3")
         table.drop_dead(connection)
     assert table.total(writer.connection) == 0
-    assert [row[0] for row in table.choose_to_chunk(writer.connection, PROJECT, 99, 1 << 30, 0)] == [1, 2, 3]
+    assert [
+        row[0]
+        for row in table.choose_to_chunk(writer.connection, PROJECT, 99, 1 << 30, 0)
+    ] == [1, 2, 3]
     assert table.vector_sets(writer.connection) == []
     assert numbers_with(writer, "shared") == []
     put(writer, text_of(3, 2))
     assert len(numbers_with(writer, "shared")) == 2
 
 
-def test_a_reader_knows_which_stages_have_reached_every_text(writer: Writer, tmp_path: Path) -> None:
+def test_a_reader_knows_which_stages_have_reached_every_text(
+    writer: Writer, tmp_path: Path
+) -> None:
     reader = Reader(tmp_path / "index.db", ROOT, (*SYMBOLS.stages, *MEANING.stages))
     try:
         add_text(writer, 1, "a", parsed=False)
@@ -425,7 +569,10 @@ def test_a_reader_knows_which_stages_have_reached_every_text(writer: Writer, tmp
             symbols.put_without_symbols(connection, 1, "none")
         assert reader.done(SETTINGS) == {"symbols"}
         put(writer, text_of(1, 2))
-        assert (reader.done(SETTINGS), reader.size().chunks) == ({"symbols", "chunks"}, 2)
+        assert (reader.done(SETTINGS), reader.size().chunks) == (
+            {"symbols", "chunks"},
+            2,
+        )
         of = embed(writer, new_set(writer), (1, 2))
         with writer.transaction() as connection:
             table.note_settings(connection, PROJECT, SETTINGS, of.id)
@@ -434,11 +581,16 @@ def test_a_reader_knows_which_stages_have_reached_every_text(writer: Writer, tmp
         reader.close()
 
 
-def test_words_are_counted_over_chunks_and_those_in_none_are_left_out(writer: Writer) -> None:
+def test_words_are_counted_over_chunks_and_those_in_none_are_left_out(
+    writer: Writer,
+) -> None:
     add_text(writer, 1, "a")
     put(writer, text_of(1, 3))
     found = find_words(writer.connection, ["shared", "f0", "nowhere"])
-    assert {word: lists.chunks for word, lists in found.items()} == {"shared": 3, "f0": 1}
+    assert {word: lists.chunks for word, lists in found.items()} == {
+        "shared": 3,
+        "f0": 1,
+    }
 
 
 def test_names_weigh_more_than_what_is_mentioned(writer: Writer) -> None:
@@ -453,7 +605,9 @@ def test_names_weigh_more_than_what_is_mentioned(writer: Writer) -> None:
     assert numbers_with(writer, "parse") == [2, 3, 1]
 
 
-def test_merging_postings_of_words_changes_no_score_and_leaves_out_chunks_of_dropped_texts(writer: Writer) -> None:
+def test_merging_postings_of_words_changes_no_score_and_leaves_out_chunks_of_dropped_texts(
+    writer: Writer,
+) -> None:
     for text_id in range(1, 41):
         add_text(writer, text_id, f"f{text_id}")
         put(writer, text_of(text_id, text_id % 4))
@@ -462,8 +616,12 @@ def test_merging_postings_of_words_changes_no_score_and_leaves_out_chunks_of_dro
     deque(writer.merge(), maxlen=0)
     assert len(segments(writer.connection, Kind.WORDS)) == 1
     assert {word: numbers_with(writer, word) for word in words} == before
-    for _ in range(MOST_SEGMENTS + 1):  # few texts are left, in few segments: grams are merged, and dead texts dropped
-        row = SegmentRow(take_numbers(writer.connection, "next_segment"), Kind.GRAMS, 1, 40, 0)
+    for _ in range(
+        MOST_SEGMENTS + 1
+    ):  # few texts are left, in few segments: grams are merged, and dead texts dropped
+        row = SegmentRow(
+            take_numbers(writer.connection, "next_segment"), Kind.GRAMS, 1, 40, 0
+        )
         with writer.transaction() as connection:
             put_segment(connection, row, encode(np.empty(0, np.uint64), row.id))
     with writer.transaction() as connection:
@@ -474,38 +632,93 @@ def test_merging_postings_of_words_changes_no_score_and_leaves_out_chunks_of_dro
     assert len(numbers_with(writer, "shared")) == int(alive.size.sum())
 
 
-def test_a_chunk_counts_the_form_that_says_most_in_one_of_many_segments(writer: Writer) -> None:
+def test_a_chunk_counts_the_form_that_says_most_in_one_of_many_segments(
+    writer: Writer,
+) -> None:
     draws, fields = random.Random(5), []
     chunk = StoredChunk(0, 1, 1, 1, "function", "x", "")
     for text_id in range(1, 31):  # each in a segment of its own
         add_text(writer, text_id, f"f{text_id}")
-        said = [" ".join(draws.choices(["hide", "hides", "hiding", "page", "pages", "other"], k=9)) for _ in range(9)]
-        fields += [Fields(b"", name.split(" ")[0].encode(), name.encode()) for name in said]
+        said = [
+            " ".join(
+                draws.choices(
+                    ["hide", "hides", "hiding", "page", "pages", "other"], k=9
+                )
+            )
+            for _ in range(9)
+        ]
+        fields += [
+            Fields(b"", name.split(" ")[0].encode(), name.encode()) for name in said
+        ]
         put(writer, ChunkedText(text_id, [chunk] * 9, fields[-9:]))
-    families = [{"hiding": 3.0, "hide": 1.5, "hides": 1.5}, {"page": 0.7, "pages": 2.0}, {"other": 1.0}, {"none": 9.0}]
-    found = find_words(writer.connection, [word for family in families for word in family])
+    families = [
+        {"hiding": 3.0, "hide": 1.5, "hides": 1.5},
+        {"page": 0.7, "pages": 2.0},
+        {"other": 1.0},
+        {"none": 9.0},
+    ]
+    found = find_words(
+        writer.connection, [word for family in families for word in family]
+    )
     assert "none" not in found
-    asked = [[(found[word], weight) for word, weight in family.items()] for family in families[:3]]
+    asked = [
+        [(found[word], weight) for word, weight in family.items()]
+        for family in families[:3]
+    ]
     scores = score(asked, 1 + len(fields))
-    assert scores[1:] == pytest.approx(scores_of(impacts_of(fields), families, len(fields)), abs=1e-5)
-    assert score(asked, 100).tolist() == scores[:100].tolist(), "chunks stored later are left out"
+    assert scores[1:] == pytest.approx(
+        scores_of(impacts_of(fields), families, len(fields)), abs=1e-5
+    )
+    assert score(asked, 100).tolist() == scores[:100].tolist(), (
+        "chunks stored later are left out"
+    )
 
 
 @pytest.mark.slow
-@given(st.lists(st.tuples(*[st.lists(st.sampled_from(["alpha", "getValue", "x1", "0x10", "Beta_2"]))] * 3), max_size=8))
-def test_scores_are_those_of_bm25_but_for_the_steps_of_impact(chunks: list[tuple[list[str], ...]]) -> None:
-    fields = [Fields(*(" ".join(words).encode() for words in chunk)) for chunk in chunks]
-    scores = scores_of(impacts_of(fields), [{"value": 2.0}, {"alpha": 1.0}], len(fields))
+@given(
+    st.lists(
+        st.tuples(
+            *[st.lists(st.sampled_from(["alpha", "getValue", "x1", "0x10", "Beta_2"]))]
+            * 3
+        ),
+        max_size=8,
+    )
+)
+def test_scores_are_those_of_bm25_but_for_the_steps_of_impact(
+    chunks: list[tuple[list[str], ...]],
+) -> None:
+    fields = [
+        Fields(*(" ".join(words).encode() for words in chunk)) for chunk in chunks
+    ]
+    scores = scores_of(
+        impacts_of(fields), [{"value": 2.0}, {"alpha": 1.0}], len(fields)
+    )
     for chunk, got in zip(chunks, scores.tolist(), strict=True):
-        counted = [Counter({word: min(count, 3) for word, count in Counter(words).items()}) for words in chunk]
+        counted = [
+            Counter({word: min(count, 3) for word, count in Counter(words).items()})
+            for words in chunk
+        ]
         spelled = [
-            [part for word in counts.elements() if word != "0x10" for part in parts(word.encode())]
+            [
+                part
+                for word in counts.elements()
+                if word != "0x10"
+                for part in parts(word.encode())
+            ]
             for counts in counted
         ]
         length = sum(map(len, spelled))
         truth = steps = 0.0
         for word, weight in ((b"value", 2.0), (b"alpha", 1.0)):
-            often = sum(factor * words.count(word) for factor, words in zip((2, 3, 1), spelled, strict=True))
-            truth += weight * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * length / USUAL_WORDS))
+            often = sum(
+                factor * words.count(word)
+                for factor, words in zip((2, 3, 1), spelled, strict=True)
+            )
+            truth += (
+                weight
+                * often
+                * 2.2
+                / (often + 1.2 * (0.25 + 0.75 * length / USUAL_WORDS))
+            )
             steps += weight * 2.2 / LEVELS / 2 if often else 0
         assert abs(got - truth) <= steps + 1e-5

@@ -30,13 +30,20 @@ async def test_an_embedder_named_by_the_index_is_not_asked(root: Path) -> None:
 
 
 async def _found(workspace: Workspace) -> list[bytes]:
-    answer = await search_by_meaning(workspace, MeaningQuestion(text="who opens the door", limit=3))
+    answer = await search_by_meaning(
+        workspace, MeaningQuestion(text="who opens the door", limit=3)
+    )
     return [piece.path for piece in answer.results]
 
 
 def _claim_embedder(root: Path, port: int) -> None:
-    claimed = Embedding(provider="ollama", url=f"http://127.0.0.1:{port}", timeout_seconds=1, attempts=1)
+    claimed = Embedding(
+        provider="ollama", url=f"http://127.0.0.1:{port}", timeout_seconds=1, attempts=1
+    )
     with sqlite3.connect(index_of(root)) as connection:
         connection.execute("UPDATE vector_set SET name = 'ollama:nomic-embed-text'")
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'embedding'", [claimed.model_dump_json()])
+        connection.execute(
+            "UPDATE meta SET value = ? WHERE key = 'embedding'",
+            [claimed.model_dump_json()],
+        )
     connection.close()

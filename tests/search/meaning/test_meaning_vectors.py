@@ -48,9 +48,18 @@ def file_of(folder: Path) -> Path:
     return file
 
 
-@given(count=st.integers(0, 300), dims=st.integers(1, 200), seed=st.integers(0, 2**32), limit=st.integers(1, 40))
+@given(
+    count=st.integers(0, 300),
+    dims=st.integers(1, 200),
+    seed=st.integers(0, 2**32),
+    limit=st.integers(1, 40),
+)
 def test_the_nearest_are_those_of_plain_floats_within_what_quantising_loses(
-    tmp_path_factory: pytest.TempPathFactory, count: int, dims: int, seed: int, limit: int
+    tmp_path_factory: pytest.TempPathFactory,
+    count: int,
+    dims: int,
+    seed: int,
+    limit: int,
 ) -> None:
     rows, question = units(count, dims, seed), units(1, dims, seed + 1)[0]
     folder = tmp_path_factory.mktemp("vectors")
@@ -58,7 +67,8 @@ def test_the_nearest_are_those_of_plain_floats_within_what_quantising_loses(
     truth = rows @ question
     assert len(found.rows) == len(set(found.rows.tolist())) == min(limit, count)
     assert (np.diff(found.similarity) <= 0).all()
-    # A component is off by half a step of largest/127, so the cosine by at most the sum of |question| times that.
+    # A component is off by half a step of largest/127, so the cosine by at most the sum
+    # of |question| times that.
     loss = 0.5 / 127 * np.abs(question).sum() * np.abs(rows).max(initial=0) + 1e-5
     assert np.allclose(found.similarity, truth[found.rows], atol=loss)
     best = np.sort(truth)[::-1][: len(found.rows)]
@@ -79,7 +89,9 @@ def test_among_many_rows_the_near_ones_are_found_by_their_signs(tmp_path: Path) 
 
 
 @given(seed=st.integers(0, 2**32), kept=st.floats(0, 1))
-def test_only_rows_that_count_are_found(tmp_path_factory: pytest.TempPathFactory, seed: int, kept: float) -> None:
+def test_only_rows_that_count_are_found(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, kept: float
+) -> None:
     rows, question = units(200, 16, seed), units(1, 16, seed + 1)[0]
     among = np.random.default_rng(seed).random(200) < kept
     folder = tmp_path_factory.mktemp("vectors")
@@ -104,10 +116,14 @@ def test_rows_beyond_the_stated_number_do_not_count(tmp_path: Path) -> None:
     vectors = stored(tmp_path, rows)
     found = vectors.nearest(rows[45], 50, BY_ROW, np.ones(40, np.bool_))
     assert sorted(found.rows.tolist()) == list(range(40))
-    assert sorted(vectors.nearest(rows[0], 50, BY_ROW, np.ones(60, np.bool_)).rows.tolist()) == list(range(50))
+    assert sorted(
+        vectors.nearest(rows[0], 50, BY_ROW, np.ones(60, np.bool_)).rows.tolist()
+    ) == list(range(50))
 
 
-def test_equal_rows_come_in_the_given_order_not_by_when_they_were_made(tmp_path: Path) -> None:
+def test_equal_rows_come_in_the_given_order_not_by_when_they_were_made(
+    tmp_path: Path,
+) -> None:
     """More rows are equal than are compared in full, so the order decides who is, too."""
     rows = np.repeat(units(1, 64, 3), RESCORED + 200, axis=0)
     rank = np.random.default_rng(5).permutation(len(rows))
@@ -127,7 +143,9 @@ def test_a_row_without_direction_is_like_nothing(tmp_path: Path) -> None:
     rows = np.zeros((2, 8), np.float32)
     rows[1, 3] = 1
     vectors = stored(tmp_path, rows)
-    assert vectors.nearest(rows[1], 2, BY_ROW).similarity.tolist() == pytest.approx([1, 0])
+    assert vectors.nearest(rows[1], 2, BY_ROW).similarity.tolist() == pytest.approx(
+        [1, 0]
+    )
     assert vectors.nearest(rows[0], 2, BY_ROW).similarity.tolist() == [0, 0]
 
 
@@ -135,14 +153,20 @@ def test_the_similarity_of_chosen_rows_is_in_their_order(tmp_path: Path) -> None
     rows, question = units(100, 32, 4), units(1, 32, 5)[0]
     vectors = stored(tmp_path, rows)
     chosen = np.array([99, 0, 50, 50])
-    assert np.allclose(vectors.similarity(question, chosen), (rows @ question)[chosen], atol=0.02)
+    assert np.allclose(
+        vectors.similarity(question, chosen), (rows @ question)[chosen], atol=0.02
+    )
     assert len(vectors.similarity(question, np.zeros(0, np.int64))) == 0
 
 
-def test_appended_rows_are_found_and_rows_written_twice_are_the_last(tmp_path: Path) -> None:
+def test_appended_rows_are_found_and_rows_written_twice_are_the_last(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / new_name()
     rows = units(30, 16, 6)
-    append(file, 0, quantise(units(30, 16, 9)))  # a batch that was written before the indexer was killed
+    append(
+        file, 0, quantise(units(30, 16, 9))
+    )  # a batch that was written before the indexer was killed
     append(file, 0, quantise(rows[:20]))
     vectors = Vectors(file, 16)
     vectors.grow(20)
@@ -150,7 +174,9 @@ def test_appended_rows_are_found_and_rows_written_twice_are_the_last(tmp_path: P
     assert vectors.nearest(rows[25], 1, BY_ROW).similarity[0] < 0.99
     vectors.grow(30)
     vectors.grow(10)  # an older reader asks: what is there stays
-    assert [int(vectors.nearest(row, 1, BY_ROW).rows[0]) for row in rows] == list(range(30))
+    assert [int(vectors.nearest(row, 1, BY_ROW).rows[0]) for row in rows] == list(
+        range(30)
+    )
 
 
 def test_a_file_that_is_missing_or_too_short_is_damaged(tmp_path: Path) -> None:
@@ -184,7 +210,10 @@ def test_a_failed_growth_leaves_what_was_there(tmp_path: Path) -> None:
     assert int(vectors.nearest(rows[3], 1, BY_ROW).rows[0]) == 3
 
 
-@pytest.mark.parametrize("name", ["index.db", "vectors-0123456789abcdef.bin.bak", "vectors-XYZ.bin", "vectors-.bin"])
+@pytest.mark.parametrize(
+    "name",
+    ["index.db", "vectors-0123456789abcdef.bin.bak", "vectors-XYZ.bin", "vectors-.bin"],
+)
 def test_a_name_that_is_none_of_ours_is_not_opened(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_bytes(b"kept")
@@ -228,7 +257,9 @@ def test_threads_ask_while_the_vectors_grow(tmp_path: Path) -> None:
         asked = 0
         while not done.is_set() or not asked:
             place = (seed + 7 * asked) % 100
-            found = vectors.nearest(rows[place], 3, BY_ROW, np.ones(100, np.bool_) if seed % 2 else None)
+            found = vectors.nearest(
+                rows[place], 3, BY_ROW, np.ones(100, np.bool_) if seed % 2 else None
+            )
             if int(found.rows[0]) != place:
                 wrong.append(f"{place}: {found}")
             asked += 1

@@ -8,13 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashgrep.parts.meaning.index.chunks import ChunkMap
-from flashgrep.parts.meaning.index.vectors import Floats, Vectors, append, new_name, quantise
+from flashgrep.parts.meaning.index.vectors import (
+    Floats,
+    Vectors,
+    append,
+    new_name,
+    quantise,
+)
 from flashgrep.parts.meaning.search.chunk_index import ChunkState, whole_similarity
 
 
 def known(folder: Path, sizes: list[int], seed: int) -> tuple[ChunkState, Floats]:
     """Return an index of texts with so many chunks each, numbered from 11, and its vectors."""
-    rows = np.random.default_rng(seed).standard_normal((sum(sizes), 24)).astype(np.float32)
+    rows = (
+        np.random.default_rng(seed).standard_normal((sum(sizes), 24)).astype(np.float32)
+    )
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     file = folder / new_name()
     append(file, 0, quantise(rows))
@@ -26,7 +34,10 @@ def known(folder: Path, sizes: list[int], seed: int) -> tuple[ChunkState, Floats
     return ChunkState(of, of, vectors, None, ""), rows
 
 
-@given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=12), seed=st.integers(0, 2**32))
+@given(
+    sizes=st.lists(st.integers(1, 9), min_size=1, max_size=12),
+    seed=st.integers(0, 2**32),
+)
 def test_a_text_is_as_similar_as_the_sum_of_its_chunks(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], seed: int
 ) -> None:
@@ -62,4 +73,6 @@ def test_rows_are_found_by_text_and_place_in_whatever_order_the_texts_were_embed
     }
     asked = [(text_id, place) for text_id in range(100) for place in range(5)]
     found = ChunkState(of, of, None, None, "").rows_of(*np.array(asked, np.int64).T)
-    assert {key: row for key, row in zip(asked, found.tolist(), strict=True) if row >= 0} == truth
+    assert {
+        key: row for key, row in zip(asked, found.tolist(), strict=True) if row >= 0
+    } == truth

@@ -5,7 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashgrep.parts.meaning.search.current_chunks import cut_chunks
-from flashgrep.parts.meaning.search.passages import MOST_HEAD, MOST_WHOLE, Excerpt, Passage, find_passage
+from flashgrep.parts.meaning.search.passages import (
+    MOST_HEAD,
+    MOST_WHOLE,
+    Excerpt,
+    Passage,
+    find_passage,
+)
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.symbol_source import parse_file
 
@@ -43,7 +49,13 @@ LINE = st.sampled_from(
 FUNCTION = st.builds(
     lambda name, doc, lines: "\n".join([f"def {name}(wheel):", *doc, *lines, ""]),
     st.sampled_from(["start", "stop", "turn"]),
-    st.sampled_from([[], ['    """Say what it does."""'], ['    """Say.', "", "    More of it.", '    """']]),
+    st.sampled_from(
+        [
+            [],
+            ['    """Say what it does."""'],
+            ['    """Say.', "", "    More of it.", '    """'],
+        ]
+    ),
     st.lists(LINE, min_size=1, max_size=150),
 )
 TINY = st.sampled_from(["import os\n", "LEFT = 1\n", "class Wheel:\n    size = 3\n"])
@@ -62,25 +74,42 @@ def test_what_is_shown_is_the_files_own_lines_and_what_is_not_is_reported(
     data = "\n\n".join(parts).replace("\n", end).encode()
     data = data.rstrip() + ending.encode()
     for passage in passages(b"wheel.py", data):
-        assert passage.whole[0] <= passage.part[0] <= passage.part[1] <= passage.whole[1]
+        assert (
+            passage.whole[0] <= passage.part[0] <= passage.part[1] <= passage.whole[1]
+        )
         shown = passage.fit(size)
         if shown is not None:
             check(passage, shown, data)
             assert len(shown.text) <= size + 20 * len(shown.lines)
-            asides = {line for first, last in passage.asides for line in range(first, last + 1)}
+            asides = {
+                line
+                for first, last in passage.asides
+                for line in range(first, last + 1)
+            }
             spans = {(passage.whole,), (passage.part,), (passage.head, passage.part)}
             numbers = [
-                [line for first, last in filter(None, span) for line in range(first, last + 1)] for span in spans
+                [
+                    line
+                    for first, last in filter(None, span)
+                    for line in range(first, last + 1)
+                ]
+                for span in spans
             ]
-            assert [line for first, last in shown.lines for line in range(first, last + 1)] in [
-                [line for line in each if line not in asides] for each in numbers
-            ]
+            assert [
+                line for first, last in shown.lines for line in range(first, last + 1)
+            ] in [[line for line in each if line not in asides] for each in numbers]
         cropped = passage.crop(size, WORDS)
         check(passage, cropped, data)
         lines = data.decode().split("\n")
         said = [f"{line}\n" for line in lines]
-        asides = {line for first, last in passage.asides for line in range(first, last + 1)}
-        code = "".join(said[line - 1] for line in range(passage.whole[0], passage.whole[1] + 1) if line not in asides)
+        asides = {
+            line for first, last in passage.asides for line in range(first, last + 1)
+        }
+        code = "".join(
+            said[line - 1]
+            for line in range(passage.whole[0], passage.whole[1] + 1)
+            if line not in asides
+        )
         assert ("brake" in cropped.text) == ("brake" in code)
 
 
@@ -111,11 +140,19 @@ def test_a_chunk_of_a_function_is_shown_with_all_of_it() -> None:
         ("a.ts", "export function walk (\n  a: Leg,\n  b: Leg,\n) {\n%s}\n", (1, 4)),
         ("a.go", "package a\n\nfunc walk(a int) {\n%s}\n", (3, 3)),
         ("a.py", "def walk():\n    # in a comment\n    # of two lines\n%s", (1, 2)),
-        ("a.py", 'def walk():\n    """Long.\n' + "\n    more" * 20 + '\n    """\n%s', (1, MOST_HEAD)),
+        (
+            "a.py",
+            'def walk():\n    """Long.\n' + "\n    more" * 20 + '\n    """\n%s',
+            (1, MOST_HEAD),
+        ),
     ],
 )
-def test_a_head_is_the_signature_and_the_documentation_behind_it(path: str, text: str, head: tuple[int, int]) -> None:
-    data = (text % "".join(f"    step({at}, 1_000_000_000_000_000);\n" for at in range(100))).encode()
+def test_a_head_is_the_signature_and_the_documentation_behind_it(
+    path: str, text: str, head: tuple[int, int]
+) -> None:
+    data = (
+        text % "".join(f"    step({at}, 1_000_000_000_000_000);\n" for at in range(100))
+    ).encode()
     assert passages(path.encode(), data)[-1].head == head
 
 
@@ -150,11 +187,17 @@ def test_a_part_of_a_line_is_shown_alone() -> None:
             "/**\n * Walks.\n *\n * On legs.\n */\nfunction walk () {\n  return `\n  a\n  b\n  `\n}\n",
             "/**\n * Walks.\n… 3-5\nfunction walk () {\n  return `\n  a\n  b\n  `\n}",
         ),
-        ("walk.sql.py", 'run(\n    """select\n    legs\n    from\n    animals"""\n)\n', None),
+        (
+            "walk.sql.py",
+            'run(\n    """select\n    legs\n    from\n    animals"""\n)\n',
+            None,
+        ),
         ("walk.py", "# One foot\n# before\n# the\n# other.\n", None),
     ],
 )
-def test_a_long_comment_is_shown_by_its_first_line(path: str, text: str, shown: str | None) -> None:
+def test_a_long_comment_is_shown_by_its_first_line(
+    path: str, text: str, shown: str | None
+) -> None:
     [passage] = passages(path.encode(), text.encode())
     fitting = passage.fit(MOST_WHOLE)
     assert fitting is not None
@@ -165,15 +208,25 @@ def test_a_long_comment_is_shown_by_its_first_line(path: str, text: str, shown: 
 @pytest.mark.parametrize(
     ("path", "comment", "code", "line"),
     [
-        ("a.rs", "/// {}\n", "#[inline]\npub fn walk(legs: u8) {{\n    go(legs);\n}}\n", 2),
+        (
+            "a.rs",
+            "/// {}\n",
+            "#[inline]\npub fn walk(legs: u8) {{\n    go(legs);\n}}\n",
+            2,
+        ),
         ("a.go", "// {}\n", "func walk(legs int) {{\n\tgo(legs)\n}}\n", 1),
         ("a.ts", "// {}\n", "export class Walk {{\n  legs = 2\n}}\n", 1),
     ],
 )
-def test_a_comment_stands_for_what_it_documents(path: str, comment: str, code: str, line: int) -> None:
+def test_a_comment_stands_for_what_it_documents(
+    path: str, comment: str, code: str, line: int
+) -> None:
     count = 60
     head = "package legs\n\n" if path == "a.go" else ""
-    above = "".join(comment.format(f"word {at} of what a long walk on legs is about") for at in range(count))
+    above = "".join(
+        comment.format(f"word {at} of what a long walk on legs is about")
+        for at in range(count)
+    )
     data = (head + above + code.format()).encode()
     *comments, end = passages(path.encode(), data)
     first = head.count("\n") + count + line
@@ -193,7 +246,9 @@ def test_of_a_long_function_the_lines_with_rare_words_are_shown() -> None:
     body[60] = "    if signal.red(): wheel.brake()"
     data = "\n".join(["def drive(wheel, signal):", *body, ""]).encode()
     passage = passages(b"drive.py", data)[0]
-    shown = passage.crop(300, [(b"turn",), (b"braking", b"brake", b"brakes"), (b"signal",)])
+    shown = passage.crop(
+        300, [(b"turn",), (b"braking", b"brake", b"brakes"), (b"signal",)]
+    )
     check(passage, shown, data)
     assert "def drive" in shown.text
     assert "wheel.brake()" in shown.text

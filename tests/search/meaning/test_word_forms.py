@@ -52,12 +52,20 @@ def test_forms_are_few_other_words_of_letters(word: str) -> None:
     assert all(len(form) >= 3 and form.isalpha() for form in forms)
 
 
-async def test_code_that_says_a_word_in_another_form_is_found_by_words_and_shown_at_its_line(root: Path) -> None:
+async def test_code_that_says_a_word_in_another_form_is_found_by_words_and_shown_at_its_line(
+    root: Path,
+) -> None:
     text = "telescopes rotating"
     aim = b"def star(angle):\n    motor.start(angle)\n    motor.rotate_telescope(angle)\n    return motor.stop()\n"
     async with meant(root) as workspace:
         assert await best(workspace, text, semantic_weight=0.0) == []
-        put(root, {"sky/aim.py": aim, "sky/dome.py": b"def dome():\n    return telescopes.rotating\n"})
+        put(
+            root,
+            {
+                "sky/aim.py": aim,
+                "sky/dome.py": b"def dome():\n    return telescopes.rotating\n",
+            },
+        )
         for stored in (False, True):
             if stored:
                 await settled(workspace)
@@ -65,8 +73,17 @@ async def test_code_that_says_a_word_in_another_form_is_found_by_words_and_shown
             assert (whole.path, whole.score) == (DOME, 1.0)
             assert half.path == AIM
             assert 0.3 < half.score <= 0.5
-        assert await best(workspace, "telescopes", semantic_weight=0.0, rules=replace(RULES, form=0.0)) == [DOME]
+        assert await best(
+            workspace, "telescopes", semantic_weight=0.0, rules=replace(RULES, form=0.0)
+        ) == [DOME]
         lines = (await find_best_lines(workspace, text, 10, None)).results
-        assert {hit["file_path"]: hit["start_line"] for hit in lines}.items() >= {("sky/aim.py", 3), ("sky/dome.py", 2)}
-        exact = await workspace.search(Question(pattern=Pattern(texts=("telescopes",), mode="literal")))
-        assert [hit["file_path"] for hit in exact.results] == ["sky/dome.py"], "never of exact search"
+        assert {hit["file_path"]: hit["start_line"] for hit in lines}.items() >= {
+            ("sky/aim.py", 3),
+            ("sky/dome.py", 2),
+        }
+        exact = await workspace.search(
+            Question(pattern=Pattern(texts=("telescopes",), mode="literal"))
+        )
+        assert [hit["file_path"] for hit in exact.results] == ["sky/dome.py"], (
+            "never of exact search"
+        )

@@ -89,19 +89,28 @@ def researched(source: FolderSource, query: str, depth: int = 2) -> Research:
 
 
 def edges(research: Research) -> set[str]:
-    names = {key: node.definition.qualified for key, node in research.graph.nodes.items()}
-    return {f"{names[edge.source]} {edge.kind} {names[edge.target]}" for edge in research.graph.edges}
+    names = {
+        key: node.definition.qualified for key, node in research.graph.nodes.items()
+    }
+    return {
+        f"{names[edge.source]} {edge.kind} {names[edge.target]}"
+        for edge in research.graph.edges
+    }
 
 
 def chains(research: Research) -> set[str]:
     nodes = research.graph.nodes
-    found = research.graph.chains([root.key for root in research.roots], inward=research.is_inward)
+    found = research.graph.chains(
+        [root.key for root in research.roots], inward=research.is_inward
+    )
     arrow = " <- " if research.is_inward else " -> "
     return {arrow.join(nodes[key].definition.name for key in chain) for chain in found}
 
 
 def test_research_protocol_implementations(tmp_path: Path) -> None:
-    research = researched(project(tmp_path, SWIFT), "all implementations of Authenticatable")
+    research = researched(
+        project(tmp_path, SWIFT), "all implementations of Authenticatable"
+    )
     found = {(one.type, one.base, one.extension) for one in research.conformances}
     assert found == {
         ("Manual", "Authenticatable", False),
@@ -115,13 +124,22 @@ def test_research_protocol_implementations(tmp_path: Path) -> None:
     }
 
 
-def test_implementations_of_a_librarys_protocol_are_found_by_its_name(tmp_path: Path) -> None:
-    source = project(tmp_path, {"a.swift": "extension Guest: Codable {}\nstruct Point: Codable {}\n"})
+def test_implementations_of_a_librarys_protocol_are_found_by_its_name(
+    tmp_path: Path,
+) -> None:
+    source = project(
+        tmp_path, {"a.swift": "extension Guest: Codable {}\nstruct Point: Codable {}\n"}
+    )
     found = researched(source, "what conforms to Codable").conformances
-    assert {(one.type, one.extension) for one in found} == {("Guest", True), ("Point", False)}
+    assert {(one.type, one.extension) for one in found} == {
+        ("Guest", True),
+        ("Point", False),
+    }
 
 
-def test_subclasses_are_found_where_a_document_has_a_heading_of_the_name(tmp_path: Path) -> None:
+def test_subclasses_are_found_where_a_document_has_a_heading_of_the_name(
+    tmp_path: Path,
+) -> None:
     files = {
         "docs/reply.md": "# Reply\n\nAnswers.\n",
         "web/reply.py": "class Reply:\n    pass\n\n\nclass Page(Reply):\n    pass\n",
@@ -129,20 +147,34 @@ def test_subclasses_are_found_where_a_document_has_a_heading_of_the_name(tmp_pat
         "other/answer.py": "class Reply:\n    pass\n",
     }
     research = researched(project(tmp_path, files), "subclasses of Reply")
-    assert {root.path for root in research.roots} == {b"other/answer.py", b"web/reply.py"}
+    assert {root.path for root in research.roots} == {
+        b"other/answer.py",
+        b"web/reply.py",
+    }
     assert edges(research) == {"Page implements Reply", "Error implements Reply"}
-    targets = {research.graph.nodes[edge.target].definition.path for edge in research.graph.edges}
+    targets = {
+        research.graph.nodes[edge.target].definition.path
+        for edge in research.graph.edges
+    }
     assert targets == {b"web/reply.py"}
 
 
 def test_research_call_graph(tmp_path: Path) -> None:
-    research = researched(project(tmp_path, SWIFT), "what calls authenticate()", depth=3)
+    research = researched(
+        project(tmp_path, SWIFT), "what calls authenticate()", depth=3
+    )
     assert "authenticate <- login <- start <- main" in chains(research)
 
 
 def test_research_with_depth(tmp_path: Path) -> None:
     source = project(tmp_path, SWIFT)
-    reached = [max(node.hop for node in researched(source, "callers of login", d).graph.nodes.values()) for d in (1, 2)]
+    reached = [
+        max(
+            node.hop
+            for node in researched(source, "callers of login", d).graph.nodes.values()
+        )
+        for d in (1, 2)
+    ]
     assert reached == [1, 2]
     files = researched(source, "what calls authenticate", 3).graph.dependencies()
     assert (b"Login.swift", b"User.swift") in files
@@ -155,16 +187,19 @@ def test_calls_are_resolved_by_receiver_import_and_class(tmp_path: Path) -> None
     hows = {edge.path: edge.resolution.how for edge in read.graph.edges}
     assert hows[b"app/cli.py"] == "receiver type"
     load = researched(source, "callers of load", 1)
-    assert [(edge.resolution.how, edge.line, edge.text) for edge in load.graph.edges] == [
-        ("same class", 4, "return self.load(key)")
-    ]
+    assert [
+        (edge.resolution.how, edge.line, edge.text) for edge in load.graph.edges
+    ] == [("same class", 4, "return self.load(key)")]
 
 
 def test_a_name_defined_twice_is_distinguished(tmp_path: Path) -> None:
     source = project(tmp_path, PYTHON)
     research = researched(source, "callers of helper", 1)
     nodes = research.graph.nodes
-    found = {(nodes[edge.source].definition.qualified, edge.target[0]) for edge in research.graph.edges}
+    found = {
+        (nodes[edge.source].definition.qualified, edge.target[0])
+        for edge in research.graph.edges
+    }
     assert found == {
         ("Store.load", b"app/store.py"),
         ("direct", b"app/store.py"),
@@ -174,7 +209,12 @@ def test_a_name_defined_twice_is_distinguished(tmp_path: Path) -> None:
 
 def test_what_a_function_calls_is_followed_outward(tmp_path: Path) -> None:
     research = researched(project(tmp_path, PYTHON), "what does main call", 3)
-    assert {"main calls show", "main calls direct", "show calls Store.read", "direct calls helper"} <= edges(research)
+    assert {
+        "main calls show",
+        "main calls direct",
+        "show calls Store.read",
+        "direct calls helper",
+    } <= edges(research)
     assert "main -> show -> read -> load" in chains(research)
 
 
@@ -198,7 +238,12 @@ def test_importers_are_files(tmp_path: Path) -> None:
     source = project(tmp_path, more)
     found = {
         written: [
-            (edge.path.decode(), edge.line, edge.target[0].decode(), edge.resolution.confidence)
+            (
+                edge.path.decode(),
+                edge.line,
+                edge.target[0].decode(),
+                edge.resolution.confidence,
+            )
             for edge in researched(source, f"who imports {written}", 1).graph.edges
         ]
         for written in ("app.store", "web/store.ts", "inc/store.h", "app.store.Shelf")
@@ -211,15 +256,24 @@ def test_importers_are_files(tmp_path: Path) -> None:
             ("lib/shop.py", 2, "app/store.py", proven),
             ("tests/test_store.py", 2, "app/store.py", proven),
         ],
-        "web/store.ts": [("web/a.ts", 1, "web/store.ts", proven), ("web/a.ts", 2, "web/store.ts", proven)],
+        "web/store.ts": [
+            ("web/a.ts", 1, "web/store.ts", proven),
+            ("web/a.ts", 2, "web/store.ts", proven),
+        ],
         "inc/store.h": [("c/main.c", 1, "c/inc/store.h", proven)],
         "app.store.Shelf": [("jvm/Shop.java", 1, "", 0.5)],
     }
 
 
 def test_a_question_that_is_not_understood_searches_nothing(tmp_path: Path) -> None:
-    research = researched(project(tmp_path, PYTHON), "how are things loaded from the store", 1)
-    assert (research.question.kind, research.files_read, research.graph.nodes) == ("unknown", 0, {})
+    research = researched(
+        project(tmp_path, PYTHON), "how are things loaded from the store", 1
+    )
+    assert (research.question.kind, research.files_read, research.graph.nodes) == (
+        "unknown",
+        0,
+        {},
+    )
 
 
 def test_an_unknown_name_gives_an_empty_graph(tmp_path: Path) -> None:
@@ -229,13 +283,24 @@ def test_an_unknown_name_gives_an_empty_graph(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["callers of helper", "what does main call", "type hierarchy of Base", "who imports store"]
+    "query",
+    [
+        "callers of helper",
+        "what does main call",
+        "type hierarchy of Base",
+        "who imports store",
+    ],
 )
 def test_each_node_and_each_line_comes_once(tmp_path: Path, query: str) -> None:
     research = researched(project(tmp_path, PYTHON), query, 3)
-    lines = [(edge.source, edge.target, edge.path, edge.line) for edge in research.graph.edges]
+    lines = [
+        (edge.source, edge.target, edge.path, edge.line)
+        for edge in research.graph.edges
+    ]
     assert len(lines) == len(set(lines))
-    assert {key for edge in research.graph.edges for key in (edge.source, edge.target)} <= set(research.graph.nodes)
+    assert {
+        key for edge in research.graph.edges for key in (edge.source, edge.target)
+    } <= set(research.graph.nodes)
 
 
 RESOLVED = {
@@ -275,9 +340,15 @@ RESOLVED = {
     [
         (
             "callers of Base.area",
-            {"Square.twice calls Base.area inherited", "far calls Base.area receiver type"},
+            {
+                "Square.twice calls Base.area inherited",
+                "far calls Base.area receiver type",
+            },
         ),
-        ("callers of recurse", {"recurse calls recurse same file", "far calls recurse import"}),
+        (
+            "callers of recurse",
+            {"recurse calls recurse same file", "far calls recurse import"},
+        ),
         ("callers of step", {"outer calls outer.step same file"}),
         (
             "callers of Base.sides",
@@ -289,14 +360,24 @@ RESOLVED = {
         ),
         (
             "callers of Square.sides",
-            {"Base.area calls Square.sides overridden", "far calls Square.sides type in sight"},
+            {
+                "Base.area calls Square.sides overridden",
+                "far calls Square.sides type in sight",
+            },
         ),
     ],
 )
-def test_calls_are_distinguished_by_inheritance_scope_and_alias(tmp_path: Path, query: str, expected: set[str]) -> None:
+def test_calls_are_distinguished_by_inheritance_scope_and_alias(
+    tmp_path: Path, query: str, expected: set[str]
+) -> None:
     research = researched(project(tmp_path, RESOLVED), query, 1)
-    names = {key: node.definition.qualified for key, node in research.graph.nodes.items()}
-    found = {f"{names[e.source]} {e.kind} {names[e.target]} {e.resolution.how}" for e in research.graph.edges}
+    names = {
+        key: node.definition.qualified for key, node in research.graph.nodes.items()
+    }
+    found = {
+        f"{names[e.source]} {e.kind} {names[e.target]} {e.resolution.how}"
+        for e in research.graph.edges
+    }
     assert found == expected
 
 
@@ -318,7 +399,9 @@ def test_callers_of_what_a_type_inherits_are_those_of_its_base(tmp_path: Path) -
         ("how are shapes made", []),
     ],
 )
-def test_names_that_nothing_defines_are_reported(tmp_path: Path, query: str, undefined: list[str]) -> None:
+def test_names_that_nothing_defines_are_reported(
+    tmp_path: Path, query: str, undefined: list[str]
+) -> None:
     research = researched(project(tmp_path, RESOLVED), query)
     assert research.missing_names == undefined
     # No hop is made towards what is not there.
@@ -350,23 +433,35 @@ PATHS = {
     ("query", "expected"),
     [
         # Over what a base's method runs, though nothing says which.
-        ("path from run to arc", {"Main.run calls Circle.draw", "Circle.draw calls Pen.arc"}),
+        (
+            "path from run to arc",
+            {"Main.run calls Circle.draw", "Circle.draw calls Pen.arc"},
+        ),
         # A type that is made runs its constructor, and nothing else of it.
-        ("path from make to note", {"Maker.make calls Circle", "Circle calls Log.note"}),
+        (
+            "path from make to note",
+            {"Maker.make calls Circle", "Circle calls Log.note"},
+        ),
         ("path from make to line", set()),
         ("path from again to arc", set()),
     ],
 )
-def test_a_path_is_the_shortest_and_nothing_beside_it(tmp_path: Path, query: str, expected: set[str]) -> None:
+def test_a_path_is_the_shortest_and_nothing_beside_it(
+    tmp_path: Path, query: str, expected: set[str]
+) -> None:
     research = researched(project(tmp_path, PATHS), query)
     assert edges(research) == expected
     assert research.is_reached == bool(expected) == bool(research.graph.edges)
     asked = {one.key for one in (*research.goals, *research.roots)}
-    assert asked | {key for edge in research.graph.edges for key in edge.ends} == set(research.graph.nodes)
+    assert asked | {key for edge in research.graph.edges for key in edge.ends} == set(
+        research.graph.nodes
+    )
 
 
 def test_a_long_path_is_met_from_both_ends(tmp_path: Path) -> None:
-    links = "\n".join(f"def link_{number}():\n    link_{number + 1}()" for number in range(10))
+    links = "\n".join(
+        f"def link_{number}():\n    link_{number + 1}()" for number in range(10)
+    )
     source = project(tmp_path, {"a.py": f"{links}\ndef link_10(): ...\n"})
     assert len(researched(source, "path from link_0 to link_10").graph.edges) == 10
     assert not researched(source, "path from link_10 to link_0").is_reached
@@ -402,8 +497,16 @@ NAMESAKES = {
 }
 
 
-def test_of_two_bases_of_one_name_the_one_in_scope_or_written_is_meant(tmp_path: Path) -> None:
+def test_of_two_bases_of_one_name_the_one_in_scope_or_written_is_meant(
+    tmp_path: Path,
+) -> None:
     research = researched(project(tmp_path, NAMESAKES), "who calls Web::Base.call", 1)
-    names = {key: node.definition.qualified for key, node in research.graph.nodes.items()}
-    sure = {names[edge.source] for edge in research.graph.edges if edge.resolution.confidence > 0.5}
+    names = {
+        key: node.definition.qualified for key, node in research.graph.nodes.items()
+    }
+    sure = {
+        names[edge.source]
+        for edge in research.graph.edges
+        if edge.resolution.confidence > 0.5
+    }
     assert sure == {"Web.App.run", "Guard.Site.visit"}

@@ -15,7 +15,11 @@ from flashgrep.parts.navigation.research.research_questions import parse_questio
         ("call graph of run", "callers", ("run",)),
         ("what does main() call", "callees", ("main",)),
         ("functions called by main", "callees", ("main",)),
-        ("all implementations of Authenticatable", "implementations", ("Authenticatable",)),
+        (
+            "all implementations of Authenticatable",
+            "implementations",
+            ("Authenticatable",),
+        ),
         ("which types conform to Codable", "implementations", ("Codable",)),
         ("subclasses of the class Base", "implementations", ("Base",)),
         ("what implements the Reader interface", "implementations", ("Reader",)),
@@ -44,7 +48,9 @@ from flashgrep.parts.navigation.research.research_questions import parse_questio
         ("how is authentication of a user handled", "unknown", ()),
     ],
 )
-def test_a_question_is_understood(query: str, kind: str, names: tuple[str, ...]) -> None:
+def test_a_question_is_understood(
+    query: str, kind: str, names: tuple[str, ...]
+) -> None:
     question = parse_question(query)
     assert (question.kind, question.names) == (kind, names)
 

@@ -191,8 +191,16 @@ HEADS = {
         (GO, "callers of Other.Handle", set()),  # takes other parameters
         (GO, "what implements Handler", {"File implements Handler"}),
         (GO, "what overrides Handler.Handle", {"File.Handle overrides Handler.Handle"}),
-        (SIGNATURES, "what implements Asked", {"Own implements Asked", "Inner implements Asked"}),
-        (SIGNATURES, "what implements Named", {"Namer implements Named"}),  # a field is no method
+        (
+            SIGNATURES,
+            "what implements Asked",
+            {"Own implements Asked", "Inner implements Asked"},
+        ),
+        (
+            SIGNATURES,
+            "what implements Named",
+            {"Namer implements Named"},
+        ),  # a field is no method
         (SIGNATURES, "what implements Of", {"Numbers implements Of"}),
         (PYTHON, "callers of Disk.find", {"use calls Disk.find"}),
         (PYTHON, "callers of Half.find", set()),
@@ -201,13 +209,24 @@ HEADS = {
         (PYTHON, "what implements Plain", set()),  # no protocol: whoever is one says so
         (TYPESCRIPT, "callers of Pipe.push", {"use calls Pipe.push"}),
         (TYPESCRIPT, "callers of Hole.push", set()),
-        (TYPESCRIPT, "what implements Sink", {"Pipe implements Sink", "Told implements Sink"}),
+        (
+            TYPESCRIPT,
+            "what implements Sink",
+            {"Pipe implements Sink", "Told implements Sink"},
+        ),
         (
             HEADS,
             "what implements Store",
-            {f"{one} implements Store" for one in ("Whole", "Late", "Open", "Held", "Any")},
+            {
+                f"{one} implements Store"
+                for one in ("Whole", "Late", "Open", "Held", "Any")
+            },
         ),
-        (TYPESCRIPT, "what implements Point", set()),  # how data look says nothing of calls
+        (
+            TYPESCRIPT,
+            "what implements Point",
+            set(),
+        ),  # how data look says nothing of calls
     ],
 )
 def test_what_has_all_members_is_of_an_interface(
@@ -215,13 +234,20 @@ def test_what_has_all_members_is_of_an_interface(
 ) -> None:
     research = researched(project(tmp_path, files), query, 1)
     assert edges(research) == expected
-    # What runs is not known where the call is; that a class says so is surer than that it fits.
+    # What runs is not known where the call is; that a class says so is surer than that
+    # it fits.
     sure = {one.resolution.confidence for one in research.graph.edges}
-    assert sure <= ({0.4, 0.95} if "callers" in query else {0.5} if files is PYTHON else {0.95})
+    assert sure <= (
+        {0.4, 0.95} if "callers" in query else {0.5} if files is PYTHON else {0.95}
+    )
 
 
-def test_an_answer_says_how_many_types_it_did_not_look_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flashgrep.parts.navigation.resolution.conformance.MOST_TYPES", 1)
+def test_an_answer_says_how_many_types_it_did_not_look_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "flashgrep.parts.navigation.resolution.conformance.MOST_TYPES", 1
+    )
     source = project(tmp_path, GO)
     asked = named_at(source, "shape/shape.go:5 Handler")
     research = researched(source, "what implements Handler", 1)

@@ -51,21 +51,38 @@ def told(source: FolderSource, query: str) -> set[tuple[str, int, str, float]]:
     """Return the edges of an answer: file and line of the use, the file that is meant, how sure that is."""
     found = researched(source, query, depth=1)
     return {
-        (edge.path.decode(), edge.line, edge.target[0].decode(), edge.resolution.confidence)
+        (
+            edge.path.decode(),
+            edge.line,
+            edge.target[0].decode(),
+            edge.resolution.confidence,
+        )
         for edge in found.graph.edges
     }
 
 
-def test_a_static_function_is_that_of_the_header_that_is_included(tmp_path: Path) -> None:
+def test_a_static_function_is_that_of_the_header_that_is_included(
+    tmp_path: Path,
+) -> None:
     edges = told(project(tmp_path, PROGRAMS), "callers of fits")
     sure = {(path, target) for path, _, target, confidence in edges if confidence > 0.9}
-    assert sure == {("src/near.c", "include/lib/size.h"), ("other/far.c", "other/size.h")}
+    assert sure == {
+        ("src/near.c", "include/lib/size.h"),
+        ("other/far.c", "other/size.h"),
+    }
     assert not {target for path, _, target, _ in edges if path == "src/lost.c"}
 
 
 def test_a_type_is_that_of_the_header_that_is_included(tmp_path: Path) -> None:
-    edges = told(project(tmp_path, {**PROGRAMS, "src/own.c": '#include "lib/all.h"\nSize own;\n'}), "usages of Size")
-    assert {target for path, _, target, _ in edges if path == "src/own.c"} == {"include/lib/size.h"}
+    edges = told(
+        project(
+            tmp_path, {**PROGRAMS, "src/own.c": '#include "lib/all.h"\nSize own;\n'}
+        ),
+        "usages of Size",
+    )
+    assert {target for path, _, target, _ in edges if path == "src/own.c"} == {
+        "include/lib/size.h"
+    }
 
 
 def test_a_structure_is_used_behind_its_word_alone(tmp_path: Path) -> None:
@@ -80,13 +97,18 @@ def test_a_macro_that_may_rename_a_function_does_not_hide_it(tmp_path: Path) -> 
 
 
 def test_a_function_of_another_language_is_none_to_be_linked(tmp_path: Path) -> None:
-    files = {**PROGRAMS, "port/renamed.cs": "class Port { static int close_all() { return 1; } }\n"}
+    files = {
+        **PROGRAMS,
+        "port/renamed.cs": "class Port { static int close_all() { return 1; } }\n",
+    }
     files["port/renamed.lua"] = "function close_all() return 1 end\n"
     edges = told(project(tmp_path, files), "callers of close_all")
     assert ("src/asks.c", 3, "src/renamed.c", 0.95) in edges
 
 
-def test_in_c_a_field_is_no_type_and_a_parameter_may_be_called_as_its_type(tmp_path: Path) -> None:
+def test_in_c_a_field_is_no_type_and_a_parameter_may_be_called_as_its_type(
+    tmp_path: Path,
+) -> None:
     files = {
         "a.h": "typedef struct { int id; } user;\ntypedef struct ctx ctx;\nint give(user *user);\n",
         "a.c": """\

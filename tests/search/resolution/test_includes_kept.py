@@ -65,7 +65,11 @@ async def workspace(root: Path) -> AsyncIterator[Workspace]:
 async def test_an_include_that_is_edited_counts_at_once_and_when_it_is_indexed(
     root: Path, workspace: Workspace
 ) -> None:
-    for text, path in ((b"<lib/size.h>", ONE), (b'"../other/size.h"', OTHER), (b"<lib/size.h>", ONE)):
+    for text, path in (
+        (b"<lib/size.h>", ONE),
+        (b'"../other/size.h"', OTHER),
+        (b"<lib/size.h>", ONE),
+    ):
         put(root, {"src/all.h": b"#include " + text + b"\n"})
         assert await meant(workspace) == {path}
         await workspace.wait_indexed()
@@ -73,7 +77,9 @@ async def test_an_include_that_is_edited_counts_at_once_and_when_it_is_indexed(
         assert await meant(workspace) == {path}
 
 
-async def test_a_nearer_header_counts_while_it_is_there(root: Path, workspace: Workspace) -> None:
+async def test_a_nearer_header_counts_while_it_is_there(
+    root: Path, workspace: Workspace
+) -> None:
     nearer = root / "src" / "lib" / "size.h"
     assert await meant(workspace) == {ONE}
     for _ in range(2):
@@ -87,7 +93,9 @@ async def test_a_nearer_header_counts_while_it_is_there(root: Path, workspace: W
         assert await meant(workspace) == {ONE}
 
 
-async def test_whoever_asks_at_once_or_gives_up_leaves_the_others_right(workspace: Workspace) -> None:
+async def test_whoever_asks_at_once_or_gives_up_leaves_the_others_right(
+    workspace: Workspace,
+) -> None:
     def give_up(snapshot: Snapshot, after: int) -> None:
         token = CURRENT_TURN.set(TurnOf(after))
         try:

@@ -111,13 +111,19 @@ RUBY = {
 }
 
 
-def users_of(root: Path, files: dict[str, str], question: str, *, by_file: bool = False) -> set[str]:
+def users_of(
+    root: Path, files: dict[str, str], question: str, *, by_file: bool = False
+) -> set[str]:
     """Return who uses what, or in which files, with the confidence where it is not proven."""
     research = researched(project(root, files), question, 1)
     nodes = research.graph.nodes
     return {
         (edge.path.decode() if by_file else nodes[edge.source].definition.name)
-        + (f" {edge.resolution.confidence}" if edge.resolution.confidence < 0.95 and edge.kind != "imports" else "")
+        + (
+            f" {edge.resolution.confidence}"
+            if edge.resolution.confidence < 0.95 and edge.kind != "imports"
+            else ""
+        )
         for edge in research.graph.edges
     }
 
@@ -141,12 +147,16 @@ def users_of(root: Path, files: dict[str, str], question: str, *, by_file: bool 
         (RUBY, "usages of Server.options", {"own"}),
     ],
 )
-def test_a_name_is_what_is_nearest(tmp_path: Path, files: dict[str, str], question: str, expected: set[str]) -> None:
+def test_a_name_is_what_is_nearest(
+    tmp_path: Path, files: dict[str, str], question: str, expected: set[str]
+) -> None:
     assert users_of(tmp_path, files, question) == expected
 
 
 def test_of_a_property_the_uses_behind_its_own_locals_are_left(tmp_path: Path) -> None:
-    assert {"own", "copy"} & users_of(tmp_path, KOTLIN, "usages of Zip.source") == {"own"}
+    assert {"own", "copy"} & users_of(tmp_path, KOTLIN, "usages of Zip.source") == {
+        "own"
+    }
 
 
 def symbols_of(language: str, text: str) -> FileSymbols:
@@ -159,12 +169,30 @@ def symbols_of(language: str, text: str) -> FileSymbols:
 @pytest.mark.parametrize(
     ("language", "text"),
     [
-        ("java", "class A { int lift; void f() {{" + "int lift=1;\n" * 3_500 + "}} int b = lift; } }"),
-        ("java", "class A { int lift; void f() {{" + "for (int lift : a)\n" * 2_200 + ";} b = lift; } }"),
-        ("kotlin", "class A { fun f() {" + "for (lift in a) {\n" * 2_200 + "}" * 2_200 + " b(lift) } }"),
+        (
+            "java",
+            "class A { int lift; void f() {{"
+            + "int lift=1;\n" * 3_500
+            + "}} int b = lift; } }",
+        ),
+        (
+            "java",
+            "class A { int lift; void f() {{"
+            + "for (int lift : a)\n" * 2_200
+            + ";} b = lift; } }",
+        ),
+        (
+            "kotlin",
+            "class A { fun f() {"
+            + "for (lift in a) {\n" * 2_200
+            + "}" * 2_200
+            + " b(lift) } }",
+        ),
     ],
 )
-def test_many_declarations_of_a_name_take_time_in_their_number(language: str, text: str) -> None:
+def test_many_declarations_of_a_name_take_time_in_their_number(
+    language: str, text: str
+) -> None:
     symbols = symbols_of(language, text)
     started = time.thread_time()
     is_hidden(symbols, "lift", text.rindex("lift"), is_callable=False)

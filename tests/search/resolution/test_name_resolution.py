@@ -141,7 +141,8 @@ def callers_of(root: Path, files: dict[str, str], name: str, target: str) -> set
     research = researched(project(root, files), f"callers of {name}", 1)
     nodes = research.graph.nodes
     return {
-        nodes[edge.source].definition.qualified + ("" if edge.resolution.confidence >= 0.95 else " perhaps")
+        nodes[edge.source].definition.qualified
+        + ("" if edge.resolution.confidence >= 0.95 else " perhaps")
         for edge in research.graph.edges
         if edge.target[0].decode() == target
     }
@@ -150,7 +151,11 @@ def callers_of(root: Path, files: dict[str, str], name: str, target: str) -> set
 @pytest.mark.parametrize(
     ("name", "target", "expected"),
     [
-        ("area", "src/shapes/area.ts", {"total", "bare", "renamed", "nested", "spaced"}),
+        (
+            "area",
+            "src/shapes/area.ts",
+            {"total", "bare", "renamed", "nested", "spaced"},
+        ),
         ("area", "src/other.ts", set()),
         ("hidden", "src/shapes/area.ts", {"locally"}),
         ("total", "src/shapes/area.ts", {"byDefault"}),
@@ -162,7 +167,9 @@ def callers_of(root: Path, files: dict[str, str], name: str, target: str) -> set
 def test_typescript_is_followed_through_what_modules_export(
     tmp_path: Path, name: str, target: str, expected: set[str]
 ) -> None:
-    assert callers_of(tmp_path, TYPESCRIPT, name, target) - {"unsure perhaps"} == expected - {"unsure perhaps"}
+    assert callers_of(tmp_path, TYPESCRIPT, name, target) - {
+        "unsure perhaps"
+    } == expected - {"unsure perhaps"}
 
 
 @pytest.mark.parametrize(
@@ -265,7 +272,9 @@ OBJECTS = {
         ("Group.Use", "hide.go", {"Engine.Use", "run"}),
     ],
 )
-def test_values_have_the_types_that_the_text_tells(tmp_path: Path, name: str, target: str, expected: set[str]) -> None:
+def test_values_have_the_types_that_the_text_tells(
+    tmp_path: Path, name: str, target: str, expected: set[str]
+) -> None:
     assert callers_of(tmp_path, OBJECTS, name, target) == expected
 
 
@@ -282,22 +291,33 @@ def test_what_is_found_does_not_depend_on_what_was_asked_before(tmp_path: Path) 
         "c.py": "from a import A\n\n\ndef use(x: A):\n    x.one().two().one().three()\n    x.two().three()\n",
     }
     for name in ("B.three", "B.two", "A.one"):
-        assert callers_of(tmp_path, files, name, "a.py" if name == "A.one" else "b.py") == {"use"}
+        assert callers_of(
+            tmp_path, files, name, "a.py" if name == "A.one" else "b.py"
+        ) == {"use"}
 
 
-def test_constants_are_used_under_the_names_they_are_imported_by(tmp_path: Path) -> None:
+def test_constants_are_used_under_the_names_they_are_imported_by(
+    tmp_path: Path,
+) -> None:
     research = researched(project(tmp_path, TYPESCRIPT), "usages of ONE", 1)
-    assert [edge.line for edge in research.graph.edges if edge.kind == "uses"] == [14, 14][:1]
+    assert [edge.line for edge in research.graph.edges if edge.kind == "uses"] == [
+        14,
+        14,
+    ][:1]
 
 
-def test_calls_on_something_unknown_are_counted_and_never_reported_as_sure(tmp_path: Path) -> None:
+def test_calls_on_something_unknown_are_counted_and_never_reported_as_sure(
+    tmp_path: Path,
+) -> None:
     research = researched(project(tmp_path, TYPESCRIPT), "callers of grow", 1)
     told = [edge for edge in research.graph.edges if edge.path == b"src/unsure.ts"]
     assert all(edge.resolution.confidence <= 0.5 for edge in told)
     assert told or research.unsure
 
 
-def test_an_unknown_receiver_is_decided_by_whether_the_file_names_the_type(tmp_path: Path) -> None:
+def test_an_unknown_receiver_is_decided_by_whether_the_file_names_the_type(
+    tmp_path: Path,
+) -> None:
     files = {
         "kinds.py": """
             class Lamp:
@@ -315,13 +335,19 @@ def test_an_unknown_receiver_is_decided_by_whether_the_file_names_the_type(tmp_p
     source = project(tmp_path, files)
     found = {
         name: {
-            (edge.path.decode(), edge.line): (edge.resolution.confidence, edge.resolution.how)
+            (edge.path.decode(), edge.line): (
+                edge.resolution.confidence,
+                edge.resolution.how,
+            )
             for edge in researched(source, f"callers of Lamp.{name}", 1).graph.edges
         }
         for name in ("shine", "dim")
     }
     assert found == {
-        "shine": {("seen.py", 3): (0.9, "type in sight"), ("far.py", 2): (0.5, "name only")},
+        "shine": {
+            ("seen.py", 3): (0.9, "type in sight"),
+            ("far.py", 2): (0.5, "name only"),
+        },
         "dim": {},
     }
 
@@ -340,10 +366,21 @@ HOSTILE = {
     "strings that never end": '{"name": "' + '\\"' * 100_000,
     "comments that never end": "/*" * 100_000,
     "commas": '{"name": ' + "," * 100_000 + " " * 100_000,
-    "a chain of extensions": '{"extends": [' + ",".join(f'"./{at}/tsconfig.json"' for at in range(300)) + "]}",
-    "extends itself many times": '{"extends": [' + '"./tsconfig.json",' * 200 + '"./package.json"]}',
-    "exports in exports": '{"name": "lib", "exports": ' + '{"a":' * 1_000 + '"./x.ts"' + "}" * 1_001,
-    "imports in imports": '{"name": "lib", "imports": {"#a": ' + "[" * 1_000 + '"./x.ts"' + "]" * 1_000 + "}}",
+    "a chain of extensions": '{"extends": ['
+    + ",".join(f'"./{at}/tsconfig.json"' for at in range(300))
+    + "]}",
+    "extends itself many times": '{"extends": ['
+    + '"./tsconfig.json",' * 200
+    + '"./package.json"]}',
+    "exports in exports": '{"name": "lib", "exports": '
+    + '{"a":' * 1_000
+    + '"./x.ts"'
+    + "}" * 1_001,
+    "imports in imports": '{"name": "lib", "imports": {"#a": '
+    + "[" * 1_000
+    + '"./x.ts"'
+    + "]" * 1_000
+    + "}}",
     "a path out of the project": '{"name": "lib", "exports": "../../../../../etc/passwd"}',
     "no object": "[1, 2]",
     "paths that are none": '{"compilerOptions": {"paths": {"lib": [null, 1, {}], "*": "x", "a": 3}, "baseUrl": 7}}',
@@ -351,7 +388,9 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("told", HOSTILE.values(), ids=HOSTILE)
-def test_settings_of_hostile_packages_cost_time_in_proportion(tmp_path: Path, told: str) -> None:
+def test_settings_of_hostile_packages_cost_time_in_proportion(
+    tmp_path: Path, told: str
+) -> None:
     files = {
         "tsconfig.json": told,
         "package.json": told,
@@ -360,10 +399,15 @@ def test_settings_of_hostile_packages_cost_time_in_proportion(tmp_path: Path, to
         "use.ts": "import { area } from 'lib'\nimport { area as b } from '#a'\nfunction f() { return area() + b() }\n",
     }
     if told == HOSTILE["a chain of extensions"]:
-        files |= {f"{at}/tsconfig.json": f'{{"extends": "../{at + 1}/tsconfig.json"}}' for at in range(1_100)}
+        files |= {
+            f"{at}/tsconfig.json": f'{{"extends": "../{at + 1}/tsconfig.json"}}'
+            for at in range(1_100)
+        }
     started = time.process_time()
     researched(project(tmp_path, files), "callers of area", 1)
-    assert time.process_time() - started < 5  # the square of the length would take minutes
+    assert (
+        time.process_time() - started < 5
+    )  # the square of the length would take minutes
 
 
 SOURCES = {
@@ -381,10 +425,16 @@ SOURCES = {
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_hostile_sources_cost_time_in_proportion(tmp_path: Path, name: str) -> None:
-    files = {"x.ts": "export function area() { return 1 }\n", "x.py": "def area(): ...\n", name: SOURCES[name]}
+    files = {
+        "x.ts": "export function area() { return 1 }\n",
+        "x.py": "def area(): ...\n",
+        name: SOURCES[name],
+    }
     started = time.process_time()
     researched(project(tmp_path, files), "callers of area", 2)
-    assert time.process_time() - started < 10  # the square of the length would take minutes
+    assert (
+        time.process_time() - started < 10
+    )  # the square of the length would take minutes
 
 
 PY = "class Client:\n    def send(self): ...\nclass Other:\n    def send(self): ...\n"
@@ -402,36 +452,104 @@ JS = (
 @pytest.mark.parametrize(
     ("path", "text", "name", "line"),
     [
-        ("a.py", f"{PY}def use():\n    x = (  # why\n        Client()\n    )\n    x.send()\n", "send", 2),
-        ("a.py", f"{PY}def use(y):\n    x = (Client() if y  # why\n        else None)\n    x.send()\n", "send", 2),
-        ("a.py", f"{PY}def use():\n    x = {{'a': Client()}}\n    x['a'].send()\n", "send", 2),
+        (
+            "a.py",
+            f"{PY}def use():\n    x = (  # why\n        Client()\n    )\n    x.send()\n",
+            "send",
+            2,
+        ),
+        (
+            "a.py",
+            f"{PY}def use(y):\n    x = (Client() if y  # why\n        else None)\n    x.send()\n",
+            "send",
+            2,
+        ),
+        (
+            "a.py",
+            f"{PY}def use():\n    x = {{'a': Client()}}\n    x['a'].send()\n",
+            "send",
+            2,
+        ),
         ("a.py", f"{PY}def use(x: 'Client | None'):\n    x.send()\n", "send", 2),
         ("a.py", f"{PY}def use():\n    (x := Client()).send()\n", "send", 2),
-        ("a.ts", f"{TS}function use(x?: /* why */ Client) {{ (/* why */ x)!.send() }}\n", "send", 1),
-        ("a.ts", f"{TS}function use(x: Array</* why */ Client>) {{ x[0].send() }}\n", "send", 1),
+        (
+            "a.ts",
+            f"{TS}function use(x?: /* why */ Client) {{ (/* why */ x)!.send() }}\n",
+            "send",
+            1,
+        ),
+        (
+            "a.ts",
+            f"{TS}function use(x: Array</* why */ Client>) {{ x[0].send() }}\n",
+            "send",
+            1,
+        ),
         (
             "a.ts",
             f"{TS}function cast(x: Other): Client {{}}\nfunction use(y: Other) {{ cast(y).send() }}\n",
             "send",
             1,
         ),
-        ("a.ts", f"{TS}const cast = () => g() as Client\nfunction use() {{ cast().send() }}\n", "send", 1),
-        ("a.ts", f"{TS}const twice = (y) => y ? new Client() : null\nfunction use() {{ twice().send() }}\n", "send", 1),
-        ("a.ts", f"{TS}const one = () => 1\nfunction use() {{ one().send() }}\n", "send", 0),
-        ("a.ts", f"{TS}function use(x: Client, y: Other) {{ const z = x === y; z.send() }}\n", "send", 0),
-        ("a.ts", f"{TS}function use(x: Client) {{ const z = typeof x; z.send() }}\n", "send", 0),
-        ("a.go", f"{GO_ITEM}func use(x chan *Item) int {{\n\ty := <-x\n\treturn y.Price()\n}}\n", "Price", 3),
-        ("a.go", f"{GO_ITEM}func use(x chan *Item) int {{ return (<-x).Price() }}\n", "Price", 3),
-        ("a.js", f"{JS}function use () {{ const x = new Loom(); x.weave() }}\n", "weave", 2),
+        (
+            "a.ts",
+            f"{TS}const cast = () => g() as Client\nfunction use() {{ cast().send() }}\n",
+            "send",
+            1,
+        ),
+        (
+            "a.ts",
+            f"{TS}const twice = (y) => y ? new Client() : null\nfunction use() {{ twice().send() }}\n",
+            "send",
+            1,
+        ),
+        (
+            "a.ts",
+            f"{TS}const one = () => 1\nfunction use() {{ one().send() }}\n",
+            "send",
+            0,
+        ),
+        (
+            "a.ts",
+            f"{TS}function use(x: Client, y: Other) {{ const z = x === y; z.send() }}\n",
+            "send",
+            0,
+        ),
+        (
+            "a.ts",
+            f"{TS}function use(x: Client) {{ const z = typeof x; z.send() }}\n",
+            "send",
+            0,
+        ),
+        (
+            "a.go",
+            f"{GO_ITEM}func use(x chan *Item) int {{\n\ty := <-x\n\treturn y.Price()\n}}\n",
+            "Price",
+            3,
+        ),
+        (
+            "a.go",
+            f"{GO_ITEM}func use(x chan *Item) int {{ return (<-x).Price() }}\n",
+            "Price",
+            3,
+        ),
+        (
+            "a.js",
+            f"{JS}function use () {{ const x = new Loom(); x.weave() }}\n",
+            "weave",
+            2,
+        ),
     ],
 )
-def test_what_is_called_is_decided_by_its_receiver(tmp_path: Path, path: str, text: str, name: str, line: int) -> None:
+def test_what_is_called_is_decided_by_its_receiver(
+    tmp_path: Path, path: str, text: str, name: str, line: int
+) -> None:
     source = project(tmp_path, {path: text, "go.mod": "module m\n"})
     found = researched(source, "what does use call", 1).graph
     called = {
         found.nodes[edge.target].definition.symbols.lines.line(edge.target[1])
         for edge in found.edges
-        if found.nodes[edge.target].definition.name == name and edge.resolution.confidence >= 0.95
+        if found.nodes[edge.target].definition.name == name
+        and edge.resolution.confidence >= 0.95
     }
     assert called == ({line} if line else set())
 
@@ -443,20 +561,38 @@ def test_what_is_called_is_decided_by_its_receiver(tmp_path: Path, path: str, te
         ("type Second<A, B> = B", "Second<Other, Client>", 1),
         ("type Second<A, B> = B", "Second<Client, Other>", 2),
         ("type Item<T> = T extends (infer E)[] ? E : never", "Item<Client[]>", 1),
-        ("type Item<T> = T extends Map<string, infer E> ? E : never", "Item<Map<string, Client>>", 1),
-        ("type Given<T> = T extends (...all: any) => infer R ? R : never", "Given<() => Client>", 1),
+        (
+            "type Item<T> = T extends Map<string, infer E> ? E : never",
+            "Item<Map<string, Client>>",
+            1,
+        ),
+        (
+            "type Given<T> = T extends (...all: any) => infer R ? R : never",
+            "Given<() => Client>",
+            1,
+        ),
         (
             "type Both<U> = (U extends any ? (one: U) => void : never) extends (one: infer I) => void ? I : never",
             "Both<Client>",
             1,
         ),
-        ("type Deep<T> = T extends Date ? Client : { [K in keyof T]: Deep<T[K]> }", "Deep<any>", 1),
-        ("type Cut<T> = T extends `${infer A}/${infer B}` ? { [K in A]: Cut<B> } : Client", "Cut<string>", 1),
+        (
+            "type Deep<T> = T extends Date ? Client : { [K in keyof T]: Deep<T[K]> }",
+            "Deep<any>",
+            1,
+        ),
+        (
+            "type Cut<T> = T extends `${infer A}/${infer B}` ? { [K in A]: Cut<B> } : Client",
+            "Cut<string>",
+            1,
+        ),
         ("type Wrong<T> = T extends Other ? never : Wrong<T>", "Wrong<Client>", 0),
         ("type Keys<T> = keyof T", "Keys<Client>", 0),
     ],
 )
-def test_generic_aliases_stand_for_what_they_are_given(tmp_path: Path, alias: str, written: str, line: int) -> None:
+def test_generic_aliases_stand_for_what_they_are_given(
+    tmp_path: Path, alias: str, written: str, line: int
+) -> None:
     files = {"a.ts": f"{TS}{alias}\nfunction use(x: {written}) {{ x.send() }}\n"}
     found = researched(project(tmp_path, files), "what does use call", 1).graph
     assert {
@@ -475,10 +611,15 @@ def test_generic_aliases_stand_for_what_they_are_given(tmp_path: Path, alias: st
         ("{ one: Other; [name: string]: any }", 2),
     ],
 )
-def test_any_member_of_a_type_with_an_index_is_what_that_says(tmp_path: Path, shape: str, line: int) -> None:
+def test_any_member_of_a_type_with_an_index_is_what_that_says(
+    tmp_path: Path, shape: str, line: int
+) -> None:
     files = {"a.ts": f"{TS}function use(x: {shape}) {{ x.one.send() }}\n"}
     found = researched(project(tmp_path, files), "what does use call", 1).graph
-    assert {found.nodes[edge.target].definition.symbols.lines.line(edge.target[1]) for edge in found.edges} == {line}
+    assert {
+        found.nodes[edge.target].definition.symbols.lines.line(edge.target[1])
+        for edge in found.edges
+    } == {line}
 
 
 def test_a_call_means_the_overload_with_a_body(tmp_path: Path) -> None:
@@ -490,6 +631,11 @@ def test_a_call_means_the_overload_with_a_body(tmp_path: Path) -> None:
         }
         export function use(one: Shape) { return one.grow(2) }
     """
-    found = researched(project(tmp_path, {"shape.ts": shape}), "callers of Shape.grow", depth=1)
-    lines = [found.graph.nodes[edge.target].definition.symbols.lines.line(edge.target[1]) for edge in found.graph.edges]
+    found = researched(
+        project(tmp_path, {"shape.ts": shape}), "callers of Shape.grow", depth=1
+    )
+    lines = [
+        found.graph.nodes[edge.target].definition.symbols.lines.line(edge.target[1])
+        for edge in found.graph.edges
+    ]
     assert lines == [5]

@@ -91,7 +91,11 @@ ELIXIR = {
         (PHP, "callers of Logger", {"run", "full", "part"}),
         (PHP, "callers of track", {"run", "full"}),
         (PHP, "callers of all", {"part", "rest", "own"}),
-        (ELIXIR, "callers of Shop.Codec.decode", {"decode", "short", "given", "full", "brought"}),
+        (
+            ELIXIR,
+            "callers of Shop.Codec.decode",
+            {"decode", "short", "given", "full", "brought"},
+        ),
         (ELIXIR, "callers of Shop.Codec.Error.decode", {"inner", "wrong"}),
         (ELIXIR, "usages of Shop.Codec.table", set()),
     ],
@@ -112,9 +116,17 @@ def test_a_constructor_is_no_other_thing_than_its_type(tmp_path: Path) -> None:
     assert users_of(tmp_path, files, "usages of Level") == {"Main 0.5"}
 
 
-def test_of_one_name_in_two_packages_only_the_imported_one_is_used(tmp_path: Path) -> None:
+def test_of_one_name_in_two_packages_only_the_imported_one_is_used(
+    tmp_path: Path,
+) -> None:
     research = users_of(tmp_path, JAVA, "usages of Element", by_file=True)
-    assert research == {"a/Beside.java", "b/Named.java", "b/All.java", "b/Static.java", "e/Full.java"}
+    assert research == {
+        "a/Beside.java",
+        "b/Named.java",
+        "b/All.java",
+        "b/Static.java",
+        "e/Full.java",
+    }
 
 
 @pytest.mark.parametrize(
@@ -123,7 +135,11 @@ def test_of_one_name_in_two_packages_only_the_imported_one_is_used(tmp_path: Pat
         ("java", "import static a.b.C.foo;", [("foo", "a.b.C", "foo")]),
         ("java", "import a.b.*;", [("", "a.b", "*")]),
         ("kotlin", "import a.b.C as D", [("D", "a.b", "C")]),
-        ("scala", "import a.{C, D => E, _}, x.y", [("C", "a", "C"), ("E", "a", "D"), ("", "a", "*"), ("y", "x", "y")]),
+        (
+            "scala",
+            "import a.{C, D => E, _}, x.y",
+            [("C", "a", "C"), ("E", "a", "D"), ("", "a", "*"), ("y", "x", "y")],
+        ),
         ("csharp", "global using static A.B;", [("", "A.B", "*")]),
         ("csharp", "using X = A.B.C;", [("X", "A.B", "C")]),
         ("php", "use A\\B\\{C, D as E};", [("C", "A.B", "C"), ("E", "A.B", "D")]),
@@ -134,5 +150,10 @@ def test_of_one_name_in_two_packages_only_the_imported_one_is_used(tmp_path: Pat
         ("elixir", "require A.B", []),
     ],
 )
-def test_imports_of_packages_are_read(language: str, statement: str, expected: list[tuple[str, str, str]]) -> None:
-    assert [(one.local, one.module, one.name) for one in read_packages(language, statement, 0)] == expected
+def test_imports_of_packages_are_read(
+    language: str, statement: str, expected: list[tuple[str, str, str]]
+) -> None:
+    assert [
+        (one.local, one.module, one.name)
+        for one in read_packages(language, statement, 0)
+    ] == expected

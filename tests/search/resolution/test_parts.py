@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from flashgrep.parts.navigation.resolution import inference
-from flashgrep.parts.navigation.resolution.plain_text import find_part, find_part_of_members
+from flashgrep.parts.navigation.resolution.plain_text import (
+    find_part,
+    find_part_of_members,
+)
 from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.scoping import MODULE, FileScopes, read_scopes
@@ -108,21 +111,39 @@ def symbols_of(language: str, data: bytes) -> FileSymbols:
     return FileSymbols(parsed, data)
 
 
-def seen_at(file: FileScopes | None, offset: int) -> list[dict[str, list[tuple[int, str]]]]:
+def seen_at(
+    file: FileScopes | None, offset: int
+) -> list[dict[str, list[tuple[int, str]]]]:
     """Return what the names in the scopes around a place are bound by, innermost first, but for the file's own."""
     assert file is not None
     names = [file.names_of(scope) for scope in file.around(offset) if scope != MODULE]
-    return [{name: [(one.offset, one.kind) for one in found] for name, found in each.items()} for each in names]
+    return [
+        {
+            name: [(one.offset, one.kind) for one in found]
+            for name, found in each.items()
+        }
+        for each in names
+    ]
 
 
 @pytest.mark.parametrize(("language", "data"), TEXTS)
 def test_in_a_part_names_are_bound_as_in_the_whole(language: str, data: bytes) -> None:
     symbols, whole = symbols_of(language, data), read_scopes(b"a", language, data)
-    offsets = [*symbols.parsed.marked("call").tolist(), *(row[0] for row in symbols.rows)]
-    parts = {offset: find_part(symbols, symbols.enclosing(offset)) for offset in offsets}
+    offsets = [
+        *symbols.parsed.marked("call").tolist(),
+        *(row[0] for row in symbols.rows),
+    ]
+    parts = {
+        offset: find_part(symbols, symbols.enclosing(offset)) for offset in offsets
+    }
     assert len(set(parts.values())) > 3
-    assert min(sum(end - start for start, end in part) for part in parts.values() if part) < len(data) / 3
-    read = {part: read_scopes(b"a", language, data, part) for part in set(parts.values())}
+    assert (
+        min(sum(end - start for start, end in part) for part in parts.values() if part)
+        < len(data) / 3
+    )
+    read = {
+        part: read_scopes(b"a", language, data, part) for part in set(parts.values())
+    }
     assert whole is not None
     for offset, part in parts.items():
         file = read[part]
@@ -133,35 +154,54 @@ def test_in_a_part_names_are_bound_as_in_the_whole(language: str, data: bytes) -
 
 
 @pytest.mark.parametrize(("language", "data"), SCOPED_SAMPLES)
-def test_all_that_a_function_binds_is_stored_with_the_symbols(language: str, data: bytes) -> None:
+def test_all_that_a_function_binds_is_stored_with_the_symbols(
+    language: str, data: bytes
+) -> None:
     symbols, whole = symbols_of(language, data), read_scopes(b"a", language, data)
     assert whole is not None
     assert symbols.parsed.bound is not None
     for scope in whole.scopes:
         for name, bindings in scope.names.items() if not scope.is_class else ():
             for one in bindings:
-                assert symbols.parsed.may_bind(one.offset) or symbols.index_at(one.offset) >= 0, (
+                assert (
+                    symbols.parsed.may_bind(one.offset)
+                    or symbols.index_at(one.offset) >= 0
+                ), (
                     name,
                     one,
                 )
-    words = {offset for match in re.finditer(rb"\w+", data) if symbols.index_at(offset := match.start()) < 0}
+    words = {
+        offset
+        for match in re.finditer(rb"\w+", data)
+        if symbols.index_at(offset := match.start()) < 0
+    }
     assert sum(map(symbols.parsed.may_bind, words)) < len(words) / 3
 
 
-@pytest.mark.parametrize(("language", "data"), [one for one in SCOPED_SAMPLES if one[0] != "vue"])
-def test_what_a_class_binds_is_found_by_the_members_that_set_it(language: str, data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("language", "data"), [one for one in SCOPED_SAMPLES if one[0] != "vue"]
+)
+def test_what_a_class_binds_is_found_by_the_members_that_set_it(
+    language: str, data: bytes
+) -> None:
     symbols, whole = symbols_of(language, data), read_scopes(b"a", language, data)
     assert whole is not None
     read = 0
-    for own in (index for index in range(len(symbols.rows)) if symbols.kind(index) == "class"):
+    for own in (
+        index for index in range(len(symbols.rows)) if symbols.kind(index) == "class"
+    ):
         scope = whole.scope_of(symbols.row(own)[0])
         for name, bindings in scope.names.items() if scope is not None else ():
             if part := find_part_of_members(symbols, own, name):
                 file = read_scopes(b"a", language, data, part)
                 inner = file.scope_of(symbols.row(own)[0]) if file is not None else None
                 assert inner is not None
-                assert [(one.offset, one.kind, str(one.type), str(one.value)) for one in inner.names[name]] == [
-                    (one.offset, one.kind, str(one.type), str(one.value)) for one in bindings
+                assert [
+                    (one.offset, one.kind, str(one.type), str(one.value))
+                    for one in inner.names[name]
+                ] == [
+                    (one.offset, one.kind, str(one.type), str(one.value))
+                    for one in bindings
                 ]
                 read += 1
     assert read > 2 or data != FIELDS
@@ -192,8 +232,12 @@ kept.run() }
 
 def test_what_a_function_sets_is_declared_elsewhere(tmp_path: Path) -> None:
     source = project(tmp_path, {"a.ts": SETS})
-    assert [edge.line for edge in researched(source, "where is kept used", 1).graph.edges] == [3, 5, 6]
-    assert [edge.line for edge in researched(source, "callers of Base.run", 1).graph.edges] == [6]
+    assert [
+        edge.line for edge in researched(source, "where is kept used", 1).graph.edges
+    ] == [3, 5, 6]
+    assert [
+        edge.line for edge in researched(source, "callers of Base.run", 1).graph.edges
+    ] == [6]
 
 
 def test_what_is_known_of_a_text_does_not_outlive_it(tmp_path: Path) -> None:
@@ -204,7 +248,9 @@ def test_what_is_known_of_a_text_does_not_outlive_it(tmp_path: Path) -> None:
     }
     source = project(tmp_path, files)
     for typed, line in (("Base", 1), ("Other", 2), ("Base", 1)):
-        (tmp_path / "a.ts").write_text(files["a.ts"].replace("it: Base", f"it: {typed}"))
+        (tmp_path / "a.ts").write_text(
+            files["a.ts"].replace("it: Base", f"it: {typed}")
+        )
         edges = researched(source, "what does use call", 1).graph.edges
         assert [edge.target[1] for edge in edges] == [
             kinds.index("run" if line == 1 else "run() {} }\n", 50 * (line - 1))
@@ -231,17 +277,34 @@ IMPORTS = "import { Base, Other } from './kinds'\n"
         ("class A extends Base { set() { this.run = 1 }\n use() { this.run() } }", 0),
         ("class A extends Base { stop() { this.run() }\n use() { this.run() } }", 1),
         ("class A extends Base { use() { this.run(); 'run'.length } }", 1),
-        ("class A { get it(): Base { return 1 }\n set it(x) {}\n use() { this.it.run() } }", 1),
-        ("class A { it(x: 1): Base\n it(x): Base { return 1 }\n use() { this.it().run() } }", 1),
-        ("interface A { it(): Base\n it(x: 1): Base }\nfunction use(a: A) { a.it().run() }", 1),
+        (
+            "class A { get it(): Base { return 1 }\n set it(x) {}\n use() { this.it.run() } }",
+            1,
+        ),
+        (
+            "class A { it(x: 1): Base\n it(x): Base { return 1 }\n use() { this.it().run() } }",
+            1,
+        ),
+        (
+            "interface A { it(): Base\n it(x: 1): Base }\nfunction use(a: A) { a.it().run() }",
+            1,
+        ),
         ("class A extends Base { 'run'() {}\n use() { this.run() } }", 0),
         ("class A extends Other { use(run: Base) { run.run() } }", 1),
         ("class A { it: Base\n use() { this.it?.run(); this.it!.run() } }", 1),
-        ("class A { it?: { on: Base }\n use() { return { to: this.it?.on.run() } } }", 1),
-        ("class A { it: Base\n use() { return { it: 1, to() { this.it.run() } } } }", 0),
+        (
+            "class A { it?: { on: Base }\n use() { return { to: this.it?.on.run() } } }",
+            1,
+        ),
+        (
+            "class A { it: Base\n use() { return { it: 1, to() { this.it.run() } } } }",
+            0,
+        ),
     ],
 )
-def test_a_member_of_typescript_is_that_of_the_tree(tmp_path: Path, text: str, line: int) -> None:
+def test_a_member_of_typescript_is_that_of_the_tree(
+    tmp_path: Path, text: str, line: int
+) -> None:
     files = {"kinds.ts": KINDS, "a.ts": IMPORTS + text + "\n"}
     found = researched(project(tmp_path, files), "what does use call", 1).graph
     called = {

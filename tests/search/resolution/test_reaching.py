@@ -85,24 +85,48 @@ PYTHON = {
     [
         (
             "shop/kinds.py Group.run",
-            ["by_decorator", "by_protocol", "by_with", "by_last", "by_branch", "by_loop", "test_shelf"],
+            [
+                "by_decorator",
+                "by_protocol",
+                "by_with",
+                "by_last",
+                "by_branch",
+                "by_loop",
+                "test_shelf",
+            ],
         ),
-        ("shop/kinds.py Command.run", ["by_both_decorators", "by_last", "by_branch", "by_loop"]),
+        (
+            "shop/kinds.py Command.run",
+            ["by_both_decorators", "by_last", "by_branch", "by_loop"],
+        ),
         ("shop/json/__init__.py dump", []),
     ],
 )
-def test_names_of_python_stand_for_what_reaches_them(tmp_path: Path, symbol: str, expected: list[str]) -> None:
+def test_names_of_python_stand_for_what_reaches_them(
+    tmp_path: Path, symbol: str, expected: list[str]
+) -> None:
     path, _, name = symbol.partition(" ")
     found = researched(project(tmp_path, PYTHON), f"callers of {name}", 1).graph
-    sure = [one for one in found.edges if one.resolution.confidence > 0.9 and one.target[0].decode() == path]
-    named = [found.nodes[one.source].definition.name for one in sorted(sure, key=lambda one: (one.path, one.line))]
+    sure = [
+        one
+        for one in found.edges
+        if one.resolution.confidence > 0.9 and one.target[0].decode() == path
+    ]
+    named = [
+        found.nodes[one.source].definition.name
+        for one in sorted(sure, key=lambda one: (one.path, one.line))
+    ]
     assert named == expected
 
 
 def test_a_class_bound_again_means_the_last_one_before(tmp_path: Path) -> None:
     """Each of the two is called once, where it is the one that holds."""
-    found = researched(project(tmp_path, PYTHON), "callers of by_class.Group.run", 1).graph
-    lines = [(one.target[1] < found.edges[-1].target[1], one.text) for one in found.edges]
+    found = researched(
+        project(tmp_path, PYTHON), "callers of by_class.Group.run", 1
+    ).graph
+    lines = [
+        (one.target[1] < found.edges[-1].target[1], one.text) for one in found.edges
+    ]
     assert lines == [(True, "Group().run()"), (False, "return Group().run()")]
 
 
@@ -174,10 +198,15 @@ def test_a_callbacks_parameters_are_what_its_place_says(tmp_path: Path) -> None:
     assert sure == {"Context": [4, 5, 7], "Other": [6]}
 
 
-def test_what_a_callback_or_an_object_has_is_no_name_of_the_file(tmp_path: Path) -> None:
+def test_what_a_callback_or_an_object_has_is_no_name_of_the_file(
+    tmp_path: Path,
+) -> None:
     source = project(tmp_path, TYPESCRIPT)
     lines = {
-        name: [edge.line for edge in researched(source, f"callers of {name}", 1).graph.edges]
+        name: [
+            edge.line
+            for edge in researched(source, f"callers of {name}", 1).graph.edges
+        ]
         for name in ("make", "Node.#walk", "#walk", "parse")
     }
     assert lines == {"make": [4], "Node.#walk": [4], "#walk": [4], "parse": []}
@@ -209,11 +238,17 @@ MEMBERS = {
 }
 
 
-def test_getters_private_fields_returned_and_local_functions_are_followed(tmp_path: Path) -> None:
+def test_getters_private_fields_returned_and_local_functions_are_followed(
+    tmp_path: Path,
+) -> None:
     source = project(tmp_path, MEMBERS)
     edges = researched(source, "callers of Wheel.turn", 1).graph.edges
-    assert {(edge.path, edge.line) for edge in edges if edge.resolution.confidence > 0.9} == {
+    assert {
+        (edge.path, edge.line) for edge in edges if edge.resolution.confidence > 0.9
+    } == {
         (b"kinds.ts", 7),
         *((b"use.ts", line) for line in (3, 4, 5, 8, 10)),
     }
-    assert [edge.line for edge in researched(source, "callers of Cart.find", 1).graph.edges] == [10]
+    assert [
+        edge.line for edge in researched(source, "callers of Cart.find", 1).graph.edges
+    ] == [10]

@@ -41,6 +41,10 @@ ASTRO = {
 
 @pytest.mark.parametrize("files", [VUE, SVELTE, ASTRO])
 @pytest.mark.parametrize("name", ["format", "add"])
-def test_what_markup_calls_is_called_for_sure(tmp_path: Path, files: dict[str, str], name: str) -> None:
+def test_what_markup_calls_is_called_for_sure(
+    tmp_path: Path, files: dict[str, str], name: str
+) -> None:
     files = {file: textwrap.dedent(text).lstrip() for file, text in files.items()}
-    assert users_of(tmp_path, FORMAT | files, f"callers of {name}", by_file=True) == set(files)
+    assert users_of(
+        tmp_path, FORMAT | files, f"callers of {name}", by_file=True
+    ) == set(files)

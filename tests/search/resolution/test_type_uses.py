@@ -212,8 +212,12 @@ DART = {
 }
 
 
-@pytest.mark.parametrize("files", [JAVA, CSHARP, KOTLIN, SWIFT, SCALA, RUST, PHP, CPP, RUBY, DART])
-def test_a_type_is_used_wherever_it_stands(tmp_path: Path, files: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "files", [JAVA, CSHARP, KOTLIN, SWIFT, SCALA, RUST, PHP, CPP, RUBY, DART]
+)
+def test_a_type_is_used_wherever_it_stands(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
     *_, uses = files.values()
     told = {one.split()[0] for one in users_of(tmp_path, files, "usages of Level")}
     assert set(NAME.findall(uses)) <= told

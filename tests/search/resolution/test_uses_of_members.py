@@ -16,7 +16,9 @@ TABLES = sorted((Path(__file__).parent / "uses").glob("*.txt"))
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.stem)
-def test_each_place_is_reported_or_counted_as_unsure(tmp_path: Path, table: Path) -> None:
+def test_each_place_is_reported_or_counted_as_unsure(
+    tmp_path: Path, table: Path
+) -> None:
     head, *parts = re.split(r"(?m)^=== (.+)\n", table.read_text())
     files = dict(zip(parts[::2], parts[1::2], strict=True))
     source = project(tmp_path, files)
@@ -24,7 +26,10 @@ def test_each_place_is_reported_or_counted_as_unsure(tmp_path: Path, table: Path
         research = researched(source, question, 1)
         assert research.roots, question
         word = re.compile(rf"(?<!\w){research.roots[0].name}(?!\w)")
-        defined = {(root.path.decode(), root.symbols.lines.line(root.key[1])) for root in research.roots}
+        defined = {
+            (root.path.decode(), root.symbols.lines.line(root.key[1]))
+            for root in research.roots
+        }
         lines = {
             (path, number): line
             for path, text in files.items()
@@ -33,13 +38,23 @@ def test_each_place_is_reported_or_counted_as_unsure(tmp_path: Path, table: Path
         }
         told = {(edge.path.decode(), edge.line) for edge in research.graph.edges}
         vague = {(one.path.decode(), one.line) for one in research.vague}
-        lost = [line for at, line in lines.items() if not re.search("no use|unsure", line) and at not in told]
-        silent = [line for at, line in lines.items() if "unsure" in line and at not in told | vague]
+        lost = [
+            line
+            for at, line in lines.items()
+            if not re.search("no use|unsure", line) and at not in told
+        ]
+        silent = [
+            line
+            for at, line in lines.items()
+            if "unsure" in line and at not in told | vague
+        ]
         wrong = [line for at, line in lines.items() if "no use" in line and at in told]
         assert (question, lost, silent, wrong) == (question, [], [], [])
 
 
-def test_a_receiver_means_the_type_that_its_file_sees_and_its_own_base(tmp_path: Path) -> None:
+def test_a_receiver_means_the_type_that_its_file_sees_and_its_own_base(
+    tmp_path: Path,
+) -> None:
     source = project(
         tmp_path,
         {
@@ -51,6 +66,14 @@ def test_a_receiver_means_the_type_that_its_file_sees_and_its_own_base(tmp_path:
         },
     )
     research = researched(source, "callers of close", 1)
-    names = {key: node.definition.qualified for key, node in research.graph.nodes.items()}
-    found = {(names[one.source], one.target[0].decode(), one.resolution.confidence) for one in research.graph.edges}
-    assert found == {("Crane.own", "a/Tag.java", 0.95), ("Read.start", "a/Token.java", 0.9)}
+    names = {
+        key: node.definition.qualified for key, node in research.graph.nodes.items()
+    }
+    found = {
+        (names[one.source], one.target[0].decode(), one.resolution.confidence)
+        for one in research.graph.edges
+    }
+    assert found == {
+        ("Crane.own", "a/Tag.java", 0.95),
+        ("Read.start", "a/Token.java", 0.9),
+    }

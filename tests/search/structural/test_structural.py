@@ -39,13 +39,19 @@ CODE = {
 
 
 def starts(answer: StructuralAnswer) -> list[tuple[str, int, str]]:
-    return [(found.path.decode(), one["start_line"], one["text"]) for found in answer.files for one in found.matches]
+    return [
+        (found.path.decode(), one["start_line"], one["text"])
+        for found in answer.files
+        for one in found.matches
+    ]
 
 
 async def ask(workspace: Workspace, pattern: str, **asked: object) -> StructuralAnswer:
     await workspace.refresh()
     question = StructuralQuestion(pattern=pattern, **asked)  # type: ignore[arg-type] # a test's own fields
-    return await workspace.in_thread(lambda snapshot: search_structural(snapshot, question))
+    return await workspace.in_thread(
+        lambda snapshot: search_structural(snapshot, question)
+    )
 
 
 def scan(pattern: str, files: Iterable[tuple[str, str]]) -> list[tuple[str, int, str]]:
@@ -64,8 +70,16 @@ def scan(pattern: str, files: Iterable[tuple[str, str]]) -> list[tuple[str, int,
 @pytest.mark.slow
 async def test_matches_are_those_of_ast_grep_and_of_the_present_text() -> None:
     with repository() as root:
-        files = CODE | {path.name: path.read_text("utf-8") for path in sorted(SAMPLES.glob("*.??"))}
-        put(root, {path: text.encode("latin-1" if path == "latin.py" else "utf-8") for path, text in files.items()})
+        files = CODE | {
+            path.name: path.read_text("utf-8") for path in sorted(SAMPLES.glob("*.??"))
+        }
+        put(
+            root,
+            {
+                path: text.encode("latin-1" if path == "latin.py" else "utf-8")
+                for path, text in files.items()
+            },
+        )
         async with opened(root) as workspace:
             await workspace.wait_indexed()
             for pattern, languages in [
@@ -75,21 +89,40 @@ async def test_matches_are_those_of_ast_grep_and_of_the_present_text() -> None:
                 ("$A.$B", ["python"]),
             ]:
                 chosen = choose_languages(languages)
-                known = [(path, text) for path, text in sorted(files.items()) if "." in path]
-                known = [one for one in known if language_of(one[0].encode(), one[1].encode()).name in chosen]
+                known = [
+                    (path, text) for path, text in sorted(files.items()) if "." in path
+                ]
+                known = [
+                    one
+                    for one in known
+                    if language_of(one[0].encode(), one[1].encode()).name in chosen
+                ]
                 wanted = scan(pattern, known)
-                answer = await ask(workspace, pattern, languages=chosen, is_chosen=True, limit=10_000)
+                answer = await ask(
+                    workspace, pattern, languages=chosen, is_chosen=True, limit=10_000
+                )
                 assert [one for one in starts(answer) if one[0] != "run"] == wanted
                 assert answer.complete
             # A call is one within a body, whatever it would be at the top of a file.
             everywhere = starts(await ask(workspace, "foo($A)", limit=10_000))
-            assert {("c.c", 1, "foo(a)"), ("c.c", 1, "foo(b)"), ("run", 2, "foo(6)")} <= set(everywhere)
-            assert [one[:2] for one in starts(await ask(workspace, "fmt.Println($A)"))] == [("d.go", 3)]
-            assert [one[:2] for one in starts(await ask(workspace, "run($X) { $$$ }"))] == [("b.js", 3)]
+            assert {
+                ("c.c", 1, "foo(a)"),
+                ("c.c", 1, "foo(b)"),
+                ("run", 2, "foo(6)"),
+            } <= set(everywhere)
+            assert [
+                one[:2] for one in starts(await ask(workspace, "fmt.Println($A)"))
+            ] == [("d.go", 3)]
+            assert [
+                one[:2] for one in starts(await ask(workspace, "run($X) { $$$ }"))
+            ] == [("b.js", 3)]
             # What is saved counts at once, what is gone no more.
             put(root, {"a.py": b"foo(7)\n"})
             (root / "b.js").unlink()
-            now = {path: (line, text) for path, line, text in starts(await ask(workspace, "foo($A)"))}
+            now = {
+                path: (line, text)
+                for path, line, text in starts(await ask(workspace, "foo($A)"))
+            }
             assert now["a.py"] == (1, "foo(7)")
             assert "b.js" not in now
             # Pages are the whole.
@@ -109,7 +142,10 @@ def descendants(node: SgNode) -> list[SgNode]:
 
 
 TREES = {
-    path.name: (SYNTAX[language_of(path.name.encode(), b"").name], path.read_text("utf-8"))
+    path.name: (
+        SYNTAX[language_of(path.name.encode(), b"").name],
+        path.read_text("utf-8"),
+    )
     for path in sorted(SAMPLES.glob("sample.*"))
     if language_of(path.name.encode(), b"").name in SYNTAX
 }
@@ -118,20 +154,33 @@ TREES = {
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_a_file_that_matches_has_every_literal_of_the_pattern(data: st.DataObject) -> None:
+def test_a_file_that_matches_has_every_literal_of_the_pattern(
+    data: st.DataObject,
+) -> None:
     language, text = TREES[data.draw(st.sampled_from(sorted(TREES)))]
     root = SgRoot(text, language).root()
-    node = data.draw(st.sampled_from([one for one in descendants(root) if 0 < len(one.text()) < 300]))
+    node = data.draw(
+        st.sampled_from([one for one in descendants(root) if 0 < len(one.text()) < 300])
+    )
     pattern, start = node.text(), node.range().start.index
     for name in "AB":
         inner = data.draw(st.sampled_from(descendants(node))).range()
         first, last = inner.start.index - start, inner.end.index - start
         if data.draw(st.booleans()) and "$" not in pattern and pattern[first:last]:
-            pattern = pattern[:first] + data.draw(st.sampled_from(["$", "$$$"])) + name + pattern[last:]
+            pattern = (
+                pattern[:first]
+                + data.draw(st.sampled_from(["$", "$$$"]))
+                + name
+                + pattern[last:]
+            )
     matcher = Matcher(pattern, "$A" if "$A" in pattern else None)
     problem, _, literals = matcher.parse(language)
     for other, sample in TREES.values():
-        if other == language and not problem and matcher.match(language, sample, 0, 5)["count"]:
+        if (
+            other == language
+            and not problem
+            and matcher.match(language, sample, 0, 5)["count"]
+        ):
             assert all(literal in sample for literal in literals)
 
 
@@ -142,14 +191,24 @@ DEEP = "x = " + "-" * 100_000 + "1 + " + "-" * 100_000 + "1\n"
 @pytest.mark.slow
 async def test_a_text_that_ends_the_process_is_left_out_and_said() -> None:
     with repository() as root:
-        put(root, {"a.py": b"a + a\n", "deep.py": DEEP.encode(), "z.py": b"b + b\n", "huge.py": b"c + c\n" * 700_000})
+        put(
+            root,
+            {
+                "a.py": b"a + a\n",
+                "deep.py": DEEP.encode(),
+                "z.py": b"b + b\n",
+                "huge.py": b"c + c\n" * 700_000,
+            },
+        )
         async with opened(root) as workspace:
             answer = await ask(workspace, "$A + $A")
             assert [one[0] for one in starts(answer)] == ["a.py", "z.py"]
             assert answer.skipped == {"unparsed": 1, "too_large": 1}
 
 
-async def test_patterns_that_cannot_be_read_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_patterns_that_cannot_be_read_say_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with repository() as root:
         put(root, {"a.py": b"foo(1)\n"})
         async with opened(root) as workspace:
@@ -162,9 +221,16 @@ async def test_patterns_that_cannot_be_read_say_why(monkeypatch: pytest.MonkeyPa
                 await ask(workspace, "(" * 8_000, **python)
             with pytest.raises(BadPattern, match=r"no \$B"):
                 await ask(workspace, "foo($A)", rewrite="foo($B)")
-            assert "not complete code in python" in (await ask(workspace, "foo($A", **python)).detail
-            monkeypatch.setitem(sys.modules, "ast_grep_py", None)  # as where the extra is not installed
-            with pytest.raises(Unavailable, match=r"flashgrep\[structural\]") as refused:
+            assert (
+                "not complete code in python"
+                in (await ask(workspace, "foo($A", **python)).detail
+            )
+            monkeypatch.setitem(
+                sys.modules, "ast_grep_py", None
+            )  # as where the extra is not installed
+            with pytest.raises(
+                Unavailable, match=r"flashgrep\[structural\]"
+            ) as refused:
                 await ask(workspace, "foo($A)")
             assert refused.value.reason == "structural_not_installed"
 
@@ -181,7 +247,9 @@ async def test_no_process_stays_when_the_answer_is_no_longer_wanted() -> None:
             snapshot = workspace.snapshot()
             waits = iter([False, True])  # nobody waits any more from the second look on
             with pytest.raises(Abandoned), ending(lambda: next(waits, True)):
-                search_structural(snapshot, StructuralQuestion(pattern="foo($A)", limit=10_000))
+                search_structural(
+                    snapshot, StructuralQuestion(pattern="foo($A)", limit=10_000)
+                )
             first = await ask(workspace, "foo($A)", limit=1)
             assert first.next == Position(b"a.py", 1)
     assert structural_matcher._SLOTS._value == slots

@@ -7,7 +7,11 @@ import pytest
 
 from flashgrep.parts.navigation.navigation import Navigator, describe
 from flashgrep.parts.navigation.references import ReferenceQuestion, ReferenceSearch
-from flashgrep.parts.symbols.name_at_position import NameAtPosition, NoResult, find_name_at
+from flashgrep.parts.symbols.name_at_position import (
+    NameAtPosition,
+    NoResult,
+    find_name_at,
+)
 from flashgrep.parts.symbols.symbol_source import SymbolSource
 from tests.search.research.test_research_engine import project
 from tests.search.resolution.test_name_resolution import GO, PYTHON, TYPESCRIPT
@@ -39,7 +43,9 @@ C = {
         int elsewhere(void) { return list_add(0, count()); }
     """,
 }
-RUST = {"a.rs": "fn first(a: u8) -> u8 { let b = a; match b { c => c + helper(b), _ => b } }\nfn helper(a: u8) {}\n"}
+RUST = {
+    "a.rs": "fn first(a: u8) -> u8 { let b = a; match b { c => c + helper(b), _ => b } }\nfn helper(a: u8) {}\n"
+}
 JAVA = {
     "A.java": "class A { int run(int a) { int b = a; for (int c : x) { b += c; } return b; } }\n",
     "B.java": "class B { A own; int run() {} int go(A a) { return a.run(1) + this.own.run(2) + new A().run(3); } }\n",
@@ -49,9 +55,13 @@ RUBY = {"a.rb": "def run(a)\n  b = a\n  b + a\nend\n"}
 
 def named_at(source: SymbolSource, place: str) -> NameAtPosition:
     """Return the name at a place told as ``path:line name``, or ``path:line name#2`` for the second on its line."""
-    path, line, name, number = re.fullmatch(r"(\S+):(\d+) ([^#]+)(?:#(\d+))?", place).groups()  # type: ignore[union-attr]
+    path, line, name, number = re.fullmatch(
+        r"(\S+):(\d+) ([^#]+)(?:#(\d+))?", place
+    ).groups()  # type: ignore[union-attr]
     text = source.read(path.encode()).decode().splitlines()[int(line) - 1]  # type: ignore[union-attr]
-    at = list(re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text))[int(number or 1) - 1]
+    at = list(re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text))[
+        int(number or 1) - 1
+    ]
     named = find_name_at(source, path.encode(), int(line), at.start() + 1, "utf-32")
     assert isinstance(named, NameAtPosition), named
     assert named.text == name
@@ -69,7 +79,10 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SymbolSource]
         "java": JAVA,
         "rb": RUBY,
     }
-    return {name: project(tmp_path_factory.mktemp(name), files) for name, files in made.items()}
+    return {
+        name: project(tmp_path_factory.mktemp(name), files)
+        for name, files in made.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -126,9 +139,14 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SymbolSource]
         ("rb", "a.rb:3 a", "a.rb:1"),
     ],
 )
-def test_a_name_leads_to_what_it_means(sources: dict[str, SymbolSource], kind: str, place: str, expected: str) -> None:
+def test_a_name_leads_to_what_it_means(
+    sources: dict[str, SymbolSource], kind: str, place: str, expected: str
+) -> None:
     found = Navigator(sources[kind]).find_definitions(named_at(sources[kind], place))
-    places = [f"{one.path.decode()}:{one.symbols.lines.line(one.start)}" for one in found.places]
+    places = [
+        f"{one.path.decode()}:{one.symbols.lines.line(one.start)}"
+        for one in found.places
+    ]
     assert places == ([expected] if expected else [])
     assert (found.no_result is None) == bool(expected)
 
@@ -136,7 +154,11 @@ def test_a_name_leads_to_what_it_means(sources: dict[str, SymbolSource], kind: s
 @pytest.mark.parametrize(
     ("kind", "place", "expected"),
     [
-        ("py", "pkg/core.py:6 helper", "__init__.py:1 core.py:6 tools.py:5 use.py:3 use.py:9"),
+        (
+            "py",
+            "pkg/core.py:6 helper",
+            "__init__.py:1 core.py:6 tools.py:5 use.py:3 use.py:9",
+        ),
         ("py", "use.py:7 client", "use.py:7 use.py:8"),
         ("py", "pkg/core.py:12 pool", "core.py:12 core.py:15"),
         ("ts", "src/shapes/area.ts:3 hidden", "area.ts:3 area.ts:4 use.ts:2 use.ts:7"),
@@ -154,8 +176,13 @@ def test_uses_are_those_of_what_stands_there(
     sources: dict[str, SymbolSource], kind: str, place: str, expected: str
 ) -> None:
     source = sources[kind]
-    found = ReferenceSearch(source, ReferenceQuestion(limit=100)).run(named_at(source, place))
-    places = [f"{one.path.decode().rpartition('/')[2]}:{one.symbols.lines.line(one.start)}" for one in found.places]
+    found = ReferenceSearch(source, ReferenceQuestion(limit=100)).run(
+        named_at(source, place)
+    )
+    places = [
+        f"{one.path.decode().rpartition('/')[2]}:{one.symbols.lines.line(one.start)}"
+        for one in found.places
+    ]
     assert list(dict.fromkeys(places)) == expected.split()
 
 
@@ -164,40 +191,68 @@ def test_uses_go_on_behind_a_page(sources: dict[str, SymbolSource]) -> None:
     named = named_at(source, "src/shapes/area.ts:2 area")
     whole = ReferenceSearch(source, ReferenceQuestion(limit=100)).run(named).places
     while True:
-        found = ReferenceSearch(source, ReferenceQuestion(limit=3, after=after)).run(named)
+        found = ReferenceSearch(source, ReferenceQuestion(limit=3, after=after)).run(
+            named
+        )
         pages += found.places
         if not found.has_more:
             break
         after = found.places[-1].path, found.places[-1].start
-    assert [(one.path, one.start) for one in pages] == [(one.path, one.start) for one in whole]
-    bare = ReferenceSearch(source, ReferenceQuestion(limit=100, include_declaration=False)).run(named).places
+    assert [(one.path, one.start) for one in pages] == [
+        (one.path, one.start) for one in whole
+    ]
+    bare = (
+        ReferenceSearch(source, ReferenceQuestion(limit=100, include_declaration=False))
+        .run(named)
+        .places
+    )
     assert {one.role for one in bare} == {"import", "call"}
     # A parameter of its name is none of its uses.
-    shadowed = next(line for line, text in enumerate(whole[-1].symbols.data.split(b"\n"), 1) if b"shadowed" in text)
-    assert (b"src/use.ts", shadowed) not in {(one.path, one.symbols.lines.line(one.start)) for one in whole}
+    shadowed = next(
+        line
+        for line, text in enumerate(whole[-1].symbols.data.split(b"\n"), 1)
+        if b"shadowed" in text
+    )
+    assert (b"src/use.ts", shadowed) not in {
+        (one.path, one.symbols.lines.line(one.start)) for one in whole
+    }
 
 
 @pytest.mark.parametrize(
     ("files", "place", "expected"),
     [
         (
-            {"a.py": "class A:\n    def go(self): ...\nclass B(A):\n    def go(self): ...\nclass C(B): ...\n"},
+            {
+                "a.py": "class A:\n    def go(self): ...\nclass B(A):\n    def go(self): ...\nclass C(B): ...\n"
+            },
             "A",
             "B C",
         ),
         (
-            {"a.py": "class A:\n    def go(self): ...\nclass B(A):\n    def go(self): ...\nclass C(B): ...\n"},
+            {
+                "a.py": "class A:\n    def go(self): ...\nclass B(A):\n    def go(self): ...\nclass C(B): ...\n"
+            },
             "go",
             "go",
         ),
-        ({"A.java": "interface A {}\nclass B implements A {}\nclass C extends B {}\n"}, "A", "B C"),
+        (
+            {
+                "A.java": "interface A {}\nclass B implements A {}\nclass C extends B {}\n"
+            },
+            "A",
+            "B C",
+        ),
     ],
 )
-def test_implementations_are_near_and_far(tmp_path: Path, files: dict[str, str], place: str, expected: str) -> None:
+def test_implementations_are_near_and_far(
+    tmp_path: Path, files: dict[str, str], place: str, expected: str
+) -> None:
     source = project(tmp_path, files)
     (path,) = files
     line = 2 if place == "go" else 1
-    found = Navigator(source).find_implementations(named_at(source, f"{path}:{line} {place}"))
+    found = Navigator(source).find_implementations(
+        named_at(source, f"{path}:{line} {place}")
+    )
     assert [one.symbols.name(one.index) for one in found.places] == expected.split()
     assert all(one.start != 0 for one in found.places)
 
@@ -213,7 +268,9 @@ def test_implementations_are_near_and_far(tmp_path: Path, files: dict[str, str],
         ("while True: pass\n", 2, "no_name"),
     ],
 )
-def test_where_no_name_stands_the_reason_is_reported(tmp_path: Path, text: str, column: int, reason: str) -> None:
+def test_where_no_name_stands_the_reason_is_reported(
+    tmp_path: Path, text: str, column: int, reason: str
+) -> None:
     (tmp_path / "a.py").write_text(text)
     named = find_name_at(project(tmp_path, {}), b"a.py", 1, column, "utf-32")
     assert isinstance(named, NoResult)
@@ -229,16 +286,34 @@ def test_where_no_name_stands_the_reason_is_reported(tmp_path: Path, text: str, 
             "/* No. */\n\n/**\n * walk - goes\n *  @a: one\n */\nstatic int\nwalk(int a) { return a; }\n",
             "walk - goes\n @a: one",
         ),
-        ("a.rs", "/// Goes.\n///\n/// Far.\n#[inline]\npub fn walk() {}\n", "Goes.\n\nFar."),
-        ("a.ts", "const x = 1 // no\n/** Goes. */\nexport function walk() {}\n", "Goes."),
-        ("a.go", "package a\n\n// walk goes\n// far.\nfunc walk() {}\n", "walk goes\nfar."),
+        (
+            "a.rs",
+            "/// Goes.\n///\n/// Far.\n#[inline]\npub fn walk() {}\n",
+            "Goes.\n\nFar.",
+        ),
+        (
+            "a.ts",
+            "const x = 1 // no\n/** Goes. */\nexport function walk() {}\n",
+            "Goes.",
+        ),
+        (
+            "a.go",
+            "package a\n\n// walk goes\n// far.\nfunc walk() {}\n",
+            "walk goes\nfar.",
+        ),
         ("a.sh", "#!/bin/sh\n\n# Goes.\nwalk() { true; }\n", "Goes."),
         ("a.java", "class A {\n  int x; // no\n  void walk() {}\n}\n", ""),
     ],
 )
-def test_documentation_is_returned_whole(tmp_path: Path, name: str, text: str, said: str) -> None:
+def test_documentation_is_returned_whole(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
     (tmp_path / name).write_text(text)
     source = project(tmp_path, {})
-    line = next(number for number, line in enumerate(text.splitlines(), 1) if re.search(r"\bwalk\(", line))
+    line = next(
+        number
+        for number, line in enumerate(text.splitlines(), 1)
+        if re.search(r"\bwalk\(", line)
+    )
     found = Navigator(source).find_definitions(named_at(source, f"{name}:{line} walk"))
     assert describe(found.places[0]).documentation == said

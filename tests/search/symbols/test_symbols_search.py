@@ -75,7 +75,10 @@ def asked(source: FolderSource, name: str, **more: Any) -> SymbolAnswer:
 
 
 def places(answer: SymbolAnswer) -> list[str]:
-    return [f"{found.occurrence.role} {found.path.decode()}:{found.occurrence.line}" for found in answer.results]
+    return [
+        f"{found.occurrence.role} {found.path.decode()}:{found.occurrence.line}"
+        for found in answer.results
+    ]
 
 
 def test_find_symbol_by_name(source: FolderSource) -> None:
@@ -100,8 +103,18 @@ def test_find_symbol_by_name(source: FolderSource) -> None:
 def test_a_definition_says_what_it_is(source: FolderSource) -> None:
     found = asked(source, "Store").results[0]
     one = found.occurrence
-    assert (one.kind, one.start_line, one.end_line, one.line, one.column) == ("class", 5, 13, 5, 7)
-    assert (found.signature, found.doc, found.language) == ("class Store(Root):", "Keeps things.", "python")
+    assert (one.kind, one.start_line, one.end_line, one.line, one.column) == (
+        "class",
+        5,
+        13,
+        5,
+        7,
+    )
+    assert (found.signature, found.doc, found.language) == (
+        "class Store(Root):",
+        "Keeps things.",
+        "python",
+    )
     method = asked(source, "Store.read").results[0]
     assert (method.occurrence.container, method.doc) == ("Store", "Read one.")
 
@@ -123,13 +136,21 @@ def test_a_definition_says_what_it_is(source: FolderSource) -> None:
         ("Nothing.read", []),
     ],
 )
-def test_a_qualified_name_means_its_own_scope(source: FolderSource, name: str, expected: list[str]) -> None:
+def test_a_qualified_name_means_its_own_scope(
+    source: FolderSource, name: str, expected: list[str]
+) -> None:
     assert places(asked(source, name)) == expected
 
 
-def test_uses_are_of_the_named_definition_or_the_answer_says_of_several(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("class A:\n    def go(self): ...\nclass B:\n    def go(self): ...\n")
-    (tmp_path / "b.py").write_text("from a import A, B\nA().go()\nB().go()\ndef run(some):\n    some.go()\n")
+def test_uses_are_of_the_named_definition_or_the_answer_says_of_several(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.py").write_text(
+        "class A:\n    def go(self): ...\nclass B:\n    def go(self): ...\n"
+    )
+    (tmp_path / "b.py").write_text(
+        "from a import A, B\nA().go()\nB().go()\ndef run(some):\n    some.go()\n"
+    )
     source = FolderSource(tmp_path)
     named = asked(source, "A.go")
     assert places(named) == ["definition a.py:2", "call b.py:2"]
@@ -145,7 +166,9 @@ INHERITED = {
 }
 
 
-def test_a_type_has_what_it_inherits_from_the_nearest_of_its_bases(tmp_path: Path) -> None:
+def test_a_type_has_what_it_inherits_from_the_nearest_of_its_bases(
+    tmp_path: Path,
+) -> None:
     for name, text in INHERITED.items():
         (tmp_path / name).write_text(text)
     source = FolderSource(tmp_path)
@@ -155,7 +178,9 @@ def test_a_type_has_what_it_inherits_from_the_nearest_of_its_bases(tmp_path: Pat
     assert asked(source, "Own.run").results == []
 
 
-def test_where_a_qualified_name_is_not_defined_its_last_part_is_suggested_with_what_it_is_in(tmp_path: Path) -> None:
+def test_where_a_qualified_name_is_not_defined_its_last_part_is_suggested_with_what_it_is_in(
+    tmp_path: Path,
+) -> None:
     for name, text in INHERITED.items():
         (tmp_path / name).write_text(text)
     source = FolderSource(tmp_path)
@@ -164,12 +189,21 @@ def test_where_a_qualified_name_is_not_defined_its_last_part_is_suggested_with_w
     assert find_near_names(source, "turn") == []
 
 
-def test_the_best_definition_comes_with_the_places_of_the_others(source: FolderSource) -> None:
-    assert find_best_definition(source, "read") == (b"src/store.py", 8, 11, ["src/store.py:17"])
+def test_the_best_definition_comes_with_the_places_of_the_others(
+    source: FolderSource,
+) -> None:
+    assert find_best_definition(source, "read") == (
+        b"src/store.py",
+        8,
+        11,
+        ["src/store.py:17"],
+    )
     assert find_best_definition(source, "Store").others == []
 
 
-def test_a_name_that_is_in_texts_alone_is_reported_with_its_count(tmp_path: Path) -> None:
+def test_a_name_that_is_in_texts_alone_is_reported_with_its_count(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "notes.unheard").write_text("gizmo, gizmo\ngizmos\n")
     (tmp_path / "a.py").write_text("# gizmo\nx = 'a gizmo'\n")
     source = FolderSource(tmp_path)
@@ -179,7 +213,9 @@ def test_a_name_that_is_in_texts_alone_is_reported_with_its_count(tmp_path: Path
 
 def test_kinds_and_roles_narrow_the_answer(source: FolderSource) -> None:
     assert len(asked(source, "read", kinds=frozenset({"method"})).results) == 2
-    assert places(asked(source, "Root", roles=frozenset({"implementation"}))) == ["implementation src/store.py:5"]
+    assert places(asked(source, "Root", roles=frozenset({"implementation"}))) == [
+        "implementation src/store.py:5"
+    ]
 
 
 def test_case_is_ignored_when_asked(source: FolderSource) -> None:
@@ -188,7 +224,9 @@ def test_case_is_ignored_when_asked(source: FolderSource) -> None:
 
 
 def test_a_prefix_finds_definitions_shortest_first(source: FolderSource) -> None:
-    names = [found.occurrence.name for found in asked(source, "read", match="prefix").results]
+    names = [
+        found.occurrence.name for found in asked(source, "read", match="prefix").results
+    ]
     assert names == ["read", "read", "read_all"]
 
 
@@ -199,7 +237,11 @@ def test_a_misspelt_name_is_found_fuzzily(source: FolderSource) -> None:
 
 def test_pages_neither_repeat_nor_lose(source: FolderSource) -> None:
     whole = places(asked(source, "read"))
-    paged = [place for after in range(0, 6, 2) for place in places(asked(source, "read", limit=2, after=after))]
+    paged = [
+        place
+        for after in range(0, 6, 2)
+        for place in places(asked(source, "read", limit=2, after=after))
+    ]
     assert paged == whole
 
 
@@ -222,32 +264,52 @@ def test_an_outline_is_a_tree_within_its_budget(source: FolderSource) -> None:
     assert (len(small.entries), small.left_out) == (2, 3)
 
 
-def test_an_outline_leaves_out_helpers_inside_short_functions_and_cuts_long_lines(tmp_path: Path) -> None:
+def test_an_outline_leaves_out_helpers_inside_short_functions_and_cuts_long_lines(
+    tmp_path: Path,
+) -> None:
     arguments = ", ".join(f"argument_{number}" for number in range(30))
     code = f"def outer({arguments}):\n    def helper():\n        return 1\n    return helper\n\n\n"
-    (tmp_path / "a.py").write_text(code + "def factory():\n" + "    pass\n" * 200 + "    def made():\n        pass\n")
+    (tmp_path / "a.py").write_text(
+        code
+        + "def factory():\n"
+        + "    pass\n" * 200
+        + "    def made():\n        pass\n"
+    )
     source = FolderSource(tmp_path)
     made = outline(source, [b"a.py"], max_chars=10_000)
-    assert [entry.signature[:12] for entry in made.entries] == ["def outer(ar", "def factory(", "def made():"]
+    assert [entry.signature[:12] for entry in made.entries] == [
+        "def outer(ar",
+        "def factory(",
+        "def made():",
+    ]
     assert len(made.entries[0].signature) <= 101
-    assert len(outline(source, [b"a.py"], max_chars=10_000, everything=True).entries) > 3
+    assert (
+        len(outline(source, [b"a.py"], max_chars=10_000, everything=True).entries) > 3
+    )
 
 
 def test_an_outline_leaves_out_what_a_module_takes_from_another(tmp_path: Path) -> None:
-    (tmp_path / "a.js").write_text("const eos = require('node:stream').finished\nconst LIMIT = 3\n")
+    (tmp_path / "a.js").write_text(
+        "const eos = require('node:stream').finished\nconst LIMIT = 3\n"
+    )
     source = FolderSource(tmp_path)
     kept = {
-        everything: outline(source, [b"a.js"], max_chars=900, everything=everything) for everything in (True, False)
+        everything: outline(source, [b"a.js"], max_chars=900, everything=everything)
+        for everything in (True, False)
     }
     assert [entry.signature for entry in kept[False].entries] == ["const LIMIT = 3"]
     assert len(kept[True].entries) == 2
 
 
-def test_an_outline_of_a_folder_that_is_too_long_shows_something_of_every_file(tmp_path: Path) -> None:
+def test_an_outline_of_a_folder_that_is_too_long_shows_something_of_every_file(
+    tmp_path: Path,
+) -> None:
     method = "    def method_{}(self):\n        pass\n"
     for name in ("a.py", "b.py", "c.py"):
         methods = "".join(method.format(number) for number in range(30))
-        (tmp_path / name).write_text(f"def first():\n    pass\n\n\nclass Big:\n{methods}")
+        (tmp_path / name).write_text(
+            f"def first():\n    pass\n\n\nclass Big:\n{methods}"
+        )
     source = FolderSource(tmp_path)
     everything = outline(source, source.paths(), max_chars=100_000)
     assert (len(everything.entries), everything.left_out) == (96, 0)
@@ -258,16 +320,22 @@ def test_an_outline_of_a_folder_that_is_too_long_shows_something_of_every_file(t
         mine = [entry.signature for entry in small.entries if entry.path == path]
         assert mine[:3] == ["def first():", "class Big:", "def method_0(self):"]
     tiny = outline(source, source.paths(), max_chars=40)
-    assert [entry.signature for entry in tiny.entries] == ["class Big:"], "types come first"
+    assert [entry.signature for entry in tiny.entries] == ["class Big:"], (
+        "types come first"
+    )
 
 
 def test_a_map_shows_what_other_files_use_most(source: FolderSource) -> None:
     made = repository_map(source, max_chars=60)
-    assert [(entry.path, entry.signature) for entry in made.entries] == [(b"src/store.py", "class Store(Root):")]
+    assert [(entry.path, entry.signature) for entry in made.entries] == [
+        (b"src/store.py", "class Store(Root):")
+    ]
     assert made.left_out > 0
 
 
-def test_a_map_ranks_by_who_uses_what_and_by_what_is_asked_about(tmp_path: Path) -> None:
+def test_a_map_ranks_by_who_uses_what_and_by_what_is_asked_about(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "app").mkdir()
     files = {
         "core.py": "def heart():\n    pass\n\n\ndef aside():\n    pass\n",
@@ -292,20 +360,33 @@ def test_a_map_ranks_by_who_uses_what_and_by_what_is_asked_about(tmp_path: Path)
     assert everything.left_out == 0
 
 
-def test_a_map_tells_a_method_below_its_type_and_only_where_its_type_is_named(tmp_path: Path) -> None:
+def test_a_map_tells_a_method_below_its_type_and_only_where_its_type_is_named(
+    tmp_path: Path,
+) -> None:
     files = {
         "box.py": "class Box:\n    def get(self):\n        pass\n\n    def _hide(self):\n        pass\n",
         "bag.py": "class Bag:\n    def get(self):\n        def inner():\n            pass\n",
         "get.go": "package a\n\nfunc get() {}\n",
     }
-    files |= {f"use_{number}.py": "from box import Box\n\nBox().get()\n" for number in range(5)}
+    files |= {
+        f"use_{number}.py": "from box import Box\n\nBox().get()\n"
+        for number in range(5)
+    }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     made = repository_map(FolderSource(tmp_path), max_chars=80)
-    assert [(entry.signature, entry.depth) for entry in made.entries] == [("class Box:", 0), ("def get(self):", 1)]
-    (tmp_path / "sack.rs").write_text("pub struct Sack {}\n\nimpl Sack {\n    pub fn open(&self) {}\n}\n")
+    assert [(entry.signature, entry.depth) for entry in made.entries] == [
+        ("class Box:", 0),
+        ("def get(self):", 1),
+    ]
+    (tmp_path / "sack.rs").write_text(
+        "pub struct Sack {}\n\nimpl Sack {\n    pub fn open(&self) {}\n}\n"
+    )
     (tmp_path / "ci.yml").write_text("jobs:\n  test:\n    steps: 1\n")
-    told = [entry.signature for entry in repository_map(FolderSource(tmp_path), max_chars=10_000).entries]
+    told = [
+        entry.signature
+        for entry in repository_map(FolderSource(tmp_path), max_chars=10_000).entries
+    ]
     assert "def inner():" not in told, "what is inside a function is its own"
     assert "func get()" in told
     assert told[-2:] == ["impl Sack", "pub fn open(&self)"]

@@ -14,7 +14,14 @@ from typing import Any, Final
 import anyio
 
 from flashgrep.base.scheduler import FLOW
-from flashgrep.parts.http.site import COOKIE, KEY_HEADER, VISITED, Visitors, is_open, is_page
+from flashgrep.parts.http.site import (
+    COOKIE,
+    KEY_HEADER,
+    VISITED,
+    Visitors,
+    is_open,
+    is_page,
+)
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -23,7 +30,9 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 NAMES: Final = ("127.0.0.1", "localhost")
-JUDGED_BY: Final = frozenset({"host", "origin", "sec-fetch-site", "authorization", "content-type", KEY_HEADER})
+JUDGED_BY: Final = frozenset(
+    {"host", "origin", "sec-fetch-site", "authorization", "content-type", KEY_HEADER}
+)
 HEALTH: Final = "/healthz"
 OPEN_PATHS: Final = frozenset({HEALTH, "/docs", "/openapi.json"})
 """Paths that reveal nothing about anybody's code."""
@@ -43,7 +52,9 @@ class Refusal:
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-FOREIGN_ORIGIN: Final = Refusal(403, "foreign_origin", "requests from this origin are refused")
+FOREIGN_ORIGIN: Final = Refusal(
+    403, "foreign_origin", "requests from this origin are refused"
+)
 
 
 @dataclass(slots=True)
@@ -67,12 +78,19 @@ class Guard:
         is_ambiguous = False
         for raw_name, value in scope["headers"]:
             name = raw_name.decode("latin-1").lower()
-            # Two Host or Origin headers: servers and proxies disagree on which one counts.
+            # Two Host or Origin headers: servers and proxies disagree on which one
+            # counts.
             is_ambiguous |= name in headers and name in JUDGED_BY
             headers[name] = value.decode("latin-1")
-        cookies = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
+        cookies = (
+            pair.strip().partition("=") for pair in headers.get("cookie", "").split(";")
+        )
         name, key = COOKIE.format(port=self.port), headers.get(KEY_HEADER, "")
-        is_visitor = any(self.visitors.is_known(value, key) for found, _, value in cookies if found == name)
+        is_visitor = any(
+            self.visitors.is_known(value, key)
+            for found, _, value in cookies
+            if found == name
+        )
         scope[VISITOR] = is_visitor and not self._has_token(headers)
         refusal = self._judge(scope, headers, is_ambiguous=is_ambiguous)
         if refusal is not None:
@@ -81,16 +99,27 @@ class Guard:
         self.seen()
         FLOW.set(("http", *scope["client"]))
         added = [date_header()]
-        if not (scope[VISITOR] or self._has_token(headers)):  # anonymous requests do not keep connections open
+        if not (
+            scope[VISITOR] or self._has_token(headers)
+        ):  # anonymous requests do not keep connections open
             added.append((b"connection", b"close"))
-        await self.app(scope, receive_at_most(receive, self.max_body), send_with(send, added))
+        await self.app(
+            scope, receive_at_most(receive, self.max_body), send_with(send, added)
+        )
 
-    def _judge(self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool) -> Refusal | None:
-        # DNS rebinding: a page's name may resolve to us, but its Host header still has that name.
-        if is_ambiguous or headers.get("host") not in {f"{name}:{self.port}" for name in NAMES}:
+    def _judge(
+        self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool
+    ) -> Refusal | None:
+        # DNS rebinding: a page's name may resolve to us, but its Host header still has
+        # that name.
+        if is_ambiguous or headers.get("host") not in {
+            f"{name}:{self.port}" for name in NAMES
+        }:
             return Refusal(421, "foreign_host", "unknown Host header")
         origin = headers.get("origin")
-        if origin is not None and origin not in {f"http://{name}:{self.port}" for name in NAMES}:
+        if origin is not None and origin not in {
+            f"http://{name}:{self.port}" for name in NAMES
+        }:
             return FOREIGN_ORIGIN
         if is_cross_site(scope, headers):
             return FOREIGN_ORIGIN
@@ -100,14 +129,18 @@ class Guard:
         is_let_in = path in VISITED if scope[VISITOR] else self._has_token(headers)
         if not (is_let_in or path in OPEN_PATHS or is_open(path)):
             message = "a bearer token is required; it is in the file `token` of flashgrep's state folder"
-            return Refusal(401, "auth_required", message, ((b"www-authenticate", b"Bearer"),))
+            return Refusal(
+                401, "auth_required", message, ((b"www-authenticate", b"Bearer"),)
+            )
         return judge_size(headers, self.max_body)
 
     def _has_token(self, headers: Mapping[str, str]) -> bool:
         if self.token is None:
             return True
         token = read_bearer(headers)
-        return bool(token) and hmac.compare_digest(token.encode(), self.token().encode())
+        return bool(token) and hmac.compare_digest(
+            token.encode(), self.token().encode()
+        )
 
 
 def is_cross_site(scope: Scope, headers: Mapping[str, str]) -> bool:
@@ -118,7 +151,10 @@ def is_cross_site(scope: Scope, headers: Mapping[str, str]) -> bool:
     """
     if headers.get("sec-fetch-site", "none") in {"none", "same-origin"}:
         return False
-    is_visit = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    is_visit = (
+        headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest") == "document"
+    )
     return not (is_visit and scope["method"] == "GET" and is_page(scope["path"]))
 
 
@@ -134,7 +170,9 @@ def judge_size(headers: Mapping[str, str], max_body: int) -> Refusal | None:
     """Return why a body of the declared length is refused; None: it is not."""
     declared = headers.get("content-length", "0")
     if not declared.isdigit() or int(declared) > max_body:
-        return Refusal(413, "payload_too_large", f"at most {max_body} bytes are accepted")
+        return Refusal(
+            413, "payload_too_large", f"at most {max_body} bytes are accepted"
+        )
     return None
 
 
@@ -152,7 +190,8 @@ def receive_at_most(receive: Receive, max_body: int) -> Receive:
         nonlocal left
         message = await receive()
         left -= len(message.get("body", b""))
-        # Declared lengths have been checked; this is for chunked bodies, which declare none.
+        # Declared lengths have been checked; this is for chunked bodies, which declare
+        # none.
         return message if left >= 0 else {"type": "http.disconnect"}
 
     return receive_rest
@@ -176,7 +215,8 @@ def date_header() -> tuple[bytes, bytes]:
 
 async def refuse(refusal: Refusal, receive: Receive, send: Send) -> None:
     """Answer a rejected request."""
-    # Read a small body first: closing with unread bytes resets the connection, and the answer would be lost.
+    # Read a small body first: closing with unread bytes resets the connection, and the
+    # answer would be lost.
     left = MOST_DRAINED
     with anyio.move_on_after(DRAIN_SECONDS):
         while left > 0:
@@ -184,12 +224,20 @@ async def refuse(refusal: Refusal, receive: Receive, send: Send) -> None:
             left -= len(message.get("body", b""))
             if not message.get("more_body", False):
                 break
-    error = {"code": -32006, "message": refusal.message, "data": {"reason": refusal.reason}}
+    error = {
+        "code": -32006,
+        "message": refusal.message,
+        "data": {"reason": refusal.reason},
+    }
     headers = [
         (b"content-type", b"application/json"),
         (b"connection", b"close"),
         *refusal.headers,
         date_header(),
     ]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps({"error": error}).encode()})
+    await send(
+        {"type": "http.response.start", "status": refusal.status, "headers": headers}
+    )
+    await send(
+        {"type": "http.response.body", "body": json.dumps({"error": error}).encode()}
+    )

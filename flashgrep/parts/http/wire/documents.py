@@ -34,7 +34,15 @@ STATUS: Final = {
     -32006: 403,
 }
 """HTTP statuses of our error codes; all others are 500."""
-PARAMETERS: Final = ("project", "collection", "collections", "toolsets", "read_only", "structured", "path_map")
+PARAMETERS: Final = (
+    "project",
+    "collection",
+    "collections",
+    "toolsets",
+    "read_only",
+    "structured",
+    "path_map",
+)
 
 
 class Documents:
@@ -47,7 +55,10 @@ class Documents:
 
     def routes(self) -> list[Route]:
         """Return the routes."""
-        return [Route("/openapi.json", self._send_openapi), Route("/docs", self._send_page)]
+        return [
+            Route("/openapi.json", self._send_openapi),
+            Route("/docs", self._send_page),
+        ]
 
     async def _send_openapi(self, request: Request) -> Response:
         return send_document(await self._find("openapi", make_openapi), request)
@@ -55,7 +66,9 @@ class Documents:
     async def _send_page(self, request: Request) -> Response:
         return send_document(await self._find("page", make_page), request)
 
-    async def _find(self, name: str, make: Callable[[Sequence[Handler]], Document]) -> Document:
+    async def _find(
+        self, name: str, make: Callable[[Sequence[Handler]], Document]
+    ) -> Document:
         """Return a document; whoever asks while it is built waits for that one."""
         async with self._making:
             if name not in self._made:
@@ -65,7 +78,10 @@ class Documents:
 
 def make_openapi(handlers: Sequence[Handler]) -> Document:
     """Return the OpenAPI document as it is sent."""
-    return make_document(json.dumps(openapi(handlers), separators=(",", ":")).encode(), "application/json")
+    return make_document(
+        json.dumps(openapi(handlers), separators=(",", ":")).encode(),
+        "application/json",
+    )
 
 
 def make_page(handlers: Sequence[Handler]) -> Document:
@@ -77,42 +93,71 @@ def make_page(handlers: Sequence[Handler]) -> Document:
     )
     head = "<!doctype html><meta charset=utf-8><title>flashgrep</title>"
     links = "<p><a href=/openapi.json>OpenAPI</a></p>"
-    return make_document(f"{head}<h1>flashgrep {__version__}</h1>{links}{rows}".encode(), "text/html")
+    return make_document(
+        f"{head}<h1>flashgrep {__version__}</h1>{links}{rows}".encode(), "text/html"
+    )
 
 
 def openapi(handlers: Sequence[Handler]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of the HTTP wire."""
-    query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in PARAMETERS]
+    query = [
+        {"name": name, "in": "query", "schema": {"type": "string"}}
+        for name in PARAMETERS
+    ]
     statuses = sorted({*STATUS.values(), 401, 415, 500})
     failures = {str(status): {"description": "the error object"} for status in statuses}
 
     def body(schema: dict[str, Any], name: str) -> dict[str, Any]:
-        # A schema with definitions gets its own URI, so that its references resolve inside it.
-        alone = {"$id": f"urn:flashgrep:{name}", **schema} if "$defs" in schema else schema
+        # A schema with definitions gets its own URI, so that its references resolve
+        # inside it.
+        alone = (
+            {"$id": f"urn:flashgrep:{name}", **schema} if "$defs" in schema else schema
+        )
         return {"content": {"application/json": {"schema": alone}}}
 
-    def post(name: str, summary: str, params: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    def post(
+        name: str, summary: str, params: dict[str, Any], result: dict[str, Any]
+    ) -> dict[str, Any]:
         operation = {
             "operationId": name,
             "summary": summary,
             "parameters": query,
             "requestBody": body(params, f"{name}:params"),
-            "responses": {"200": {"description": "the result", **body(result, f"{name}:result")}, **failures},
+            "responses": {
+                "200": {"description": "the result", **body(result, f"{name}:result")},
+                **failures,
+            },
         }
         return {"post": operation}
 
     paths: dict[str, Any] = {}
     by_name = {handler.name: handler for handler in handlers}
-    operations = {f"/call/{name}": (f"call_{name}", handler) for name, handler in by_name.items()}
-    operations |= {path: (name, by_name[name]) for path, name in SEARCHES.items() if name in by_name}
+    operations = {
+        f"/call/{name}": (f"call_{name}", handler) for name, handler in by_name.items()
+    }
+    operations |= {
+        path: (name, by_name[name])
+        for path, name in SEARCHES.items()
+        if name in by_name
+    }
     for path, (name, handler) in operations.items():
-        paths[path] = post(name, handler.summary, handler.params_schema(), handler.result_schema())
+        paths[path] = post(
+            name, handler.summary, handler.params_schema(), handler.result_schema()
+        )
     paths["/rpc"] = post("rpc", "JSON-RPC 2.0, batches included", {}, {})
-    paths["/healthz"] = {"get": {"operationId": "healthz", "security": [], "responses": {"200": {"description": "up"}}}}
+    paths["/healthz"] = {
+        "get": {
+            "operationId": "healthz",
+            "security": [],
+            "responses": {"200": {"description": "up"}},
+        }
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "flashgrep", "version": __version__},
         "security": [{"token": []}],
-        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}
+        },
         "paths": paths,
     }

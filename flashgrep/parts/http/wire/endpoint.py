@@ -32,14 +32,24 @@ QUEUED: Final = 64
 def make_server(service: Service, sessions: Sessions) -> Server[Any]:
     """Return the SDK's server, whose handlers ask the service."""
 
-    def handler(method: str, shape: type[types.Result]) -> Callable[[Context, Any], Awaitable[Any]]:
+    def handler(
+        method: str, shape: type[types.Result]
+    ) -> Callable[[Context, Any], Awaitable[Any]]:
         async def answer(context: Context, params: Any) -> types.Result:
-            query = context.request.query_params if context.request is not None else QueryParams()
+            query = (
+                context.request.query_params
+                if context.request is not None
+                else QueryParams()
+            )
             try:
                 session = await sessions.make(query)
                 declared: Any = (context.meta or {}).get(CAPABILITIES_KEY)
-                client_of(session).capabilities = declared if isinstance(declared, dict) else {}
-                return shape.model_validate(await _ask(service, method, session, dict(params), context))
+                client_of(session).capabilities = (
+                    declared if isinstance(declared, dict) else {}
+                )
+                return shape.model_validate(
+                    await _ask(service, method, session, dict(params), context)
+                )
             except FlashgrepError as error:
                 found = error.to_object()
                 raise MCPError(found["code"], found["message"], found["data"]) from None
@@ -50,11 +60,17 @@ def make_server(service: Service, sessions: Sessions) -> Server[Any]:
         service.server["name"],
         version=service.server["version"],
         instructions=INSTRUCTIONS,
-        cache_hints={name: CacheHint(ttl_ms=keep) for name, keep in KEEP_MS.items() if keep},  # type: ignore[misc]  # a Literal
+        cache_hints={
+            name: CacheHint(ttl_ms=keep)  # type: ignore[misc]  # a Literal
+            for name, keep in KEEP_MS.items()
+            if keep
+        },
         on_list_tools=handler("tools/list", types.ListToolsResult),
         on_call_tool=handler("tools/call", types.CallToolResult),
         on_list_resources=handler("resources/list", types.ListResourcesResult),
-        on_list_resource_templates=handler("resources/templates/list", types.ListResourceTemplatesResult),
+        on_list_resource_templates=handler(
+            "resources/templates/list", types.ListResourceTemplatesResult
+        ),
         on_read_resource=handler("resources/read", types.ReadResourceResult),
         on_list_prompts=handler("prompts/list", types.ListPromptsResult),
         on_get_prompt=handler("prompts/get", types.GetPromptResult),
@@ -62,7 +78,11 @@ def make_server(service: Service, sessions: Sessions) -> Server[Any]:
 
 
 async def _ask(
-    service: Service, method: str, session: Session, params: dict[str, Any], context: Context
+    service: Service,
+    method: str,
+    session: Session,
+    params: dict[str, Any],
+    context: Context,
 ) -> dict[str, Any]:
     if method != "tools/call":
         return await service.answer(method, session, params)
@@ -76,7 +96,11 @@ async def _ask(
         raise outcome
     # Decoded: the SDK validates and encodes the value itself.
     structured = outcome.get("structuredContent")
-    return outcome if structured is None else {**outcome, "structuredContent": structured.decode()}
+    return (
+        outcome
+        if structured is None
+        else {**outcome, "structuredContent": structured.decode()}
+    )
 
 
 @asynccontextmanager
@@ -94,7 +118,9 @@ async def _carry_progress(context: Context) -> AsyncIterator[Progress]:
     async def carry() -> None:
         async with receiver:
             async for report in receiver:
-                await context.session.report_progress(report["progress"], report.get("total"), report.get("message"))
+                await context.session.report_progress(
+                    report["progress"], report.get("total"), report.get("message")
+                )
 
     reporter = ProgressReporter(0, notify)
     async with anyio.create_task_group() as tasks:
@@ -112,23 +138,36 @@ class Endpoint:
     The SDK parses every body on the event loop, whatever its size, so long ones are checked here first.
     """
 
-    def __init__(self, manager: StreamableHTTPSessionManager, reader: MessageReader) -> None:
+    def __init__(
+        self, manager: StreamableHTTPSessionManager, reader: MessageReader
+    ) -> None:
         self._manager = manager
         self._reader = reader
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
-        if scope["method"] != "POST":  # stateless: there is no stream to listen to and no session to end
-            await send({"type": "http.response.start", "status": 405, "headers": [(b"allow", b"POST")]})
+        if (
+            scope["method"] != "POST"
+        ):  # stateless: there is no stream to listen to and no session to end
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": 405,
+                    "headers": [(b"allow", b"POST")],
+                }
+            )
             await send({"type": "http.response.body", "body": b""})
             return
         try:
             event = await self._take_body(receive)
         except FlashgrepError as error:
             status = 413 if isinstance(error, TooLarge) else 400
-            await Response(error_line(None, error), status, media_type="application/json")(scope, receive, send)
+            await Response(
+                error_line(None, error), status, media_type="application/json"
+            )(scope, receive, send)
             return
-        # The SDK receives the body as if it had just arrived, then the client's further events.
+        # The SDK receives the body as if it had just arrived, then the client's further
+        # events.
         events = [event]
 
         async def receive_again() -> Any:
@@ -146,7 +185,9 @@ class Endpoint:
         parts, more = [], True
         while more:
             message = await receive()
-            if message["type"] != "http.request":  # the client is gone, or the body too long: left to the SDK
+            if (
+                message["type"] != "http.request"
+            ):  # the client is gone, or the body too long: left to the SDK
                 return message
             parts.append(message.get("body", b""))
             more = message.get("more_body", False)

@@ -16,7 +16,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from flashgrep import __version__
-from flashgrep.base.errors import FlashgrepError, InvalidParams, MethodNotFound, TooLarge, Unavailable
+from flashgrep.base.errors import (
+    FlashgrepError,
+    InvalidParams,
+    MethodNotFound,
+    TooLarge,
+    Unavailable,
+)
 from flashgrep.base.model import path_from_json, path_to_text
 from flashgrep.base.registry import Call, Capabilities, Session
 from flashgrep.mcp.binding import client_of, parse_toolsets, read_path_map
@@ -36,7 +42,11 @@ NO: Final = frozenset({"0", "false", "no", "off", ""})
 MOST_RAW: Final = 64 << 20
 """Bytes of a raw file; all are held in memory while they are sent."""
 RAW_PARAMETERS: Final = frozenset({"project", "path", "path_bytes", "rev"})
-RAW_HEADERS: Final = {**HEADERS, "content-security-policy": "default-src 'none'; sandbox", "cache-control": "no-store"}
+RAW_HEADERS: Final = {
+    **HEADERS,
+    "content-security-policy": "default-src 'none'; sandbox",
+    "cache-control": "no-store",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +67,15 @@ class Sessions:
         unknown = query.keys() - set(PARAMETERS)
         if unknown:  # ?readonly=1 must not be a connection that may write
             field = min(unknown)[:100]
-            raise InvalidParams(f"no such parameter of an address: {field}", field=field, allowed=list(PARAMETERS))
-        collections = [*query.getlist("collection"), *",".join(query.getlist("collections")).split(",")]
+            raise InvalidParams(
+                f"no such parameter of an address: {field}",
+                field=field,
+                allowed=list(PARAMETERS),
+            )
+        collections = [
+            *query.getlist("collection"),
+            *",".join(query.getlist("collections")).split(","),
+        ]
         projects = set(query.getlist("project"))
         if len(projects) > 1:
             raise InvalidParams("project: named more than once", field="project")
@@ -99,7 +116,10 @@ class Caller:
 
     async def request(self, method: str, _params: Any) -> Any:
         """Refuse: a client over HTTP cannot be sent requests."""
-        raise Unavailable(f"over HTTP a client cannot be sent requests: {method}", reason="client_refused")
+        raise Unavailable(
+            f"over HTTP a client cannot be sent requests: {method}",
+            reason="client_refused",
+        )
 
     def follow(self, _key: str, _work: Callable[[], Awaitable[None]]) -> bool:
         """Refuse: there is no connection to send notifications on."""
@@ -147,7 +167,8 @@ class Routes:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(cancel_when_gone)
-            # One after the other, since a batch's answers have an order; other requests run concurrently.
+            # One after the other, since a batch's answers have an order; other requests
+            # run concurrently.
             for item in message.items:
                 if isinstance(item, InvalidItem):
                     answers.append(error_line(item.id, item.error))
@@ -157,21 +178,31 @@ class Routes:
             tasks.cancel_scope.cancel()
         if not answers:
             return Response(status_code=NO_CONTENT)
-        return _json(b"[" + b",".join(answers) + b"]" if message.is_batch else answers[0])
+        return _json(
+            b"[" + b",".join(answers) + b"]" if message.is_batch else answers[0]
+        )
 
     async def _make_session(self, request: Request, query: QueryParams) -> Session:
         """Return the session of a request; read-only for a browser on our page, whatever the URL says."""
         if request.scope[VISITOR]:
-            return Session(capabilities=Capabilities(writes="never", only_reads=True), read_only=True, wire="http")
+            return Session(
+                capabilities=Capabilities(writes="never", only_reads=True),
+                read_only=True,
+                wire="http",
+            )
         return await self._sessions.make(query)
 
     async def _call(self, request: Request) -> Response:
         name = SEARCHES.get(request.url.path) or request.path_params["method"]
         if request.url.path in SEARCHES and name not in self._dispatcher.registry:
-            missing = MethodNotFound(f"not implemented yet: {name}", reason="not_implemented", method=name)
+            missing = MethodNotFound(
+                f"not implemented yet: {name}", reason="not_implemented", method=name
+            )
             return answer_error(missing, NOT_IMPLEMENTED)
         try:
-            params = await self._dispatcher.reader.read_params(name, await request.body())
+            params = await self._dispatcher.reader.read_params(
+                name, await request.body()
+            )
             if not isinstance(params, dict):
                 raise InvalidParams("the body must be an object")
             session = await self._make_session(request, request.query_params)
@@ -185,7 +216,9 @@ class Routes:
         # The session is not bound: here ``project`` is a parameter of the file.
         session = await self._make_session(request, QueryParams())
         try:
-            return await send_raw(self._sessions.catalogue, session, request.query_params)
+            return await send_raw(
+                self._sessions.catalogue, session, request.query_params
+            )
         except FlashgrepError as error:
             return answer_error(error)
 
@@ -211,10 +244,14 @@ def _json(body: bytes, status: int = 200) -> Response:
 
 def answer_error(error: FlashgrepError, status: int = 0) -> Response:
     """Return the response for an error, with the status of its code unless another is given."""
-    return _json(encode({"error": error.to_object()}), status or STATUS.get(error.code, 500))
+    return _json(
+        encode({"error": error.to_object()}), status or STATUS.get(error.code, 500)
+    )
 
 
-async def send_raw(catalogue: Catalogue, session: Session, query: QueryParams) -> Response:
+async def send_raw(
+    catalogue: Catalogue, session: Session, query: QueryParams
+) -> Response:
     """Return a file of a project, at a revision if one is given, as the URL's query says.
 
     Raises:
@@ -223,9 +260,14 @@ async def send_raw(catalogue: Catalogue, session: Session, query: QueryParams) -
     """
     unknown = sorted(set(query) - RAW_PARAMETERS)
     if unknown:
-        raise InvalidParams(f"no such parameter of an address: {unknown[0]}", allowed=sorted(RAW_PARAMETERS))
+        raise InvalidParams(
+            f"no such parameter of an address: {unknown[0]}",
+            allowed=sorted(RAW_PARAMETERS),
+        )
     path = path_from_json(query.get("path"), query.get("path_bytes"))
-    workspace = await catalogue.workspace(Call(catalogue, session), query.get("project"))
+    workspace = await catalogue.workspace(
+        Call(catalogue, session), query.get("project")
+    )
     view = await view_of(Call(catalogue, session), workspace, query.get("rev"))
     data = await view.read(path, MOST_RAW)
     name = quote(path_to_text(path).rpartition("/")[2], errors="replace")

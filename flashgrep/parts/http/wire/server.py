@@ -47,17 +47,33 @@ def application(service: Service, options: Options) -> Guard:
     plain = Routes(service.dispatcher, sessions)
     visitors = Visitors()
     methods = [
-        name for one in service.dispatcher.registry if one.safety == "reads" for name in (one.name, *one.aliases)
+        name
+        for one in service.dispatcher.registry
+        if one.safety == "reads"
+        for name in (one.name, *one.aliases)
     ]
     site = Site({"sign_in": "link", "is_team": False, "methods": methods})
-    routes: list[Any] = [*plain.all(), *site.routes(), *LinkSignIn(visitors, options.port).routes()]
+    routes: list[Any] = [
+        *plain.all(),
+        *site.routes(),
+        *LinkSignIn(visitors, options.port).routes(),
+    ]
     manager = None
     if options.speaks_mcp:
-        # Stateless for every revision: a restart of the daemon loses no session, and none can leak.
+        # Stateless for every revision: a restart of the daemon loses no session, and
+        # none can leak.
         manager = StreamableHTTPSessionManager(
-            make_server(service, sessions), stateless=True, max_request_body_size=options.max_body
+            make_server(service, sessions),
+            stateless=True,
+            max_request_body_size=options.max_body,
         )
-        routes.append(Route("/mcp", Endpoint(manager, service.dispatcher.reader), methods=["POST", "GET", "DELETE"]))
+        routes.append(
+            Route(
+                "/mcp",
+                Endpoint(manager, service.dispatcher.reader),
+                methods=["POST", "GET", "DELETE"],
+            )
+        )
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -67,8 +83,14 @@ def application(service: Service, options: Options) -> Guard:
         async with manager.run():
             yield
 
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={Exception: plain.answer_fault})
-    return Guard(app, options.port, options.token, options.max_body, options.seen, visitors)
+    app = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        exception_handlers={Exception: plain.answer_fault},
+    )
+    return Guard(
+        app, options.port, options.token, options.max_body, options.seen, visitors
+    )
 
 
 class Server(uvicorn.Server):
@@ -118,8 +140,11 @@ class Protocol(H11Protocol):
         self._head_timer = self.loop.call_later(HEAD_SECONDS, self._close_if_silent)
         silent = self.config.silent
         if len(silent) >= MOST_SILENT:
-            # Not one with unread input: a client that sent a request must not lose to a later flood.
-            oldest = next((other for other in silent if not other.has_input()), next(iter(silent)))
+            # Not one with unread input: a client that sent a request must not lose to a
+            # later flood.
+            oldest = next(
+                (other for other in silent if not other.has_input()), next(iter(silent))
+            )
             del silent[oldest]
             oldest.transport.close()
         silent[self] = None

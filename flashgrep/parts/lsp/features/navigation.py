@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
 
-from flashgrep.parts.lsp.convert import Plain, find_path, kind_of, plain_location_of, plain_range_of, range_of, uri_of
+from flashgrep.parts.lsp.convert import (
+    Plain,
+    find_path,
+    kind_of,
+    plain_location_of,
+    plain_range_of,
+    range_of,
+    uri_of,
+)
 from flashgrep.parts.lsp.folders import Answer, Feature, Folder, ask_about
 
 if TYPE_CHECKING:
@@ -17,9 +25,23 @@ FIRST_PAGE, PAGE = 200, 2_000
 MOST_DOCUMENTATION: Final = 4_000
 """Characters of documentation that a hover shows."""
 SOURCE: Final = "*flashgrep*"
-CALLABLE: Final = frozenset({"function", "method", "constructor", "macro", "class", "struct", "module"})
+CALLABLE: Final = frozenset(
+    {"function", "method", "constructor", "macro", "class", "struct", "module"}
+)
 TYPES: Final = frozenset(
-    {"class", "struct", "union", "interface", "trait", "enum", "type", "object", "extension", "namespace", "module"}
+    {
+        "class",
+        "struct",
+        "union",
+        "interface",
+        "trait",
+        "enum",
+        "type",
+        "object",
+        "extension",
+        "namespace",
+        "module",
+    }
 )
 
 
@@ -27,10 +49,14 @@ def go_to(method: str, client_name: str) -> Answer:
     """Return the feature that goes to the locations found by a method of the daemon."""
 
     async def go(server: "Server", params: types.TextDocumentPositionParams) -> Any:
-        folder, found = await ask_about(server, method, params.text_document.uri, params.position)
+        folder, found = await ask_about(
+            server, method, params.text_document.uri, params.position
+        )
         client = getattr(server.client_capabilities.text_document, client_name, None)
         if client is None or not client.link_support:
-            return Plain(plain_location_of(folder.root or "", one) for one in found["results"])
+            return Plain(
+                plain_location_of(folder.root or "", one) for one in found["results"]
+            )
         return [
             types.LocationLink(
                 target_uri=uri_of(find_path(folder.root or "", one)),
@@ -48,7 +74,9 @@ async def references(server: "Server", params: types.ReferenceParams) -> Plain:
     """Return the references; as partial results while they are found, if the editor asks for these."""
     found = Plain()
     asked = {"include_declaration": params.context.include_declaration}
-    async for folder, uses, _ in page_references(server, params.text_document.uri, params.position, **asked):
+    async for folder, uses, _ in page_references(
+        server, params.text_document.uri, params.position, **asked
+    ):
         locations = [plain_location_of(folder.root or "", one) for one in uses]
         if params.partial_result_token is None:
             found += locations
@@ -66,7 +94,9 @@ async def page_references(
     limit = FIRST_PAGE
     while count < MOST_REFERENCES:
         going_on: dict[str, Any] = {"cursor": cursor} if cursor else {}
-        folder, answer = await ask_about(server, "references", uri, position, limit=limit, **going_on, **more)
+        folder, answer = await ask_about(
+            server, "references", uri, position, limit=limit, **going_on, **more
+        )
         yield folder, answer["results"], answer
         count += len(answer["results"])
         cursor = answer.get("next")
@@ -77,7 +107,9 @@ async def page_references(
 
 async def hover(server: "Server", params: types.HoverParams) -> types.Hover | None:
     """Return the signature and documentation of the symbol at a position."""
-    _, found = await ask_about(server, "hover", params.text_document.uri, params.position)
+    _, found = await ask_about(
+        server, "hover", params.text_document.uri, params.position
+    )
     signature = found["signature"]
     documentation = found["documentation"][:MOST_DOCUMENTATION]
     if not signature and not documentation:
@@ -111,15 +143,25 @@ async def highlight(server: "Server", params: types.DocumentHighlightParams) -> 
     """Return the references in the file itself."""
     found = Plain()
     asked = {"only_here": True}
-    async for _, uses, _ in page_references(server, params.text_document.uri, params.position, **asked):
+    async for _, uses, _ in page_references(
+        server, params.text_document.uri, params.position, **asked
+    ):
         found += [{"range": plain_range_of(one["selection_range"])} for one in uses]
     return found
 
 
-async def prepare_calls(server: "Server", params: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
+async def prepare_calls(
+    server: "Server", params: types.CallHierarchyPrepareParams
+) -> list[types.CallHierarchyItem]:
     """Return the symbol at a position, if it can be called."""
-    folder, found = await ask_about(server, "definition", params.text_document.uri, params.position)
-    return [call_item(folder, one) for one in found["results"] if one.get("kind") in CALLABLE]
+    folder, found = await ask_about(
+        server, "definition", params.text_document.uri, params.position
+    )
+    return [
+        call_item(folder, one)
+        for one in found["results"]
+        if one.get("kind") in CALLABLE
+    ]
 
 
 async def incoming_calls(
@@ -127,7 +169,10 @@ async def incoming_calls(
 ) -> list[types.CallHierarchyIncomingCall]:
     """Return the callers of an item."""
     folder, steps = await _step(server, "callers", params.item)
-    return [types.CallHierarchyIncomingCall(call_item(folder, one), _uses(one)) for one in steps]
+    return [
+        types.CallHierarchyIncomingCall(call_item(folder, one), _uses(one))
+        for one in steps
+    ]
 
 
 async def outgoing_calls(
@@ -135,22 +180,35 @@ async def outgoing_calls(
 ) -> list[types.CallHierarchyOutgoingCall]:
     """Return the functions that an item calls."""
     folder, steps = await _step(server, "calls", params.item)
-    return [types.CallHierarchyOutgoingCall(call_item(folder, one), _uses(one)) for one in steps]
+    return [
+        types.CallHierarchyOutgoingCall(call_item(folder, one), _uses(one))
+        for one in steps
+    ]
 
 
-async def prepare_types(server: "Server", params: types.TypeHierarchyPrepareParams) -> list[types.TypeHierarchyItem]:
+async def prepare_types(
+    server: "Server", params: types.TypeHierarchyPrepareParams
+) -> list[types.TypeHierarchyItem]:
     """Return the symbol at a position, if it is a type."""
-    folder, found = await ask_about(server, "definition", params.text_document.uri, params.position)
-    return [type_item(folder, one) for one in found["results"] if one.get("kind") in TYPES]
+    folder, found = await ask_about(
+        server, "definition", params.text_document.uri, params.position
+    )
+    return [
+        type_item(folder, one) for one in found["results"] if one.get("kind") in TYPES
+    ]
 
 
-async def supertypes(server: "Server", params: types.TypeHierarchySupertypesParams) -> list[types.TypeHierarchyItem]:
+async def supertypes(
+    server: "Server", params: types.TypeHierarchySupertypesParams
+) -> list[types.TypeHierarchyItem]:
     """Return the direct supertypes of an item."""
     folder, steps = await _step(server, "supertypes", params.item)
     return [type_item(folder, one) for one in steps]
 
 
-async def subtypes(server: "Server", params: types.TypeHierarchySubtypesParams) -> list[types.TypeHierarchyItem]:
+async def subtypes(
+    server: "Server", params: types.TypeHierarchySubtypesParams
+) -> list[types.TypeHierarchyItem]:
     """Return the subtypes of an item."""
     folder, steps = await _step(server, "implementations", params.item)
     return [type_item(folder, one) for one in steps if one.get("kind") in TYPES]
@@ -167,9 +225,13 @@ def type_item(folder: Folder, place: dict[str, Any]) -> types.TypeHierarchyItem:
 
 
 async def _step(
-    server: "Server", method: str, item: types.CallHierarchyItem | types.TypeHierarchyItem
+    server: "Server",
+    method: str,
+    item: types.CallHierarchyItem | types.TypeHierarchyItem,
 ) -> tuple[Folder, list[dict[str, Any]]]:
-    folder, found = await ask_about(server, method, item.uri, item.selection_range.start)
+    folder, found = await ask_about(
+        server, method, item.uri, item.selection_range.start
+    )
     return folder, found["results"]
 
 
@@ -181,7 +243,9 @@ def _describe(folder: Folder, place: dict[str, Any]) -> dict[str, Any]:
         "uri": uri_of(find_path(folder.root or "", place)),
         "range": range_of(place["range"]),
         "selection_range": range_of(place["selection_range"]),
-        "detail": f"{container}, {place['file_path']}" if container else place["file_path"],
+        "detail": f"{container}, {place['file_path']}"
+        if container
+        else place["file_path"],
     }
 
 
@@ -190,9 +254,19 @@ def _uses(step: dict[str, Any]) -> list[types.Range]:
 
 
 FEATURES: Final = (
-    Feature("definition", types.TEXT_DOCUMENT_DEFINITION, go_to("definition", "definition")),
-    Feature("declaration", types.TEXT_DOCUMENT_DECLARATION, go_to("declaration", "declaration")),
-    Feature("implementation", types.TEXT_DOCUMENT_IMPLEMENTATION, go_to("implementations", "implementation")),
+    Feature(
+        "definition", types.TEXT_DOCUMENT_DEFINITION, go_to("definition", "definition")
+    ),
+    Feature(
+        "declaration",
+        types.TEXT_DOCUMENT_DECLARATION,
+        go_to("declaration", "declaration"),
+    ),
+    Feature(
+        "implementation",
+        types.TEXT_DOCUMENT_IMPLEMENTATION,
+        go_to("implementations", "implementation"),
+    ),
     Feature("references", types.TEXT_DOCUMENT_REFERENCES, references),
     Feature("hover", types.TEXT_DOCUMENT_HOVER, hover),
     Feature("documentHighlight", types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, highlight),

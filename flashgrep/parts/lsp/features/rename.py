@@ -24,10 +24,14 @@ PERHAPS = "flashgrep-unsure"
 MOST_NAME: Final = 200
 
 
-async def prepare_rename(server: "Server", params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder:
+async def prepare_rename(
+    server: "Server", params: types.PrepareRenameParams
+) -> types.PrepareRenamePlaceholder:
     """Return the name at a position, if it can be renamed."""
     _, found = await find_definition(server, params.text_document.uri, params.position)
-    return types.PrepareRenamePlaceholder(range_of(found["range"]), found["symbol_name"])
+    return types.PrepareRenamePlaceholder(
+        range_of(found["range"]), found["symbol_name"]
+    )
 
 
 async def rename(server: "Server", params: types.RenameParams) -> types.WorkspaceEdit:
@@ -40,11 +44,15 @@ async def rename(server: "Server", params: types.RenameParams) -> types.Workspac
     check_name(name, old)
     uses: list[dict[str, Any]] = []
     is_open = False
-    async for _, page, answer in page_references(server, uri, place, include_declaration=True):
+    async for _, page, answer in page_references(
+        server, uri, place, include_declaration=True
+    ):
         # An alias, made by an import, keeps its name.
         uses += [one for one in page if one["symbol_name"] == old]
         # Then the list of uses may be incomplete.
-        is_open = is_open or bool(answer.get("unsure")) or not answer["coverage"]["complete"]
+        is_open = (
+            is_open or bool(answer.get("unsure")) or not answer["coverage"]["complete"]
+        )
     await check_free(folder, name, {one["file_path"] for one in uses})
     client = server.client_capabilities.workspace
     edits = client.workspace_edit if client else None
@@ -58,9 +66,13 @@ async def rename(server: "Server", params: types.RenameParams) -> types.Workspac
         edit = types.AnnotatedTextEdit(kind, range_of(one["selection_range"]), name)
         # A client without support for annotations refuses annotated edits.
         plain = types.TextEdit(edit.range, name)
-        by_file.setdefault(find_path(folder.root or "", one), []).append(edit if may_ask else plain)
+        by_file.setdefault(find_path(folder.root or "", one), []).append(
+            edit if may_ask else plain
+        )
     if not (edits and edits.document_changes):
-        return types.WorkspaceEdit(changes={uri_of(path): several for path, several in by_file.items()})
+        return types.WorkspaceEdit(
+            changes={uri_of(path): several for path, several in by_file.items()}
+        )
     changes = []
     for path, several in by_file.items():
         text = server.texts.find(path)
@@ -68,10 +80,15 @@ async def rename(server: "Server", params: types.RenameParams) -> types.Workspac
             text.uri if text else uri_of(path), text.version if text else None
         )
         changes.append(types.TextDocumentEdit(file, several))
-    return types.WorkspaceEdit(document_changes=changes, change_annotations=annotate(old, name) if may_ask else None)
+    return types.WorkspaceEdit(
+        document_changes=changes,
+        change_annotations=annotate(old, name) if may_ask else None,
+    )
 
 
-async def find_definition(server: "Server", uri: str, position: types.Position) -> tuple[Folder, dict[str, Any]]:
+async def find_definition(
+    server: "Server", uri: str, position: types.Position
+) -> tuple[Folder, dict[str, Any]]:
     """Return the folder and the definition of the name at a position.
 
     Raises:
@@ -88,7 +105,9 @@ async def find_definition(server: "Server", uri: str, position: types.Position) 
             why = f"it may be any of {len(meant)} definitions"
         else:
             why = "its definition is uncertain"
-        raise JsonRpcException(f"flashgrep: cannot rename {found['symbol_name']}: {why}", REQUEST_FAILED)
+        raise JsonRpcException(
+            f"flashgrep: cannot rename {found['symbol_name']}: {why}", REQUEST_FAILED
+        )
     return folder, found
 
 
@@ -101,8 +120,15 @@ def check_name(name: str, old: str) -> None:
     """
     # Some languages allow more characters: "?" in Ruby, "-" in Lisp, "$" in PHP.
     extra = re.escape("".join(set(re.sub(r"\w", "", old))))
-    if len(name) > MOST_NAME or not re.fullmatch(rf"(?!\d)[\w{extra}]+", name) or name == old:
-        raise JsonRpcException(f"flashgrep: not a valid new name for {old}: {name[:MOST_NAME]}", REQUEST_FAILED)
+    if (
+        len(name) > MOST_NAME
+        or not re.fullmatch(rf"(?!\d)[\w{extra}]+", name)
+        or name == old
+    ):
+        raise JsonRpcException(
+            f"flashgrep: not a valid new name for {old}: {name[:MOST_NAME]}",
+            REQUEST_FAILED,
+        )
 
 
 async def check_free(folder: Folder, name: str, files: set[str]) -> None:
@@ -116,7 +142,9 @@ async def check_free(folder: Folder, name: str, files: set[str]) -> None:
     for one in (await folder.ask("get_symbol", asked))["results"]:
         if one["file_path"] in files:
             where = f"{one['file_path']}:{one['line_number']}"
-            raise JsonRpcException(f"flashgrep: {name} is already defined: {where}", REQUEST_FAILED)
+            raise JsonRpcException(
+                f"flashgrep: {name} is already defined: {where}", REQUEST_FAILED
+            )
 
 
 def annotate(old: str, name: str) -> dict[str, types.ChangeAnnotation]:
@@ -126,12 +154,19 @@ def annotate(old: str, name: str) -> dict[str, types.ChangeAnnotation]:
     return {
         KNOWN: types.ChangeAnnotation(label, needs_confirmation=False),
         PERHAPS: types.ChangeAnnotation(
-            unsure, needs_confirmation=True, description="this may be another symbol of the same name"
+            unsure,
+            needs_confirmation=True,
+            description="this may be another symbol of the same name",
         ),
     }
 
 
 FEATURES: Final = (
     Feature("rename", types.TEXT_DOCUMENT_PREPARE_RENAME, prepare_rename),
-    Feature("rename", types.TEXT_DOCUMENT_RENAME, rename, types.RenameOptions(prepare_provider=True)),
+    Feature(
+        "rename",
+        types.TEXT_DOCUMENT_RENAME,
+        rename,
+        types.RenameOptions(prepare_provider=True),
+    ),
 )

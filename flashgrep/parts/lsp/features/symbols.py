@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
 
-from flashgrep.parts.lsp.convert import Plain, find_path, kind_of, plain_range_of, range_of, uri_of
+from flashgrep.parts.lsp.convert import (
+    Plain,
+    find_path,
+    kind_of,
+    plain_range_of,
+    range_of,
+    uri_of,
+)
 from flashgrep.parts.lsp.folders import Feature, Folder, OutsideProjects, find_file
 
 if TYPE_CHECKING:
@@ -20,7 +27,9 @@ SHOWN: Final = 50
 """Symbols of a folder shown for a query; each further letter asks again."""
 
 
-async def document_symbol(server: "Server", params: types.DocumentSymbolParams) -> Plain:
+async def document_symbol(
+    server: "Server", params: types.DocumentSymbolParams
+) -> Plain:
     """Return the definitions in a file: as a tree, or as a list if the editor supports no tree."""
     folder, path = find_file(server, params.text_document.uri)
     entries = await ask_outline(server, folder, path)
@@ -39,9 +48,15 @@ async def document_symbol(server: "Server", params: types.DocumentSymbolParams) 
     return make_tree(entries)
 
 
-async def ask_outline(server: "Server", folder: Folder, path: str) -> list[dict[str, Any]]:
+async def ask_outline(
+    server: "Server", folder: Folder, path: str
+) -> list[dict[str, Any]]:
     """Return all definitions in a file, in order of position, each with its ``depth``."""
-    asked = {"structured": True, "everything": True, "position_encoding": server.encoding}
+    asked = {
+        "structured": True,
+        "everything": True,
+        "position_encoding": server.encoding,
+    }
     files = (await folder.ask("outline", asked, path))["results"]
     return [entry for file in files for entry in file["entries"]]
 
@@ -66,7 +81,9 @@ def make_tree(entries: list[dict[str, Any]]) -> Plain:
     return top
 
 
-async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams) -> Plain:
+async def workspace_symbol(
+    server: "Server", params: types.WorkspaceSymbolParams
+) -> Plain:
     """Return the symbols of all folders with a name that starts with the query or resembles it.
 
     If the editor asks for partial results, they are sent as they are found.
@@ -79,7 +96,10 @@ async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams
         for hit in hits:
             uri = uri_of(find_path(folder.root or "", hit))
             line = hit["line_number"] - 1
-            start, end = ({"line": line, "character": hit[column] - 1} for column in ("column", "end_column"))
+            start, end = (
+                {"line": line, "character": hit[column] - 1}
+                for column in ("column", "end_column")
+            )
             key = (uri, line, start["character"])
             if key not in seen:
                 seen.add(key)
@@ -96,9 +116,17 @@ async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams
 
     async def ask(folder: Folder, match: str) -> bool:
         """Take a folder's answer, and return whether there is room for more symbols."""
-        asked = {"symbol_name": params.query, "match": match, "case": "insensitive", "role": ["definition"]}
+        asked = {
+            "symbol_name": params.query,
+            "match": match,
+            "case": "insensitive",
+            "role": ["definition"],
+        }
         try:
-            answer = await folder.ask("get_symbol", {**asked, "limit": SHOWN, "position_encoding": server.encoding})
+            answer = await folder.ask(
+                "get_symbol",
+                {**asked, "limit": SHOWN, "position_encoding": server.encoding},
+            )
         except OutsideProjects:
             return False
         take(folder, answer["results"])
@@ -106,10 +134,17 @@ async def workspace_symbol(server: "Server", params: types.WorkspaceSymbolParams
 
     if not params.query.strip():
         return Plain()
-    # Prefixes first: most queries are the start of a name. Fuzzy matching costs more, especially for short queries.
+    # Prefixes first: most queries are the start of a name. Fuzzy matching costs more,
+    # especially for short queries.
     folders = list(server.folders)
     has_room = await asyncio.gather(*(ask(folder, "prefix") for folder in folders))
-    await asyncio.gather(*(ask(folder, "fuzzy") for folder, room in zip(folders, has_room, strict=True) if room))
+    await asyncio.gather(
+        *(
+            ask(folder, "fuzzy")
+            for folder, room in zip(folders, has_room, strict=True)
+            if room
+        )
+    )
     return found
 
 
@@ -118,23 +153,40 @@ async def folding_range(server: "Server", params: types.FoldingRangeParams) -> P
     folder, path = find_file(server, params.text_document.uri)
     folds = (await folder.ask("folds", {}, path))["results"]
     client = server.client_capabilities.text_document
-    limit = client.folding_range.range_limit if client and client.folding_range else None
+    limit = (
+        client.folding_range.range_limit if client and client.folding_range else None
+    )
     if limit is not None and len(folds) > limit:
-        longest = sorted(folds, key=lambda one: one["start_line"] - one["end_line"])[:limit]
+        longest = sorted(folds, key=lambda one: one["start_line"] - one["end_line"])[
+            :limit
+        ]
         folds = sorted(longest, key=lambda one: one["start_line"])
     return Plain(
-        {"startLine": one["start_line"] - 1, "endLine": one["end_line"] - 1, "kind": FOLDS[one["kind"]]}
+        {
+            "startLine": one["start_line"] - 1,
+            "endLine": one["end_line"] - 1,
+            "kind": FOLDS[one["kind"]],
+        }
         for one in folds
     )
 
 
-async def selection_range(server: "Server", params: types.SelectionRangeParams) -> list[types.SelectionRange]:
+async def selection_range(
+    server: "Server", params: types.SelectionRangeParams
+) -> list[types.SelectionRange]:
     """Return, for each position, the nested ranges around it."""
     folder, path = find_file(server, params.text_document.uri)
-    places = [{"line": place.line + 1, "column": place.character + 1} for place in params.positions]
+    places = [
+        {"line": place.line + 1, "column": place.character + 1}
+        for place in params.positions
+    ]
     asked = {"places": places, "position_encoding": server.encoding}
     found = []
-    for place, around in zip(params.positions, (await folder.ask("enclosing", asked, path))["results"], strict=True):
+    for place, around in zip(
+        params.positions,
+        (await folder.ask("enclosing", asked, path))["results"],
+        strict=True,
+    ):
         made: types.SelectionRange | None = None
         for one in reversed(around):
             made = types.SelectionRange(range_of(one), made)

@@ -75,10 +75,19 @@ class Endpoint:
         if self.key and place.scheme != "https" and place.hostname not in LOCAL:
             raise self.failure(f"{self.key_name} would be sent unencrypted; use https")
         if self.key and not (self.key.isascii() and self.key.isprintable()):
-            raise self.failure(f"{self.key_name} has characters that cannot be in a key")
+            raise self.failure(
+                f"{self.key_name} has characters that cannot be in a key"
+            )
 
     @classmethod
-    def open(cls, provider: str, service: Service, url: str, environ: Mapping[str, str], retries: RetryPolicy) -> Self:
+    def open(
+        cls,
+        provider: str,
+        service: Service,
+        url: str,
+        environ: Mapping[str, str],
+        retries: RetryPolicy,
+    ) -> Self:
         """Return a provider's endpoint at ``url``, or at its default URL if that is empty.
 
         Raises:
@@ -86,21 +95,38 @@ class Endpoint:
         """
         key = environ.get(service.key_name, "").strip()
         if not (url or service.url):
-            raise ProviderUnavailable(f"{provider} needs a URL: set url", provider=provider)
+            raise ProviderUnavailable(
+                f"{provider} needs a URL: set url", provider=provider
+            )
         if not key and not url and urlsplit(service.url).hostname not in LOCAL:
-            raise ProviderUnavailable(f"{provider} needs a key: set {service.key_name}", provider=provider)
-        return cls(provider=provider, url=url or service.url, key=key, key_name=service.key_name, retries=retries)
+            raise ProviderUnavailable(
+                f"{provider} needs a key: set {service.key_name}", provider=provider
+            )
+        return cls(
+            provider=provider,
+            url=url or service.url,
+            key=key,
+            key_name=service.key_name,
+            retries=retries,
+        )
 
     def limit_attempts(self) -> Self:
         """Return the same endpoint with fewer attempts, for a caller that waits."""
-        return replace(self, retries=replace(self.retries, attempts=min(QUERY_ATTEMPTS, self.retries.attempts)))
+        return replace(
+            self,
+            retries=replace(
+                self.retries, attempts=min(QUERY_ATTEMPTS, self.retries.attempts)
+            ),
+        )
 
     def failure(self, problem: str) -> ProviderUnavailable:
         """Return an error that names this endpoint, with its key masked."""
         message = f"{self.provider} at {self.url}: {problem}"
         if self.key:
             message = message.replace(self.key, "***")
-        return ProviderUnavailable(message, available=self.others, provider=self.provider)
+        return ProviderUnavailable(
+            message, available=self.others, provider=self.provider
+        )
 
     def request(self, path: str, body: object = None) -> Any:
         """Return the JSON response to a GET of a path, or to a POST of ``body`` as JSON.
@@ -114,7 +140,11 @@ class Endpoint:
                 return self._try(path, None if body is None else orjson.dumps(body))
             except _TransientError as problem:
                 if not left or problem.wait > self.retries.longest_wait:
-                    hint = f"; it asks for a wait of {problem.wait:.0f} s" if problem.wait else ""
+                    hint = (
+                        f"; it asks for a wait of {problem.wait:.0f} s"
+                        if problem.wait
+                        else ""
+                    )
                     raise self.failure(f"{problem}{hint}") from None
                 time.sleep(max(problem.wait, wait * SystemRandom().uniform(0.5, 1)))
                 wait = min(wait * 2, self.retries.longest_wait)
@@ -123,24 +153,43 @@ class Endpoint:
     def _try(self, path: str, data: bytes | None) -> Any:
         place, timeout = urlsplit(self.url), self.retries.timeout
         ends = time.monotonic() + timeout
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "flashgrep"}
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "User-Agent": "flashgrep",
+        }
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
         connection = HTTPConnection(place.hostname or "", place.port, timeout=timeout)
         if place.scheme == "https":
-            connection = HTTPSConnection(place.hostname or "", place.port, timeout=timeout, context=_trust())
+            connection = HTTPSConnection(
+                place.hostname or "", place.port, timeout=timeout, context=_trust()
+            )
         try:
             connection.connect()
             socket = connection.sock
-            connection.request("GET" if data is None else "POST", place.path.rstrip("/") + path, data, headers)
+            connection.request(
+                "GET" if data is None else "POST",
+                place.path.rstrip("/") + path,
+                data,
+                headers,
+            )
             with connection.getresponse() as response:
                 return self._parse(response, _read_all(response, socket, ends))
         except TimeoutError:
             raise _TransientError(f"no response within {timeout:g} s") from None
         except ssl.SSLCertVerificationError as error:
-            raise self.failure(f"its certificate is not trusted: {error.verify_message}") from None
-        except (OSError, HTTPException, UnicodeError) as error:  # UnicodeError: an invalid host name
-            raise _TransientError(f"no connection: {error or type(error).__name__}") from None
+            raise self.failure(
+                f"its certificate is not trusted: {error.verify_message}"
+            ) from None
+        except (
+            OSError,
+            HTTPException,
+            UnicodeError,
+        ) as error:  # UnicodeError: an invalid host name
+            raise _TransientError(
+                f"no connection: {error or type(error).__name__}"
+            ) from None
         finally:
             connection.close()
 
@@ -148,13 +197,23 @@ class Endpoint:
         status = response.status
         if 300 <= status < 400:  # noqa: PLR2004 - the range of redirects
             where = urlsplit(response.headers.get("Location", "")).netloc
-            raise self.failure(f"it redirects{f' to {where}' if where else ''}; redirects are not followed")
+            raise self.failure(
+                f"it redirects{f' to {where}' if where else ''}; redirects are not followed"
+            )
         if status in BUSY or status >= 500:  # noqa: PLR2004 - the range of server errors
             wait = _parse_retry_after(response.headers.get("Retry-After", ""))
             raise _TransientError(f"status {status}{_quote(data)}", wait)
         if status in {401, 403}:
-            key = f"it rejects the key in {self.key_name}" if self.key else f"it needs a key: set {self.key_name}"
-            raise self.failure(f"{key} (status {status})" if self.key_name else f"status {status}{_quote(data)}")
+            key = (
+                f"it rejects the key in {self.key_name}"
+                if self.key
+                else f"it needs a key: set {self.key_name}"
+            )
+            raise self.failure(
+                f"{key} (status {status})"
+                if self.key_name
+                else f"status {status}{_quote(data)}"
+            )
         if status != 200:  # noqa: PLR2004 - the status of success in all these APIs
             raise self.failure(f"status {status}{_quote(data)}")
         try:
@@ -198,7 +257,11 @@ def _parse_retry_after(text: str) -> float:
         when = parsedate_to_datetime(text)
     except ValueError:
         return 0
-    return max(0.0, (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - datetime.now(UTC).timestamp())
+    return max(
+        0.0,
+        (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        - datetime.now(UTC).timestamp(),
+    )
 
 
 def _quote(data: bytes) -> str:
@@ -209,5 +272,9 @@ def _quote(data: bytes) -> str:
         answer = data.decode(errors="replace")
     for name in ("error", "message", "detail"):
         answer = answer.get(name, answer) if isinstance(answer, dict) else answer
-    plain = " ".join("".join(letter if letter.isprintable() else " " for letter in str(answer)).split())
+    plain = " ".join(
+        "".join(
+            letter if letter.isprintable() else " " for letter in str(answer)
+        ).split()
+    )
     return f": {plain[:MAX_QUOTED]}" if plain else ""

@@ -84,10 +84,14 @@ ASSUMED = Scale.of(((0.0, 0.0), (0.5, 0.3), (0.9, 0.42), (0.99, 0.55), (0.999, 0
 def normalize(table: npt.NDArray[Any]) -> Vectors:
     """Return rows scaled to unit length; rows of zeros are unchanged."""
     table = table.astype(np.float64)
-    largest = np.abs(table).max(axis=1, keepdims=True, initial=0)  # scale by it first, so that squares stay finite
+    largest = np.abs(table).max(
+        axis=1, keepdims=True, initial=0
+    )  # scale by it first, so that squares stay finite
     table = np.divide(table, largest, out=np.zeros_like(table), where=largest > 0)
     lengths = np.linalg.norm(table, axis=1, keepdims=True)
-    rows: Vectors = np.divide(table, lengths, out=np.zeros_like(table), where=lengths > 0).astype(np.float32)
+    rows: Vectors = np.divide(
+        table, lengths, out=np.zeros_like(table), where=lengths > 0
+    ).astype(np.float32)
     return rows
 
 
@@ -120,13 +124,17 @@ class ModelEmbedder:
         return self.scale.confidence(similarity)
 
     def _embed(self, texts: Sequence[str], role: Role) -> Vectors:
-        rows = np.zeros((len(texts), self.dims), np.float32)  # Blank texts keep a row of zeros.
+        rows = np.zeros(
+            (len(texts), self.dims), np.float32
+        )  # Blank texts keep a row of zeros.
         part: dict[int, str] = {}
         chars = 0
         for place, text in enumerate(text[: self.max_chars] for text in texts):
             if not text.strip():
                 continue
-            if part and (len(part) == self.batch or chars + len(text) > self.batch_chars):
+            if part and (
+                len(part) == self.batch or chars + len(text) > self.batch_chars
+            ):
                 rows[list(part)] = normalize(self.encode(list(part.values()), role))
                 part, chars = {}, 0
             part[place] = text

@@ -19,7 +19,12 @@ import numpy.typing as npt
 from flashgrep.api.service import HostService, ServiceKey
 from flashgrep.base.config import Settings
 from flashgrep.base.errors import ProviderUnavailable
-from flashgrep.parts.meaning.embed.http_api import QUERY_ATTEMPTS, Endpoint, RetryPolicy, Service
+from flashgrep.parts.meaning.embed.http_api import (
+    QUERY_ATTEMPTS,
+    Endpoint,
+    RetryPolicy,
+    Service,
+)
 from flashgrep.parts.meaning.embed.local import fingerprint, import_library
 from flashgrep.parts.meaning.embed.static import release
 
@@ -97,18 +102,36 @@ def _jina_body(model: Body, query: str, texts: list[str]) -> Body:
 
 DIALECTS: Final[Mapping[str, _Dialect]] = {
     "http": _Dialect(Service("", "RERANK_API_KEY"), "", _jina_body),
-    "jina": _Dialect(Service("https://api.jina.ai/v1", "JINA_API_KEY"), "jina-reranker-v3", _jina_body),
-    "cohere": _Dialect(Service("https://api.cohere.com/v2", "COHERE_API_KEY"), "rerank-v3.5", _cohere_body),
+    "jina": _Dialect(
+        Service("https://api.jina.ai/v1", "JINA_API_KEY"),
+        "jina-reranker-v3",
+        _jina_body,
+    ),
+    "cohere": _Dialect(
+        Service("https://api.cohere.com/v2", "COHERE_API_KEY"),
+        "rerank-v3.5",
+        _cohere_body,
+    ),
     "voyage": _Dialect(
         Service("https://api.voyageai.com/v1", "VOYAGE_API_KEY"),
         "rerank-2.5",
-        lambda model, query, texts: {**model, "query": query, "documents": texts, "truncation": True},
+        lambda model, query, texts: {
+            **model,
+            "query": query,
+            "documents": texts,
+            "truncation": True,
+        },
         results="data",
     ),
     "tei": _Dialect(
         Service("", "RERANK_API_KEY"),
         "",
-        lambda _, query, texts: {"query": query, "texts": texts, "raw_scores": False, "truncate": True},
+        lambda _, query, texts: {
+            "query": query,
+            "texts": texts,
+            "raw_scores": False,
+            "truncate": True,
+        },
         results="",
         score="score",
     ),
@@ -135,17 +158,29 @@ class HttpReranker:
             return np.zeros(0, np.float32)
         model = {"model": self.model} if self.model else {}
         answer = self.endpoint.request(
-            "/rerank", self.dialect.body(model, query, [one[:MAX_CHARS] for one in documents])
+            "/rerank",
+            self.dialect.body(model, query, [one[:MAX_CHARS] for one in documents]),
         )
         try:
             ranking = answer[self.dialect.results] if self.dialect.results else answer
-            found = dict(rows := [(row["index"], float(row[self.dialect.score])) for row in ranking])
-            # By index, since a ranking is ordered by score; a missing index raises KeyError.
-            scores = np.array([found[place] for place in range(len(documents))], np.float64)
+            found = dict(
+                rows := [
+                    (row["index"], float(row[self.dialect.score])) for row in ranking
+                ]
+            )
+            # By index, since a ranking is ordered by score; a missing index raises
+            # KeyError.
+            scores = np.array(
+                [found[place] for place in range(len(documents))], np.float64
+            )
         except (KeyError, TypeError, ValueError):
-            raise self.endpoint.failure("the response is not a ranking of all texts") from None
+            raise self.endpoint.failure(
+                "the response is not a ranking of all texts"
+            ) from None
         if len(rows) != len(documents) or not np.isfinite(scores).all():
-            raise self.endpoint.failure(f"{len(rows)} scores for {len(documents)} texts, or some that are not finite")
+            raise self.endpoint.failure(
+                f"{len(rows)} scores for {len(documents)} texts, or some that are not finite"
+            )
         return _to_levels(scores)
 
 
@@ -161,7 +196,12 @@ class CrossEncoder:
         """Return a score in 0-1 for each text."""
         if not documents:
             return np.zeros(0, np.float32)
-        return _to_levels(np.asarray(self.predict([(query, one[:MAX_CHARS]) for one in documents]), np.float64).ravel())
+        return _to_levels(
+            np.asarray(
+                self.predict([(query, one[:MAX_CHARS]) for one in documents]),
+                np.float64,
+            ).ravel()
+        )
 
 
 def open_reranker(settings: Settings, environ: Mapping[str, str]) -> Reranker | None:
@@ -176,16 +216,26 @@ def open_reranker(settings: Settings, environ: Mapping[str, str]) -> Reranker | 
     if section.provider != "local":
         dialect = DIALECTS[section.provider]
         retries = RetryPolicy(timeout=section.timeout_seconds, attempts=QUERY_ATTEMPTS)
-        endpoint = Endpoint.open(section.provider, dialect.service, section.url, environ, retries)
+        endpoint = Endpoint.open(
+            section.provider, dialect.service, section.url, environ, retries
+        )
         model = section.model or dialect.model
-        return HttpReranker(endpoint=endpoint, dialect=dialect, model=model, top=section.top)
+        return HttpReranker(
+            endpoint=endpoint, dialect=dialect, model=model, top=section.top
+        )
     folder = Path(section.model)
     if not (folder.is_absolute() and (folder / "config.json").is_file()):
         message = f"{section.model or 'reranking.model'}: not the absolute path of a cross-encoder folder"
         raise ProviderUnavailable(message, provider="local")
-    transformers = import_library("sentence_transformers", "pip install sentence-transformers")
-    encoder = transformers.CrossEncoder(str(folder), local_files_only=True, trust_remote_code=False)
-    return CrossEncoder(name=f"local:{fingerprint(folder)}", top=section.top, predict=encoder.predict)
+    transformers = import_library(
+        "sentence_transformers", "pip install sentence-transformers"
+    )
+    encoder = transformers.CrossEncoder(
+        str(folder), local_files_only=True, trust_remote_code=False
+    )
+    return CrossEncoder(
+        name=f"local:{fingerprint(folder)}", top=section.top, predict=encoder.predict
+    )
 
 
 def _to_levels(scores: npt.NDArray[np.float64]) -> Scores:
@@ -211,16 +261,29 @@ class Refiner:
             return add_words(query, prompt)
         content = f"Query: {query}\n\nContext: {prompt}"[:MAX_PROMPT]
         # The caller's text is a user message, never part of the instruction.
-        messages = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": content}]
-        body = {"model": self.model, "messages": messages, "temperature": 0, "stream": False}
+        messages = [
+            {"role": "system", "content": INSTRUCTION},
+            {"role": "user", "content": content},
+        ]
+        body = {
+            "model": self.model,
+            "messages": messages,
+            "temperature": 0,
+            "stream": False,
+        }
         try:
             answer = self.endpoint.request("/chat/completions", body)
             # Reasoning models put their thoughts first.
             text = _THOUGHT.sub("", answer["choices"][0]["message"]["content"])
         except (ProviderUnavailable, KeyError, IndexError, TypeError):
             return add_words(query, prompt)
-        lines = [line.strip().strip("`\"'").removeprefix("Query:").strip() for line in text.splitlines()]
-        return next((line[:MAX_ANSWER] for line in lines if line), "") or add_words(query, prompt)
+        lines = [
+            line.strip().strip("`\"'").removeprefix("Query:").strip()
+            for line in text.splitlines()
+        ]
+        return next((line[:MAX_ANSWER] for line in lines if line), "") or add_words(
+            query, prompt
+        )
 
 
 def open_refiner(settings: Settings, environ: Mapping[str, str]) -> Refiner:
@@ -242,7 +305,9 @@ def add_words(query: str, prompt: str) -> str:
     """Return the query followed by the prompt's meaningful words that it does not have, in their order."""
     known = {word.lower() for word in _WORD.findall(query)}
     fresh = dict.fromkeys(
-        word for word in _WORD.findall(prompt) if word.lower() not in known and word.lower() not in _STOP
+        word
+        for word in _WORD.findall(prompt)
+        if word.lower() not in known and word.lower() not in _STOP
     )
     once = {word.lower(): word for word in reversed(fresh)}
     added = [word for word in fresh if once[word.lower()] == word][:MAX_WORDS]
@@ -273,7 +338,8 @@ class Models(HostService):
             ProviderUnavailable: it is configured but not available.
         """
         with self._lock:
-            # A failure is not cached, so that a server started later is found by the next query.
+            # A failure is not cached, so that a server started later is found by the
+            # next query.
             if self._reranker is None:
                 self._reranker = open_reranker(self._settings, self._environ)
             return self._reranker

@@ -55,8 +55,14 @@ def _read_data(answer: Any) -> list[tuple[int, Any]]:
 
 
 OPENAI = Dialect("/embeddings", _read_data, options={"encoding_format": "float"})
-VOYAGE = Dialect("/embeddings", _read_data, "output_dimension", "input_type", {"truncation": True})
-OLLAMA = Dialect("/api/embed", lambda answer: list(enumerate(answer["embeddings"])), options={"truncate": True})
+VOYAGE = Dialect(
+    "/embeddings", _read_data, "output_dimension", "input_type", {"truncation": True}
+)
+OLLAMA = Dialect(
+    "/api/embed",
+    lambda answer: list(enumerate(answer["embeddings"])),
+    options={"truncate": True},
+)
 
 
 class Api(NamedTuple):
@@ -70,9 +76,21 @@ class Api(NamedTuple):
 
 
 APIS: Final[Mapping[str, Api]] = {
-    "ollama": Api(Service("http://127.0.0.1:11434", "OLLAMA_API_KEY"), OLLAMA, "nomic-embed-text"),
-    "openai": Api(Service("https://api.openai.com/v1", "OPENAI_API_KEY"), OPENAI, "text-embedding-3-small", 128),
-    "voyage": Api(Service("https://api.voyageai.com/v1", "VOYAGE_API_KEY"), VOYAGE, "voyage-code-3", 128),
+    "ollama": Api(
+        Service("http://127.0.0.1:11434", "OLLAMA_API_KEY"), OLLAMA, "nomic-embed-text"
+    ),
+    "openai": Api(
+        Service("https://api.openai.com/v1", "OPENAI_API_KEY"),
+        OPENAI,
+        "text-embedding-3-small",
+        128,
+    ),
+    "voyage": Api(
+        Service("https://api.voyageai.com/v1", "VOYAGE_API_KEY"),
+        VOYAGE,
+        "voyage-code-3",
+        128,
+    ),
     "lmstudio": Api(Service("http://127.0.0.1:1234/v1", "LM_API_TOKEN"), OPENAI),
     "vllm": Api(Service("http://127.0.0.1:8000/v1", "VLLM_API_KEY"), OPENAI),
     "llamacpp": Api(Service("http://127.0.0.1:8080/v1", "LLAMA_API_KEY"), OPENAI),
@@ -96,7 +114,10 @@ _CAN_OPEN: Final[Mapping[str, Callable[["Embedding"], bool]]] = {
 PREFIXES: Mapping[str, tuple[str, str]] = {
     "nomic-embed": ("search_query: ", "search_document: "),
     "mxbai-embed": ("Represent this sentence for searching relevant passages: ", ""),
-    "snowflake-arctic-embed": ("Represent this sentence for searching relevant passages: ", ""),
+    "snowflake-arctic-embed": (
+        "Represent this sentence for searching relevant passages: ",
+        "",
+    ),
     "e5-": ("query: ", "passage: "),
 }
 """Prefixes for queries and texts that models expect according to their model cards, by a part of the model's name."""
@@ -119,22 +140,43 @@ class RemoteModel:
 
     def probe(self) -> int:
         """Return the width of its vectors; raises ProviderUnavailable."""
-        return int(self._request(self.endpoint.limit_attempts(), ["def probe(): pass"], "document").shape[1])
+        return int(
+            self._request(
+                self.endpoint.limit_attempts(), ["def probe(): pass"], "document"
+            ).shape[1]
+        )
 
     def embedder(self, dims: int, **options: Any) -> ModelEmbedder:
         """Return an embedder for this model, whose vectors have ``dims`` numbers; ``options``: its other fields."""
 
         def encode(texts: Sequence[str], role: Role) -> npt.NDArray[Any]:
-            endpoint = self.endpoint.limit_attempts() if role == "query" else self.endpoint
-            prefixes = next((pair for part, pair in PREFIXES.items() if part in self.model.lower()), ("", ""))
-            table = self._request(endpoint, [prefixes[role == "document"] + text for text in texts], role)
+            endpoint = (
+                self.endpoint.limit_attempts() if role == "query" else self.endpoint
+            )
+            prefixes = next(
+                (pair for part, pair in PREFIXES.items() if part in self.model.lower()),
+                ("", ""),
+            )
+            table = self._request(
+                endpoint, [prefixes[role == "document"] + text for text in texts], role
+            )
             if table.shape[1] != dims:
-                raise endpoint.failure(f"its vectors have {table.shape[1]} dimensions instead of {dims}")
+                raise endpoint.failure(
+                    f"its vectors have {table.shape[1]} dimensions instead of {dims}"
+                )
             return table
 
-        return ModelEmbedder(name=self.name, dims=dims, encode=encode, batch_chars=REQUEST_CHARS, **options)
+        return ModelEmbedder(
+            name=self.name,
+            dims=dims,
+            encode=encode,
+            batch_chars=REQUEST_CHARS,
+            **options,
+        )
 
-    def _request(self, endpoint: Endpoint, texts: list[str], role: Role) -> npt.NDArray[Any]:
+    def _request(
+        self, endpoint: Endpoint, texts: list[str], role: Role
+    ) -> npt.NDArray[Any]:
         body = {"model": self.model, "input": texts, **self.dialect.options}
         if self.dims:
             body[self.dialect.width] = self.dims
@@ -143,12 +185,16 @@ class RemoteModel:
         answer = endpoint.request(self.dialect.path, body)
         try:
             rows = self.dialect.rows(answer)
-            table = np.array([row for _, row in sorted(rows, key=lambda row: row[0])], np.float64)
+            table = np.array(
+                [row for _, row in sorted(rows, key=lambda row: row[0])], np.float64
+            )
         except (KeyError, TypeError, ValueError):
             raise endpoint.failure("the response is not a list of embeddings") from None
         # A vector assigned to the wrong text would be stored and never be noticed.
         if sorted(index for index, _ in rows) != list(range(len(texts))):
-            raise endpoint.failure(f"{len(rows)} vectors for {len(texts)} texts, or not one for each text")
+            raise endpoint.failure(
+                f"{len(rows)} vectors for {len(texts)} texts, or not one for each text"
+            )
         if table.ndim != 2 or not table.shape[1]:  # noqa: PLR2004 - a table has rows and columns
             raise endpoint.failure("the response is not a list of embeddings")
         if not np.isfinite(table).all():
@@ -156,7 +202,9 @@ class RemoteModel:
         return table
 
 
-def open_embedder(settings: "Settings", environ: Environ, provider: str = "") -> Embedder:
+def open_embedder(
+    settings: "Settings", environ: Environ, provider: str = ""
+) -> Embedder:
     """Open the configured provider, or ``provider`` with default settings. HTTP providers get one request.
 
     Raises:
@@ -167,8 +215,11 @@ def open_embedder(settings: "Settings", environ: Environ, provider: str = "") ->
         return _open(_section(settings, wanted), environ)
     except ProviderUnavailable as problem:
         others = [name for name in available(settings, environ) if name != wanted]
-        # Others are only listed, never used instead: a configured provider must not be replaced silently.
-        raise ProviderUnavailable(problem.message, available=others, provider=wanted) from None
+        # Others are only listed, never used instead: a configured provider must not be
+        # replaced silently.
+        raise ProviderUnavailable(
+            problem.message, available=others, provider=wanted
+        ) from None
 
 
 def is_embedded(settings: str) -> bool:
@@ -176,7 +227,9 @@ def is_embedded(settings: str) -> bool:
     return bool(orjson.loads(settings).get("provider", "static") == "static")
 
 
-def embedder_of(settings: str, environ: Mapping[str, str], seconds: float | None = None) -> Embedder:
+def embedder_of(
+    settings: str, environ: Mapping[str, str], seconds: float | None = None
+) -> Embedder:
     """Open the embedder of these settings (``Embedding`` as JSON); ``seconds``: try once, with this timeout.
 
     Raises:
@@ -187,11 +240,16 @@ def embedder_of(settings: str, environ: Mapping[str, str], seconds: float | None
     if is_embedded(settings):
         with suppress(ProviderUnavailable):  # the code below reports what would work
             return static.load(static.DATA)
-    config = import_module("flashgrep.base.config")  # imports pydantic: 0.15 s and 15 MB that most indexers do not need
+    config = import_module(
+        "flashgrep.base.config"
+    )  # imports pydantic: 0.15 s and 15 MB that most indexers do not need
     section = config.Embedding.model_validate_json(settings)
     if seconds is not None:
         # A query waits for this, while indexing has time for retries.
-        limits = {"attempts": 1, "timeout_seconds": min(seconds, section.timeout_seconds)}
+        limits = {
+            "attempts": 1,
+            "timeout_seconds": min(seconds, section.timeout_seconds),
+        }
         section = section.model_copy(update=limits)
     return open_embedder(config.Settings(embedding=section), environ)
 
@@ -201,7 +259,9 @@ def _section(settings: "Settings", provider: str) -> "Embedding":
     section = settings.embedding
     if provider == section.provider:
         return section
-    return section.model_copy(update={"provider": provider, "model": "", "url": "", "dims": 0, "batch": 0})
+    return section.model_copy(
+        update={"provider": provider, "model": "", "url": "", "dims": 0, "batch": 0}
+    )
 
 
 def _open(section: "Embedding", environ: Environ) -> Embedder:
@@ -215,19 +275,31 @@ def _open(section: "Embedding", environ: Environ) -> Embedder:
         case "mlx":
             return open_mlx(section.model, section.batch)
         case "swift-embeddings":
-            raise ProviderUnavailable("swift-embeddings is a library for Swift programs; flashgrep cannot load it")
+            raise ProviderUnavailable(
+                "swift-embeddings is a library for Swift programs; flashgrep cannot load it"
+            )
         case _ if section.provider not in APIS:
             raise ProviderUnavailable(f"unknown embedding provider: {section.provider}")
     api = APIS[section.provider]
     retries = RetryPolicy(timeout=section.timeout_seconds, attempts=section.attempts)
-    endpoint = Endpoint.open(section.provider, api.service, section.url, environ, retries)
-    endpoint = replace(endpoint, others=tuple(name for name in ("static", "minilm") if _CAN_OPEN[name](section)))
+    endpoint = Endpoint.open(
+        section.provider, api.service, section.url, environ, retries
+    )
+    endpoint = replace(
+        endpoint,
+        others=tuple(name for name in ("static", "minilm") if _CAN_OPEN[name](section)),
+    )
     model = section.model or api.model or _choose_model(endpoint)
-    remote = RemoteModel(endpoint=endpoint, dialect=api.dialect, model=model, dims=section.dims)
-    # One request, before anything is indexed, determines the width and checks the key and the model.
+    remote = RemoteModel(
+        endpoint=endpoint, dialect=api.dialect, model=model, dims=section.dims
+    )
+    # One request, before anything is indexed, determines the width and checks the key
+    # and the model.
     dims = remote.probe()
     if section.dims not in {0, dims}:
-        raise endpoint.failure(f"its vectors have {dims} dimensions instead of {section.dims}")
+        raise endpoint.failure(
+            f"its vectors have {dims} dimensions instead of {section.dims}"
+        )
     return remote.embedder(dims, batch=section.batch or api.batch)
 
 
@@ -238,15 +310,25 @@ def _choose_model(endpoint: Endpoint) -> str:
     except (KeyError, TypeError):
         raise endpoint.failure("it lists no models: set embedding.model") from None
     # Never guess among several: vectors of a chat model are useless.
-    fitting = names if len(names) == 1 else [name for name in names if "embed" in name.lower()]
+    fitting = (
+        names
+        if len(names) == 1
+        else [name for name in names if "embed" in name.lower()]
+    )
     if len(fitting) != 1:
-        raise endpoint.failure(f"set embedding.model to one of its models: {', '.join(names[:20]) or '(none)'}")
+        raise endpoint.failure(
+            f"set embedding.model to one of its models: {', '.join(names[:20]) or '(none)'}"
+        )
     return fitting[0]
 
 
 def available(settings: "Settings", environ: Environ) -> list[str]:
     """Return the providers that would work now: connects to servers on this machine, but makes no request."""
-    found = [name for name, can_open in _CAN_OPEN.items() if can_open(_section(settings, name))]
+    found = [
+        name
+        for name, can_open in _CAN_OPEN.items()
+        if can_open(_section(settings, name))
+    ]
     for name, api in APIS.items():
         url = _section(settings, name).url
         place = urlsplit(url or api.service.url)
@@ -255,7 +337,9 @@ def available(settings: "Settings", environ: Environ) -> list[str]:
                 found.append(name)
         elif name in (*PROBED, settings.embedding.provider):
             try:
-                socket.create_connection((place.hostname, place.port or 80), PROBE_SECONDS).close()
+                socket.create_connection(
+                    (place.hostname, place.port or 80), PROBE_SECONDS
+                ).close()
             except OSError:
                 continue
             found.append(name)

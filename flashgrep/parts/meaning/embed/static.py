@@ -84,25 +84,40 @@ class Vocabulary(dict[bytes, tuple[int, ...]]):
 
     def bags(self, texts: Sequence[str]) -> Bags:
         """Count the words of each text."""
-        return self.count(count_identifiers([text.encode("ascii", "replace") for text in texts]), len(texts))
+        return self.count(
+            count_identifiers([text.encode("ascii", "replace") for text in texts]),
+            len(texts),
+        )
 
     def count(self, counted: IdentifierCounts, texts: int) -> Bags:
         """Return the words of this many texts from their counted identifiers; an identifier may recur in a text."""
         pieces = list(map(self.__getitem__, counted.words))
-        ends = np.cumsum(np.fromiter(chain([0], map(len, pieces)), np.int64, len(pieces) + 1))
+        ends = np.cumsum(
+            np.fromiter(chain([0], map(len, pieces)), np.int64, len(pieces) + 1)
+        )
         flat = np.fromiter(chain.from_iterable(pieces), np.int64, int(ends[-1]))
         bounds = ends[np.concatenate(([0], np.cumsum(counted.lengths)))]
-        lengths = np.diff(bounds)  # in pieces; those of an identifier are consecutive, like its words
+        lengths = np.diff(
+            bounds
+        )  # in pieces; those of an identifier are consecutive, like its words
         of_pair = lengths[counted.numbers]
         numbers = flat[places_of(counted.numbers, lengths)]
         width = max(1, len(self.known))
-        # Sorting words with their counts in the lowest bits takes a third of the time of an indirect sort.
-        rows = (counted.texts.repeat(of_pair) * width + numbers) << COUNT_BITS | counted.counts.repeat(of_pair)
+        # Sorting words with their counts in the lowest bits takes a third of the time
+        # of an indirect sort.
+        rows = (
+            counted.texts.repeat(of_pair) * width + numbers
+        ) << COUNT_BITS | counted.counts.repeat(of_pair)
         rows.sort()
         keys, counts = rows >> COUNT_BITS, rows & ((1 << COUNT_BITS) - 1)
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
-        keys, counts = keys[starts], np.add.reduceat(counts, starts) if len(starts) else counts
-        return Bags(keys % width, counts, np.searchsorted(keys, np.arange(texts + 1) * width))
+        keys, counts = (
+            keys[starts],
+            np.add.reduceat(counts, starts) if len(starts) else counts,
+        )
+        return Bags(
+            keys % width, counts, np.searchsorted(keys, np.arange(texts + 1) * width)
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +158,9 @@ class StaticEmbedder:
     def _embed(self, texts: Sequence[str], weights: Weights) -> Vectors:
         rows = [np.empty((0, self.dims), np.float32)]
         for at in range(0, len(texts), SLICE):
-            bags = self.vocabulary.bags([text[: self.max_chars] for text in texts[at : at + SLICE]])
+            bags = self.vocabulary.bags(
+                [text[: self.max_chars] for text in texts[at : at + SLICE]]
+            )
             rows.append(self._sum(bags, weights))
         return np.concatenate(rows)
 
@@ -153,8 +170,9 @@ class StaticEmbedder:
         for row, (start, end) in enumerate(pairwise(bags.bounds.tolist())):
             if start == end:  # no known word
                 continue
-            # Text by text: the rows of one text fit the processor's cache, those of a slice would not. By einsum,
-            # since BLAS sums in an order that depends on the processor and its cores.
+            # Text by text: the rows of one text fit the processor's cache, those of a
+            # slice would not. By einsum, since BLAS sums in an order that depends on
+            # the processor and its cores.
             chosen = self.table.take(bags.words[start:end], axis=0).astype(np.float32)
             np.einsum("i,ij->j", damped[start:end], chosen, out=rows[row])
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
@@ -175,9 +193,13 @@ def load(path: Path) -> StaticEmbedder:
             data = {name: archive[name] for name in archive.files}
         return _check_model(data)
     except FileNotFoundError:
-        raise ProviderUnavailable(f"{path}: the embedded model is missing from this installation") from None
+        raise ProviderUnavailable(
+            f"{path}: the embedded model is missing from this installation"
+        ) from None
     except (OSError, EOFError, BadZipFile, KeyError, ValueError) as error:
-        raise ProviderUnavailable(f"{path}: not a model of format {FORMAT}: {error}") from None
+        raise ProviderUnavailable(
+            f"{path}: not a model of format {FORMAT}: {error}"
+        ) from None
 
 
 def release() -> None:
@@ -190,12 +212,19 @@ def _check_model(data: dict[str, npt.NDArray[Any]]) -> StaticEmbedder:
         raise ValueError(f"its format is {int(data['format'])}")
     words = data["tokens"].tobytes().decode().split("\n")
     table, scale, qscale = data["table"], data["scale"], data["qscale"]
-    if table.dtype != np.int8 or table.shape[:1] != (len(words),) or not scale.shape == qscale.shape == (len(words),):
-        raise ValueError(f"{len(words)} words, but a table of {table.dtype} {table.shape}")
+    if (
+        table.dtype != np.int8
+        or table.shape[:1] != (len(words),)
+        or not scale.shape == qscale.shape == (len(words),)
+    ):
+        raise ValueError(
+            f"{len(words)} words, but a table of {table.dtype} {table.shape}"
+        )
     weights = (scale.astype(np.float32), qscale.astype(np.float32))
     if not all(np.isfinite(weight).all() for weight in weights):
         raise ValueError("weights that are not finite")
-    # Only what vectors of code depend on: changed query weights do not invalidate the vectors of an index.
+    # Only what vectors of code depend on: changed query weights do not invalidate the
+    # vectors of an index.
     name = f"flashgrep-static-{zlib.crc32(scale.tobytes(), zlib.crc32(table.tobytes())):08x}"
     scale_of_pairs = Scale.of([(p, c) for p, c in data["quantiles"].tolist()])
     return StaticEmbedder(Vocabulary(words), table, *weights, scale_of_pairs, name)

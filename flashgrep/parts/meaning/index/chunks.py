@@ -116,15 +116,26 @@ class ChunkMap(NamedTuple):
     """Whether every number given out so far belongs to a text."""
 
     @classmethod
-    def of(cls, first: Ints, size: Ints, text_id: Ints, given: int | None = None) -> "ChunkMap":
+    def of(
+        cls, first: Ints, size: Ints, text_id: Ints, given: int | None = None
+    ) -> "ChunkMap":
         """Return the map of these columns; ``given``: how many numbers were given out; None: just these."""
-        return cls(first, size, text_id, np.argsort(text_id, kind="stable"), given in {None, int(size.sum())})
+        return cls(
+            first,
+            size,
+            text_id,
+            np.argsort(text_id, kind="stable"),
+            given in {None, int(size.sum())},
+        )
 
     def entries(self, text_ids: Ints) -> Ints:
         """Return the index of each text in the map, or -1."""
         if not len(self.text_id):
             return np.full(len(text_ids), -1, np.int64)
-        at = np.minimum(np.searchsorted(self.text_id, text_ids, sorter=self.by_text_id), len(self.text_id) - 1)
+        at = np.minimum(
+            np.searchsorted(self.text_id, text_ids, sorter=self.by_text_id),
+            len(self.text_id) - 1,
+        )
         entries = self.by_text_id[at]
         return np.where(self.text_id[entries] == text_ids, entries, -1)
 
@@ -138,7 +149,9 @@ class ChunkMap(NamedTuple):
         return np.where(known, self.text_id[at], 0), inside
 
 
-def pack(texts: Sequence[ChunkedText], counted: IdentifierCounts | None = None) -> PackedChunks:
+def pack(
+    texts: Sequence[ChunkedText], counted: IdentifierCounts | None = None
+) -> PackedChunks:
     """Return the chunks of texts, ready to be stored; ``counted``: the identifiers of all fields, if known already."""
     rows = [
         PackedText(
@@ -151,28 +164,47 @@ def pack(texts: Sequence[ChunkedText], counted: IdentifierCounts | None = None) 
         )
         for text in texts
     ]
-    return PackedChunks(rows, impacts_of([fields for text in texts for fields in text.fields], counted))
+    return PackedChunks(
+        rows, impacts_of([fields for text in texts for fields in text.fields], counted)
+    )
 
 
 def put(connection: sqlite3.Connection, batches: Sequence[PackedChunks]) -> None:
     """Store chunks of texts that have none yet, and their words as one segment; call it inside a transaction."""
-    # One range of numbers for all batches, so that their words form one segment: each segment slows every lookup down.
+    # One range of numbers for all batches, so that their words form one segment: each
+    # segment slows every lookup down.
     first = number = take_numbers(
-        connection, "next_chunk", sum(text.chunks for batch in batches for text in batch.texts)
+        connection,
+        "next_chunk",
+        sum(text.chunks for batch in batches for text in batch.texts),
     )
     parts: list[Pairs] = []
     for batch in batches:
-        # A batch counts its chunks from 0. The chunk is the lower half of a pair, so adding does not change the key.
+        # A batch counts its chunks from 0. The chunk is the lower half of a pair, so
+        # adding does not change the key.
         parts.append(batch.pairs + np.uint64(number - first))
         for text_id, count, path, packed, is_whole, words in batch.texts:
-            # Without a seal and a filter the text may have any word (``parts.meaning.index.sieve``).
-            row = [text_id, number, count, path, packed, seal_of(text_id, number, count) if is_whole else None, words]
-            connection.execute("INSERT OR IGNORE INTO chunked VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            # Without a seal and a filter the text may have any word
+            # (``parts.meaning.index.sieve``).
+            row = [
+                text_id,
+                number,
+                count,
+                path,
+                packed,
+                seal_of(text_id, number, count) if is_whole else None,
+                words,
+            ]
+            connection.execute(
+                "INSERT OR IGNORE INTO chunked VALUES (?, ?, ?, ?, ?, ?, ?)", row
+            )
             number += count
     if number > first:
         pairs = np.concatenate(parts)
         pairs.sort()
-        segment = SegmentRow(take_numbers(connection, "next_segment"), Kind.WORDS, first, number - 1, 0)
+        segment = SegmentRow(
+            take_numbers(connection, "next_segment"), Kind.WORDS, first, number - 1, 0
+        )
         segments.put(connection, segment, encode(pairs, segment.id))
     _advance_round(connection)
 
@@ -183,7 +215,11 @@ def _advance_round(connection: sqlite3.Connection) -> None:
 
 def round_of(connection: sqlite3.Connection) -> int:
     """Return a number that grows whenever chunks or vectors change."""
-    return int(connection.execute("SELECT value FROM meta WHERE key = 'chunk_round'").fetchone()[0])
+    return int(
+        connection.execute(
+            "SELECT value FROM meta WHERE key = 'chunk_round'"
+        ).fetchone()[0]
+    )
 
 
 _NAME: Final = (
@@ -201,14 +237,15 @@ def forget_old_names(connection: sqlite3.Connection, text_ids: Iterable[int]) ->
     moved would rank differently from a new one.
     """
     query = f"SELECT chunked.text_id, first, count {_CUT} AND chunked.path <> {_NAME}"
-    misnamed = connection.execute(query, [orjson.dumps(list(text_ids)).decode()]).fetchall()
+    misnamed = connection.execute(
+        query, [orjson.dumps(list(text_ids)).decode()]
+    ).fetchall()
     for text_id, first, count in misnamed:
         connection.execute("DELETE FROM embedded WHERE text_id = ?", [text_id])
         if count:
-            # The row stays, with a negative number, so that ``count_orphans`` can tell how many postings are dead.
-            query = (
-                "UPDATE chunked SET text_id = ?, path = '', packed = '', seal = NULL, words = NULL WHERE text_id = ?"
-            )
+            # The row stays, with a negative number, so that ``count_orphans`` can tell
+            # how many postings are dead.
+            query = "UPDATE chunked SET text_id = ?, path = '', packed = '', seal = NULL, words = NULL WHERE text_id = ?"
             connection.execute(query, [-first, text_id])
         else:
             connection.execute("DELETE FROM chunked WHERE text_id = ?", [text_id])
@@ -218,7 +255,11 @@ def forget_old_names(connection: sqlite3.Connection, text_ids: Iterable[int]) ->
 
 def count_orphans(connection: sqlite3.Connection) -> int:
     """Return how many chunks belong to no text any more, since their text was chunked again."""
-    return int(connection.execute("SELECT total(count) FROM chunked WHERE text_id < 0").fetchone()[0])
+    return int(
+        connection.execute(
+            "SELECT total(count) FROM chunked WHERE text_id < 0"
+        ).fetchone()[0]
+    )
 
 
 _FIRST_PATHS: Final = (
@@ -233,7 +274,11 @@ _UNCHUNKED: Final = (
 
 
 def choose_to_chunk(
-    connection: sqlite3.Connection, project: int, limit: int, most_bytes: int, after: int
+    connection: sqlite3.Connection,
+    project: int,
+    limit: int,
+    most_bytes: int,
+    after: int,
 ) -> list[ToRead]:
     """Return parsed texts of a project that have no chunks, with numbers above ``after``, and their packed symbols.
 
@@ -261,7 +306,12 @@ _UNEMBEDDED: Final = (
 
 
 def choose_to_embed(
-    connection: sqlite3.Connection, project: int, vector_set: int, limit: int, most_bytes: int, after: int
+    connection: sqlite3.Connection,
+    project: int,
+    vector_set: int,
+    limit: int,
+    most_bytes: int,
+    after: int,
 ) -> list[ToRead]:
     """Return texts of a project without vectors in a set, and their packed chunks; bounds as in ``choose_to_chunk``."""
     rows = connection.execute(
@@ -272,13 +322,19 @@ def choose_to_embed(
     return [row[:5] for row in symbols.take_bytes(rows, most_bytes)]
 
 
-def count_to_embed(connection: sqlite3.Connection, project: int, vector_set: int) -> StageBacklog:
+def count_to_embed(
+    connection: sqlite3.Connection, project: int, vector_set: int
+) -> StageBacklog:
     """Return how many texts of a project have no vectors in a set yet."""
     query = f"SELECT count(*), total(text.size) {_UNEMBEDDED}"
-    return StageBacklog(*map(int, connection.execute(query, [vector_set, project]).fetchone()))
+    return StageBacklog(
+        *map(int, connection.execute(query, [vector_set, project]).fetchone())
+    )
 
 
-def note_settings(connection: sqlite3.Connection, project: int, embedding: str, vector_set: int) -> None:
+def note_settings(
+    connection: sqlite3.Connection, project: int, embedding: str, vector_set: int
+) -> None:
     """Record the settings and the set of a project's vectors, once every text has its vectors."""
     query = "UPDATE project SET embedding = ?, vector_set = ? WHERE id = ?"
     connection.execute(query, [embedding, vector_set, project])
@@ -286,11 +342,15 @@ def note_settings(connection: sqlite3.Connection, project: int, embedding: str, 
 
 def settings_of(connection: sqlite3.Connection, project: int) -> str:
     """Return the settings with which all of a project's vectors were last made; empty if they never were complete."""
-    noted = connection.execute("SELECT embedding FROM project WHERE id = ?", [project]).fetchone()
+    noted = connection.execute(
+        "SELECT embedding FROM project WHERE id = ?", [project]
+    ).fetchone()
     return "" if noted is None else str(noted[0])
 
 
-def count_to_embed_with(connection: sqlite3.Connection, project: int, embedding: str) -> int:
+def count_to_embed_with(
+    connection: sqlite3.Connection, project: int, embedding: str
+) -> int:
     """Return how many texts lack vectors made with these settings; 1 if these settings were never completed."""
     noted = connection.execute(
         "SELECT vector_set.id FROM project JOIN vector_set ON vector_set.id = vector_set "
@@ -320,10 +380,15 @@ class _Chunks(Sequence[StoredChunk]):
     def __getitem__(self, at: slice) -> list[StoredChunk]: ...
 
     def __getitem__(self, at: int | slice) -> StoredChunk | list[StoredChunk]:
-        # A single chunk is decoded as a list of one, so that the same code parses and checks both.
+        # A single chunk is decoded as a list of one, so that the same code parses and
+        # checks both.
         if isinstance(at, int):
             return _make_chunks(b"[[%b]]" % self._rows[at])[0]
-        return _make_chunks(b"[[%b]]" % b"],[".join(self._rows[at])) if self._rows[at] else []
+        return (
+            _make_chunks(b"[[%b]]" % b"],[".join(self._rows[at]))
+            if self._rows[at]
+            else []
+        )
 
 
 def _make_chunks(text: bytes) -> list[StoredChunk]:
@@ -347,7 +412,9 @@ def unpack(packed: bytes) -> list[StoredChunk]:
     return _make_chunks(inflate(packed, MOST_UNPACKED))
 
 
-@lru_cache(maxsize=1024)  # about 10 MB; inflating takes 50 µs a text, and a query looks at 100 of them
+@lru_cache(
+    maxsize=1024
+)  # about 10 MB; inflating takes 50 µs a text, and a query looks at 100 of them
 def split_chunks(packed: bytes, count: int) -> Sequence[StoredChunk]:
     """Return the ``count`` chunks of a text, decoded on access: a query needs few, and decoding all takes 0.2 ms.
 
@@ -360,26 +427,37 @@ def split_chunks(packed: bytes, count: int) -> Sequence[StoredChunk]:
     return _Chunks(rows) if len(rows) == count else unpack(packed)
 
 
-def chunks_of_texts(connection: sqlite3.Connection, text_ids: Collection[int]) -> dict[int, Sequence[StoredChunk]]:
+def chunks_of_texts(
+    connection: sqlite3.Connection, text_ids: Collection[int]
+) -> dict[int, Sequence[StoredChunk]]:
     """Return the chunks of texts; those whose chunks are not stored are left out."""
     query = "SELECT text_id, packed, count FROM chunked WHERE text_id IN (SELECT value FROM json_each(?))"
     return {
         text_id: split_chunks(packed, count)
-        for text_id, packed, count in connection.execute(query, [orjson.dumps(list(text_ids)).decode()])
+        for text_id, packed, count in connection.execute(
+            query, [orjson.dumps(list(text_ids)).decode()]
+        )
     }
 
 
 def chunk_map(connection: sqlite3.Connection) -> ChunkMap:
     """Return which text each chunk belongs to, including texts without chunks."""
-    return _map(connection.execute("SELECT first, count, text_id FROM chunked ORDER BY first, count").fetchall())
+    return _map(
+        connection.execute(
+            "SELECT first, count, text_id FROM chunked ORDER BY first, count"
+        ).fetchall()
+    )
 
 
 def row_map(connection: sqlite3.Connection, vector_set: int) -> ChunkMap:
     """Return which text each row of a set's vectors belongs to."""
-    # The join leaves out rows of texts whose chunks were dropped; the file still has them.
+    # The join leaves out rows of texts whose chunks were dropped; the file still has
+    # them.
     query = "SELECT row, count, text_id FROM embedded JOIN chunked USING (text_id) WHERE vector_set = ? ORDER BY row"
     rows = connection.execute(query, [vector_set]).fetchall()
-    given = connection.execute("SELECT total(rows) FROM vector_set WHERE id = ?", [vector_set]).fetchone()[0]
+    given = connection.execute(
+        "SELECT total(rows) FROM vector_set WHERE id = ?", [vector_set]
+    ).fetchone()[0]
     return _map(rows, int(given))
 
 
@@ -396,31 +474,48 @@ def total(connection: sqlite3.Connection, project: int | None = None) -> int:
 
 def vector_sets(connection: sqlite3.Connection) -> list[VectorSet]:
     """Return the sets of vectors, oldest first."""
-    return [VectorSet(*row) for row in connection.execute("SELECT * FROM vector_set ORDER BY id")]
+    return [
+        VectorSet(*row)
+        for row in connection.execute("SELECT * FROM vector_set ORDER BY id")
+    ]
 
 
-def add_vector_set(connection: sqlite3.Connection, name: str, dims: int, file: str) -> VectorSet:
+def add_vector_set(
+    connection: sqlite3.Connection, name: str, dims: int, file: str
+) -> VectorSet:
     """Add an empty set for an embedder."""
     row = connection.execute(
-        "INSERT INTO vector_set (name, dims, file, rows) VALUES (?, ?, ?, 0) RETURNING *", [name, dims, file]
+        "INSERT INTO vector_set (name, dims, file, rows) VALUES (?, ?, ?, 0) RETURNING *",
+        [name, dims, file],
     ).fetchone()
     return VectorSet(*row)
 
 
-def add_vectors(connection: sqlite3.Connection, vector_set: VectorSet, text_ids: Sequence[tuple[int, int]]) -> None:
+def add_vectors(
+    connection: sqlite3.Connection,
+    vector_set: VectorSet,
+    text_ids: Sequence[tuple[int, int]],
+) -> None:
     """Record the texts, each (number, chunks), whose vectors were appended to the set's file, in this order."""
     row = vector_set.rows
     for text_id, count in text_ids:
-        connection.execute("INSERT OR IGNORE INTO embedded VALUES (?, ?, ?)", [vector_set.id, text_id, row])
+        connection.execute(
+            "INSERT OR IGNORE INTO embedded VALUES (?, ?, ?)",
+            [vector_set.id, text_id, row],
+        )
         row += count
-    connection.execute("UPDATE vector_set SET rows = ? WHERE id = ?", [row, vector_set.id])
+    connection.execute(
+        "UPDATE vector_set SET rows = ? WHERE id = ?", [row, vector_set.id]
+    )
     _advance_round(connection)
 
 
 def drop_unused_sets(connection: sqlite3.Connection) -> list[VectorSet]:
     """Drop the sets that no project uses, and return the others."""
     for one in vector_sets(connection):
-        if not connection.execute("SELECT count(*) FROM project WHERE vector_set = ?", [one.id]).fetchone()[0]:
+        if not connection.execute(
+            "SELECT count(*) FROM project WHERE vector_set = ?", [one.id]
+        ).fetchone()[0]:
             drop_vector_set(connection, one.id)
     return vector_sets(connection)
 
@@ -435,9 +530,16 @@ def drop_vector_set(connection: sqlite3.Connection, vector_set: int) -> None:
 def drop_dead(connection: sqlite3.Connection) -> bool:
     """Drop the chunks of texts that are gone; once most numbers are dead, drop all chunks and return True."""
     connection.execute("DELETE FROM chunked WHERE text_id NOT IN (SELECT id FROM text)")
-    connection.execute("DELETE FROM embedded WHERE text_id NOT IN (SELECT id FROM text)")
-    given = int(connection.execute("SELECT value FROM meta WHERE key = 'next_chunk'").fetchone()[0])
-    # Numbers are never reused, and scores are arrays over all numbers: most entries would be of dead chunks.
+    connection.execute(
+        "DELETE FROM embedded WHERE text_id NOT IN (SELECT id FROM text)"
+    )
+    given = int(
+        connection.execute(
+            "SELECT value FROM meta WHERE key = 'next_chunk'"
+        ).fetchone()[0]
+    )
+    # Numbers are never reused, and scores are arrays over all numbers: most entries
+    # would be of dead chunks.
     are_stale = given > FEW and total(connection) < given * STALE_SHARE
     if are_stale:
         drop_all(connection)
@@ -462,7 +564,9 @@ def drop_vectors(connection: sqlite3.Connection) -> None:
 class ChunkRows(Protocol):
     """Reads the chunks of one state of an index; thread-safe."""
 
-    def chunks_of_texts(self, text_ids: Collection[int]) -> Mapping[int, Sequence[StoredChunk]]:
+    def chunks_of_texts(
+        self, text_ids: Collection[int]
+    ) -> Mapping[int, Sequence[StoredChunk]]:
         """Return the chunks of texts; those whose chunks are not stored are left out."""
 
 
@@ -472,7 +576,9 @@ class LocalChunkRows:
 
     reader: Transactions
 
-    def chunks_of_texts(self, text_ids: Collection[int]) -> dict[int, Sequence[StoredChunk]]:
+    def chunks_of_texts(
+        self, text_ids: Collection[int]
+    ) -> dict[int, Sequence[StoredChunk]]:
         """Return the chunks of texts; those whose chunks are not stored are left out."""
         with self.reader.transaction() as connection:
             return chunks_of_texts(connection, text_ids)

@@ -20,7 +20,11 @@ from flashgrep.base.damage import Damaged
 from flashgrep.base.identifiers import find_identifiers
 from flashgrep.index.postings import decode
 from flashgrep.index.table import TextIds
-from flashgrep.parts.meaning.index.word_impacts import LONGEST_WORD, find_words, names_of
+from flashgrep.parts.meaning.index.word_impacts import (
+    LONGEST_WORD,
+    find_words,
+    names_of,
+)
 
 _BLANKS = bytes(range(0x21))
 
@@ -42,9 +46,12 @@ def hold_every_identifier(data: bytes, spans: Iterable[tuple[int, int]]) -> bool
     """Return whether each identifier of a text is completely in one of these spans, which are ordered."""
     end = 0
     for start, after in [*spans, (len(data), len(data))]:
-        # Adjacent spans may split an identifier: they do if the two bytes at their boundary form one.
+        # Adjacent spans may split an identifier: they do if the two bytes at their
+        # boundary form one.
         around = data[end - 1 : end + 1] if 0 < end == start < len(data) else b""
-        if data[end:start].translate(None, _BLANKS) or (around and find_identifiers(around) == [around]):
+        if data[end:start].translate(None, _BLANKS) or (
+            around and find_identifiers(around) == [around]
+        ):
             return False
         end = after
     return True
@@ -55,8 +62,9 @@ def make_filter(text_id: int, data: bytes) -> bytes | None:
     parts, begun = [np.empty(0, np.uint32)], b""
     for at in range(0, len(data), _PIECE):
         part = begun + data[at : at + _PIECE]
-        # An identifier at the end of a piece may continue in the next. If it is too long for a word, its end may be
-        # added as a word of its own, which does no harm.
+        # An identifier at the end of a piece may continue in the next. If it is too
+        # long for a word, its end may be added as a word of its own, which does no
+        # harm.
         begun = b""
         if (
             at + _PIECE < len(data)
@@ -65,13 +73,21 @@ def make_filter(text_id: int, data: bytes) -> bytes | None:
         ):
             begun = last[-1]
         names = names_of(part)
-        parts.append(np.fromiter((zlib.crc32(name.lower()) for name in names), np.uint32, len(names)))
+        parts.append(
+            np.fromiter(
+                (zlib.crc32(name.lower()) for name in names), np.uint32, len(names)
+            )
+        )
     found = np.unique(np.concatenate(parts))
     if len(found) > MOST_FILTERED:
         return None
     bits = np.zeros(len(found) * FILTER_BITS // 8 + 8, np.uint8)
     places = _probe(found, 8 * len(bits)).ravel()
-    np.bitwise_or.at(bits, places >> np.uint64(3), np.uint8(1) << (places & np.uint64(7)).astype(np.uint8))
+    np.bitwise_or.at(
+        bits,
+        places >> np.uint64(3),
+        np.uint8(1) << (places & np.uint64(7)).astype(np.uint8),
+    )
     written = bits.tobytes()
     return zlib.crc32(written, text_id).to_bytes(4, "little") + written
 
@@ -79,12 +95,18 @@ def make_filter(text_id: int, data: bytes) -> bytes | None:
 def _probe(hashes: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint64]:
     """Return the bit positions of each hash (Kirsch and Mitzenmacher, "Less hashing, same performance", 2006)."""
     mixed = hashes.astype(np.uint64) * _MIXER
-    steps = np.arange(_PROBES, dtype=np.uint64)[:, None] * (mixed >> np.uint64(32) | np.uint64(1))
-    found: npt.NDArray[np.uint64] = ((mixed & np.uint64(0xFFFFFFFF)) + steps) % np.uint64(bits)
+    steps = np.arange(_PROBES, dtype=np.uint64)[:, None] * (
+        mixed >> np.uint64(32) | np.uint64(1)
+    )
+    found: npt.NDArray[np.uint64] = (
+        (mixed & np.uint64(0xFFFFFFFF)) + steps
+    ) % np.uint64(bits)
     return found
 
 
-def apply_filters(connection: sqlite3.Connection, text_ids: TextIds, names: Iterable[bytes]) -> TextIds:
+def apply_filters(
+    connection: sqlite3.Connection, text_ids: TextIds, names: Iterable[bytes]
+) -> TextIds:
     """Return the texts whose filter does not rule out any of these identifiers; a text without a filter stays.
 
     ``names``: from ``words.names_of``.
@@ -105,7 +127,9 @@ def apply_filters(connection: sqlite3.Connection, text_ids: TextIds, names: Iter
         if zlib.crc32(words[4:], text_id) != int.from_bytes(words[:4], "little"):
             raise Damaged("filter of a text's words: checksum")
         places = _probe(hashes, 8 * len(bits))
-        if not (bits[places >> np.uint64(3)] >> (places & np.uint64(7)).astype(np.uint8) & 1).all():
+        if not (
+            bits[places >> np.uint64(3)] >> (places & np.uint64(7)).astype(np.uint8) & 1
+        ).all():
             lacking.append(text_id)
     return text_ids[~np.isin(text_ids, lacking)] if lacking else text_ids
 
@@ -115,7 +139,9 @@ def seal_of(text_id: int, first: int, count: int) -> int:
     return zlib.crc32(b"%d %d %d" % (text_id, first, count))
 
 
-def drop_wordless(connection: sqlite3.Connection, text_ids: TextIds, names: Iterable[bytes]) -> TextIds:
+def drop_wordless(
+    connection: sqlite3.Connection, text_ids: TextIds, names: Iterable[bytes]
+) -> TextIds:
     """Return the texts whose words do not rule out any of these identifiers, ignoring ASCII case; others stay.
 
     ``names``: from ``words.names_of``.
@@ -135,14 +161,19 @@ def drop_wordless(connection: sqlite3.Connection, text_ids: TextIds, names: Iter
     lacks = np.zeros(len(sealed), bool)
     for name in names:
         word = name.lower().decode("ascii")
-        lists = found.lists if (found := find_words(connection, [word]).get(word)) else ()
+        lists = (
+            found.lists if (found := find_words(connection, [word]).get(word)) else ()
+        )
         # A common word rules out few texts; reading the candidates is cheaper.
         if sum(len(one.data) for one in lists) > LIST_BYTES * len(sealed):
             continue
         has = np.zeros(len(sealed), bool)
         for one in lists:
             numbers = decode(one.data).astype(np.int64) + one.first
-            # The chunks of a text have consecutive numbers, so check whether any number is in that range.
-            has |= np.searchsorted(numbers, first + count) > np.searchsorted(numbers, first)
+            # The chunks of a text have consecutive numbers, so check whether any number
+            # is in that range.
+            has |= np.searchsorted(numbers, first + count) > np.searchsorted(
+                numbers, first
+            )
         lacks |= ~has
     return text_ids[~np.isin(text_ids, sealed[lacks])]

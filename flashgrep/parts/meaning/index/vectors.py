@@ -30,7 +30,9 @@ READ_ROWS: Final = 16_384
 """Rows read at a time to extract their signs: about 4 MB."""
 BLOCK_ROWS: Final = 1 << 15
 """Rows compared at a time: 1 MB of signs, which fits the processor's cache."""
-_PASSING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+_PASSING: Final = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+)
 """Errors that do not mean that the file is damaged."""
 
 
@@ -75,7 +77,8 @@ def _opened(file: Path, flags: int) -> Iterator[int]:
     if not VECTOR_FILE.fullmatch(file.name):
         raise VectorsDamaged(f"{file.name} is not a vector file")
     try:
-        # O_NOFOLLOW: a symbolic link in the store's folder must not make the writer overwrite another file.
+        # O_NOFOLLOW: a symbolic link in the store's folder must not make the writer
+        # overwrite another file.
         number = os.open(file, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if error.errno in _PASSING:
@@ -131,8 +134,8 @@ class Vectors:
             if count <= self._count:
                 return
             if count > self._signs.shape[1]:
-                # A quarter more than needed, so that growing rarely copies. A new array, since a lookup may be reading
-                # the old one.
+                # A quarter more than needed, so that growing rarely copies. A new
+                # array, since a lookup may be reading the old one.
                 wider = np.zeros((len(self._signs), count + count // 4), np.uint64)
                 wider[:, : self._count] = self._signs[:, : self._count]
                 self._signs = wider
@@ -149,12 +152,19 @@ class Vectors:
         return np.frombuffer(data, self._type)
 
     def nearest(
-        self, question: Floats, limit: int, order: Order, among: npt.NDArray[np.bool_] | None = None
+        self,
+        question: Floats,
+        limit: int,
+        order: Order,
+        among: npt.NDArray[np.bool_] | None = None,
     ) -> Nearest:
         """Return the ``limit`` rows nearest to a unit vector; ``among``: which rows count, those past its end not."""
         count = self._count  # read once and first: a concurrent ``grow`` replaces the signs before it sets the count
         signs = self._signs
-        parts = (signs[:, at : min(at + BLOCK_ROWS, count)] for at in range(0, count, BLOCK_ROWS))
+        parts = (
+            signs[:, at : min(at + BLOCK_ROWS, count)]
+            for at in range(0, count, BLOCK_ROWS)
+        )
         rows = find_near(parts, count, question, max(RESCORED, limit), order, among)
         return take_nearest(rows, self.similarity(question, rows), limit, order)
 
@@ -164,7 +174,9 @@ class Vectors:
             return np.zeros(0, np.float32)
         size = self._type.itemsize
         with _opened(self._file, os.O_RDONLY) as number:
-            data = b"".join([os.pread(number, size, row * size) for row in rows.tolist()])
+            data = b"".join(
+                [os.pread(number, size, row * size) for row in rows.tolist()]
+            )
         if len(data) < len(rows) * size:
             raise VectorsDamaged("vectors are missing")
         return compare(question, np.frombuffer(data, self._type))
@@ -175,14 +187,21 @@ class Vectors:
         with _opened(self._file, os.O_RDONLY) as number:
             for at, (first, count) in enumerate(spans):
                 rows = self._read(number, first, count)
-                np.einsum("i,ij->j", rows["scale"], rows["direction"].astype(np.float32), out=found[at])
+                np.einsum(
+                    "i,ij->j",
+                    rows["scale"],
+                    rows["direction"].astype(np.float32),
+                    out=found[at],
+                )
         return found
 
 
 def compare(question: Floats, rows: npt.NDArray[np.void]) -> Floats:
     """Return the cosine of a unit vector and each row, independent of the row's position, to the last bit."""
     # By einsum, since BLAS sums in an order that depends on a row's position.
-    cosines: Floats = np.einsum("ij,j->i", rows["direction"].astype(np.float32), question.astype(np.float32))
+    cosines: Floats = np.einsum(
+        "ij,j->i", rows["direction"].astype(np.float32), question.astype(np.float32)
+    )
     cosines *= rows["scale"]
     return cosines
 
@@ -206,7 +225,8 @@ def find_near(
     Among equal rows, the first by ``order`` are taken. ``parts``: the signs of all rows, in consecutive blocks;
     ``among``: as for ``Vectors.nearest``.
     """
-    # The number of differing signs estimates the angle between two vectors without any multiplication.
+    # The number of differing signs estimates the angle between two vectors without any
+    # multiplication.
     query_signs = signs_of(question[None, :])[0]
     bits = 64 * len(query_signs)
     if among is not None:
@@ -221,12 +241,14 @@ def find_near(
         for word, part in zip(signs, query_signs, strict=True):
             differing += np.bitwise_count(word ^ part)
         if among is not None:
-            # One more than any real distance, so that these rows come last without further checks.
+            # One more than any real distance, so that these rows come last without
+            # further checks.
             differing[~among[block]] = bits + 1
         apart[block] = differing
         found += np.bincount(differing, minlength=bits + 2)
         at = block.stop
-    # Distances are small integers, so a histogram gives the threshold below which there are enough rows.
+    # Distances are small integers, so a histogram gives the threshold below which there
+    # are enough rows.
     enough = min(bits, int(np.searchsorted(np.cumsum(found), most)))
     rows = np.flatnonzero(apart <= enough)
     if len(rows) > most:

@@ -83,7 +83,11 @@ def names_of(text: bytes) -> set[bytes]:
     """Return the distinct identifiers of a text that count as words."""
     # Deduplicate first: a text repeats most of its identifiers.
     found = set(find_identifiers(text))
-    return {name for name in found if SHORTEST_WORD <= len(name) <= LONGEST_WORD and not name[:1].isdigit()}
+    return {
+        name
+        for name in found
+        if SHORTEST_WORD <= len(name) <= LONGEST_WORD and not name[:1].isdigit()
+    }
 
 
 def words_of(text: bytes) -> set[str]:
@@ -93,7 +97,8 @@ def words_of(text: bytes) -> set[str]:
 
 def key_of(word: bytes) -> int:
     """Return the first of a word's ``LEVELS`` keys."""
-    # The last bits hold the impact, so a word's keys are consecutive: one range of postings.
+    # The last bits hold the impact, so a word's keys are consecutive: one range of
+    # postings.
     return zlib.crc32(word) // LEVELS * LEVELS
 
 
@@ -113,14 +118,21 @@ def choose_for_vectors(counted: IdentifierCounts) -> IdentifierCounts:
     )
 
 
-def impacts_of(chunks: Sequence[Fields], counted: IdentifierCounts | None = None) -> Pairs:
+def impacts_of(
+    chunks: Sequence[Fields], counted: IdentifierCounts | None = None
+) -> Pairs:
     """Return the (key, index into the list) pairs of chunks, ascending; ``counted``: their fields, if known already."""
     counted = counted or count_fields(chunks)
-    # The keys of the words of each identifier, in the order of ``parts``: itself first, then its parts.
+    # The keys of the words of each identifier, in the order of ``parts``: itself first,
+    # then its parts.
     identifiers = counted.identifiers
     sizes = np.fromiter(map(len, identifiers), np.int64, len(identifiers))
     heads = np.frombuffer(b"".join(identifiers), np.uint8)[np.cumsum(sizes) - sizes]
-    names = (sizes >= SHORTEST_WORD) & (sizes <= LONGEST_WORD) & ((heads < ord("0")) | (heads > ord("9")))
+    names = (
+        (sizes >= SHORTEST_WORD)
+        & (sizes <= LONGEST_WORD)
+        & ((heads < ord("0")) | (heads > ord("9")))
+    )
     words, of_parts = counted.words, counted.lengths
     compounds = names & (of_parts > 1)
     lengths = names + compounds * of_parts
@@ -128,8 +140,12 @@ def impacts_of(chunks: Sequence[Fields], counted: IdentifierCounts | None = None
     is_whole[(np.cumsum(lengths) - lengths)[names]] = True
     checksums = np.empty(len(is_whole), np.uint64)
     lowered = map(bytes.lower, identifiers)
-    checksums[is_whole] = np.fromiter(map(zlib.crc32, lowered), np.uint64, len(identifiers))[names]
-    checksums[~is_whole] = np.fromiter(map(zlib.crc32, words), np.uint64, len(words))[compounds.repeat(of_parts)]
+    checksums[is_whole] = np.fromiter(
+        map(zlib.crc32, lowered), np.uint64, len(identifiers)
+    )[names]
+    checksums[~is_whole] = np.fromiter(map(zlib.crc32, words), np.uint64, len(words))[
+        compounds.repeat(of_parts)
+    ]
     keys: Pairs = checksums // np.uint64(LEVELS) * np.uint64(LEVELS)
 
     # Then the weight of each distinct word of each chunk.
@@ -143,13 +159,19 @@ def impacts_of(chunks: Sequence[Fields], counted: IdentifierCounts | None = None
     fields = counted.texts.take(own).repeat(of_pair)
     places = fields // len(FIELD_WEIGHTS)
     weights = repeats * np.array(FIELD_WEIGHTS)[fields % len(FIELD_WEIGHTS)]
-    # Sorting pairs with the weight in their lowest bits takes a third of the time of an indirect sort.
-    pairs: Pairs = flat << np.uint64(32) | (places << _WEIGHT_BITS | weights).astype(np.uint64)
+    # Sorting pairs with the weight in their lowest bits takes a third of the time of an
+    # indirect sort.
+    pairs: Pairs = flat << np.uint64(32) | (places << _WEIGHT_BITS | weights).astype(
+        np.uint64
+    )
     pairs.sort()
     low = (pairs & _LOW).astype(np.int64)
     pairs = (pairs & ~_LOW) | (low >> _WEIGHT_BITS).astype(np.uint64)
     starts = np.flatnonzero(np.concatenate(([True], pairs[1:] != pairs[:-1])))
-    pairs, weight = pairs[starts], np.add.reduceat(low & ((1 << _WEIGHT_BITS) - 1), starts)
+    pairs, weight = (
+        pairs[starts],
+        np.add.reduceat(low & ((1 << _WEIGHT_BITS) - 1), starts),
+    )
     # BM25 without the inverse document frequency, which is only known at query time.
     length = np.bincount(places, repeats, len(chunks))[(pairs & _LOW).astype(np.int64)]
     share = weight / (weight + K1 * (1 - B + B * length / USUAL_WORDS))
@@ -172,9 +194,14 @@ def scores_of(pairs: Pairs, families: Iterable[Family], count: int) -> Floats:
         best = defaultdict[int, float](float)
         for word, weight in family.items():
             key = key_of(word.encode())
-            low, high = np.searchsorted(pairs, [np.uint64(key << 32), np.uint64((key + LEVELS) << 32)])
+            low, high = np.searchsorted(
+                pairs, [np.uint64(key << 32), np.uint64((key + LEVELS) << 32)]
+            )
             for pair in pairs[low:high].tolist():
-                place, value = pair & 0xFFFFFFFF, weight * value_of(pair >> 32 & (LEVELS - 1))
+                place, value = (
+                    pair & 0xFFFFFFFF,
+                    weight * value_of(pair >> 32 & (LEVELS - 1)),
+                )
                 best[place] = max(value, best[place])
         for place, value in best.items():
             scores[place] += value
@@ -196,7 +223,9 @@ class WordLists(NamedTuple):
     lists: list[WordList]
 
 
-def find_words(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, WordLists]:
+def find_words(
+    connection: sqlite3.Connection, words: Iterable[str]
+) -> dict[str, WordLists]:
     """Return the lists of each word; words in no chunk are left out.
 
     Raises:
@@ -213,7 +242,8 @@ def find_words(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str
             for at, data in lists_of(connection, row.id, key, key + LEVELS - 1)
         ]
         if lists:
-            # Counted all at once: counting a single list takes as long as looking it up.
+            # Counted all at once: counting a single list takes as long as looking it
+            # up.
             found[word] = WordLists(count(b"".join(one.data for one in lists)), lists)
     return found
 
@@ -230,17 +260,27 @@ def score(families: Iterable[Sequence[tuple[WordLists, float]]], chunks: int) ->
     """Return the BM25 of each chunk, 0 to ``chunks`` - 1, for families of words with their weights."""
     scores = np.zeros(chunks, np.float32)
     for family in families:
-        # Add the most frequent word of the family directly; then raise the scores of chunks where another counts more.
+        # Add the most frequent word of the family directly; then raise the scores of
+        # chunks where another counts more.
         *rest, (most, weight) = sorted(family, key=lambda one: one[0].chunks)
-        lists = [(of * value_of(one.level), one) for word, of in rest for one in word.lists]
+        lists = [
+            (of * value_of(one.level), one) for word, of in rest for one in word.lists
+        ]
         lists.sort(key=itemgetter(0))
         numbers, values = np.empty(0, np.int64), np.empty(0, np.float32)
         if lists:
-            # Decoded all at once: each call takes 10 µs, and lists of rare words have only a few bytes.
+            # Decoded all at once: each call takes 10 µs, and lists of rare words have
+            # only a few bytes.
             data = [one.data for _, one in lists]
-            documents, counts = decode_lists(b"".join(data), np.cumsum([*map(len, data)]))
-            numbers = documents.astype(np.int64) + np.repeat([one.first for _, one in lists], counts)
-            values = np.repeat(np.array([value for value, _ in lists], np.float32), counts)
+            documents, counts = decode_lists(
+                b"".join(data), np.cumsum([*map(len, data)])
+            )
+            numbers = documents.astype(np.int64) + np.repeat(
+                [one.first for _, one in lists], counts
+            )
+            values = np.repeat(
+                np.array([value for value, _ in lists], np.float32), counts
+            )
             # Chunks stored after this snapshot have higher numbers.
             numbers, values = numbers[numbers < chunks], values[numbers < chunks]
         before = scores[numbers]
@@ -249,6 +289,7 @@ def score(families: Iterable[Sequence[tuple[WordLists, float]]], chunks: int) ->
             there = decode(one.data).astype(np.int64) + one.first
             # A chunk occurs only once in a list, so adding by index is safe.
             scores[there[there < chunks]] += weight * value_of(one.level)
-        # For a chunk in several lists the last assignment wins, which has the highest value.
+        # For a chunk in several lists the last assignment wins, which has the highest
+        # value.
         scores[numbers] = np.maximum(scores[numbers], before + values)
     return scores

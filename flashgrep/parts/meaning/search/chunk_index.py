@@ -27,8 +27,19 @@ from flashgrep.parts.meaning.embed import Embedder
 from flashgrep.parts.meaning.embed.providers import embedder_of
 from flashgrep.parts.meaning.index import chunks as table
 from flashgrep.parts.meaning.index.chunks import ChunkMap, VectorSet
-from flashgrep.parts.meaning.index.vectors import Nearest, Order, Vectors, VectorsDamaged
-from flashgrep.parts.meaning.index.word_impacts import Family, WordLists, find_words, numbers_in, score
+from flashgrep.parts.meaning.index.vectors import (
+    Nearest,
+    Order,
+    Vectors,
+    VectorsDamaged,
+)
+from flashgrep.parts.meaning.index.word_impacts import (
+    Family,
+    WordLists,
+    find_words,
+    numbers_in,
+    score,
+)
 from flashgrep.parts.meaning.search.fusion import Candidate, Rules
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
@@ -55,7 +66,9 @@ QUESTION_SECONDS = 3.0
 class VectorRows(Protocol):
     """Vectors by row, wherever they are kept; implemented by ``parts.meaning.index.vectors.Vectors``."""
 
-    def nearest(self, question: Floats, limit: int, order: Order, among: Bools | None = None) -> Nearest:
+    def nearest(
+        self, question: Floats, limit: int, order: Order, among: Bools | None = None
+    ) -> Nearest:
         """Return the rows nearest to a unit vector; ``among``: whether each row counts; rows beyond its end do not."""
 
     def similarity(self, question: Floats, rows: Ints) -> Floats:
@@ -108,9 +121,20 @@ class Texts(NamedTuple):
         places[text_ids] = np.arange(len(text_ids))[::-1]
         chunks = known.chunks
         alive = np.isin(chunks.text_id, there)
-        unembedded = np.sort(chunks.text_id[alive & (chunks.size > 0) & ~np.isin(chunks.text_id, known.rows.text_id)])
+        unembedded = np.sort(
+            chunks.text_id[
+                alive & (chunks.size > 0) & ~np.isin(chunks.text_id, known.rows.text_id)
+            ]
+        )
         unchunked = there[~np.isin(there, chunks.text_id)]
-        return cls(there, not alive.all(), unchunked, unembedded, int(chunks.size[alive].sum()), places)
+        return cls(
+            there,
+            not alive.all(),
+            unchunked,
+            unembedded,
+            int(chunks.size[alive].sum()),
+            places,
+        )
 
 
 class ChunkView(NamedTuple):
@@ -137,7 +161,9 @@ CHUNKS: Final = ServiceKey[ChunkIndex]("chunks")
 class MeaningIndex(ProjectService):
     """Keeps a ``ChunkState`` up to date with the index; thread-safe."""
 
-    def __init__(self, folder: Path, root: bytes, embedding: str, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, root: bytes, embedding: str, environ: Mapping[str, str]
+    ) -> None:
         """``folder``: the store's; ``root``: the project's."""
         self._folder = folder
         self._root = root
@@ -162,16 +188,25 @@ class MeaningIndex(ProjectService):
             return
         with snapshot.own_index.transaction() as connection:
             known = self.at(connection)
-            yield ChunkView(known, self.texts(known, snapshot.table), partial(find_words, connection))
+            yield ChunkView(
+                known,
+                self.texts(known, snapshot.table),
+                partial(find_words, connection),
+            )
 
     def at(self, connection: sqlite3.Connection) -> ChunkState:
         """Return the state as this transaction sees it; costs one lookup if nothing has changed."""
         with self._lock:
             self._used = time.monotonic()
-            # One number of the database shows whether anything has changed since it was loaded.
+            # One number of the database shows whether anything has changed since it was
+            # loaded.
             now = table.round_of(connection)
             known = self._known
-            if known is None or now != self._round or (known.problem and time.monotonic() > self._again):
+            if (
+                known is None
+                or now != self._round
+                or (known.problem and time.monotonic() > self._again)
+            ):
                 self._known = known = self._load(connection)
                 self._round = now
                 self._again = time.monotonic() + AGAIN_SECONDS
@@ -180,17 +215,24 @@ class MeaningIndex(ProjectService):
     def texts(self, known: ChunkState, files: FileTable) -> Texts:
         """Return the texts of files, as far as the index of chunks knows them."""
         with self._lock:
-            if self._texts is None or self._texts[0] is not files or self._texts[1] is not known:
+            if (
+                self._texts is None
+                or self._texts[0] is not files
+                or self._texts[1] is not known
+            ):
                 self._texts = files, known, Texts.of(known, files)
             return self._texts[2]
 
     def fail(self, known: ChunkState, problem: str, *, damaged: bool = False) -> None:
         """Answer by words only for a while: the embedder did not answer, or the vectors cannot be read."""
         with self._lock:
-            # Another thread may have loaded a newer state, to which this does not apply.
+            # Another thread may have loaded a newer state, to which this does not
+            # apply.
             if self._known is known:
                 # The chunks stay: words answer meanwhile.
-                self._known = known._replace(vectors=None, embedder=None, problem=problem, damaged=damaged)
+                self._known = known._replace(
+                    vectors=None, embedder=None, problem=problem, damaged=damaged
+                )
                 self._again = time.monotonic() + AGAIN_SECONDS
             if damaged:
                 self._vectors = None
@@ -226,18 +268,39 @@ class MeaningIndex(ProjectService):
         embedder, of, problem = self._choose_vectors(connection)
         if of is None or (not of.rows and chunks.size.any()):
             missing = not problem and bool(chunks.size.any())
-            return ChunkState(chunks, table.row_map(connection, 0), None, None, problem, damaged=missing)
+            return ChunkState(
+                chunks,
+                table.row_map(connection, 0),
+                None,
+                None,
+                problem,
+                damaged=missing,
+            )
         # Files of vectors only grow, so only the new rows are loaded.
         if of.file != self._file or self._vectors is None:
-            self._file, self._vectors = of.file, Vectors(self._folder / of.file, of.dims)
+            self._file, self._vectors = (
+                of.file,
+                Vectors(self._folder / of.file, of.dims),
+            )
         try:
             self._vectors.grow(of.rows)
         except VectorsDamaged as damage:
             self._vectors = None
-            return ChunkState(chunks, table.row_map(connection, 0), None, None, str(damage), damaged=True)
-        return ChunkState(chunks, table.row_map(connection, of.id), self._vectors, embedder, problem)
+            return ChunkState(
+                chunks,
+                table.row_map(connection, 0),
+                None,
+                None,
+                str(damage),
+                damaged=True,
+            )
+        return ChunkState(
+            chunks, table.row_map(connection, of.id), self._vectors, embedder, problem
+        )
 
-    def _choose_vectors(self, connection: sqlite3.Connection) -> tuple[Embedder | None, VectorSet | None, str]:
+    def _choose_vectors(
+        self, connection: sqlite3.Connection
+    ) -> tuple[Embedder | None, VectorSet | None, str]:
         """Choose a set of vectors: that of the settings, or an older one while that is being made."""
         sets = {one.name: one for one in table.vector_sets(connection)}
         before = table.settings_of(connection, find_project(connection, self._root))
@@ -252,7 +315,11 @@ class MeaningIndex(ProjectService):
             found = sets.get(wanted.name)
             # The same name with another dimension is another model.
             is_same = found is not None and found.dims == wanted.dims
-            if found is not None and is_same and (before == self._embedding or found.rows >= ENOUGH * most):
+            if (
+                found is not None
+                and is_same
+                and (before == self._embedding or found.rows >= ENOUGH * most)
+            ):
                 return wanted, found, ""
         # While the new vectors are made, the old ones answer better than words alone.
         if before != self._embedding and self._may_ask(before):
@@ -278,7 +345,9 @@ class MeaningIndex(ProjectService):
 
     def _embedder(self, settings: str) -> Embedder:
         if settings not in self._embedders:
-            self._embedders[settings] = embedder_of(settings, self._environ, QUESTION_SECONDS)
+            self._embedders[settings] = embedder_of(
+                settings, self._environ, QUESTION_SECONDS
+            )
         return self._embedders[settings]
 
 
@@ -291,24 +360,37 @@ class WeighedWords(NamedTuple):
 
 
 def weigh_words(
-    forms: Mapping[str, Sequence[str]], found: Mapping[str, WordLists], known: ChunkState, texts: Texts, rules: Rules
+    forms: Mapping[str, Sequence[str]],
+    found: Mapping[str, WordLists],
+    known: ChunkState,
+    texts: Texts,
+    rules: Rules,
 ) -> WeighedWords:
     """Weigh words by their rarity in the files, and choose the rarest as far as ``rules.common_words`` allows.
 
     ``forms``: the words of the question, each with its other forms; ``found``: the lists of words that occur in chunks.
     """
-    # Counted without decoding the lists. These contain dead chunks, which are subtracted below: rarity and the
-    # choice of words must not depend on former contents.
+    # Counted without decoding the lists. These contain dead chunks, which are
+    # subtracted below: rarity and the choice of words must not depend on former
+    # contents.
     having = {word: lists.chunks for word, lists in found.items()}
     if texts.some_dead:
         counting = mark_counting(known.chunks, texts.there)
-        having = {word: int(counting[numbers_in(lists, len(counting))].sum()) for word, lists in found.items()}
+        having = {
+            word: int(counting[numbers_in(lists, len(counting))].sum())
+            for word, lists in found.items()
+        }
     families = dict[str, Family]()
     most = max(1, texts.chunks)
     for word, others in forms.items():
-        # A form is as rare as all forms of the word together; the word itself loses nothing.
-        of_form = rules.form * idf(most, sum(having.get(one, 0) for one in (word, *others)))
-        families[word] = {word: idf(most, having.get(word, 0))} | dict.fromkeys(others, of_form)
+        # A form is as rare as all forms of the word together; the word itself loses
+        # nothing.
+        of_form = rules.form * idf(
+            most, sum(having.get(one, 0) for one in (word, *others))
+        )
+        families[word] = {word: idf(most, having.get(word, 0))} | dict.fromkeys(
+            others, of_form
+        )
     used: dict[str, WordLists] = {}
     room = rules.common_words
     room_of_forms = rules.common_forms
@@ -341,13 +423,18 @@ class CandidateSearch:
     places: Ints
     """As in ``Texts``."""
 
-    def candidates(self, found: WeighedWords, question: Floats | None) -> list[Candidate]:
+    def candidates(
+        self, found: WeighedWords, question: Floats | None
+    ) -> list[Candidate]:
         """Return chunks found by either side, each with both values if known, in the files' order."""
         known = self.known
         most = self.rules.candidates
         # By words: BM25 of all chunks at once; the best are kept.
         counting = mark_counting(known.chunks, self.allowed)
-        asked = ([(found.used[word], of[word]) for word in of if word in found.used] for of in found.families.values())
+        asked = (
+            [(found.used[word], of[word]) for word in of if word in found.used]
+            for of in found.families.values()
+        )
         scores = score(filter(None, asked), len(counting))
         numbers = np.flatnonzero((scores > 0) & counting)
         if len(numbers) > most:
@@ -356,35 +443,59 @@ class CandidateSearch:
             equal = numbers[scores[numbers] == least]
             order = np.argsort(self._places_of(known.chunks, equal), kind="stable")
             numbers = np.concatenate([better, equal[order[: most - len(better)]]])
-        lexical = dict(zip(_keys(*known.chunks.locate(numbers)), scores[numbers].tolist(), strict=True))
+        lexical = dict(
+            zip(
+                _keys(*known.chunks.locate(numbers)),
+                scores[numbers].tolist(),
+                strict=True,
+            )
+        )
         if question is None or known.vectors is None:
-            return self._sort([Candidate(key, value, 0.0) for key, value in lexical.items()])
+            return self._sort(
+                [Candidate(key, value, 0.0) for key, value in lexical.items()]
+            )
 
         # By vectors: the nearest ones; a row whose text is gone has no key.
         if self.allowed is None and known.rows.is_dense:
             among = None
         else:
             among = mark_counting(known.rows, self.allowed)
-        near = known.vectors.nearest(question, most, partial(self._places_of, known.rows), among)
+        near = known.vectors.nearest(
+            question, most, partial(self._places_of, known.rows), among
+        )
         keys = _keys(*known.rows.locate(near.rows))
-        similar = {key: float(value) for key, value in zip(keys, near.similarity, strict=True) if key[0]}
+        similar = {
+            key: float(value)
+            for key, value in zip(keys, near.similarity, strict=True)
+            if key[0]
+        }
 
-        # Chunks found by words alone have vectors, too: the mix compares both sides of every candidate.
+        # Chunks found by words alone have vectors, too: the mix compares both sides of
+        # every candidate.
         others = [key for key in lexical if key not in similar]
         wanted = np.array(others, np.int64).reshape(-1, 2)
         rows = known.rows_of(wanted[:, 0], wanted[:, 1])
         values = np.zeros(len(others), np.float32)
         if others:
             values[rows >= 0] = known.vectors.similarity(question, rows[rows >= 0])
-        similar |= {key: float(value) for key, value in zip(others, values, strict=True)}
-        return self._sort([Candidate(key, lexical.get(key, 0.0), similar[key]) for key in lexical | similar])
+        similar |= {
+            key: float(value) for key, value in zip(others, values, strict=True)
+        }
+        return self._sort(
+            [
+                Candidate(key, lexical.get(key, 0.0), similar[key])
+                for key in lexical | similar
+            ]
+        )
 
     def _places_of(self, of: ChunkMap, numbers: Ints) -> Ints:
         return self.places[of.locate(numbers)[0]]
 
     def _sort(self, candidates: list[Candidate]) -> list[Candidate]:
         text_ids = np.array([one.key[0] for one in candidates], np.int64)
-        of_texts = dict(zip(text_ids.tolist(), self.places[text_ids].tolist(), strict=True))
+        of_texts = dict(
+            zip(text_ids.tolist(), self.places[text_ids].tolist(), strict=True)
+        )
         return sorted(candidates, key=lambda one: (of_texts[one.key[0]], one.key[1]))
 
 
@@ -401,16 +512,25 @@ def mark_counting(places: ChunkMap, allowed: Ints | None) -> Bools:
     return counting
 
 
-def whole_similarity(known: ChunkState, question: Floats, text_ids: AbstractSet[int]) -> dict[int, float]:
+def whole_similarity(
+    known: ChunkState, question: Floats, text_ids: AbstractSet[int]
+) -> dict[int, float]:
     """Return the cosine of a question and the sum of each text's vectors; texts without vectors are left out."""
     entries = known.rows.entries(np.array(sorted(text_ids), np.int64))
     at = entries[entries >= 0]
     if known.vectors is None or not len(at):
         return {}
-    spans = list(zip(known.rows.first[at].tolist(), known.rows.size[at].tolist(), strict=True))
+    spans = list(
+        zip(known.rows.first[at].tolist(), known.rows.size[at].tolist(), strict=True)
+    )
     sums = known.vectors.sums(spans)
     lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-    cosines = np.divide(np.einsum("ij,j->i", sums, question), lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    cosines = np.divide(
+        np.einsum("ij,j->i", sums, question),
+        lengths,
+        out=np.zeros_like(lengths),
+        where=lengths > 0,
+    )
     return dict(zip(known.rows.text_id[at].tolist(), cosines.tolist(), strict=True))
 
 
@@ -421,5 +541,7 @@ def _keys(text_ids: Ints, places: Ints) -> list[Key]:
 def find_allowed_texts(snapshot: Snapshot, keep: PathFilter) -> Ints:
     """Return the texts of unchanged files that count, ascending."""
     counts = keep.mask(snapshot.table.text())
-    counts[[at for at in map(snapshot.table.find, snapshot.pending) if at is not None]] = False
+    counts[
+        [at for at in map(snapshot.table.find, snapshot.pending) if at is not None]
+    ] = False
     return snapshot.table.texts(counts)

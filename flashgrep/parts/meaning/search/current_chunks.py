@@ -42,10 +42,20 @@ Wanted = Callable[[FoundChunk], bool] | None
 """Which chunks count; None: all."""
 
 
-def find_containing(snapshot: Snapshot, text: str, limit: int, keep: Keep, wanted: Wanted) -> list[FoundChunk]:
+def find_containing(
+    snapshot: Snapshot, text: str, limit: int, keep: Keep, wanted: Wanted
+) -> list[FoundChunk]:
     """Return chunks that contain a text, ignoring ASCII case if it has no capital; best files first, without copies."""
-    pattern = Pattern(texts=(text,), mode="literal", case="smart", multiline="\n" in text)
-    question = Question(pattern=pattern, keep=keep, ranking=search_by_relevance, limit=MOST_HITS, max_chars=1 << 30)
+    pattern = Pattern(
+        texts=(text,), mode="literal", case="smart", multiline="\n" in text
+    )
+    question = Question(
+        pattern=pattern,
+        keep=keep,
+        ranking=search_by_relevance,
+        limit=MOST_HITS,
+        max_chars=1 << 30,
+    )
     hits: dict[bytes, list[int]] = {}
     for hit in search(snapshot, question).results:
         path = path_from_json(hit["file_path"], hit.get("file_path_bytes"))
@@ -59,16 +69,32 @@ def find_containing(snapshot: Snapshot, text: str, limit: int, keep: Keep, wante
     return _take_distinct(containing, limit, wanted)
 
 
-def list_chunks(snapshot: Snapshot, limit: int, keep: Keep, wanted: Wanted) -> list[FoundChunk]:
+def list_chunks(
+    snapshot: Snapshot, limit: int, keep: Keep, wanted: Wanted
+) -> list[FoundChunk]:
     """Return chunks of the selected files, by path and line, without copies."""
     files = snapshot.table
     pending = snapshot.pending
-    unchanged = (path for path in files.paths if path not in pending and path not in files.skipped)
-    paths = (path for path in sorted({*unchanged, *snapshot.changed_paths()}) if keep is None or keep(path))
-    return _take_distinct((found for path in paths for found in read_chunks(snapshot, path)), limit, wanted)
+    unchanged = (
+        path
+        for path in files.paths
+        if path not in pending and path not in files.skipped
+    )
+    paths = (
+        path
+        for path in sorted({*unchanged, *snapshot.changed_paths()})
+        if keep is None or keep(path)
+    )
+    return _take_distinct(
+        (found for path in paths for found in read_chunks(snapshot, path)),
+        limit,
+        wanted,
+    )
 
 
-def _take_distinct(chunks: Iterable[FoundChunk], limit: int, wanted: Wanted) -> list[FoundChunk]:
+def _take_distinct(
+    chunks: Iterable[FoundChunk], limit: int, wanted: Wanted
+) -> list[FoundChunk]:
     distinct: dict[str, FoundChunk] = {}
     for found in chunks:
         if found.text not in distinct and (wanted is None or wanted(found)):
@@ -87,16 +113,26 @@ def read_chunks(snapshot: Snapshot, path: bytes) -> Iterator[FoundChunk]:
     chunks = None
     version = snapshot.indexed_version(path)
     if version is not None and snapshot.reader is not None:
-        chunks = snapshot.reader.rows(CHUNK_ROWS).chunks_of_texts([version[0]]).get(version[0])
+        chunks = (
+            snapshot.reader.rows(CHUNK_ROWS)
+            .chunks_of_texts([version[0]])
+            .get(version[0])
+        )
     # The index has the chunks of the indexed text, which an unchanged file still has.
     for chunk in chunks or cut_chunks(path, data, snapshot.unsaved).chunks:
-        yield FoundChunk(path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN))
+        yield FoundChunk(
+            path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN)
+        )
 
 
-def cut_chunks(path: bytes, data: bytes, unsaved: Mapping[bytes, UnsavedText] = NOTHING_UNSAVED) -> ChunkedText:
+def cut_chunks(
+    path: bytes, data: bytes, unsaved: Mapping[bytes, UnsavedText] = NOTHING_UNSAVED
+) -> ChunkedText:
     """Return the chunks of a file whose current text is not stored."""
     symbols = parse_file(path, data, unsaved)
-    return chunk_text(0, path, data, symbols.parsed if isinstance(symbols, FileSymbols) else None)
+    return chunk_text(
+        0, path, data, symbols.parsed if isinstance(symbols, FileSymbols) else None
+    )
 
 
 def is_exported(found: FoundChunk) -> bool:

@@ -27,15 +27,25 @@ _PATH: Final = re.compile(
 )
 _MIXED: Final = re.compile(r"[a-z][A-Z]|_|[A-Z]{2}[a-z]|::|\.|->|\(\)")
 _VENDORED: Final = re.compile(rb"(?:^|/)(?:deps|extern|thirdparty)/", re.IGNORECASE)
-_EXAMPLE: Final = re.compile(rb"(?:^|/)_?(?:examples?|samples?|demos?|bench(?:es)?)/", re.IGNORECASE)
+_EXAMPLE: Final = re.compile(
+    rb"(?:^|/)_?(?:examples?|samples?|demos?|bench(?:es)?)/", re.IGNORECASE
+)
 _STUB: Final = re.compile(rb"\.pyi$|\.d\.[cm]?ts$")
 _HEADER: Final = re.compile(rb"\.(?:h|hh|hpp|hxx)$")
 _EXTENSION: Final = re.compile(r"\.[^./]*$")
-_RE_EXPORT: Final = re.compile(rb"(?:^|/)(?:__init__\.py|index\.[cm]?[jt]sx?|mod\.rs|package-info\.java)$")
-_ABOUT_TESTS: Final = re.compile(r"\b(?:tests?|testing|fixtures?|mocks?|benchmarks?|examples?|spec)\b", re.IGNORECASE)
-_ABOUT_PROSE: Final = re.compile(r"\b(?:docs?|documentation|guides?|readme|tutorial|changelog|manual)\b", re.IGNORECASE)
+_RE_EXPORT: Final = re.compile(
+    rb"(?:^|/)(?:__init__\.py|index\.[cm]?[jt]sx?|mod\.rs|package-info\.java)$"
+)
+_ABOUT_TESTS: Final = re.compile(
+    r"\b(?:tests?|testing|fixtures?|mocks?|benchmarks?|examples?|spec)\b", re.IGNORECASE
+)
+_ABOUT_PROSE: Final = re.compile(
+    r"\b(?:docs?|documentation|guides?|readme|tutorial|changelog|manual)\b",
+    re.IGNORECASE,
+)
 _ABOUT_DATA: Final = re.compile(
-    r"\.json\b|\b(?:ya?ml|toml|docker\w*|workflows?|ci|manifest|lock ?file|dependencies|licen[cs]e)\b", re.IGNORECASE
+    r"\.json\b|\b(?:ya?ml|toml|docker\w*|workflows?|ci|manifest|lock ?file|dependencies|licen[cs]e)\b",
+    re.IGNORECASE,
 )
 
 STOP_WORDS: Final = frozenset(
@@ -61,8 +71,36 @@ _MOST_KEPT: Final = 256
 _LONGEST: Final = 64
 _VOWEL: Final = re.compile("[aeiouy]")
 _ENDINGS: Final = (
-    *("ization", "isation", "ations", "ation", "ition", "ments", "ment", "ings", "ing", "ness", "able", "ible"),
-    *("ers", "er", "ors", "or", "ions", "ion", "ies", "ed", "es", "s", "ly", "e", "y", "al"),
+    *(
+        "ization",
+        "isation",
+        "ations",
+        "ation",
+        "ition",
+        "ments",
+        "ment",
+        "ings",
+        "ing",
+        "ness",
+        "able",
+        "ible",
+    ),
+    *(
+        "ers",
+        "er",
+        "ors",
+        "or",
+        "ions",
+        "ion",
+        "ies",
+        "ed",
+        "es",
+        "s",
+        "ly",
+        "e",
+        "y",
+        "al",
+    ),
 )
 """Endings that are removed, the first that fits: enough for comparing names, not for linguistics."""
 
@@ -147,7 +185,11 @@ class Rules:
 
     def of_tier(self, tier: int) -> float:
         """Return the factor of a tier of paths."""
-        return {TEST: self.test, GENERATED: self.generated, VENDORED: self.vendored}.get(tier, 1.0)
+        return {
+            TEST: self.test,
+            GENERATED: self.generated,
+            VENDORED: self.vendored,
+        }.get(tier, 1.0)
 
 
 RULES = Rules()
@@ -160,7 +202,8 @@ class Cover:
         self._weights: dict[str, float] = {}
         for word, weight in words.items():
             stem = stem_of(word)
-            # Of two words with one stem, the more common one determines how rare the stem is.
+            # Of two words with one stem, the more common one determines how rare the
+            # stem is.
             self._weights[stem] = min(weight, self._weights.get(stem, weight))
         self._total = sum(self._weights.values())
         self._beginning: dict[str, list[str]] = {}
@@ -181,22 +224,29 @@ class Cover:
             matches = self._matches.get(word)
             if matches is None:
                 near = self._beginning.get(word[:_LEAST_STEM], ())
-                matches = {asked: how for asked in near if (how := _likeness(asked, word))}
+                matches = {
+                    asked: how for asked in near if (how := _likeness(asked, word))
+                }
                 if not matches:
                     self._others.add(word)
                     continue
                 self._matches[word] = matches
             for asked, how in matches.items():
-                # Each word of the question counts once, however often a name contains it.
+                # Each word of the question counts once, however often a name contains
+                # it.
                 best[asked] = max(how, best.get(asked, 0.0))
-        return sum(self._weights[asked] * how for asked, how in best.items()) / self._total
+        return (
+            sum(self._weights[asked] * how for asked, how in best.items()) / self._total
+        )
 
 
 def _likeness(asked: str, word: str) -> float:
     if asked == word:
         return 1.0
     shorter = min(len(asked), len(word))
-    abbreviates = len(word) == _LEAST_STEM and len(asked) >= _SHORTEST and asked.startswith(word)
+    abbreviates = (
+        len(word) == _LEAST_STEM and len(asked) >= _SHORTEST and asked.startswith(word)
+    )
     begins = shorter >= _SHORTEST and (asked.startswith(word) or word.startswith(asked))
     return BEGINNING if abbreviates or begins else 0.0
 
@@ -214,7 +264,9 @@ def _stems(text: str) -> frozenset[str]:
     )
 
 
-_kept_stems = lru_cache(maxsize=1 << 14)(_stems)  # names and paths recur from question to question: 10 µs each
+_kept_stems = lru_cache(maxsize=1 << 14)(
+    _stems
+)  # names and paths recur from question to question: 10 µs each
 
 
 @lru_cache(maxsize=1 << 14)
@@ -270,7 +322,9 @@ def classify_query(text: str) -> Kind:
     stripped = text.strip()
     if _PATH.fullmatch(stripped):
         return "path"
-    if _SYMBOL.fullmatch(stripped) and (_MIXED.search(stripped) or stripped[:1].isupper()):
+    if _SYMBOL.fullmatch(stripped) and (
+        _MIXED.search(stripped) or stripped[:1].isupper()
+    ):
         return "symbol"
     return "words"
 
@@ -295,13 +349,19 @@ def analyze_query(text: str, weights: Mapping[str, float]) -> AnalyzedQuery:
         last = re.split(r"\.|::|->|#", text.strip().removesuffix("()"))[-1]
     else:
         last = ""
-    about = (bool(words.search(text)) for words in (_ABOUT_TESTS, _ABOUT_PROSE, _ABOUT_DATA))
+    about = (
+        bool(words.search(text)) for words in (_ABOUT_TESTS, _ABOUT_PROSE, _ABOUT_DATA)
+    )
     return AnalyzedQuery(kind, weights, last, *about)
 
 
 def semantic_share(kind: Kind, rules: Rules) -> float:
     """Return the share of similarity for a kind of question."""
-    return {"symbol": rules.symbol_weight, "path": rules.path_weight, "words": rules.semantic_weight}[kind]
+    return {
+        "symbol": rules.symbol_weight,
+        "path": rules.path_weight,
+        "words": rules.semantic_weight,
+    }[kind]
 
 
 def mix_scores(candidates: Sequence[Candidate], weight: float) -> float:
@@ -330,7 +390,9 @@ def mix_scores(candidates: Sequence[Candidate], weight: float) -> float:
     return weight
 
 
-def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Rules) -> list[Candidate]:
+def apply_rules(
+    candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Rules
+) -> list[Candidate]:
     """Return candidates in their final order, with scores adjusted by the rules."""
     cover = Cover(query.words)
     paths = {one.path for one in candidates}
@@ -338,7 +400,9 @@ def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Ru
     for path in paths:
         # A path's ending says nothing; the file's name says most.
         text = _EXTENSION.sub("", path.decode("utf-8", "replace"))
-        additions[path] = rules.path_cover * cover.share(text) + rules.file_cover * cover.share(text.rpartition("/")[2])
+        additions[path] = rules.path_cover * cover.share(
+            text
+        ) + rules.file_cover * cover.share(text.rpartition("/")[2])
     factors = {path: _weigh_nature(path, query, rules) for path in paths}
     for one in candidates:
         named = rules.name_cover * cover.share(" ".join([one.name, *one.defines[:1]]))
@@ -351,15 +415,19 @@ def apply_rules(candidates: Sequence[Candidate], query: AnalyzedQuery, rules: Ru
     for one in sorted(candidates, key=_order):
         by_file[one.path].append(one)
     for first, *others in by_file.values():
-        first.score += rules.coherence * sum(one.score / 2**place for place, one in enumerate(others[:COHERENT]))
+        first.score += rules.coherence * sum(
+            one.score / 2**place for place, one in enumerate(others[:COHERENT])
+        )
 
-    # The similarity of the whole file is added to all its chunks, so that their order is unchanged.
+    # The similarity of the whole file is added to all its chunks, so that their order
+    # is unchanged.
     most = max((one.whole for one in candidates), default=0.0)
     if query.kind == "words" and most > 0:
         for one in candidates:
             one.score += rules.whole * max(0.0, one.whole) / most * factors[one.path]
 
-    # Ten answers should show several files: each further chunk of a file ranks lower, although it is as good.
+    # Ten answers should show several files: each further chunk of a file ranks lower,
+    # although it is as good.
     seen: dict[bytes, int] = defaultdict(int)
     for one in sorted(candidates, key=_order):
         one.strength = one.score

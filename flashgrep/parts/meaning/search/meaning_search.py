@@ -42,7 +42,11 @@ from flashgrep.parts.meaning.search.fusion import (
     semantic_share,
 )
 from flashgrep.parts.meaning.search.passages import find_passage
-from flashgrep.parts.meaning.search.word_search import covered_share, forms_of, rank_files
+from flashgrep.parts.meaning.search.word_search import (
+    covered_share,
+    forms_of,
+    rank_files,
+)
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
@@ -108,7 +112,9 @@ class MeaningSearch:
     negative numbers: -1 is the first of ``_changed``.
     """
 
-    def __init__(self, snapshot: Snapshot, index: ChunkIndex, question: MeaningQuestion) -> None:
+    def __init__(
+        self, snapshot: Snapshot, index: ChunkIndex, question: MeaningQuestion
+    ) -> None:
         self._snapshot = snapshot
         self._index = index
         self._question = question
@@ -143,7 +149,9 @@ class MeaningSearch:
             share = semantic_share(self._query.kind, rules)
         self._share = mix_scores(candidates, share if self._vector is not None else 0.0)
         # Equal candidates keep the order of their files.
-        candidates = sorted((one for one in candidates if one.score > 0), key=lambda one: -one.score)
+        candidates = sorted(
+            (one for one in candidates if one.score > 0), key=lambda one: -one.score
+        )
         # Files and names are looked up only for the best; then the rules reorder them.
         described = self._describe(candidates[:MOST_LOOKED_UP])
         self._compare_files(described)
@@ -152,7 +160,9 @@ class MeaningSearch:
         if self._question.passages:
             rules = rules.for_functions()
         self._collect(apply_rules(described, self._query, rules))
-        self._answer.chunks += sum(len(changed.text.chunks) for changed in self._changed)
+        self._answer.chunks += sum(
+            len(changed.text.chunks) for changed in self._changed
+        )
         return self._answer
 
     # Candidates of the index
@@ -163,14 +173,22 @@ class MeaningSearch:
         forms = {word: forms_of(word) for word in query_words(question.text)}
         with self._index.open(self._snapshot) as opened:
             if opened is None:
-                self._weigh({word: {word: 1.0} | dict.fromkeys(forms[word], question.rules.form) for word in forms})
+                self._weigh(
+                    {
+                        word: {word: 1.0}
+                        | dict.fromkeys(forms[word], question.rules.form)
+                        for word in forms
+                    }
+                )
                 self._unready = self._snapshot.table.texts()
                 return []
             known = opened.known
             texts = opened.texts
             self._known = known
             asked = dict.fromkeys(chain(forms, *forms.values()))
-            found = weigh_words(forms, opened.find_words([*asked]), known, texts, question.rules)
+            found = weigh_words(
+                forms, opened.find_words([*asked]), known, texts, question.rules
+            )
             self._weigh(found.families)
             answer.problem = known.problem
             answer.damaged = known.damaged
@@ -183,7 +201,9 @@ class MeaningSearch:
                 else:
                     answer.ranked_by = "words and meaning"
                     answer.embedding_ms = (time.perf_counter() - started) * 1000
-            recall = CandidateSearch(known, question.rules, self._choose_texts(texts), texts.places)
+            recall = CandidateSearch(
+                known, question.rules, self._choose_texts(texts), texts.places
+            )
             try:
                 candidates = recall.candidates(found, self._vector)
             except VectorsDamaged as damage:
@@ -194,7 +214,9 @@ class MeaningSearch:
 
     def _weigh(self, families: Mapping[str, Family]) -> None:
         self._families = families
-        self._query = analyze_query(self._question.text, {word: families[word][word] for word in families})
+        self._query = analyze_query(
+            self._question.text, {word: families[word][word] for word in families}
+        )
 
     def _choose_texts(self, texts: Texts) -> Ints | None:
         """Return the texts to search in the index; None: all. Note those that are read instead."""
@@ -203,7 +225,8 @@ class MeaningSearch:
             there = find_allowed_texts(self._snapshot, keep)
         else:
             there = texts.there
-        # Texts without vectors would lose to texts with vectors, so a few are embedded for this question.
+        # Texts without vectors would lose to texts with vectors, so a few are embedded
+        # for this question.
         are_few = self._vector is not None and len(texts.unembedded) <= MOST_CHANGED
         if are_few:
             unembedded = texts.unembedded
@@ -214,14 +237,17 @@ class MeaningSearch:
             self._unready = unready[np.isin(unready, there)]
         else:
             self._unready = unready
-        # All may be searched if nothing else is stored: no filter, no old versions, and no text to read instead.
+        # All may be searched if nothing else is stored: no filter, no old versions, and
+        # no text to read instead.
         if keep is None and not texts.some_dead and not len(unembedded):
             return None
         if len(self._unready):
             return there[~np.isin(there, self._unready)]
         return there
 
-    def _give_up_vectors(self, known: ChunkState, problem: str, *, damaged: bool = False) -> None:
+    def _give_up_vectors(
+        self, known: ChunkState, problem: str, *, damaged: bool = False
+    ) -> None:
         """Answer this question, and those in the next seconds, by words only."""
         self._vector = None
         answer = self._answer
@@ -236,7 +262,11 @@ class MeaningSearch:
         """Cut the most recently changed files or, if there are too many, those with most of the question's words."""
         snapshot = self._snapshot
         keep = self._question.keep or (lambda _: True)
-        marks = {path: mark for path, mark in snapshot.pending.items() if mark.ours and keep(path)}
+        marks = {
+            path: mark
+            for path, mark in snapshot.pending.items()
+            if mark.ours and keep(path)
+        }
         paths = sorted(marks, key=lambda path: (-marks[path].sequence, path))
         texts = self._unready[::-1].tolist()
         self._answer.unseen = max(0, len(paths) + len(texts) - MOST_CHANGED)
@@ -244,12 +274,25 @@ class MeaningSearch:
             files = snapshot.table
             waiting = set(texts)
             ranked = rank_files(snapshot, self._question.text)
-            places = [at for path in ranked if path not in marks and (at := files.find(path)) is not None]
-            likely = dict.fromkeys(text_id for text_id in files.columns[places, TEXT_ID].tolist() if text_id in waiting)
+            places = [
+                at
+                for path in ranked
+                if path not in marks and (at := files.find(path)) is not None
+            ]
+            likely = dict.fromkeys(
+                text_id
+                for text_id in files.columns[places, TEXT_ID].tolist()
+                if text_id in waiting
+            )
             stored = self._choose_paths([*likely][:MOST_CHANGED]).values()
-            paths = list(dict.fromkeys([*(path for path in ranked if path in marks), *stored, *paths]))
+            paths = list(
+                dict.fromkeys(
+                    [*(path for path in ranked if path in marks), *stored, *paths]
+                )
+            )
             texts = [text_id for text_id in texts if text_id not in likely]
-        # Pending files come before texts that only wait for the index: they are being edited.
+        # Pending files come before texts that only wait for the index: they are being
+        # edited.
         paths = paths[:MOST_CHANGED]
         paths += self._choose_paths(texts[: MOST_CHANGED - len(paths)]).values()
         for path in paths:
@@ -260,14 +303,33 @@ class MeaningSearch:
 
     def _score_changes(self) -> list[Candidate]:
         fields = [fields for changed in self._changed for fields in changed.text.fields]
-        scores = scores_of(impacts_of(fields), self._families.values(), len(fields)).tolist()
-        keys = [(-number, at) for number, one in enumerate(self._changed, 1) for at in range(len(one.text.fields))]
-        candidates = [Candidate(key, score, 0.0) for key, score in zip(keys, scores, strict=True)]
-        if self._vector is not None and candidates and self._known is not None and self._known.embedder is not None:
+        scores = scores_of(
+            impacts_of(fields), self._families.values(), len(fields)
+        ).tolist()
+        keys = [
+            (-number, at)
+            for number, one in enumerate(self._changed, 1)
+            for at in range(len(one.text.fields))
+        ]
+        candidates = [
+            Candidate(key, score, 0.0) for key, score in zip(keys, scores, strict=True)
+        ]
+        if (
+            self._vector is not None
+            and candidates
+            and self._known is not None
+            and self._known.embedder is not None
+        ):
             embedder = self._known.embedder
-            inputs = [embedding_text(one.path, one.data, chunk) for one in self._changed for chunk in one.text.chunks]
+            inputs = [
+                embedding_text(one.path, one.data, chunk)
+                for one in self._changed
+                for chunk in one.text.chunks
+            ]
             try:
-                similar = embedder.embed_code(inputs[: embedder.batch]) @ self._vector  # one call: it may take a second
+                similar = (
+                    embedder.embed_code(inputs[: embedder.batch]) @ self._vector
+                )  # one call: it may take a second
             except ProviderUnavailable as error:
                 self._give_up_vectors(self._known, str(error))
                 return candidates
@@ -279,12 +341,23 @@ class MeaningSearch:
 
     def _describe(self, best: list[Candidate]) -> list[Candidate]:
         """Return the candidates with data from their files, without those whose text no file has now."""
-        self._chunks = {-number: changed.text.chunks for number, changed in enumerate(self._changed, 1)}
-        paths = {-number: changed.path for number, changed in enumerate(self._changed, 1)}
+        self._chunks = {
+            -number: changed.text.chunks
+            for number, changed in enumerate(self._changed, 1)
+        }
+        paths = {
+            -number: changed.path for number, changed in enumerate(self._changed, 1)
+        }
         stored = {one.key[0] for one in best if one.key[0] > 0}
         if stored and self._snapshot.reader is not None:
-            self._chunks |= self._snapshot.reader.rows(CHUNK_ROWS).chunks_of_texts(stored)
-            paths |= {text_id: path for text_id, path in self._choose_paths(stored).items() if text_id in self._chunks}
+            self._chunks |= self._snapshot.reader.rows(CHUNK_ROWS).chunks_of_texts(
+                stored
+            )
+            paths |= {
+                text_id: path
+                for text_id, path in self._choose_paths(stored).items()
+                if text_id in self._chunks
+            }
         described = []
         for one in best:
             text_id, place = one.key
@@ -302,10 +375,13 @@ class MeaningSearch:
         """Return the file to show for each text: of those that count, the best tier, then the shortest path."""
         keep = self._question.keep or (lambda _: True)
         counting = {
-            text_id: list(filter(keep, paths)) for text_id, paths in self._snapshot.paths_of_texts(text_ids).items()
+            text_id: list(filter(keep, paths))
+            for text_id, paths in self._snapshot.paths_of_texts(text_ids).items()
         }
         return {
-            text_id: paths[0] if len(paths) == 1 else min(paths, key=lambda path: (tier_of(path), len(path), path))
+            text_id: paths[0]
+            if len(paths) == 1
+            else min(paths, key=lambda path: (tier_of(path), len(path), path))
             for text_id, paths in counting.items()
             if paths
         }
@@ -315,12 +391,16 @@ class MeaningSearch:
         if self._vector is None or self._known is None or not self._share:
             return
         try:
-            wholes = whole_similarity(self._known, self._vector, {one.key[0] for one in candidates})
+            wholes = whole_similarity(
+                self._known, self._vector, {one.key[0] for one in candidates}
+            )
         except VectorsDamaged as damage:
             self._give_up_vectors(self._known, str(damage), damaged=True)
             return
         for one in candidates:
-            one.whole = wholes.get(one.key[0], one.similarity if one.key[0] < 0 else 0.0)
+            one.whole = wholes.get(
+                one.key[0], one.similarity if one.key[0] < 0 else 0.0
+            )
 
     def _collect(self, ranked: list[Candidate]) -> None:
         question = self._question
@@ -334,27 +414,48 @@ class MeaningSearch:
             if len(chunks) == most:
                 break
             found = self._read_chunk(one)
-            if found is None or (question.wanted is not None and not question.wanted(found)):
+            if found is None or (
+                question.wanted is not None and not question.wanted(found)
+            ):
                 continue
             # Each function is returned once, with its best chunk.
-            same = (other.passage for other in chunks if other.path == one.path and other.passage)
-            if found.passage is not None and any(passage.covers(found.passage) for passage in same):
+            same = (
+                other.passage
+                for other in chunks
+                if other.path == one.path and other.passage
+            )
+            if found.passage is not None and any(
+                passage.covers(found.passage) for passage in same
+            ):
                 continue
             near = one.strength / ranked[0].strength
-            found = replace(found, score=round(self.relevance(one, found), 4), near=near)
+            found = replace(
+                found, score=round(self.relevance(one, found), 4), near=near
+            )
             if reranker is not None or found.score >= question.threshold:
                 chunks.append(found)
         if reranker is not None and chunks:
             try:
-                scores = reranker.scores(question.text, [found.text for found in chunks]).tolist()
+                scores = reranker.scores(
+                    question.text, [found.text for found in chunks]
+                ).tolist()
             except ProviderUnavailable as error:  # the order of the rules is final
-                self._answer.problem = "; ".join(part for part in (self._answer.problem, str(error)) if part)
+                self._answer.problem = "; ".join(
+                    part for part in (self._answer.problem, str(error)) if part
+                )
             else:
-                scored = [replace(found, score=score) for found, score in zip(chunks, scores, strict=True)]
+                scored = [
+                    replace(found, score=score)
+                    for found, score in zip(chunks, scores, strict=True)
+                ]
                 chunks = sorted(scored, key=lambda found: -found.score)
         highest = 1.0
-        for found in [found for found in chunks if found.score >= question.threshold][: question.limit]:
-            highest = min(highest, found.score)  # a worse-placed chunk never shows a higher score
+        for found in [found for found in chunks if found.score >= question.threshold][
+            : question.limit
+        ]:
+            highest = min(
+                highest, found.score
+            )  # a worse-placed chunk never shows a higher score
             self._answer.results.append(replace(found, score=round(highest, 4)))
 
     def _read_chunk(self, one: Candidate) -> FoundChunk | None:
@@ -364,8 +465,14 @@ class MeaningSearch:
             # A file that has changed since it was indexed no longer has this chunk.
             stat, document = self._snapshot.read_with_stat(one.path)
             version = self._snapshot.indexed_version(one.path)
-            is_same = stat is not None and version is not None and version[1:] == (stat.size, stat.mtime_ns)
-            self._read[one.path] = document.data if is_same and isinstance(document, Document) else None
+            is_same = (
+                stat is not None
+                and version is not None
+                and version[1:] == (stat.size, stat.mtime_ns)
+            )
+            self._read[one.path] = (
+                document.data if is_same and isinstance(document, Document) else None
+            )
         data = self._changed[-text_id - 1].data if text_id < 0 else self._read[one.path]
         if data is None:
             return None
@@ -373,9 +480,18 @@ class MeaningSearch:
         passage = None
         if self._question.passages:
             symbols = self._symbols.open(one.path)
-            known = symbols if isinstance(symbols, FileSymbols) and symbols.data == data else None
+            known = (
+                symbols
+                if isinstance(symbols, FileSymbols) and symbols.data == data
+                else None
+            )
             passage = find_passage(data, chunk, known)
-        return FoundChunk(one.path, chunk, data[chunk.start : chunk.end].decode("utf-8", SHOWN), passage=passage)
+        return FoundChunk(
+            one.path,
+            chunk,
+            data[chunk.start : chunk.end].decode("utf-8", SHOWN),
+            passage=passage,
+        )
 
     def relevance(self, one: Candidate, found: FoundChunk) -> float:
         """Return how good an answer a chunk is by itself, 0 to 1, independent of other results.
@@ -385,9 +501,15 @@ class MeaningSearch:
         does not count.
         """
         meant = said = 0.0
-        if self._share > 0 and self._known is not None and self._known.embedder is not None:
+        if (
+            self._share > 0
+            and self._known is not None
+            and self._known.embedder is not None
+        ):
             meant = self._known.embedder.confidence(one.similarity)
         if self._share < 1:
-            text = "\n".join([found.text, one.path.decode("utf-8", "replace"), found.chunk.name]).encode()
+            text = "\n".join(
+                [found.text, one.path.decode("utf-8", "replace"), found.chunk.name]
+            ).encode()
             said = covered_share(self._families.values(), text)
         return min(1.0, max(meant, said))

@@ -13,7 +13,14 @@ import numpy as np
 from flashgrep.files.columns import SHOWN, Lines
 from flashgrep.parts.meaning.index.chunks import StoredChunk
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
-from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, KIND, KIND_ID, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.model import (
+    CALLABLE_KINDS,
+    END,
+    KIND,
+    KIND_ID,
+    START,
+    TYPE_KINDS,
+)
 
 MOST_WHOLE: Final = 8_000
 """Most bytes of a function that is shown whole: about 200 lines."""
@@ -68,8 +75,13 @@ class Passage:
     def covers(self, other: "Passage") -> bool:
         """Return whether this passage, shown whole, contains most of another passage's chunk."""
         code = other.leave_out_asides([other.part])
-        shared = (min(self.whole[1], last) - max(self.whole[0], first) + 1 for first, last in code)
-        is_most = 2 * sum(max(0, lines) for lines in shared) > sum(last - first + 1 for first, last in code)
+        shared = (
+            min(self.whole[1], last) - max(self.whole[0], first) + 1
+            for first, last in code
+        )
+        is_most = 2 * sum(max(0, lines) for lines in shared) > sum(
+            last - first + 1 for first, last in code
+        )
         return is_most and not self.text and self._measure(self.whole) <= MOST_WHOLE
 
     def fit(self, size: int) -> Excerpt | None:
@@ -97,15 +109,28 @@ class Passage:
         """
         if self.text:
             return Excerpt(f"{self.text[:size]}…", (self.part,))
-        first, last = self.whole if self.whole[1] - self.whole[0] < MOST_LOOKED_AT else self.part
-        numbers = [line for span in self.leave_out_asides([(first, last)]) for line in range(span[0], span[1] + 1)]
+        first, last = (
+            self.whole if self.whole[1] - self.whole[0] < MOST_LOOKED_AT else self.part
+        )
+        numbers = [
+            line
+            for span in self.leave_out_asides([(first, last)])
+            for line in range(span[0], span[1] + 1)
+        ]
         lowered = {line: self.lines.text(line).lower().encode() for line in numbers}
         # A word that is in every line does not distinguish them.
-        having = [{line for line, text in lowered.items() if any(map(text.count, word))} for word in words]
-        scores = {line: sum(1 / len(lines) for lines in having if line in lines) for line in lowered}
+        having = [
+            {line for line, text in lowered.items() if any(map(text.count, word))}
+            for word in words
+        ]
+        scores = {
+            line: sum(1 / len(lines) for lines in having if line in lines)
+            for line in lowered
+        }
         in_part = range(self.part[0], self.part[1] + 1)
         telling = sorted(
-            (line for line in numbers if scores[line]), key=lambda line: -scores[line] - (line in in_part) / 2
+            (line for line in numbers if scores[line]),
+            key=lambda line: -scores[line] - (line in in_part) / 2,
         )
 
         shown = set(range(self.head[0], self.head[1] + 1) if self.head else numbers[:1])
@@ -114,13 +139,24 @@ class Passage:
         # Lines after a relevant line explain it better than those before.
         around = (line + step for line in telling for step in (0, 1, -1, 2))
         for line in (*around, *in_part):
-            if line in scores and line not in shown and self._measure((line, line)) + GAP <= room:
+            if (
+                line in scores
+                and line not in shown
+                and self._measure((line, line)) + GAP <= room
+            ):
                 room -= self._measure((line, line)) + GAP
                 shown.add(line)
         spans = list[Span]()
         for line in sorted(shown):
-            if spans and line <= spans[-1][1] + 2 and (line - 1 in shown or line - 1 in scores):
-                spans[-1] = (spans[-1][0], line)  # a marker for one missing line is as long as that line
+            if (
+                spans
+                and line <= spans[-1][1] + 2
+                and (line - 1 in shown or line - 1 in scores)
+            ):
+                spans[-1] = (
+                    spans[-1][0],
+                    line,
+                )  # a marker for one missing line is as long as that line
             else:
                 spans.append((line, line))
         return self._show(spans)
@@ -155,7 +191,9 @@ class Passage:
         return Excerpt("\n".join(texts), tuple(spans))
 
 
-def find_passage(data: bytes, chunk: StoredChunk, symbols: FileSymbols | None) -> Passage:
+def find_passage(
+    data: bytes, chunk: StoredChunk, symbols: FileSymbols | None
+) -> Passage:
     """Return a chunk with the innermost function that contains most of it; tiny neighbours may be included.
 
     A comment stands for the definition it documents, which is shown in its place.
@@ -165,10 +203,19 @@ def find_passage(data: bytes, chunk: StoredChunk, symbols: FileSymbols | None) -
     else:
         lines = Lines(data)
     part = (chunk.start_line, chunk.end_line)
-    # Other text on the chunk's lines means that it was cut inside a long line, which whole lines cannot show.
-    beside = data[lines.start(part[0]) : chunk.start] + data[chunk.end : lines.start(part[1] + 1)]
+    # Other text on the chunk's lines means that it was cut inside a long line, which
+    # whole lines cannot show.
+    beside = (
+        data[lines.start(part[0]) : chunk.start]
+        + data[chunk.end : lines.start(part[1] + 1)]
+    )
     if beside.strip():
-        return Passage(lines=lines, part=part, whole=part, text=data[chunk.start : chunk.end].decode("utf-8", SHOWN))
+        return Passage(
+            lines=lines,
+            part=part,
+            whole=part,
+            text=data[chunk.start : chunk.end].decode("utf-8", SHOWN),
+        )
     if symbols is None:
         return Passage(lines=lines, part=part, whole=part)
     table = symbols.parsed.definitions
@@ -176,14 +223,20 @@ def find_passage(data: bytes, chunk: StoredChunk, symbols: FileSymbols | None) -
     ends = table[:, END]
     shared = np.minimum(ends, chunk.end) - np.maximum(starts, chunk.start)
     is_cut = (starts < chunk.start) | (ends > chunk.end)
-    around = (np.isin(table[:, KIND], _CALLABLES) & is_cut & (2 * shared > chunk.end - chunk.start)).nonzero()[0]
+    around = (
+        np.isin(table[:, KIND], _CALLABLES)
+        & is_cut
+        & (2 * shared > chunk.end - chunk.start)
+    ).nonzero()[0]
     # The shortest enclosing function is the innermost.
     if len(around):
         index = int(around[(ends - starts)[around].argmin()])
     else:
         index = _find_below_comment(symbols, chunk)
     if index < 0:
-        return Passage(lines=lines, part=part, whole=part, asides=_find_asides(symbols, part))
+        return Passage(
+            lines=lines, part=part, whole=part, asides=_find_asides(symbols, part)
+        )
     first = lines.line(int(starts[index]))
     last = lines.line(int(ends[index]) - 1)
     head = (first, min(symbols.find_head_end(index), first + MOST_HEAD - 1))
@@ -207,19 +260,31 @@ def _find_below_comment(symbols: FileSymbols, chunk: StoredChunk) -> int:
     skips = symbols.parsed.skips
     shared = np.minimum(skips[:, 1], chunk.end) - np.maximum(skips[:, 0], chunk.start)
     at = int(skips[:, 0].searchsorted(chunk.end)) - 1
-    if 2 * int(shared[shared > 0].sum()) < chunk.end - chunk.start or symbols.data[skips[at, 1] : chunk.end].strip():
+    if (
+        2 * int(shared[shared > 0].sum()) < chunk.end - chunk.start
+        or symbols.data[skips[at, 1] : chunk.end].strip()
+    ):
         return -1
     end = int(skips[at, 1])
     while at + 1 < len(skips) and not symbols.data[end : skips[at + 1, 0]].strip():
         at += 1
         end = int(skips[at, 1])
-    below = (np.isin(table[:, KIND], _DOCUMENTED) & (table[:, START] >= end - 1)).nonzero()[0]
+    below = (
+        np.isin(table[:, KIND], _DOCUMENTED) & (table[:, START] >= end - 1)
+    ).nonzero()[0]
     if not len(below):
         return -1
     index = int(below[table[below, START].argmin()])
-    between = symbols.data[end - symbols.data.endswith(b"\n", 0, end) : table[index, START]]
-    # Decorators and words like ``export`` may be between, but no blank line and no other code.
-    is_next = b"\n\n" not in between and not set(between) & set(b"{};") and between.count(b"\n") <= MOST_HEAD
+    between = symbols.data[
+        end - symbols.data.endswith(b"\n", 0, end) : table[index, START]
+    ]
+    # Decorators and words like ``export`` may be between, but no blank line and no
+    # other code.
+    is_next = (
+        b"\n\n" not in between
+        and not set(between) & set(b"{};")
+        and between.count(b"\n") <= MOST_HEAD
+    )
     return index if is_next else -1
 
 
@@ -231,7 +296,9 @@ def _find_asides(symbols: FileSymbols, span: Span) -> tuple[Span, ...]:
     data = symbols.data
     lines = symbols.lines
     skips = symbols.parsed.skips
-    low, high = skips[:, 0].searchsorted([lines.start(span[0]), lines.start(span[1] + 1)])
+    low, high = skips[:, 0].searchsorted(
+        [lines.start(span[0]), lines.start(span[1] + 1)]
+    )
     comments = list[list[int]]()
     for start, end in skips[low:high].tolist():
         first = lines.line(start)
@@ -240,7 +307,9 @@ def _find_asides(symbols: FileSymbols, span: Span) -> tuple[Span, ...]:
         after = data[end : lines.start(last + 1)]
         if not _OPENS.fullmatch(before) or after.strip(_CLOSES):
             continue
-        above = data[max(0, lines.start(first) - _LOOK_BACK) : lines.start(first)].rstrip()
+        above = data[
+            max(0, lines.start(first) - _LOOK_BACK) : lines.start(first)
+        ].rstrip()
         if before.strip() and not above.endswith(b":"):
             continue
         if comments and first <= comments[-1][1] + 1:
@@ -249,7 +318,10 @@ def _find_asides(symbols: FileSymbols, span: Span) -> tuple[Span, ...]:
             comments.append([first, min(last, span[1])])
     asides = list[Span]()
     for first, last in comments:
-        shown = next((line for line in range(first, last + 1) if _WORD.search(lines.text(line))), last)
+        shown = next(
+            (line for line in range(first, last + 1) if _WORD.search(lines.text(line))),
+            last,
+        )
         if last - first >= MOST_COMMENT and last > shown:
             asides.append((shown + 1, last))
     # If the comments are nearly everything, they are what was found, and are shown.

@@ -49,7 +49,10 @@ made-up words, which share parts with words in code, almost none."""
 
 def spellings_of(question: str) -> list[tuple[bytes, ...]]:
     """Return the words of a question, each with its forms."""
-    return [tuple(one.encode() for one in (word, *forms_of(word))) for word in query_words(question)]
+    return [
+        tuple(one.encode() for one in (word, *forms_of(word)))
+        for word in query_words(question)
+    ]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -82,32 +85,53 @@ def forms_of(word: str) -> tuple[str, ...]:
         elif base.endswith("y") and base[-2] not in _VOWELS:
             forms |= {base, f"{base[:-1]}ies", f"{base[:-1]}ied", f"{base}ing"}
         else:
-            stops = base[-1] not in _VOWELS | set("hwxys") and base[-2] in _VOWELS and base[-3] not in _VOWELS
+            stops = (
+                base[-1] not in _VOWELS | set("hwxys")
+                and base[-2] in _VOWELS
+                and base[-3] not in _VOWELS
+            )
             if stops and len(base) <= _LONGEST_DOUBLED:
                 stem = base + base[-1]
             else:
                 stem = base
-            forms |= {base, base + ("es" if base.endswith(_HISSING) else "s"), f"{stem}ed", f"{stem}ing"}
+            forms |= {
+                base,
+                base + ("es" if base.endswith(_HISSING) else "s"),
+                f"{stem}ed",
+                f"{stem}ing",
+            }
     return tuple(sorted(forms - {word}))
 
 
 def covered_share(families: Iterable[Family], text: bytes) -> float:
     """Return the share, 0 to 1, of the weight of a question's words that a text contains; forms have own weights."""
     families = [*families]
-    # A word is part of its identifier letter by letter, so most identifiers need not be split: those without the
-    # common prefix of a word and all its forms.
-    shared = (takewhile(lambda letters: len({*letters}) == 1, zip(*family, strict=False)) for family in families)
+    # A word is part of its identifier letter by letter, so most identifiers need not be
+    # split: those without the common prefix of a word and all its forms.
+    shared = (
+        takewhile(lambda letters: len({*letters}) == 1, zip(*family, strict=False))
+        for family in families
+    )
     asked = ["".join(letter for letter, *_ in letters).encode() for letters in shared]
-    names = [name for name in set(find_identifiers(text)) if any(map(name.lower().count, asked))]
+    names = [
+        name
+        for name in set(find_identifiers(text))
+        if any(map(name.lower().count, asked))
+    ]
     there = words_of(b" ".join(names))
-    had = sum(max((weight for word, weight in family.items() if word in there), default=0.0) for family in families)
+    had = sum(
+        max((weight for word, weight in family.items() if word in there), default=0.0)
+        for family in families
+    )
     total = sum(max(family.values()) for family in families)
     if total > 0:
         return had / total
     return 0.0
 
 
-def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[bytes], bool] | None) -> Answer:
+def search_words(
+    snapshot: Snapshot, text: str, limit: int, keep: Callable[[bytes], bool] | None
+) -> Answer:
     """Return, for the texts with most of the words, the line with most of them; ``score`` 0 to 1, best first.
 
     Files whose current version is not indexed are read, up to MOST_SCANNED; their score is their share of the words.
@@ -125,7 +149,10 @@ def search_words(snapshot: Snapshot, text: str, limit: int, keep: Callable[[byte
             count, line = _find_best_line(document.data, [(word,) for word in words])
             if count > 0:
                 answer.files_read += 1
-                answer.results.append(make_hit(path_to_json(path), document, line) | {"score": round(score, 4)})
+                answer.results.append(
+                    make_hit(path_to_json(path), document, line)
+                    | {"score": round(score, 4)}
+                )
     return answer
 
 
@@ -142,14 +169,21 @@ def show_best_lines(chunks: Sequence[FoundChunk], text: str) -> Answer:
     for found in chunks:
         data = found.text.encode()
         folded = data.lower() + found.path.lower()
-        if found.score < SURE and not any(one in folded for word in words for one in word):
+        if found.score < SURE and not any(
+            one in folded for word in words for one in word
+        ):
             continue
         _, line = _find_best_line(data, words, found.chunk.start_line)
-        answer.results.append(make_hit(path_to_json(found.path), Document(data), line) | {"score": found.score})
+        answer.results.append(
+            make_hit(path_to_json(found.path), Document(data), line)
+            | {"score": found.score}
+        )
     return answer
 
 
-def _find_best_line(data: bytes, words: Sequence[Sequence[bytes]], first: int = 1) -> tuple[int, LineMatch]:
+def _find_best_line(
+    data: bytes, words: Sequence[Sequence[bytes]], first: int = 1
+) -> tuple[int, LineMatch]:
     """Return the first line with most of the words, and its number of words; ``first``: the first line's number.
 
     A line has a word if it has one of its spellings.
@@ -159,7 +193,9 @@ def _find_best_line(data: bytes, words: Sequence[Sequence[bytes]], first: int = 
     for number, line in enumerate(data.split(b"\n"), first):
         folded = line.lower()
         count = sum(any(map(folded.count, word)) for word in words)
-        if not count and not line.strip():  # a blank line ranks below one without any of the words
+        if (
+            not count and not line.strip()
+        ):  # a blank line ranks below one without any of the words
             count = -1
         if count > best[0]:
             best = (count, number, start, line)
@@ -167,11 +203,18 @@ def _find_best_line(data: bytes, words: Sequence[Sequence[bytes]], first: int = 
     count, number, start, line = best
     folded = line.lower()
     places = map(folded.find, chain.from_iterable(words))
-    at = min((found for found in places if found >= 0), default=len(line) - len(line.lstrip()))
-    return count, LineMatch(number, number, start, start + len(line), ((start + at, start + at + 1),))
+    at = min(
+        (found for found in places if found >= 0),
+        default=len(line) - len(line.lstrip()),
+    )
+    return count, LineMatch(
+        number, number, start, start + len(line), ((start + at, start + at + 1),)
+    )
 
 
-def _score_files(snapshot: Snapshot, words: list[bytes], stats: SearchStats) -> list[tuple[float, bytes]]:
+def _score_files(
+    snapshot: Snapshot, words: list[bytes], stats: SearchStats
+) -> list[tuple[float, bytes]]:
     """Return files with some of the words and their scores, 0 to 1, best first."""
     if not words:
         return []
@@ -191,7 +234,9 @@ def _score_files(snapshot: Snapshot, words: list[bytes], stats: SearchStats) -> 
     return sorted(scored, key=lambda item: (-item[0], item[1]))
 
 
-def _score_by_index(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float, bytes]]:
+def _score_by_index(
+    snapshot: Snapshot, words: list[bytes]
+) -> list[tuple[float, bytes]]:
     """Return unchanged files with their BM25 relative to the best; a word counts once per text, as with grams."""
     text_ids = snapshot.table.columns[:, TEXT_ID]
     sizes = snapshot.table.columns[:, SIZE].astype(np.float32)
@@ -203,12 +248,15 @@ def _score_by_index(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float,
     there[texts] = True
     for word in words:
         checkpoint()
-        found = snapshot.reader.candidates(Pattern(texts=(word.decode(),), mode="literal").grams())
+        found = snapshot.reader.candidates(
+            Pattern(texts=(word.decode(),), mode="literal").grams()
+        )
         if found is not None:
             found = found[found < len(scores)]
             found = found[there[found]]  # a store also has texts of other projects
             scores[found] += idf(len(texts), len(found))
-    # The file size stands for the number of words, which is not stored before texts are cut.
+    # The file size stands for the number of words, which is not stored before texts are
+    # cut.
     length = np.ones(len(scores), np.float32)
     length[text_ids] = sizes / max(1.0, float(sizes.mean()))
     scores *= (K1 + 1) / (1 + K1 * (1 - B + B * length))
@@ -216,7 +264,11 @@ def _score_by_index(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float,
     paths = snapshot.paths_of_texts(best[scores[best] > 0].tolist())
     ranked = sorted(
         (
-            (float(scores[text_id]) * (1 + sum(word in path.lower() for word in words) / len(words)), path)
+            (
+                float(scores[text_id])
+                * (1 + sum(word in path.lower() for word in words) / len(words)),
+                path,
+            )
             for text_id, same in paths.items()
             for path in same
         ),
@@ -225,12 +277,25 @@ def _score_by_index(snapshot: Snapshot, words: list[bytes]) -> list[tuple[float,
     return [(score / ranked[0][0], path) for score, path in ranked[:MOST_TEXTS]]
 
 
-def _sort_by_words(snapshot: Snapshot, ripgrep: Ripgrep, words: list[bytes], paths: list[bytes]) -> list[bytes]:
+def _sort_by_words(
+    snapshot: Snapshot, ripgrep: Ripgrep, words: list[bytes], paths: list[bytes]
+) -> list[bytes]:
     """Return the files that have the longest of the words, those with the rarest ones first."""
     scores: dict[bytes, float] = defaultdict(float)
     for word in sorted(words, key=len, reverse=True)[:MOST_WALKS]:
-        flags = pattern_flags(ripgrep, Pattern(texts=(word.decode(),), mode="literal", case="insensitive"))
-        output = walk(ripgrep, snapshot.root, [*flags, b"--files-with-matches"], snapshot.max_size) if flags else None
+        flags = pattern_flags(
+            ripgrep, Pattern(texts=(word.decode(),), mode="literal", case="insensitive")
+        )
+        output = (
+            walk(
+                ripgrep,
+                snapshot.root,
+                [*flags, b"--files-with-matches"],
+                snapshot.max_size,
+            )
+            if flags
+            else None
+        )
         found = set(paths).intersection(names_in(output.printed)) if output else ()
         for path in found:
             scores[path] += idf(len(paths), len(found))

@@ -52,7 +52,9 @@ class WalkState:
         source = SnapshotSource(snapshot)
         more = research.advance(source)
         read = source.read_files
-        is_same = all(self.files[path] == read[path] for path in self.files.keys() & read.keys())
+        is_same = all(
+            self.files[path] == read[path] for path in self.files.keys() & read.keys()
+        )
         self.is_one_state = self.is_one_state and is_same and self._is_of(snapshot)
         self.files |= read
         return more
@@ -65,7 +67,9 @@ class WalkState:
             and len(self._pending) <= _MOST_PENDING
             and self._pending == snapshot.pending
             and self._unsaved.keys() == snapshot.unsaved.keys()
-            and all(text is snapshot.unsaved[path] for path, text in self._unsaved.items())
+            and all(
+                text is snapshot.unsaved[path] for path, text in self._unsaved.items()
+            )
         )
 
     def is_current(self, snapshot: Snapshot) -> bool:
@@ -88,8 +92,13 @@ def keep_walk(question: Hashable, research: Research, reading: WalkState) -> Non
         return
     research.release_files()
     graph = research.graph
-    texts = {id(one.definition.symbols): len(one.definition.symbols.data) for one in graph.nodes.values()}
-    size = _TEXT_FACTOR * sum(texts.values()) + _EACH * (len(graph.nodes) + len(graph.edges) + len(reading.files))
+    texts = {
+        id(one.definition.symbols): len(one.definition.symbols.data)
+        for one in graph.nodes.values()
+    }
+    size = _TEXT_FACTOR * sum(texts.values()) + _EACH * (
+        len(graph.nodes) + len(graph.edges) + len(reading.files)
+    )
     _walks.put((reading.root, question), size, (research, reading))
 
 

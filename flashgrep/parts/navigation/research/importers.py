@@ -7,7 +7,12 @@ from typing import Final
 from flashgrep.parts.navigation.resolution.call_filter import is_same_family
 from flashgrep.parts.navigation.resolution.inference import Names
 from flashgrep.parts.navigation.resolution.resolver import Use
-from flashgrep.parts.navigation.resolution.symbol_graph import GUESS, PROVEN, Definition, Resolution
+from flashgrep.parts.navigation.resolution.symbol_graph import (
+    GUESS,
+    PROVEN,
+    Definition,
+    Resolution,
+)
 from flashgrep.parts.symbols.parse.imports import ALL, WHOLE
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.scoping import SCOPED
@@ -56,14 +61,31 @@ def _follow_imports(
     known = names.imports_of(path)
     seen = set[int]()
     folder = module.path.rpartition(b"/")[0] + b"/"
-    written = [*(one for several in known.names.values() for one in several), *known.stars]
-    tried = [(one.offset, one.module) for one in (*written, *known.exports.values(), *known.export_stars)]
+    written = [
+        *(one for several in known.names.values() for one in several),
+        *known.stars,
+    ]
+    tried = [
+        (one.offset, one.module)
+        for one in (*written, *known.exports.values(), *known.export_stars)
+    ]
     if symbols.language == "python":
         # An imported name may be a submodule; ``import a.b`` binds only ``a``.
-        named = ((one, "" if one.module.endswith(".") else ".") for one in written if one.name not in {WHOLE, ALL})
+        named = (
+            (one, "" if one.module.endswith(".") else ".")
+            for one in written
+            if one.name not in {WHOLE, ALL}
+        )
         tried += [(one.offset, f"{one.module}{dot}{one.name}") for one, dot in named]
-        texts = ((start, symbols.data[start:end]) for start, end in symbols.parsed.statements.tolist())
-        tried += [(start, dotted.decode()) for start, text in texts for dotted in _DOTTED.findall(text)]
+        texts = (
+            (start, symbols.data[start:end])
+            for start, end in symbols.parsed.statements.tolist()
+        )
+        tried += [
+            (start, dotted.decode())
+            for start, text in texts
+            for dotted in _DOTTED.findall(text)
+        ]
     for offset, one in sorted(tried):
         if one and offset not in seen:
             found = names.find_module(path, symbols.language, one)
@@ -81,7 +103,16 @@ def _match_name(
     if not is_same_family(symbols.language, module.language):
         return
     included = module.path in names.includes.near(path)
-    word = re.compile(rb"(?<![\w$-])" + re.escape(module.stem.encode("utf-8", "surrogateescape")) + rb"(?![\w$-])")
+    word = re.compile(
+        rb"(?<![\w$-])"
+        + re.escape(module.stem.encode("utf-8", "surrogateescape"))
+        + rb"(?![\w$-])"
+    )
     for start, end in symbols.parsed.statements.tolist():
         if word.search(symbols.data, start, end):
-            yield start, Resolution(PROVEN, "include") if included else Resolution(GUESS, "name only")
+            yield (
+                start,
+                Resolution(PROVEN, "include")
+                if included
+                else Resolution(GUESS, "name only"),
+            )

@@ -12,34 +12,70 @@ Kind = Literal[
 _NAME: Final = r"[`'\"]?((?:[^\W\d]|[$#~@])[\w$]*(?:(?:\.#?|::|->|#|/|\\)[\w$~]+)*[?!]?)(?:\(\))?[`'\"]?"
 _PATTERNS: Final[tuple[tuple[Kind, str], ...]] = (
     ("impact", r"(?:impact\s+of|affected\s+by|what\s+breaks)\b.*?\s(\S+:\d+(?:-\d+)?)"),
-    ("impact", rf"(?:impact\s+of|affected\s+by)\s+(?:chang(?:es?|ing)\s+(?:to|of|in)?\s*)?{_NAME}"),
-    ("impact", rf"what\s+(?:would\s+|will\s+|may\s+)?breaks?\s+(?:if|when)\s+(?:i\s+change\s+)?{_NAME}"),
-    ("impact", rf"(?:which|what)\s+tests?\s+(?:reach|cover|run|exercise|call|use|test)\s+{_NAME}"),
+    (
+        "impact",
+        rf"(?:impact\s+of|affected\s+by)\s+(?:chang(?:es?|ing)\s+(?:to|of|in)?\s*)?{_NAME}",
+    ),
+    (
+        "impact",
+        rf"what\s+(?:would\s+|will\s+|may\s+)?breaks?\s+(?:if|when)\s+(?:i\s+change\s+)?{_NAME}",
+    ),
+    (
+        "impact",
+        rf"(?:which|what)\s+tests?\s+(?:reach|cover|run|exercise|call|use|test)\s+{_NAME}",
+    ),
     ("impact", rf"tests?\s+(?:of|for)\s+{_NAME}"),
-    ("unused", r"(?:unused|dead|unreferenced)\s+(?:\w+\s+)?(?:in|below|of|under)\s+(\S+)"),
-    ("unused", r"\b(?:unused|dead|unreferenced)\s+(?:code|definitions?|functions?|methods?|classes|symbols?)\b"),
-    ("overrides", rf"(?:(?:what|which\s+\w+|who)\s+overrides?|overrid(?:es|ers|ing\s+methods)\s+(?:of|for))\s+{_NAME}"),
-    ("hierarchy", rf"(?:type|class|inheritance)\s+(?:hierarchy|tree)\s+(?:of|for|around)\s+{_NAME}"),
+    (
+        "unused",
+        r"(?:unused|dead|unreferenced)\s+(?:\w+\s+)?(?:in|below|of|under)\s+(\S+)",
+    ),
+    (
+        "unused",
+        r"\b(?:unused|dead|unreferenced)\s+(?:code|definitions?|functions?|methods?|classes|symbols?)\b",
+    ),
+    (
+        "overrides",
+        rf"(?:(?:what|which\s+\w+|who)\s+overrides?|overrid(?:es|ers|ing\s+methods)\s+(?:of|for))\s+{_NAME}",
+    ),
+    (
+        "hierarchy",
+        rf"(?:type|class|inheritance)\s+(?:hierarchy|tree)\s+(?:of|for|around)\s+{_NAME}",
+    ),
     ("path", rf"(?:path|chain|route|way)s?\s+from\s+{_NAME}\s+to\s+{_NAME}"),
     ("path", rf"(?:path|chain|route|way)s?\s+between\s+{_NAME}\s+and\s+{_NAME}"),
-    ("path", rf"how\s+(?:does|do|can|could)\s+{_NAME}\s+(?:reach|call|get to|lead to|end up in|use)\s+{_NAME}"),
-    ("callees", rf"what\s+(?:functions?\s+|methods?\s+)?(?:does|do|is|are)\s+{_NAME}\s+(?:call|calling|invoke)"),
+    (
+        "path",
+        rf"how\s+(?:does|do|can|could)\s+{_NAME}\s+(?:reach|call|get to|lead to|end up in|use)\s+{_NAME}",
+    ),
+    (
+        "callees",
+        rf"what\s+(?:functions?\s+|methods?\s+)?(?:does|do|is|are)\s+{_NAME}\s+(?:call|calling|invoke)",
+    ),
     (
         "callees",
         rf"(?:callees\s+of|(?:functions?|methods?|what\s+is)\s+called\s+(?:by|from)|calls\s+made\s+by)\s+{_NAME}",
     ),
     ("callees", rf"what\s+{_NAME}\s+(?:calls|invokes)\b"),
-    ("callers", rf"(?:who|what|which\s+\w+|everything\s+that|all\s+that)\s+(?:calls?|invokes?|runs?)\s+{_NAME}"),
+    (
+        "callers",
+        rf"(?:who|what|which\s+\w+|everything\s+that|all\s+that)\s+(?:calls?|invokes?|runs?)\s+{_NAME}",
+    ),
     (
         "callers",
         rf"(?:callers?|calls|call\s+sites?|call\s+graph|call\s+chain|call\s+hierarchy)\s+(?:of|to|for)\s+{_NAME}",
     ),
-    ("callers", rf"(?:where|from\s+where|how)\s+(?:is|are|does)\s+{_NAME}\s+(?:get\s+)?(?:called|invoked)"),
+    (
+        "callers",
+        rf"(?:where|from\s+where|how)\s+(?:is|are|does)\s+{_NAME}\s+(?:get\s+)?(?:called|invoked)",
+    ),
     (
         "supertypes",
         rf"(?:what|which\s+\w+)\s+(?:does|do)\s+{_NAME}\s+(?:extend|inherit|implement|conform|derive|subclass)",
     ),
-    ("supertypes", rf"(?:super\s*class(?:es)?|super\s*types?|base(?:s|\s+class(?:es)?)?|parents?)\s+of\s+{_NAME}"),
+    (
+        "supertypes",
+        rf"(?:super\s*class(?:es)?|super\s*types?|base(?:s|\s+class(?:es)?)?|parents?)\s+of\s+{_NAME}",
+    ),
     (
         "implementations",
         (
@@ -55,12 +91,21 @@ _PATTERNS: Final[tuple[tuple[Kind, str], ...]] = (
             rf"|subclass(?:es)?|derives?\s+from|adopts?|mixes\s+in)\s+{_NAME}"
         ),
     ),
-    ("imports", rf"(?:who|what|which\s+\w+)\s+(?:imports?|includes?|requires?|depends?\s+(?:up)?on)\s+{_NAME}"),
+    (
+        "imports",
+        rf"(?:who|what|which\s+\w+)\s+(?:imports?|includes?|requires?|depends?\s+(?:up)?on)\s+{_NAME}",
+    ),
     ("imports", rf"(?:importers|dependents|reverse\s+dependencies)\s+of\s+{_NAME}"),
-    ("usages", rf"(?:where|how)\s+(?:is|are)\s+{_NAME}\s+(?:used|referenced|mentioned)"),
+    (
+        "usages",
+        rf"(?:where|how)\s+(?:is|are)\s+{_NAME}\s+(?:used|referenced|mentioned)",
+    ),
     ("usages", rf"(?:usages?|uses|references?|occurrences?)\s+(?:of|to)\s+{_NAME}"),
     ("usages", rf"(?:who|what|which\s+\w+)\s+(?:uses?|references?|needs?)\s+{_NAME}"),
-    ("definition", rf"(?:where\s+(?:is|are)\s+{_NAME}\s+(?:defined|declared|implemented)|definitions?\s+of\s+{_NAME})"),
+    (
+        "definition",
+        rf"(?:where\s+(?:is|are)\s+{_NAME}\s+(?:defined|declared|implemented)|definitions?\s+of\s+{_NAME})",
+    ),
 )
 _ARTICLE: Final = re.compile(
     r"\b(?:the|an?)\s+(?=\S)|\b(?:method|function|class|interface|protocol|trait|struct|type|module|symbol)\s+"
@@ -93,15 +138,24 @@ def parse_question(query: str, kind: Kind | None = None) -> ResearchQuestion:
     """
     if kind is not None:
         words = query.replace("->", " ").split()
-        return ResearchQuestion(kind, tuple(words) if kind != "path" else (words[0], words[-1]))
+        return ResearchQuestion(
+            kind, tuple(words) if kind != "path" else (words[0], words[-1])
+        )
     text = _ARTICLE.sub("", " ".join(query.split()))
     if _QUESTION.match(text):  # otherwise it may be part of a Ruby name
         text = text.removesuffix("?")
     for known, pattern in _PATTERNS:
-        # ``re`` caches compiled patterns. Compiling all of them at import took a fiftieth of the daemon's start.
+        # ``re`` caches compiled patterns. Compiling all of them at import took a
+        # fiftieth of the daemon's start.
         if found := re.search(pattern, text, re.IGNORECASE):
-            return ResearchQuestion(known, tuple(name for name in found.groups() if name))
-    names = [re.sub(r"[`'\"?!,;]|\(\)|\.$", "", word) for word in query.split() if _LIKE_CODE.search(word)]
+            return ResearchQuestion(
+                known, tuple(name for name in found.groups() if name)
+            )
+    names = [
+        re.sub(r"[`'\"?!,;]|\(\)|\.$", "", word)
+        for word in query.split()
+        if _LIKE_CODE.search(word)
+    ]
     words = _WORD.findall(query)
     if len(words) == 1 or len(set(names)) == 1:
         return ResearchQuestion("usages", (words[0] if len(words) == 1 else names[0],))

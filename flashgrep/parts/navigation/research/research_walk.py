@@ -15,10 +15,21 @@ from typing import Final, Literal
 
 from flashgrep.index.table import tier_of
 from flashgrep.parts.navigation.research.importers import find_importers, find_modules
-from flashgrep.parts.navigation.research.research_questions import Kind, ResearchQuestion, parse_question
+from flashgrep.parts.navigation.research.research_questions import (
+    Kind,
+    ResearchQuestion,
+    parse_question,
+)
 from flashgrep.parts.navigation.resolution.call_filter import CallFilter
-from flashgrep.parts.navigation.resolution.conformance import find_conforming, resolve_conforming
-from flashgrep.parts.navigation.resolution.definitions import Ancestors, Definitions, find_in_bases
+from flashgrep.parts.navigation.resolution.conformance import (
+    find_conforming,
+    resolve_conforming,
+)
+from flashgrep.parts.navigation.resolution.definitions import (
+    Ancestors,
+    Definitions,
+    find_in_bases,
+)
 from flashgrep.parts.navigation.resolution.exports import find_overloads
 from flashgrep.parts.navigation.resolution.inference import Names
 from flashgrep.parts.navigation.resolution.modules import Modules
@@ -61,7 +72,9 @@ PATH_HOPS: Final = 6
 MOST_VAGUE: Final = 200
 _LINES: Final = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 
-_CONSTRUCTORS: Final = frozenset({"__init__", "__new__", "constructor", "initialize", "init"})
+_CONSTRUCTORS: Final = frozenset(
+    {"__init__", "__new__", "constructor", "initialize", "init"}
+)
 _ROLES: Final[dict[str, Role]] = {"call": "call", "base": "implementation"}
 _ANY_USE: Final = frozenset({"call", "reference", "implementation", "import"})
 _INWARD_ROLES: Final[dict[Kind, frozenset[str]]] = {
@@ -94,7 +107,9 @@ class FileBudget:
     def limit(self, paths: Iterable[bytes]) -> Iterator[bytes]:
         """Yield paths while they are within the budget."""
         for number, path in enumerate(paths):
-            if number >= MOST_FILES or (self.deadline is not None and time.monotonic() > self.deadline):
+            if number >= MOST_FILES or (
+                self.deadline is not None and time.monotonic() > self.deadline
+            ):
                 self.complete = False
                 return
             yield path
@@ -167,8 +182,14 @@ class Research:
         """The names in the question that have no definition in the project."""
         if self.question.kind in {"unknown", "unused"} or self._lines is not None:
             return []
-        meant = (self.goals, self.roots) if self.question.kind == "path" else (self.roots,)
-        return [name for name, found in zip(self.question.names, meant, strict=True) if not found]
+        meant = (
+            (self.goals, self.roots) if self.question.kind == "path" else (self.roots,)
+        )
+        return [
+            name
+            for name, found in zip(self.question.names, meant, strict=True)
+            if not found
+        ]
 
     @property
     def hops(self) -> int:
@@ -181,7 +202,9 @@ class Research:
 
     def _is_followed(self, how: Resolution) -> bool:
         """Whether an edge is certain enough to follow: a path may also pass through an overridden method."""
-        return how.confidence >= FOLLOWED or (self.question.kind == "path" and how.how == OVERRIDDEN)
+        return how.confidence >= FOLLOWED or (
+            self.question.kind == "path" and how.how == OVERRIDDEN
+        )
 
     def advance(self, source: SymbolSource) -> bool:
         """Make one hop, after finding the roots in the first call; return whether there is more to follow."""
@@ -190,7 +213,8 @@ class Research:
         if is_first:
             self._definitions = Definitions(source, never=frozenset({"package"}))
             self.skipped = self._definitions.skipped
-            # No method of this object: what refers to its owner stays, with all opened texts, until garbage is sought.
+            # No method of this object: what refers to its owner stays, with all opened
+            # texts, until garbage is sought.
             define = partial(find_all_overloads, self._definitions, self._budget)
             self._ancestors = Ancestors(define)
             # A name's meaning in an opened file holds for all hops.
@@ -216,17 +240,27 @@ class Research:
             below = []
         for module in [one for one in below if one.index < 0]:
             self._follow_importers(module)
-        for name, targets in group_by_name(one for one in below if one.index >= 0).items():
+        for name, targets in group_by_name(
+            one for one in below if one.index >= 0
+        ).items():
             follow(name, targets)
             self._follow_conforming(name, targets)
         is_both = kind == "hierarchy"
         for definition in frontier:
-            if not self.is_inward or (is_both and (is_first or definition.key in self._bases)):
-                self._follow_outward(definition, "call" if kind == "callees" else "base")
+            if not self.is_inward or (
+                is_both and (is_first or definition.key in self._bases)
+            ):
+                self._follow_outward(
+                    definition, "call" if kind == "callees" else "base"
+                )
         if is_first and kind in _BY_NAME and not self.roots:
             self._find_uses_by_name(kind)
         self.files_read = len(self._definitions.files)
-        more = bool(self._frontier or self._ahead) and self.hop < self.hops and self.complete
+        more = (
+            bool(self._frontier or self._ahead)
+            and self.hop < self.hops
+            and self.complete
+        )
         if kind == "path":
             ways = self.graph.find_shortest_paths(self.goals, self.roots)
             self.is_reached = bool(ways)
@@ -256,7 +290,9 @@ class Research:
     def answers(self) -> set[SymbolKey]:
         """The symbols that answer the question; what was asked about is included if an edge leads to it."""
         nodes = self.graph.nodes
-        ends = (edge.source if self.is_inward else edge.target for edge in self.graph.edges)
+        ends = (
+            edge.source if self.is_inward else edge.target for edge in self.graph.edges
+        )
         if self.question.kind == "hierarchy":
             known = set()
         else:
@@ -272,16 +308,26 @@ class Research:
             self.roots = []
         elif (lines := self._lines) is not None:
             path = os.fsencode(lines[1]) if self.path is None else self.path
-            self.roots = self._definitions.find_at_lines(path, int(lines[2]), int(lines[3] or lines[2]))
+            self.roots = self._definitions.find_at_lines(
+                path, int(lines[2]), int(lines[3] or lines[2])
+            )
         elif kind == "path":
             self.goals = self._find_by_name(names[0])
             self.roots = self._find_by_name(names[1])
         else:
             self.roots = self._find_by_name(names[0])
-            if kind in {"implementations", "supertypes", "hierarchy"}:  # a method of the name is not a type
-                self.roots = [one for one in self.roots if one.kind not in CALLABLE_KINDS] or self.roots
+            if kind in {
+                "implementations",
+                "supertypes",
+                "hierarchy",
+            }:  # a method of the name is not a type
+                self.roots = [
+                    one for one in self.roots if one.kind not in CALLABLE_KINDS
+                ] or self.roots
             if kind == "imports":
-                files = self._open(find_modules(self._definitions.source.paths(), names[0]))
+                files = self._open(
+                    find_modules(self._definitions.source.paths(), names[0])
+                )
                 self.roots += [Definition(path, symbols, -1) for path, symbols in files]
         for root in self.roots:
             self.graph.add_node(root, 0)
@@ -296,7 +342,9 @@ class Research:
     def _find_by_name(self, written: str) -> list[Definition]:
         """Return the definitions that a name as written may refer to."""
         qualifiers, name = split_name(written)
-        found = self._define(name) or self._define(name.removeprefix("#"))  # a private name of JavaScript
+        found = self._define(name) or self._define(
+            name.removeprefix("#")
+        )  # a private name of JavaScript
         if not qualifiers:
             # Case is ignored only if nothing matches exactly.
             if not found and self.question.kind != "imports":
@@ -306,7 +354,8 @@ class Research:
             found = [
                 one
                 for one in found
-                if f".{one.symbols.container(one.index)}".endswith(ending) or one.stem == qualifiers[-1]
+                if f".{one.symbols.container(one.index)}".endswith(ending)
+                or one.stem == qualifiers[-1]
             ] or find_in_bases(qualifiers, name, self._names, self._ancestors.find)
         return sorted(found, key=lambda one: (tier_of(one.path), one.path, one.key[1]))
 
@@ -327,11 +376,17 @@ class Research:
     def _follow_inward(self, name: str, targets: list[Definition]) -> None:
         """Find the users of definitions with one name."""
         resolver = self._make_resolver(name)
-        for use, role in self._find_uses(name, _INWARD_ROLES[self.question.kind], targets):
+        for use, role in self._find_uses(
+            name, _INWARD_ROLES[self.question.kind], targets
+        ):
             is_base = role == "implementation"
             is_told = False
             vague = None
-            resolve = partial(resolver.resolve_base, use) if is_base else resolver.resolver_of(use)
+            resolve = (
+                partial(resolver.resolve_base, use)
+                if is_base
+                else resolver.resolver_of(use)
+            )
             for target in targets:
                 resolution = resolve(target)
                 if resolution is None:
@@ -359,7 +414,9 @@ class Research:
 
     def _follow_conforming(self, name: str, targets: list[Definition]) -> None:
         """Find the types that satisfy an interface without declaring it, if types are asked for."""
-        for target in targets if self.question.kind in {"implementations", "hierarchy"} else ():
+        for target in (
+            targets if self.question.kind in {"implementations", "hierarchy"} else ()
+        ):
             found, left_out = find_conforming(self._names, target)
             self.left_out += left_out
             self._budget.complete = self._budget.complete and not left_out
@@ -367,7 +424,9 @@ class Research:
                 is_new = self._add(one)
                 if one.key in self.graph.nodes:
                     use = Use(one.path, one.symbols, one.key[1])
-                    self.graph.add_edge(_make_edge(use, one, target, "implementation", how))
+                    self.graph.add_edge(
+                        _make_edge(use, one, target, "implementation", how)
+                    )
                     self._note_conformance(use, one, name)
                 if is_new:
                     self._frontier.append(one)
@@ -380,11 +439,19 @@ class Research:
             if owner is None:
                 continue
             scoped = rival.language in SCOPED
-            above = self._names.ancestors(owner) if scoped else self._ancestors.find(owner.name)
+            above = (
+                self._names.ancestors(owner)
+                if scoped
+                else self._ancestors.find(owner.name)
+            )
             for target, base in owned:
                 if base is None or rival.key == target.key:
                     continue
-                sure = Resolution(PROVEN, "inherited") if scoped else Resolution(SEEN, "bases by name")
+                sure = (
+                    Resolution(PROVEN, "inherited")
+                    if scoped
+                    else Resolution(SEEN, "bases by name")
+                )
                 if (base.key if scoped else base.name) not in above:
                     conforming = resolve_conforming(self._names, owner, base)
                     if conforming is None:
@@ -393,7 +460,12 @@ class Research:
                 self._add(rival)
                 if rival.key in self.graph.nodes:
                     use = Use(rival.path, rival.symbols, rival.key[1])
-                    self.graph.add_edge(replace(_make_edge(use, rival, target, "call", sure), kind="overrides"))
+                    self.graph.add_edge(
+                        replace(
+                            _make_edge(use, rival, target, "call", sure),
+                            kind="overrides",
+                        )
+                    )
 
     def _follow_outward(self, user: Definition, mark: Literal["call", "base"]) -> None:
         """Find what a definition calls, or its base types."""
@@ -404,27 +476,55 @@ class Research:
         indexes = [one.index for one in find_overloads(user)]
         if mark == "call" and self.hop > 1 and user.kind in TYPE_KINDS:
             # Calling a type runs its constructors, not everything in it.
-            inner = (at for at in range(len(symbols.rows)) if symbols.parent(at) == user.index)
-            indexes = [at for at in inner if symbols.kind(at) == "constructor" or symbols.name(at) in _CONSTRUCTORS]
+            inner = (
+                at
+                for at in range(len(symbols.rows))
+                if symbols.parent(at) == user.index
+            )
+            indexes = [
+                at
+                for at in inner
+                if symbols.kind(at) == "constructor"
+                or symbols.name(at) in _CONSTRUCTORS
+            ]
         rows = [symbols.row(index) for index in indexes]
-        inside = [offsets[(offsets >= row[START]) & (offsets < row[END])] for row in rows]
+        inside = [
+            offsets[(offsets >= row[START]) & (offsets < row[END])] for row in rows
+        ]
         for offset in chain.from_iterable(one.tolist() for one in inside):
             use = Use(user.path, symbols, offset)
             word = symbols.word_at(offset)
             role = _ROLES[mark]
-            if symbols.language in SCOPED and (meant := self._names.resolve(user.path, word, offset)) is not None:
+            if (
+                symbols.language in SCOPED
+                and (meant := self._names.resolve(user.path, word, offset)) is not None
+            ):
                 for target in (
-                    one.definition for one in meant if one.definition and not (one.is_instance or one.is_variable)
+                    one.definition
+                    for one in meant
+                    if one.definition and not (one.is_instance or one.is_variable)
                 ):
                     how = "same file" if target.path == user.path else "import"
-                    self._add_target(_make_edge(use, user, target, role, Resolution(PROVEN, how)), target)
+                    self._add_target(
+                        _make_edge(use, user, target, role, Resolution(PROVEN, how)),
+                        target,
+                    )
                 continue
             resolver = self._make_resolver(word)
-            resolve = partial(resolver.resolve_base, use) if mark == "base" else resolver.resolver_of(use)
-            found = [(rival, one) for rival in resolver.rivals if (one := resolve(rival)) is not None]
+            resolve = (
+                partial(resolver.resolve_base, use)
+                if mark == "base"
+                else resolver.resolver_of(use)
+            )
+            found = [
+                (rival, one)
+                for rival in resolver.rivals
+                if (one := resolve(rival)) is not None
+            ]
             if not found:
                 continue
-            # A call has one target; of several definitions the most certain is reported.
+            # A call has one target; of several definitions the most certain is
+            # reported.
             target, resolution = max(found, key=lambda pair: pair[1].confidence)
             if not self._is_shown(resolution):
                 self.unsure += 1
@@ -454,7 +554,9 @@ class Research:
             if only is not None:
                 paths = [only]
             else:
-                paths = self._definitions.source.candidates(called, fold=False, whole=True)
+                paths = self._definitions.source.candidates(
+                    called, fold=False, whole=True
+                )
             may_mean = CallFilter(called, targets)
             for path, symbols in self._open(paths):
                 if only is None and len(seen) < MOST_ALIASES:
@@ -465,16 +567,24 @@ class Research:
                 if roles == {"call"}:
                     if targets and not may_mean.accepts(path, symbols):
                         continue  # nothing called there needs to be unpacked
-                    yield from ((Use(path, symbols, offset), "call") for offset in symbols.calls(called))
+                    yield from (
+                        (Use(path, symbols, offset), "call")
+                        for offset in symbols.calls(called)
+                    )
                     continue
                 for offset, role in symbols.places(called):
                     if role in roles and symbols.index_at(offset) < 0:
                         yield Use(path, symbols, offset), role
 
-    def _aliases(self, path: bytes, symbols: FileSymbols, name: str) -> Iterator[tuple[str, bytes | None]]:
+    def _aliases(
+        self, path: bytes, symbols: FileSymbols, name: str
+    ) -> Iterator[tuple[str, bytes | None]]:
         """Yield a file's aliases for a name, each with the file if the alias is known only there."""
         if symbols.language not in SCOPED:
-            yield from ((alias, None if is_given_on else path) for alias, is_given_on in find_aliases(symbols, name))
+            yield from (
+                (alias, None if is_given_on else path)
+                for alias, is_given_on in find_aliases(symbols, name)
+            )
             return
         if not may_rename(symbols, name):
             return
@@ -489,8 +599,12 @@ class Research:
                 yield local, None
                 continue
             stem = Definition(path, symbols, -1).stem
-            others = self._budget.limit(self._definitions.source.candidates(stem, fold=False))
-            for other, given, is_given_on in self._names.find_default_names(path, others):
+            others = self._budget.limit(
+                self._definitions.source.candidates(stem, fold=False)
+            )
+            for other, given, is_given_on in self._names.find_default_names(
+                path, others
+            ):
                 if given != name:
                     yield given, None if is_given_on else other
 
@@ -511,10 +625,15 @@ class Research:
         around = use.symbols.enclosing(use.offset)
         is_extension = around >= 0 and use.symbols.kind(around) == "extension"
         line = use.symbols.lines.line(use.offset)
-        self.conformances.append(Conformance(plain_name(user.name), base, use.path, line, is_extension))
+        self.conformances.append(
+            Conformance(plain_name(user.name), base, use.path, line, is_extension)
+        )
 
     def _add(self, definition: Definition) -> bool:
-        if definition.key not in self.graph.nodes and len(self.graph.nodes) >= MOST_NODES:
+        if (
+            definition.key not in self.graph.nodes
+            and len(self.graph.nodes) >= MOST_NODES
+        ):
             self.left_out += 1
             return False
         return self.graph.add_node(definition, self.hop)
@@ -537,9 +656,21 @@ def find_all_overloads(
     return list(merged.values())
 
 
-def _make_edge(use: Use, user: Definition, target: Definition | None, role: Role, resolution: Resolution) -> Edge:
-    kinds: dict[str, EdgeKind] = {"call": "calls", "implementation": "implements", "import": "imports"}
+def _make_edge(
+    use: Use,
+    user: Definition,
+    target: Definition | None,
+    role: Role,
+    resolution: Resolution,
+) -> Edge:
+    kinds: dict[str, EdgeKind] = {
+        "call": "calls",
+        "implementation": "implements",
+        "import": "imports",
+    }
     line = use.symbols.lines.line(use.offset)
     text = use.symbols.lines.text(line).strip()[:200]
     meant = UNDEFINED if target is None else target.key
-    return Edge(user.key, meant, kinds.get(role, "uses"), use.path, line, text, resolution)
+    return Edge(
+        user.key, meant, kinds.get(role, "uses"), use.path, line, text, resolution
+    )

@@ -49,8 +49,16 @@ class CallFilter:
         """Whether calls in a file may mean one of the definitions."""
         language = symbols.language
         if language not in self._alike:
-            alike = [one for one in self._targets if is_same_family(language, one.language)]
-            is_bare = any(language not in SCOPED or one.kind not in METHODS for one in alike)
+            alike = [
+                one for one in self._targets if is_same_family(language, one.language)
+            ]
+            is_bare = any(
+                language not in SCOPED or one.kind not in METHODS for one in alike
+            )
             self._alike[language] = is_bare, frozenset(one.path for one in alike)
         is_bare, paths = self._alike[language]
-        return is_bare or path in paths or (bool(paths) and self._called_on.search(symbols.data) is not None)
+        return (
+            is_bare
+            or path in paths
+            or (bool(paths) and self._called_on.search(symbols.data) is not None)
+        )

@@ -14,7 +14,12 @@ from typing import Final
 from tree_sitter import Node
 
 from flashgrep.parts.navigation.resolution.exports import Value, Values
-from flashgrep.parts.navigation.resolution.expressions import Expressions, distinct, nth, parts_of
+from flashgrep.parts.navigation.resolution.expressions import (
+    Expressions,
+    distinct,
+    nth,
+    parts_of,
+)
 from flashgrep.parts.symbols.parse.imports import ECMA
 from flashgrep.parts.symbols.parse.scoping import Binding, FileScopes
 
@@ -38,10 +43,16 @@ Typed = tuple[FileScopes, Node]
 class GenericAliases(Expressions):
     """Evaluates generic aliases in one state of a project."""
 
-    def apply_alias(self, alias: Value, file: FileScopes, arguments: Sequence[Node]) -> Values:
+    def apply_alias(
+        self, alias: Value, file: FileScopes, arguments: Sequence[Node]
+    ) -> Values:
         """Return what a generic alias means with its arguments."""
         definition = alias.definition
-        if definition is None or definition.kind != "type" or definition.language not in ECMA:
+        if (
+            definition is None
+            or definition.kind != "type"
+            or definition.language not in ECMA
+        ):
             return ()
         own, node = self.node_of(definition)
         if node is not None:
@@ -50,38 +61,75 @@ class GenericAliases(Expressions):
             parameters = None
         if own is None or node is None or parameters is None:
             return ()
-        names = (own.text(one.child_by_field_name("name") or one) for one in parts_of(parameters))
-        given = {name: partial(self.type_of, file, one) for name, one in zip(names, arguments, strict=False)}
+        names = (
+            own.text(one.child_by_field_name("name") or one)
+            for one in parts_of(parameters)
+        )
+        given = {
+            name: partial(self.type_of, file, one)
+            for name, one in zip(names, arguments, strict=False)
+        }
         return self._evaluate_with(own, node.child_by_field_name("value"), given)
 
-    def _evaluate_with(self, file: FileScopes, node: Node | None, given: Given) -> Values:
+    def _evaluate_with(
+        self, file: FileScopes, node: Node | None, given: Given
+    ) -> Values:
         """Evaluate a type with values for some of its names."""
         if node is None:
             return ()
-        if node.type == "type_identifier" and (find := given.get(file.text(node))) is not None:
+        if (
+            node.type == "type_identifier"
+            and (find := given.get(file.text(node))) is not None
+        ):
             return find()
         if node.type in _SEVERAL:
-            return distinct(value for part in parts_of(node) for value in self._evaluate_with(file, part, given))
+            return distinct(
+                value
+                for part in parts_of(node)
+                for value in self._evaluate_with(file, part, given)
+            )
         if node.type != "conditional_type":
             return self.type_of(file, node)
-        left, right, then, other = map(node.child_by_field_name, ("left", "right", "consequence", "alternative"))
+        left, right, then, other = map(
+            node.child_by_field_name, ("left", "right", "consequence", "alternative")
+        )
         names = _INFER.findall(file.text(right)) if right is not None else ()
-        inferred = {name: partial(self._infer_part, file, left, right, name, given) for name in names}
+        inferred = {
+            name: partial(self._infer_part, file, left, right, name, given)
+            for name in names
+        }
         values = self._evaluate_with(file, then, {**given, **inferred})
         return distinct((*values, *self._evaluate_with(file, other, given)))
 
-    def _infer_part(self, file: FileScopes, left: Node | None, right: Node | None, name: str, given: Given) -> Values:
+    def _infer_part(
+        self,
+        file: FileScopes,
+        left: Node | None,
+        right: Node | None,
+        name: str,
+        given: Given,
+    ) -> Values:
         """Return what ``infer NAME`` in the pattern ``right`` stands for, given the compared type ``left``."""
         left = _strip(left)
         right = _strip(right)
-        if left is None or right is None or name not in _INFER.findall(file.text(right)):
+        if (
+            left is None
+            or right is None
+            or name not in _INFER.findall(file.text(right))
+        ):
             return ()
         if right.type == "infer_type":
             return self._evaluate_with(file, left, given)
         if left.type == "conditional_type":
             branches = map(left.child_by_field_name, ("consequence", "alternative"))
-            return distinct(value for one in branches for value in self._infer_part(file, one, right, name, given))
-        if right.type != "function_type":  # a collection, or a type that stands for its arguments
+            return distinct(
+                value
+                for one in branches
+                for value in self._infer_part(file, one, right, name, given)
+            )
+        if (
+            right.type != "function_type"
+        ):  # a collection, or a type that stands for its arguments
             values = self._evaluate_with(file, left, given)
             return distinct(inner for one in values for inner in one.elements or (one,))
         taken, result = map(right.child_by_field_name, ("parameters", "return_type"))
@@ -89,9 +137,16 @@ class GenericAliases(Expressions):
             pairs = [(left.child_by_field_name("return_type"), result)]
             own = left.child_by_field_name("parameters")
             if own is not None and taken is not None:
-                typed = ([one.child_by_field_name("type") for one in parts_of(some)] for some in (own, taken))
+                typed = (
+                    [one.child_by_field_name("type") for one in parts_of(some)]
+                    for some in (own, taken)
+                )
                 pairs += zip(*typed, strict=False)
-            return distinct(value for one in pairs for value in self._infer_part(file, *one, name, given))
+            return distinct(
+                value
+                for one in pairs
+                for value in self._infer_part(file, *one, name, given)
+            )
         is_result = result is not None and name in _INFER.findall(file.text(result))
         if is_result:
             return self.call(self._evaluate_with(file, left, given), 0)
@@ -121,8 +176,12 @@ class Callbacks(GenericAliases, ABC):
         listed = function.child_by_field_name("parameters")
         at = 0  # of ``one => one.run()``
         if listed is not None:
-            places = [part.child_by_field_name("pattern") or part for part in parts_of(listed)]
-            at = next((number for number, part in enumerate(places) if part == word), -1)
+            places = [
+                part.child_by_field_name("pattern") or part for part in parts_of(listed)
+            ]
+            at = next(
+                (number for number, part in enumerate(places) if part == word), -1
+            )
         if at < 0:
             return ()
         for where, typed in self._find_types_of_place(file, function):
@@ -138,12 +197,20 @@ class Callbacks(GenericAliases, ABC):
         if around is None:
             return
         typed = around.child_by_field_name("type")
-        if typed is not None and around.type in {"variable_declarator", "public_field_definition"}:
+        if typed is not None and around.type in {
+            "variable_declarator",
+            "public_field_definition",
+        }:
             yield file, typed
         if around.type in {"return_statement", "arrow_function"}:
-            while around is not None and around.child_by_field_name("parameters") is None:
+            while (
+                around is not None and around.child_by_field_name("parameters") is None
+            ):
                 around = around.parent
-            if around is not None and (typed := around.child_by_field_name("return_type")) is not None:
+            if (
+                around is not None
+                and (typed := around.child_by_field_name("return_type")) is not None
+            ):
                 yield file, typed
             return
         called = around.parent if around.type == "arguments" else None
@@ -175,10 +242,14 @@ class Callbacks(GenericAliases, ABC):
         if body is None:
             signatures = [node]
         else:
-            signatures = [part for part in parts_of(body) if part.type == "call_signature"]
+            signatures = [
+                part for part in parts_of(body) if part.type == "call_signature"
+            ]
         yield from ((file, one) for one in signatures[:_MOST_SIGNATURES])
 
-    def _find_element(self, file: FileScopes, typed: Node, behind: int) -> Iterator[Typed]:
+    def _find_element(
+        self, file: FileScopes, typed: Node, behind: int
+    ) -> Iterator[Typed]:
         """Yield the type of one argument; ``behind``: its index in the rest parameter, or -1 if it is not in one."""
         if typed.type == "type_annotation" and parts_of(typed):
             inner = parts_of(typed)[0]
@@ -191,7 +262,9 @@ class Callbacks(GenericAliases, ABC):
         elif inner.type == "array_type":
             yield file, parts_of(inner)[0]
 
-    def _find_signatures(self, file: FileScopes, typed: Node, depth: int) -> Iterator[Typed]:
+    def _find_signatures(
+        self, file: FileScopes, typed: Node, depth: int
+    ) -> Iterator[Typed]:
         """Yield the function signatures that a written type stands for."""
         if depth > _MOST_ALIASES:
             return
@@ -200,19 +273,31 @@ class Callbacks(GenericAliases, ABC):
         elif typed.type in _WRAPPERS:
             for part in parts_of(typed):
                 yield from self._find_signatures(file, part, depth + 1)
-        elif typed.type in {"type_identifier", "generic_type", "nested_type_identifier"}:
+        elif typed.type in {
+            "type_identifier",
+            "generic_type",
+            "nested_type_identifier",
+        }:
             if typed.type == "generic_type":
                 head = parts_of(typed)[0]
             else:
                 head = typed
             for value in self.infer(file, head):
-                where, node = self.node_of(value.definition) if value.definition is not None else (None, None)
+                where, node = (
+                    self.node_of(value.definition)
+                    if value.definition is not None
+                    else (None, None)
+                )
                 if where is None or node is None:
                     continue
                 if (written := node.child_by_field_name("value")) is not None:
                     yield from self._find_signatures(where, written, depth + 1)
                 elif (body := node.child_by_field_name("body")) is not None:
-                    yield from ((where, part) for part in parts_of(body) if part.type == "call_signature")
+                    yield from (
+                        (where, part)
+                        for part in parts_of(body)
+                        if part.type == "call_signature"
+                    )
 
 
 def _nth_type(signature: Node, at: int) -> tuple[Node, int] | None:

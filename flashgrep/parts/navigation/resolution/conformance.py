@@ -27,7 +27,9 @@ def is_interface(one: Definition) -> bool:
     """Whether a type is structural: any type with its members conforms to it."""
     if one.language == "python":
         return (
-            one.kind == "class" and _PROTOCOL.match(one.symbols.data, one.symbols.row(one.index)[NAME_END]) is not None
+            one.kind == "class"
+            and _PROTOCOL.match(one.symbols.data, one.symbols.row(one.index)[NAME_END])
+            is not None
         )
     return one.kind == "interface" and (one.language == "go" or one.language in ECMA)
 
@@ -42,42 +44,69 @@ def conforms(names: Names, owner: Definition, interface: Definition) -> bool:
             return None
         for one in asked:
             checkpoint()
-            own = [value.definition for value in names.member(owner, one.name) if value.definition is not None]
+            own = [
+                value.definition
+                for value in names.member(owner, one.name)
+                if value.definition is not None
+            ]
             if one.language == "go":
-                own = [other for other in own if implements_method(names, one, other, owner, interface)]
+                own = [
+                    other
+                    for other in own
+                    if implements_method(names, one, other, owner, interface)
+                ]
             elif one.kind == "method" and one.language in ECMA:
                 own = [other for other in own if may_implement(other, one)]
             if not own:
                 return None
         return ()
 
-    if owner.key == interface.key or owner.language != interface.language or not is_interface(interface):
+    if (
+        owner.key == interface.key
+        or owner.language != interface.language
+        or not is_interface(interface)
+    ):
         return False
     return names.remember(("conforms", owner.key, interface.key), find) is not None
 
 
-def resolve_conforming(names: Names, owner: Definition, interface: Definition) -> Resolution | None:
+def resolve_conforming(
+    names: Names, owner: Definition, interface: Definition
+) -> Resolution | None:
     """Return the confidence that a type satisfies an interface; None: it does not."""
     if not conforms(names, owner, interface):
         return None
     return _ALIKE if owner.language == "python" else _COMPARED
 
 
-def find_conforming(names: Names, interface: Definition) -> tuple[list[tuple[Definition, Resolution]], int]:
+def find_conforming(
+    names: Names, interface: Definition
+) -> tuple[list[tuple[Definition, Resolution]], int]:
     """Return the types that satisfy an interface, and how many types were not checked.
 
     Types that inherit all of it are subtypes of these and not included.
     """
     if not is_interface(interface):
         return [], 0
-    asked = {one.name for one in _list_members(names, interface, set()) if one.kind == "method"}
-    # By type, without looking the type up: one of its methods, and which required names it defines.
+    asked = {
+        one.name
+        for one in _list_members(names, interface, set())
+        if one.kind == "method"
+    }
+    # By type, without looking the type up: one of its methods, and which required names
+    # it defines.
     owned: dict[tuple[object, ...], tuple[Definition, set[str]]] = {}
     for one in chain.from_iterable(map(names.definitions, sorted(asked))):
         checkpoint()
-        if one.language == interface.language and (one.owner or one.symbols.parent(one.index) >= 0):
+        if one.language == interface.language and (
+            one.owner or one.symbols.parent(one.index) >= 0
+        ):
             around = one.symbols.parent(one.index)
-            key = (one.path, around) if around >= 0 else (one.path.rpartition(b"/")[0], one.owner)
+            key = (
+                (one.path, around)
+                if around >= 0
+                else (one.path.rpartition(b"/")[0], one.owner)
+            )
             owned.setdefault(key, (one, set()))[1].add(one.name)
     found = list[tuple[Definition, Resolution]]()
     looked_at = 0
@@ -85,10 +114,19 @@ def find_conforming(names: Names, interface: Definition) -> tuple[list[tuple[Def
     for method, has in sorted(owned.values(), key=lambda pair: -len(pair[1])):
         checkpoint()
         owner = names.owner_of(method)
-        if owner is None or owner.kind not in TYPE_KINDS | {"type"} or is_interface(owner):
+        if (
+            owner is None
+            or owner.kind not in TYPE_KINDS | {"type"}
+            or is_interface(owner)
+        ):
             continue
-        # In Go a type without bases has no other methods; elsewhere they may be assigned.
-        if len(has) < len(asked) and owner.language == "go" and not any(owner.symbols.bases(owner.index)):
+        # In Go a type without bases has no other methods; elsewhere they may be
+        # assigned.
+        if (
+            len(has) < len(asked)
+            and owner.language == "go"
+            and not any(owner.symbols.bases(owner.index))
+        ):
             continue
         if looked_at >= MOST_TYPES:
             left_out += 1
@@ -99,13 +137,18 @@ def find_conforming(names: Names, interface: Definition) -> tuple[list[tuple[Def
     return found, left_out
 
 
-def _list_members(names: Names, interface: Definition, seen: set[tuple[bytes, int]]) -> Iterator[Definition]:
+def _list_members(
+    names: Names, interface: Definition, seen: set[tuple[bytes, int]]
+) -> Iterator[Definition]:
     """Yield the members required by an interface and those it extends."""
     seen.add(interface.key)
     symbols = interface.symbols
     for index in range(interface.index + 1, len(symbols.rows)):
         end = symbols.row(index)[NAME_END]
-        if symbols.parent(index) == interface.index and symbols.data[end : end + 1] != _OPTIONAL:
+        if (
+            symbols.parent(index) == interface.index
+            and symbols.data[end : end + 1] != _OPTIONAL
+        ):
             yield Definition(interface.path, symbols, index)
     for base in names.bases(interface)[0]:
         if base.key not in seen:

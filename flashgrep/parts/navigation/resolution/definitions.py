@@ -18,7 +18,9 @@ _LAST: Final = frozenset({"heading", "package"})
 class Definitions:
     """Finds definitions in a source; ``never``: kinds that are left out."""
 
-    def __init__(self, source: SymbolSource, never: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, source: SymbolSource, never: frozenset[str] = frozenset()
+    ) -> None:
         self.source = source
         self.files: dict[bytes, FileSymbols | None] = {}
         self.declared: dict[str, list[Definition]] = {}
@@ -39,7 +41,11 @@ class Definitions:
         return self.files[path]
 
     def find(
-        self, name: str, choose: Callable[[list[bytes]], Iterable[bytes]], *, fold: bool = False
+        self,
+        name: str,
+        choose: Callable[[list[bytes]], Iterable[bytes]],
+        *,
+        fold: bool = False,
     ) -> list[Definition]:
         """Return the definitions of a name; declarations only if there is no definition.
 
@@ -49,12 +55,18 @@ class Definitions:
             return self._known[name]
         paths = self.source.defining(name, prefix=False)
         found: dict[Role, list[Definition]] = {}
-        for path in choose(self.source.candidates(name, fold=fold) if paths is None else paths):
+        for path in choose(
+            self.source.candidates(name, fold=fold) if paths is None else paths
+        ):
             checkpoint()
             symbols = self.open(path)
-            for index in symbols.defining(name, fold=fold) if symbols is not None else ():
+            for index in (
+                symbols.defining(name, fold=fold) if symbols is not None else ()
+            ):
                 if symbols is not None and symbols.kind(index) not in self._never:
-                    found.setdefault(symbols.defined_role(index), []).append(Definition(path, symbols, index))
+                    found.setdefault(symbols.defined_role(index), []).append(
+                        Definition(path, symbols, index)
+                    )
         declared = found.get("declaration", [])
         chosen = found.get("definition") or declared
         chosen = [one for one in chosen if one.kind not in _LAST] or chosen
@@ -77,9 +89,16 @@ class Definitions:
             starts.append(symbols.lines.start(line))
             if starts[-1] >= len(symbols.data):
                 break
-        texts = [symbols.data[at : symbols.lines.start(symbols.lines.line(at) + 1)] for at in starts]
+        texts = [
+            symbols.data[at : symbols.lines.start(symbols.lines.line(at) + 1)]
+            for at in starts
+        ]
         # A line's indentation belongs to the enclosing definition.
-        firsts = (at + len(text) - len(text.lstrip()) for at, text in zip(starts, texts, strict=True) if text.strip())
+        firsts = (
+            at + len(text) - len(text.lstrip())
+            for at, text in zip(starts, texts, strict=True)
+            if text.strip()
+        )
         found = dict.fromkeys(symbols.around(at) for at in firsts)
         return [Definition(path, symbols, index) for index in found if index >= 0]
 
@@ -117,7 +136,11 @@ def find_in_bases(
     if not types:
         return []
     if above := frozenset().union(*map(names.ancestors, types)):
-        owned = [(one, owner) for one in names.definitions(name) if (owner := names.owner_of(one)) is not None]
+        owned = [
+            (one, owner)
+            for one in names.definitions(name)
+            if (owner := names.owner_of(one)) is not None
+        ]
         owned = [(one, owner) for one, owner in owned if owner.key in above]
         hidden = frozenset().union(*(names.ancestors(owner) for _, owner in owned))
         return [one for one, owner in owned if owner.key not in hidden]

@@ -52,14 +52,23 @@ def may_implement(own: Definition, asked: Definition) -> bool:
         return False
     # Parameters of methods are compared bivariantly: either may be a part of the other.
     pairs = zip(given.parameters, wanted.parameters, strict=False)
-    is_taken = all(not one or not other or not one | other <= _OWN or one & other for one, other in pairs)
+    is_taken = all(
+        not one or not other or not one | other <= _OWN or one & other
+        for one, other in pairs
+    )
     promises = {part for part in wanted.result if _PROMISE.fullmatch(part)}
     # A void result accepts anything; a named type is unknown.
-    is_any_given = not wanted.result or "void" in wanted.result or not wanted.result - promises <= _OWN
+    is_any_given = (
+        not wanted.result
+        or "void" in wanted.result
+        or not wanted.result - promises <= _OWN
+    )
     return is_taken and (
         is_any_given
         or all(
-            bool(promises) if _PROMISE.fullmatch(part) else part not in _OWN or part in wanted.result
+            bool(promises)
+            if _PROMISE.fullmatch(part)
+            else part not in _OWN or part in wanted.result
             for part in given.result
         )
     )
@@ -69,7 +78,9 @@ def read_signature(method: Definition) -> Signature | None:
     """Return a method's signature; None for overloads, or if the text is not plain."""
     symbols = method.symbols
     around = method.symbols.parent(method.index)
-    alike = sum(symbols.parent(index) == around for index in symbols.defining(method.name))
+    alike = sum(
+        symbols.parent(index) == around for index in symbols.defining(method.name)
+    )
     start = symbols.row(method.index)[NAME_END]
     text = symbols.data[start : start + _MOST].decode("utf-8", "replace")
     if alike == 1:
@@ -98,7 +109,12 @@ def read_signature(method: Definition) -> Signature | None:
         types.append(_read_union(plain[3] or "") if plain is not None else frozenset())
         needed += plain is not None and not plain[2] and not plain[4]
     result = _RESULT.match(text, end)
-    return Signature(types, needed, has_rest, _read_union(result[1]) if result is not None else frozenset())
+    return Signature(
+        types,
+        needed,
+        has_rest,
+        _read_union(result[1]) if result is not None else frozenset(),
+    )
 
 
 def _split(text: str, start: int) -> tuple[list[str], int]:
@@ -110,7 +126,9 @@ def _split(text: str, start: int) -> tuple[list[str], int]:
         sign = text[at]
         if sign in "'\"`/":
             break
-        depth += (sign in "([{<") - (sign in ")]}" or (sign == ">" and text[at - 1] != "="))
+        depth += (sign in "([{<") - (
+            sign in ")]}" or (sign == ">" and text[at - 1] != "=")
+        )
         if depth == 0 or (depth == 1 and sign == ","):
             parts.append(text[since:at].strip())
             since = at + 1

@@ -8,13 +8,23 @@ from typing import Final
 
 from flashgrep.parts.navigation.resolution.modules import Modules
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
-from flashgrep.parts.symbols.parse.imports import ALL, DEFAULT, ECMA, WHOLE, FileImports, Import, may_export
+from flashgrep.parts.symbols.parse.imports import (
+    ALL,
+    DEFAULT,
+    ECMA,
+    WHOLE,
+    FileImports,
+    Import,
+    may_export,
+)
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, START
 from flashgrep.parts.symbols.parse.scoping import MODULE, FileScopes
 from flashgrep.parts.symbols.symbol_source import imports_of
 
-_MEMBERS: Final = frozenset({"method", "constructor", "field", "property", "enumerator"})
+_MEMBERS: Final = frozenset(
+    {"method", "constructor", "field", "property", "enumerator"}
+)
 _ABOVE: Final = 300
 """Bytes before a function that are searched for its decorators."""
 _MOST_DEPTH: Final = 60
@@ -43,8 +53,17 @@ class Value:
     @property
     def key(self) -> tuple[object, ...]:
         """Identifies a value."""
-        parts = tuple(one.key for one in self.elements), tuple(one.key for one in self.results)
-        return self.definition.key if self.definition else None, self.is_instance, self.module, self.literal, *parts
+        parts = (
+            tuple(one.key for one in self.elements),
+            tuple(one.key for one in self.results),
+        )
+        return (
+            self.definition.key if self.definition else None,
+            self.is_instance,
+            self.module,
+            self.literal,
+            *parts,
+        )
 
 
 Values = tuple[Value, ...]
@@ -83,7 +102,9 @@ class Exports(ABC):
         """Return a file's imports and exports."""
         if path not in self._imports:
             symbols = self.open_file(path)
-            self._imports[path] = imports_of(symbols) if symbols is not None else FileImports()
+            self._imports[path] = (
+                imports_of(symbols) if symbols is not None else FileImports()
+            )
         return self._imports[path]
 
     def top_level(self, path: bytes, name: str) -> list[Definition]:
@@ -91,7 +112,9 @@ class Exports(ABC):
 
         ``const { name } = require(…)`` is an import, although it has the form of a definition.
         """
-        if (known := self._top.get((path, name))) is not None:  # otherwise each use would scan all the others
+        if (
+            known := self._top.get((path, name))
+        ) is not None:  # otherwise each use would scan all the others
             return known
         symbols = self.open_file(path)
         found = []
@@ -105,8 +128,16 @@ class Exports(ABC):
                 if before.startswith(b"{") and name in self.imports_of(path).names:
                     continue
                 # Only top-level definitions can be imported.
-                is_outer = index >= 0 and symbols.kind(index) not in _MEMBERS and symbols.parent(index) < 0
-                if is_outer and not symbols.container(index) and self.is_at_top(path, symbols, offset):
+                is_outer = (
+                    index >= 0
+                    and symbols.kind(index) not in _MEMBERS
+                    and symbols.parent(index) < 0
+                )
+                if (
+                    is_outer
+                    and not symbols.container(index)
+                    and self.is_at_top(path, symbols, offset)
+                ):
                     found.append(Definition(path, symbols, index))
         self._top[path, name] = without_overloads(found)
         return self._top[path, name]
@@ -131,7 +162,9 @@ class Exports(ABC):
             found = self._methods[name] = {}
             for one in self.definitions(name):
                 if one.language == "go" and one.owner:
-                    found.setdefault((one.path.rpartition(b"/")[0], one.owner), []).append(one)
+                    found.setdefault(
+                        (one.path.rpartition(b"/")[0], one.owner), []
+                    ).append(one)
         return self._methods[name]
 
     def find_module(self, path: bytes, language: str, module: str) -> bytes | None:
@@ -167,18 +200,34 @@ class Exports(ABC):
         else:
             exports = {}
         whole = exports.get(DEFAULT)  # what CommonJS and ``import x = require`` get
-        return (Value(module=target), *(self.import_value(target, whole) if whole is not None else ()))
+        return (
+            Value(module=target),
+            *(self.import_value(target, whole) if whole is not None else ()),
+        )
 
     def export(self, module: bytes, name: str) -> Values:
         """Return what a module exports under a name."""
-        return self.remember(("export", module, name), lambda: self._find_export(module, name)) or ()
+        return (
+            self.remember(
+                ("export", module, name), lambda: self._find_export(module, name)
+            )
+            or ()
+        )
 
     def _find_export(self, module: bytes, name: str) -> Values:
         if module.endswith(b"/"):  # a Go package: all files of a folder
             folder = module[:-1]
             # Looked up by name, since a package has no list of what its files define.
-            alike = [one for one in self.definitions(name) if one.path.rpartition(b"/")[0] == folder]
-            return tuple(Value(one) for one in alike if one.language == "go" and not one.symbols.container(one.index))
+            alike = [
+                one
+                for one in self.definitions(name)
+                if one.path.rpartition(b"/")[0] == folder
+            ]
+            return tuple(
+                Value(one)
+                for one in alike
+                if one.language == "go" and not one.symbols.container(one.index)
+            )
         symbols = self.open_file(module)
         # The text alone rules out most modules; reading exports takes longer.
         if symbols is not None and not may_export(symbols, name):
@@ -204,14 +253,24 @@ class Exports(ABC):
         imports = self.imports_of(path)
         # The last import counts: one in ``try`` is often repeated in ``except``.
         if bound := imports.names.get(name):
-            return self.remember(("import", path, bound[-1]), partial(self.import_value, path, bound[-1])) or ()
+            return (
+                self.remember(
+                    ("import", path, bound[-1]),
+                    partial(self.import_value, path, bound[-1]),
+                )
+                or ()
+            )
         for star in imports.stars:
             target = self.find_module(path, self.language_of(path), star.module)
             if target is not None and (found := self.export(target, name)):
                 return found
         if path.rpartition(b"/")[2].startswith(b"__init__.py"):
             module = b"." + name.encode()
-            if (inner := self.find_module(path, "python", module.decode("utf-8", "replace"))) is not None:
+            if (
+                inner := self.find_module(
+                    path, "python", module.decode("utf-8", "replace")
+                )
+            ) is not None:
                 return (Value(module=inner),)
         return ()
 
@@ -220,7 +279,9 @@ class Exports(ABC):
         symbols = self.open_file(path)
         return symbols.language if symbols is not None else ""
 
-    def remember(self, key: tuple[object, ...], find: Callable[[], Values | None]) -> Values | None:
+    def remember(
+        self, key: tuple[object, ...], find: Callable[[], Values | None]
+    ) -> Values | None:
         """Return a cached result or compute it; a cycle gives an unknown result.
 
         A result that depends on an unfinished outer computation may be incomplete, so it is not cached.
@@ -241,14 +302,17 @@ class Exports(ABC):
             found = find()
         finally:
             del self._open[key]
-        # No cycle leads to an outer computation, so the result does not depend on the caller.
+        # No cycle leads to an outer computation, so the result does not depend on the
+        # caller.
         if self._cut >= depth:
             self._known[key] = found
             self._cut = _MOST_DEPTH
         return found
 
 
-_OVERLOADING: Final = frozenset({"java", "kotlin", "scala", "csharp", "cpp", "swift", "groovy", "elixir", "erlang"})
+_OVERLOADING: Final = frozenset(
+    {"java", "kotlin", "scala", "csharp", "cpp", "swift", "groovy", "elixir", "erlang"}
+)
 """Languages in which several functions of one name and scope are overloads."""
 
 
@@ -256,7 +320,11 @@ def find_overloads(definition: Definition) -> list[Definition]:
     """Return the overloads in a definition's scope that count as one function, in order of position."""
     symbols = definition.symbols
     own = definition.index
-    if own < 0 or symbols.kind(own) not in CALLABLE_KINDS or definition.language not in _OVERLOADING | {"python"}:
+    if (
+        own < 0
+        or symbols.kind(own) not in CALLABLE_KINDS
+        or definition.language not in _OVERLOADING | {"python"}
+    ):
         return [definition]
     alike = [
         Definition(definition.path, symbols, index)
@@ -267,9 +335,15 @@ def find_overloads(definition: Definition) -> list[Definition]:
     ]
     if definition.language != "python":
         return alike
-    whole = without_overloads(alike)  # several complete ones are separate: branches define them
-    is_whole = len(whole) == len(alike) or any(one.key == definition.key for one in whole)
-    only_declared = all(any(b"overload" in line for line in decorators(one)) for one in whole)
+    whole = without_overloads(
+        alike
+    )  # several complete ones are separate: branches define them
+    is_whole = len(whole) == len(alike) or any(
+        one.key == definition.key for one in whole
+    )
+    only_declared = all(
+        any(b"overload" in line for line in decorators(one)) for one in whole
+    )
     if is_whole and not only_declared:
         return [definition]
     return whole
@@ -281,7 +355,10 @@ def without_overloads(found: list[Definition]) -> list[Definition]:
         one
         for one in found
         if one.symbols.defined_role(one.index) == "definition"
-        and not (one.language == "python" and any(b"overload" in line for line in decorators(one)))
+        and not (
+            one.language == "python"
+            and any(b"overload" in line for line in decorators(one))
+        )
     ]
     # Stub files contain only overloads.
     return whole or found
@@ -292,7 +369,9 @@ def decorators(definition: Definition) -> list[bytes]:
     symbols = definition.symbols
     start = definition.symbols.row(definition.index)[START]
     found: list[bytes] = []
-    for line in reversed(symbols.data[max(0, start - _ABOVE) : start].rstrip().split(b"\n")):
+    for line in reversed(
+        symbols.data[max(0, start - _ABOVE) : start].rstrip().split(b"\n")
+    ):
         if not line.lstrip().startswith(b"@"):
             break
         found.append(line)

@@ -6,7 +6,13 @@ from typing import Final
 
 from tree_sitter import Node
 
-from flashgrep.parts.navigation.resolution.exports import OUTSIDE, Exports, Value, Values, decorators
+from flashgrep.parts.navigation.resolution.exports import (
+    OUTSIDE,
+    Exports,
+    Value,
+    Values,
+    decorators,
+)
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, TYPE_KINDS
 from flashgrep.parts.symbols.parse.scoping import MODULE, FileScopes
@@ -39,8 +45,13 @@ _LITERALS: Final = (
     "float_literal", "interpreted_string_literal", "raw_string_literal", "rune_literal", "nil", "func_literal",
     "template_literal_type",
 )  # fmt: skip
-_COMPARING: Final = frozenset({"==", "===", "!=", "!==", "<", ">", "<=", ">=", "instanceof", "in"})
-_TYPED_BY_ARGUMENT: Final = {"python": ("cast", "typing.cast", "t.cast"), "go": ("new", "make")}
+_COMPARING: Final = frozenset(
+    {"==", "===", "!=", "!==", "<", ">", "<=", ">=", "instanceof", "in"}
+)
+_TYPED_BY_ARGUMENT: Final = {
+    "python": ("cast", "typing.cast", "t.cast"),
+    "go": ("new", "make"),
+}
 """Functions whose first argument is the type of their result."""
 _COLLECTIONS: Final = (
     "list", "set", "array", "list_comprehension", "set_comprehension", "generator_expression", "dictionary",
@@ -76,7 +87,9 @@ class Expressions(Exports):
         """Return the bases of a type, and whether all of them are in the project."""
 
     @abstractmethod
-    def apply_alias(self, alias: Value, file: FileScopes, arguments: Sequence[Node]) -> Values:
+    def apply_alias(
+        self, alias: Value, file: FileScopes, arguments: Sequence[Node]
+    ) -> Values:
         """Return what a generic alias means with its arguments."""
 
     # Expressions
@@ -89,18 +102,26 @@ class Expressions(Exports):
             how = None
         if node is None or how is None:
             return ()
-        # Cached by node: an expression is evaluated for each use of the variable it is assigned to.
-        return self.remember(("infer", file.path, node.id), lambda: how(self, file, node)) or ()
+        # Cached by node: an expression is evaluated for each use of the variable it is
+        # assigned to.
+        return (
+            self.remember(("infer", file.path, node.id), lambda: how(self, file, node))
+            or ()
+        )
 
     def infer_name(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a bare name."""
-        return self.dereference(self.find_name(file.path, file.text(node), node.start_byte) or ())
+        return self.dereference(
+            self.find_name(file.path, file.text(node), node.start_byte) or ()
+        )
 
     def infer_member(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a member access."""
         whole, part = (node.child_by_field_name(one) for one in MEMBER_OF[node.type])
         if part is not None:
-            return self.dereference(self.members(self.infer(file, whole), file.text(part)))
+            return self.dereference(
+                self.members(self.infer(file, whole), file.text(part))
+            )
         return ()
 
     def infer_call(self, file: FileScopes, node: Node) -> Values:
@@ -113,7 +134,9 @@ class Expressions(Exports):
         first = nth(arguments, 0)
         if name == "super":
             return self.infer_super(file, node)
-        if first is not None and name in _TYPED_BY_ARGUMENT.get(self.language_of(file.path), ()):
+        if first is not None and name in _TYPED_BY_ARGUMENT.get(
+            self.language_of(file.path), ()
+        ):
             return self.type_of(file, first)
         return self.call(self.infer(file, function), 0)
 
@@ -133,7 +156,9 @@ class Expressions(Exports):
         own = self.class_around(file, node.start_byte)
         if own is None:
             return ()
-        return tuple(Value(base, is_instance=True) for base in self.bases(own)[0]) or (OUTSIDE,)
+        return tuple(Value(base, is_instance=True) for base in self.bases(own)[0]) or (
+            OUTSIDE,
+        )
 
     def infer_cast(self, file: FileScopes, node: Node) -> Values:
         """Evaluate an expression with an explicit type: a cast, a composite literal."""
@@ -146,7 +171,9 @@ class Expressions(Exports):
         """Evaluate an expression with alternatives; comparisons have none."""
         if operator_of(file, node) in _COMPARING:
             return (OUTSIDE,)
-        return distinct(value for part in parts_of(node) for value in self.infer(file, part))
+        return distinct(
+            value for part in parts_of(node) for value in self.infer(file, part)
+        )
 
     def infer_condition(self, file: FileScopes, node: Node) -> Values:
         """Evaluate ``a if b else c`` and ``b ? a : c``."""
@@ -162,7 +189,9 @@ class Expressions(Exports):
         """Evaluate an element of a collection; a generic class with its arguments is that class."""
         values = self.infer(file, nth(node, 0))
         elements = tuple(element for one in values for element in one.elements)
-        return elements or tuple(one for one in values if one.definition is not None and not one.is_instance)
+        return elements or tuple(
+            one for one in values if one.definition is not None and not one.is_instance
+        )
 
     def infer_first(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a node that has the value of its first part."""
@@ -223,18 +252,27 @@ class Expressions(Exports):
     def _call_instance(self, definition: Definition) -> Values:
         """Return the result of calling an object with a call signature or ``__call__``."""
         if definition.language == "python":
-            return self.call(self.members((Value(definition, is_instance=True),), "__call__"), 0)
+            return self.call(
+                self.members((Value(definition, is_instance=True),), "__call__"), 0
+            )
         file, node = self.node_of(definition)
         if node is not None:
             body = node.child_by_field_name("body")
         else:
             body = None
         if body is not None:
-            calls = [part for part in body.named_children if part.type == "call_signature"]
+            calls = [
+                part for part in body.named_children if part.type == "call_signature"
+            ]
         else:
             calls = []
         typed = [part.child_by_field_name("return_type") for part in calls]
-        return distinct(value for one in typed if file is not None for value in self.type_of(file, one))
+        return distinct(
+            value
+            for one in typed
+            if file is not None
+            for value in self.type_of(file, one)
+        )
 
     def node_of(self, definition: Definition) -> tuple[FileScopes | None, Node | None]:
         """Return the file of a definition, and the node around its name."""
@@ -247,22 +285,41 @@ class Expressions(Exports):
 
     def find_result(self, function: Definition, position: int) -> Values:
         """Return a function's result: its annotation, otherwise from its return statements."""
-        found = self.remember(("returned", function.key, position), lambda: self._find_result(function, position)) or ()
-        if function.language == "python" and any(b"contextmanager" in line for line in decorators(function)):
-            return tuple(inner for one in found for inner in one.elements)  # the target of ``with``
+        found = (
+            self.remember(
+                ("returned", function.key, position),
+                lambda: self._find_result(function, position),
+            )
+            or ()
+        )
+        if function.language == "python" and any(
+            b"contextmanager" in line for line in decorators(function)
+        ):
+            return tuple(
+                inner for one in found for inner in one.elements
+            )  # the target of ``with``
         return found
 
     def _find_result(self, function: Definition, position: int) -> Values:
         file, node = self.node_of(function)
         if file is None or node is None:
             return ()
-        if node.type in {"variable_declarator", "public_field_definition", "field_definition", "pair"}:
+        if node.type in {
+            "variable_declarator",
+            "public_field_definition",
+            "field_definition",
+            "pair",
+        }:
             node = node.child_by_field_name("value") or node
         return self._result_of(file, node, position, function.key[1])
 
-    def _result_of(self, file: FileScopes, node: Node, position: int, name: int) -> Values:
+    def _result_of(
+        self, file: FileScopes, node: Node, position: int, name: int
+    ) -> Values:
         """Return the result of a function's node; ``name``: the offset of its name, or -1."""
-        typed = node.child_by_field_name("return_type") or node.child_by_field_name("result")
+        typed = node.child_by_field_name("return_type") or node.child_by_field_name(
+            "result"
+        )
         if typed is not None and typed.type == "parameter_list":
             result = nth(typed, position)
             if result is not None:
@@ -271,12 +328,28 @@ class Expressions(Exports):
         if typed is not None:
             return self.type_of(file, typed)
         around = file.scope_at(node.end_byte - 1)
-        scope = file.scope_of(name) or (file.scopes[around] if around != MODULE else None)
-        if scope is None or scope.start < node.start_byte or self.language_of(file.path) == "go":
+        scope = file.scope_of(name) or (
+            file.scopes[around] if around != MODULE else None
+        )
+        if (
+            scope is None
+            or scope.start < node.start_byte
+            or self.language_of(file.path) == "go"
+        ):
             return ()
         if scope.yielded:
-            return (Value(elements=distinct(value for one in scope.yielded for value in self.infer(file, one))),)
-        return distinct(value for one in scope.returned for value in self.infer(file, one))
+            return (
+                Value(
+                    elements=distinct(
+                        value
+                        for one in scope.yielded
+                        for value in self.infer(file, one)
+                    )
+                ),
+            )
+        return distinct(
+            value for one in scope.returned for value in self.infer(file, one)
+        )
 
     # Types
 
@@ -288,7 +361,10 @@ class Expressions(Exports):
             how = None
         if node is None or how is None:
             return ()
-        return self.remember(("type", file.path, node.id), lambda: how(self, file, node)) or ()
+        return (
+            self.remember(("type", file.path, node.id), lambda: how(self, file, node))
+            or ()
+        )
 
     def type_name(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a type's name."""
@@ -297,15 +373,23 @@ class Expressions(Exports):
         if file.text(node) in {"Any", "any", "typing.Any"}:
             return ()
         values = self.infer(file, node)
-        if not values and node.type in _NAMES and self.find_name(file.path, file.text(node), node.start_byte) is None:
+        if (
+            not values
+            and node.type in _NAMES
+            and self.find_name(file.path, file.text(node), node.start_byte) is None
+        ):
             return (OUTSIDE,)
-        return as_instances(inner for one in values for inner in self._follow_alias(one))
+        return as_instances(
+            inner for one in values for inner in self._follow_alias(one)
+        )
 
     def type_forward(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a type that is quoted because it is defined later."""
         written = file.text(node).strip("\"' ")
         found: list[Value] = []
-        for name in [written.partition("[")[0]] if "[" in written else written.split("|"):
+        for name in (
+            [written.partition("[")[0]] if "[" in written else written.split("|")
+        ):
             first, *rest = name.strip().split(".")
             if first.isidentifier():
                 values = self.find_name(file.path, first, node.start_byte)
@@ -320,21 +404,37 @@ class Expressions(Exports):
     def type_generic(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a generic type with its arguments."""
         head, *arguments = parts_of(node) or [node]
-        given = [inner for one in arguments for inner in (parts_of(one) if one.type.startswith("type_") else [one])]
+        given = [
+            inner
+            for one in arguments
+            for inner in (parts_of(one) if one.type.startswith("type_") else [one])
+        ]
         name = file.text(head).rpartition(".")[2]
         if name in {"type", "Type"} and given:
-            return tuple(Value(one.definition) for one in self.type_of(file, given[0]) if one.definition)
+            return tuple(
+                Value(one.definition)
+                for one in self.type_of(file, given[0])
+                if one.definition
+            )
         if name in _TRANSPARENT:
             return distinct(value for one in given for value in self.type_of(file, one))
         if name == "ReturnType" and given:
             return self.call(self.type_of(file, given[0]), 0)
         if name == "Callable" and len(given) > 1:
             return (Value(results=self.type_of(file, given[-1])),)
-        if name in {"Generator", "AsyncGenerator"} and given:  # the other arguments are the sent and returned types
+        if (
+            name in {"Generator", "AsyncGenerator"} and given
+        ):  # the other arguments are the sent and returned types
             given = given[:1]
-        applied = (value for one in self.infer(file, head) for value in self.apply_alias(one, file, given))
+        applied = (
+            value
+            for one in self.infer(file, head)
+            for value in self.apply_alias(one, file, given)
+        )
         values = distinct(applied) or self.type_of(file, head)
-        if not given or any(one.definition is not None or one.results or one.literal for one in values):
+        if not given or any(
+            one.definition is not None or one.results or one.literal for one in values
+        ):
             return values
         return (Value(elements=self.type_of(file, given[-1])),)
 
@@ -345,26 +445,39 @@ class Expressions(Exports):
             parts = parts_of(brace.parent)
         else:
             parts = []
-        typed = [one.child_by_field_name("type") for one in parts if one.type == "index_signature"]
+        typed = [
+            one.child_by_field_name("type")
+            for one in parts
+            if one.type == "index_signature"
+        ]
         return distinct(value for one in typed for value in self.type_of(file, one))
 
     def type_collection(self, file: FileScopes, node: Node) -> Values:
         """Evaluate the type of a list, a map or a channel."""
-        element = node.child_by_field_name("element") or node.child_by_field_name("value")
+        element = node.child_by_field_name("element") or node.child_by_field_name(
+            "value"
+        )
         return (Value(elements=self.type_of(file, element or nth(node, -1))),)
 
     def type_either(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a union or another type with alternatives."""
-        return distinct(value for part in parts_of(node) for value in self.type_of(file, part))
+        return distinct(
+            value for part in parts_of(node) for value in self.type_of(file, part)
+        )
 
     def type_function(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a function type."""
-        written = node.child_by_field_name("return_type") or node.child_by_field_name("result")
+        written = node.child_by_field_name("return_type") or node.child_by_field_name(
+            "result"
+        )
         return (Value(results=self.type_of(file, written)),)
 
     def type_condition(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a conditional type: either branch."""
-        parts = (node.child_by_field_name("consequence"), node.child_by_field_name("alternative"))
+        parts = (
+            node.child_by_field_name("consequence"),
+            node.child_by_field_name("alternative"),
+        )
         return distinct(value for part in parts for value in self.type_of(file, part))
 
     def type_first(self, file: FileScopes, node: Node) -> Values:
@@ -431,7 +544,10 @@ def nth(node: Node | None, position: int) -> Node | None:
 
 def as_instances(values: Iterable[Value]) -> Values:
     """Return instances of the project's definitions; other values stay as they are."""
-    return distinct(Value(one.definition, is_instance=True) if one.definition is not None else one for one in values)
+    return distinct(
+        Value(one.definition, is_instance=True) if one.definition is not None else one
+        for one in values
+    )
 
 
 def distinct(values: Iterable[Value]) -> Values:
@@ -448,18 +564,30 @@ _INFERRED: Final[dict[str, _How]] = {
     "this": Expressions.infer_this,
     "super": Expressions.infer_super,
     **dict.fromkeys(
-        ("as_expression", "type_assertion_expression", "type_conversion_expression", "composite_literal"),
+        (
+            "as_expression",
+            "type_assertion_expression",
+            "type_conversion_expression",
+            "composite_literal",
+        ),
         Expressions.infer_cast,
     ),
     **dict.fromkeys(_EITHER, Expressions.infer_either),
-    **dict.fromkeys(("conditional_expression", "ternary_expression"), Expressions.infer_condition),
-    **dict.fromkeys(("subscript", "subscript_expression", "index_expression"), Expressions.infer_element),
+    **dict.fromkeys(
+        ("conditional_expression", "ternary_expression"), Expressions.infer_condition
+    ),
+    **dict.fromkeys(
+        ("subscript", "subscript_expression", "index_expression"),
+        Expressions.infer_element,
+    ),
     **dict.fromkeys(_FIRST, Expressions.infer_first),
     "unary_expression": Expressions.infer_unary,
     **dict.fromkeys(("pair", "named_expression"), Expressions.infer_value),
     **dict.fromkeys(_COLLECTIONS, Expressions.infer_collection),
     "object": Expressions.infer_object,
-    **dict.fromkeys(("arrow_function", "function_expression"), Expressions.infer_function),
+    **dict.fromkeys(
+        ("arrow_function", "function_expression"), Expressions.infer_function
+    ),
     **dict.fromkeys((*_LITERALS, "string"), Expressions.infer_outside),
 }
 _TYPED: Final[dict[str, _How]] = {
@@ -467,7 +595,10 @@ _TYPED: Final[dict[str, _How]] = {
     "string": Expressions.type_forward,
     "this_type": Expressions.infer_this,
     **dict.fromkeys(("generic_type", "subscript"), Expressions.type_generic),
-    **dict.fromkeys(("array_type", "slice_type", "map_type", "channel_type"), Expressions.type_collection),
+    **dict.fromkeys(
+        ("array_type", "slice_type", "map_type", "channel_type"),
+        Expressions.type_collection,
+    ),
     **dict.fromkeys(_EITHER, Expressions.type_either),
     **dict.fromkeys(_FIRST, Expressions.type_first),
     "type_query": Expressions.infer_first,

@@ -30,11 +30,18 @@ Types = tuple[str, ...]
 
 
 def implements_method(
-    names: Names, asked: Definition, own: Definition, owner: Definition, interface: Definition
+    names: Names,
+    asked: Definition,
+    own: Definition,
+    owner: Definition,
+    interface: Definition,
 ) -> bool:
     """Whether a type's member is the method that an interface requires; generic types are not compared."""
     # A name that is not exported is a different name in each package.
-    is_seen = asked.name[:1].isupper() or asked.path.rpartition(b"/")[0] == own.path.rpartition(b"/")[0]
+    is_seen = (
+        asked.name[:1].isupper()
+        or asked.path.rpartition(b"/")[0] == own.path.rpartition(b"/")[0]
+    )
     if not is_seen or own.kind != "method":  # a field of the same name does not count
         return False
     wanted = read_signature(asked)
@@ -43,15 +50,23 @@ def implements_method(
         return True
     if list(map(len, wanted)) != list(map(len, given)):
         return False
-    if any(_GENERIC.match(one.symbols.data, one.symbols.row(one.index)[NAME_END]) for one in (owner, interface)):
+    if any(
+        _GENERIC.match(one.symbols.data, one.symbols.row(one.index)[NAME_END])
+        for one in (owner, interface)
+    ):
         return True
-    for one, other in zip(chain.from_iterable(wanted), chain.from_iterable(given), strict=True):
+    for one, other in zip(
+        chain.from_iterable(wanted), chain.from_iterable(given), strict=True
+    ):
         if one == other or UNKNOWN in {one, other}:
             continue
         # A name in one of them may be an alias of a name in the other.
-        meant = chain.from_iterable(map(names.definitions, _NAME.findall(f"{one} {other}")))
+        meant = chain.from_iterable(
+            map(names.definitions, _NAME.findall(f"{one} {other}"))
+        )
         if not any(
-            each.language == "go" and _ALIAS.match(each.symbols.data, each.symbols.row(each.index)[NAME_END])
+            each.language == "go"
+            and _ALIAS.match(each.symbols.data, each.symbols.row(each.index)[NAME_END])
             for each in meant
         ):
             return False
@@ -61,7 +76,9 @@ def implements_method(
 def read_signature(method: Definition) -> tuple[Types, Types] | None:
     """Return a method's parameter and result types without packages; None if the text is not plain."""
     start = method.symbols.row(method.index)[NAME_END]
-    text = _COMMENT.sub("", method.symbols.data[start : start + _MOST].decode("utf-8", "replace"))
+    text = _COMMENT.sub(
+        "", method.symbols.data[start : start + _MOST].decode("utf-8", "replace")
+    )
     if text.startswith("("):
         end = _find_end(text, 0)
     else:
@@ -111,7 +128,13 @@ def _read_types(text: str) -> Types:
     types = list[str]()
     following = ""
     for part, one in zip(reversed(parts), reversed(named), strict=True):
-        following = following if one is None and _NAME.fullmatch(part) else part if one is None else one[2]
+        following = (
+            following
+            if one is None and _NAME.fullmatch(part)
+            else part
+            if one is None
+            else one[2]
+        )
         types.append(_plain(following))
     return tuple(reversed(types))
 
@@ -121,4 +144,6 @@ def _plain(written: str) -> str:
     written = _EMPTY.sub("any", _QUALIFIER.sub("", written))
     if _INSIDE.search(written):
         return UNKNOWN
-    return re.sub(r"\s+", "", _WORD.sub(lambda word: _SAME.get(word[0], word[0]), written))
+    return re.sub(
+        r"\s+", "", _WORD.sub(lambda word: _SAME.get(word[0], word[0]), written)
+    )

@@ -14,7 +14,13 @@ from typing import Final
 
 from flashgrep.base.lazy import LazyAttribute
 from flashgrep.parts.navigation.resolution.callbacks import Callbacks
-from flashgrep.parts.navigation.resolution.exports import OUTSIDE, Value, Values, decorators, without_overloads
+from flashgrep.parts.navigation.resolution.exports import (
+    OUTSIDE,
+    Value,
+    Values,
+    decorators,
+    without_overloads,
+)
 from flashgrep.parts.navigation.resolution.expressions import MEMBER_OF, distinct, nth
 from flashgrep.parts.navigation.resolution.linkage import Includes
 from flashgrep.parts.navigation.resolution.plain_text import (
@@ -65,11 +71,15 @@ class Names(Callbacks):
         """Return a file's scopes; parses the file if necessary."""
         if path not in self._scopes:
             symbols = self.open_file(path)
-            self._scopes[path] = scopes_of(path, symbols) if symbols is not None else None
+            self._scopes[path] = (
+                scopes_of(path, symbols) if symbols is not None else None
+            )
         return self._scopes[path]
 
     @LazyAttribute
-    def _parts(self) -> dict[tuple[bytes, tuple[tuple[int, int], ...]], FileScopes | None]:
+    def _parts(
+        self,
+    ) -> dict[tuple[bytes, tuple[tuple[int, int], ...]], FileScopes | None]:
         return {}
 
     @LazyAttribute
@@ -98,9 +108,17 @@ class Names(Callbacks):
         return self._find_scopes(owner.path, symbols, owner.index, part)
 
     def _find_scopes(
-        self, path: bytes, symbols: FileSymbols, index: int, part: tuple[tuple[int, int], ...] = ()
+        self,
+        path: bytes,
+        symbols: FileSymbols,
+        index: int,
+        part: tuple[tuple[int, int], ...] = (),
     ) -> FileScopes | None:
-        if symbols.kept is not None or path in self._scopes or not (part := part or find_part(symbols, index)):
+        if (
+            symbols.kept is not None
+            or path in self._scopes
+            or not (part := part or find_part(symbols, index))
+        ):
             return self.scopes_of(path)
         if (path, part) not in self._parts:
             self._parsed[path] += sum(end - start for start, end in part)
@@ -120,11 +138,16 @@ class Names(Callbacks):
         while around >= 0:
             outermost = around
             around = symbols.parent(around)
-        is_asked = is_followed_by_point(symbols, name, offset)  # an object in a member access binds nothing itself
+        is_asked = is_followed_by_point(
+            symbols, name, offset
+        )  # an object in a member access binds nothing itself
         key = (path, name, outermost, is_asked)
         if key not in self._bound:
-            self._bound[key] = list(islice(_find_bound(symbols, name, outermost, is_asked=is_asked), 2))
-        # If bindings were not recorded, two candidates suffice: one may be the use itself, which does not bind.
+            self._bound[key] = list(
+                islice(_find_bound(symbols, name, outermost, is_asked=is_asked), 2)
+            )
+        # If bindings were not recorded, two candidates suffice: one may be the use
+        # itself, which does not bind.
         is_told = symbols.parsed.bound is not None
         is_bound = any(is_told or at != offset for at in self._bound[key])
         if is_bound:
@@ -135,16 +158,24 @@ class Names(Callbacks):
         for scope in file.around(offset) if file is not None else ():
             if file is None or scope == MODULE:
                 break
-            imported = [one for one in self.imports_of(path).names.get(name, []) if file.scope_at(one.offset) == scope]
+            imported = [
+                one
+                for one in self.imports_of(path).names.get(name, [])
+                if file.scope_at(one.offset) == scope
+            ]
             if imported:
                 return self.import_value(path, imported[-1])
             bindings = file.scopes[scope].names.get(name, [])
             if bindings and all(one.is_set_only for one in bindings):
                 held = held or self._find_meaning(file, bindings)
                 continue  # it is declared further out
-            if bindings and (symbols.language == "python" or not file.scopes[scope].is_class):
+            if bindings and (
+                symbols.language == "python" or not file.scopes[scope].is_class
+            ):
                 is_own = len(bindings) > 1 and file.scope_at(offset) == scope
-                found = self._find_meaning(file, file.reaching(bindings, offset) if is_own else bindings)
+                found = self._find_meaning(
+                    file, file.reaching(bindings, offset) if is_own else bindings
+                )
                 return distinct([*found, *held])
         if found := distinct([*self.find_in_module(path, name), *held]):
             return found
@@ -158,15 +189,30 @@ class Names(Callbacks):
         defined: list[Definition] = []
         symbols = self.open_file(file.path)
         # Overloads of a class's method count only if none of them has a body.
-        words = [(one, file.node_at(one.offset)) for one in bindings] if len(bindings) > 1 else ()
-        written = [one for one, word in words if getattr(word and word.parent, "type", "") != "method_signature"]
+        words = (
+            [(one, file.node_at(one.offset)) for one in bindings]
+            if len(bindings) > 1
+            else ()
+        )
+        written = [
+            one
+            for one, word in words
+            if getattr(word and word.parent, "type", "") != "method_signature"
+        ]
         for one in written or bindings:
-            is_private = symbols is not None and symbols.data.startswith(b"#", one.offset)  # not a part of its name
-            index = symbols.index_at(one.offset + is_private) if symbols is not None else -1
+            is_private = symbols is not None and symbols.data.startswith(
+                b"#", one.offset
+            )  # not a part of its name
+            index = (
+                symbols.index_at(one.offset + is_private) if symbols is not None else -1
+            )
             if symbols is not None and index >= 0:
                 defined.append(Definition(file.path, symbols, index))
             else:
-                held += (replace(value, is_variable=True) for value in self._evaluate(file, one))
+                held += (
+                    replace(value, is_variable=True)
+                    for value in self._evaluate(file, one)
+                )
         return distinct([*(Value(one) for one in without_overloads(defined)), *held])
 
     def _evaluate(self, file: FileScopes, binding: Binding) -> Values:
@@ -181,7 +227,11 @@ class Names(Callbacks):
             if binding.way == "many":
                 return (Value(elements=values),)
         elif binding.value is None:
-            finders = (self._find_self, self._find_fixture, self.infer_parameter) if binding.kind == "parameter" else ()
+            finders = (
+                (self._find_self, self._find_fixture, self.infer_parameter)
+                if binding.kind == "parameter"
+                else ()
+            )
             return next(filter(None, (find(file, binding) for find in finders)), ())
         elif binding.value.type == "expression_list":
             return self._find_item(file, binding)
@@ -205,7 +255,11 @@ class Names(Callbacks):
             text = file.text(word)
         else:
             text = ""
-        if around == MODULE or not file.scopes[around].is_class or text not in {"self", "cls", "mcs"}:
+        if (
+            around == MODULE
+            or not file.scopes[around].is_class
+            or text not in {"self", "cls", "mcs"}
+        ):
             return ()
         own = self.class_of(file, around)
         if own is not None:
@@ -233,7 +287,9 @@ class Names(Callbacks):
             folder = folder.rpartition(b"/")[0]
         for path in (*places, b"conftest.py"):
             symbols = self.open_file(path)
-            for at in symbols.words(name.encode(), fold=False) if symbols is not None else ():
+            for at in (
+                symbols.words(name.encode(), fold=False) if symbols is not None else ()
+            ):
                 if symbols is not None:
                     own = symbols.index_at(at)
                 else:
@@ -242,9 +298,15 @@ class Names(Callbacks):
                     fixture = Definition(path, symbols, own)
                 else:
                     fixture = None
-                if fixture is not None and fixture.key != user.key and _is_fixture(fixture):
+                if (
+                    fixture is not None
+                    and fixture.key != user.key
+                    and _is_fixture(fixture)
+                ):
                     given = self.find_result(fixture, 0)
-                    return distinct(inner for one in given for inner in one.elements or (one,))
+                    return distinct(
+                        inner for one in given for inner in one.elements or (one,)
+                    )
         return ()
 
     def _find_item(self, file: FileScopes, binding: Binding) -> Values:
@@ -253,14 +315,25 @@ class Names(Callbacks):
         listed = binding.value
         if word is None or word.parent is None or listed is None:
             return ()
-        places = [one.start_byte for one in word.parent.named_children if one.type == "identifier"]
+        places = [
+            one.start_byte
+            for one in word.parent.named_children
+            if one.type == "identifier"
+        ]
         if binding.offset in places:
             at = places.index(binding.offset)
         else:
             at = 0
         first = nth(listed, 0)
-        if first is not None and listed.named_child_count == 1 and first.type == "call_expression" and at:
-            return self.call(self.infer(file, first.child_by_field_name("function")), at)
+        if (
+            first is not None
+            and listed.named_child_count == 1
+            and first.type == "call_expression"
+            and at
+        ):
+            return self.call(
+                self.infer(file, first.child_by_field_name("function")), at
+            )
         return self.infer(file, nth(listed, at))
 
     def dereference(self, values: Values) -> Values:
@@ -268,7 +341,11 @@ class Names(Callbacks):
         found: list[Value] = []
         for one in values:
             definition = one.definition
-            if definition is None or one.is_instance or definition.kind not in _VALUE_KINDS:
+            if (
+                definition is None
+                or one.is_instance
+                or definition.kind not in _VALUE_KINDS
+            ):
                 found.append(one)
                 continue
             offset = definition.key[1]
@@ -278,10 +355,15 @@ class Names(Callbacks):
             else:
                 file = self.scopes_around(definition.path, offset)
             if file is not None:
-                hash_sign = "#" * definition.symbols.data.startswith(b"#", offset - 1)  # a private name of JavaScript
+                hash_sign = "#" * definition.symbols.data.startswith(
+                    b"#", offset - 1
+                )  # a private name of JavaScript
                 offset -= len(hash_sign)
-                for binding in file.names_of(file.scope_at(offset)).get(hash_sign + definition.name, []):
-                    # Other assignments to the name also count: the first is often ``None``.
+                for binding in file.names_of(file.scope_at(offset)).get(
+                    hash_sign + definition.name, []
+                ):
+                    # Other assignments to the name also count: the first is often
+                    # ``None``.
                     if binding.offset == offset or binding.kind == "name":
                         found += self._evaluate(file, binding)
         return distinct(found)
@@ -299,7 +381,11 @@ class Names(Callbacks):
                 file = self.scopes_around(path, offset)
                 if file is not None and (at := file.scope_at(offset)) != MODULE:
                     bindings = file.scopes[at].names.get(name)
-                    found += self._find_meaning(file, bindings) if bindings else self.find_index_type(file, offset)
+                    found += (
+                        self._find_meaning(file, bindings)
+                        if bindings
+                        else self.find_index_type(file, offset)
+                    )
             elif one.module is None:
                 found.append(OUTSIDE)
             elif exported := self.export(one.module, name):
@@ -308,20 +394,36 @@ class Names(Callbacks):
 
     def member(self, owner: Definition, name: str) -> Values:
         """Return a type's member by name; its bases are searched after the type itself."""
-        return self.remember(("member", owner.key, name), lambda: self._find_member(owner, name)) or ()
+        return (
+            self.remember(
+                ("member", owner.key, name), lambda: self._find_member(owner, name)
+            )
+            or ()
+        )
 
     def _find_member(self, owner: Definition, name: str) -> Values:
         if owner.kind in CALLABLE_KINDS:
-            # JavaScript adds members to functions and their instances from outside: ``Reply.prototype.send = ...``
+            # JavaScript adds members to functions and their instances from outside:
+            # ``Reply.prototype.send = ...``
             if owner.language in ECMA:
                 named = self.definitions(name)
             else:
                 named = ()
             # Only in the same file: elsewhere another function may have the name.
-            set_on = (one for one in named if one.owner == owner.name and one.path == owner.path)
-            return tuple(Value(one) for one in set_on) or self.members(self._decorate(owner), name) or (OUTSIDE,)
+            set_on = (
+                one
+                for one in named
+                if one.owner == owner.name and one.path == owner.path
+            )
+            return (
+                tuple(Value(one) for one in set_on)
+                or self.members(self._decorate(owner), name)
+                or (OUTSIDE,)
+            )
         if owner.language == "go":
-            methods = self.methods_of(name).get((owner.path.rpartition(b"/")[0], owner.name), ())
+            methods = self.methods_of(name).get(
+                (owner.path.rpartition(b"/")[0], owner.name), ()
+            )
             if methods:
                 return tuple(map(Value, methods))
         # TypeScript merges interfaces, classes and namespaces of one name.
@@ -334,12 +436,16 @@ class Names(Callbacks):
                 return self._follow_properties(own)
         bases, is_whole = self.bases(owner)
         for base in bases:
-            if owner.language == "go" and base.name == name:  # an embedded type is also a field
+            if (
+                owner.language == "go" and base.name == name
+            ):  # an embedded type is also a field
                 return (Value(base, is_instance=True),)
             found = self.member(base, name)
             if any(one.definition is not None or one.literal for one in found):
                 return found
-            is_whole = is_whole and not found  # an external base may have it, if no other base does
+            is_whole = (
+                is_whole and not found
+            )  # an external base may have it, if no other base does
         if is_whole:
             return ()
         return (OUTSIDE,)
@@ -354,12 +460,19 @@ class Names(Callbacks):
             word = file.node_at(function.key[1])
         else:
             word = None
-        around = word.parent.parent if word is not None and word.parent is not None else None
+        around = (
+            word.parent.parent if word is not None and word.parent is not None else None
+        )
         if file is None or around is None or around.type != "decorated_definition":
             return ()
-        written = (nth(one, 0) for one in around.named_children if one.type == "decorator")
+        written = (
+            nth(one, 0) for one in around.named_children if one.type == "decorator"
+        )
         made = (self.call(self.infer(file, one), 0) for one in written)
-        ours = (tuple(one for one in values if one.definition is not None) for values in made)
+        ours = (
+            tuple(one for one in values if one.definition is not None)
+            for values in made
+        )
         return next(filter(None, ours), ())
 
     def _find_own(self, owner: Definition, name: str) -> Values | None:
@@ -372,7 +485,9 @@ class Names(Callbacks):
         else:
             methods = None
         if methods is not None:
-            defined = without_overloads([Definition(owner.path, owner.symbols, index) for index in methods])
+            defined = without_overloads(
+                [Definition(owner.path, owner.symbols, index) for index in methods]
+            )
             return tuple(map(Value, defined)) or None
         file = self._scopes_of_members(owner, name)
         if file is not None:
@@ -398,15 +513,21 @@ class Names(Callbacks):
             if definition.language == "python":
                 is_read = any(b"property" in line for line in decorators(definition))
             else:
-                is_read = definition.language in ECMA and is_getter(definition.symbols, definition.key[1])
+                is_read = definition.language in ECMA and is_getter(
+                    definition.symbols, definition.key[1]
+                )
             if is_read:
                 found += self.find_result(definition, 0)
         return distinct(found)
 
     def bases(self, owner: Definition) -> tuple[list[Definition], bool]:
         """Return the bases of a type, and whether all of them are in the project."""
-        found = self.remember(("bases", owner.key), lambda: self._find_bases(owner)) or ()
-        return [one.definition for one in found if one.definition is not None], all(one.definition for one in found)
+        found = (
+            self.remember(("bases", owner.key), lambda: self._find_bases(owner)) or ()
+        )
+        return [one.definition for one in found if one.definition is not None], all(
+            one.definition for one in found
+        )
 
     def _find_bases(self, owner: Definition) -> Values:
         symbols = owner.symbols
@@ -426,9 +547,16 @@ class Names(Callbacks):
                 continue
             while node.parent is not None and node.parent.type in MEMBER_OF:
                 node = node.parent
-            found += [Value(one.definition) for one in self.infer(file, node)] or [OUTSIDE]
-        # A class that names itself as its base, through an import of its own name, would never end.
-        return tuple(one for one in found if one.definition is None or one.definition.key != owner.key)
+            found += [Value(one.definition) for one in self.infer(file, node)] or [
+                OUTSIDE
+            ]
+        # A class that names itself as its base, through an import of its own name,
+        # would never end.
+        return tuple(
+            one
+            for one in found
+            if one.definition is None or one.definition.key != owner.key
+        )
 
     def owner_of(self, member: Definition) -> Definition | None:
         """Return the type a method or field belongs to."""
@@ -447,7 +575,11 @@ class Names(Callbacks):
         for index in symbols.defining(member.owner):
             if symbols.parent(index) < 0 and symbols.kind(index) in kinds:
                 return Definition(member.path, symbols, index)
-        beside = (one for one in self.definitions(member.owner) if one.path.rpartition(b"/")[0] == folder)
+        beside = (
+            one
+            for one in self.definitions(member.owner)
+            if one.path.rpartition(b"/")[0] == folder
+        )
         return next((one for one in beside if one.kind in kinds), None)
 
     @LazyAttribute
@@ -458,7 +590,8 @@ class Names(Callbacks):
         """Return the keys of all direct and indirect bases of a type."""
         if owner.key in self._above:
             return self._above[owner.key]
-        # Stored before it is filled: in code being edited, types may derive from each other.
+        # Stored before it is filled: in code being edited, types may derive from each
+        # other.
         found = self._above[owner.key] = set[tuple[bytes, int]]()
         waiting = [owner]
         while waiting:
@@ -468,7 +601,9 @@ class Names(Callbacks):
                     waiting.append(base)
         return found
 
-    def find_default_names(self, module: bytes, paths: Iterable[bytes]) -> Iterator[tuple[bytes, str, bool]]:
+    def find_default_names(
+        self, module: bytes, paths: Iterable[bytes]
+    ) -> Iterator[tuple[bytes, str, bool]]:
         """Yield the files that import a file's default export, each with its local name and whether it is re-exported.
 
         The local name is arbitrary, but the import names the file; ``paths``: the files to examine.
@@ -477,15 +612,24 @@ class Names(Callbacks):
             if (language := self.language_of(path)) not in ECMA:
                 continue
             known = self.imports_of(path)
-            for one in (*(each for several in known.names.values() for each in several), *known.exports.values()):
-                if one.name == DEFAULT and one.module and self.find_module(path, language, one.module) == module:
+            for one in (
+                *(each for several in known.names.values() for each in several),
+                *known.exports.values(),
+            ):
+                if (
+                    one.name == DEFAULT
+                    and one.module
+                    and self.find_module(path, language, one.module) == module
+                ):
                     yield path, one.local, one.local in known.exports
 
     # Uses
 
     def resolve(self, path: bytes, name: str, offset: int) -> Values | None:
         """Return what a use of a name refers to; variables stand for themselves; None: unknown."""
-        return self.remember(("use", path, offset), lambda: self._resolve(path, name, offset))
+        return self.remember(
+            ("use", path, offset), lambda: self._resolve(path, name, offset)
+        )
 
     def _resolve(self, path: bytes, name: str, offset: int) -> Values | None:
         symbols = self.open_file(path)
@@ -515,9 +659,17 @@ class Names(Callbacks):
         around = node.parent if node is not None else None
         if file is None or around is None or around.type not in MEMBER_OF:
             return None
-        return self.members(self.infer(file, around.child_by_field_name(MEMBER_OF[around.type][0])), name) or None
+        return (
+            self.members(
+                self.infer(file, around.child_by_field_name(MEMBER_OF[around.type][0])),
+                name,
+            )
+            or None
+        )
 
-    def _infer_receiver(self, path: bytes, symbols: FileSymbols, offset: int) -> Values | None:
+    def _infer_receiver(
+        self, path: bytes, symbols: FileSymbols, offset: int
+    ) -> Values | None:
         """Return the values of a member's receiver if the text alone shows them; None: the tree is needed."""
         if symbols.language == "python" and is_on_super(symbols, offset):
             own = find_own_class(symbols, offset)
@@ -525,18 +677,26 @@ class Names(Callbacks):
                 bases = self.bases(Definition(path, symbols, own))[0]
             else:
                 bases = []
-            return tuple(Value(base, is_instance=True) for base in bases) or ((OUTSIDE,) if own >= 0 else ())
+            return tuple(Value(base, is_instance=True) for base in bases) or (
+                (OUTSIDE,) if own >= 0 else ()
+            )
         if symbols.data[offset - 1 : offset] == b".":
             chain = read_chain(symbols, offset - 1)
         else:
             chain = None
-        if chain is not None and chain[0][0] == "this" and find_this(symbols, chain[1]) is None:
+        if (
+            chain is not None
+            and chain[0][0] == "this"
+            and find_this(symbols, chain[1]) is None
+        ):
             return None
         if chain is not None:
             return self._infer_chain(path, symbols, *chain)
         return None
 
-    def _infer_chain(self, path: bytes, symbols: FileSymbols, names: list[str], start: int) -> Values:
+    def _infer_chain(
+        self, path: bytes, symbols: FileSymbols, names: list[str], start: int
+    ) -> Values:
         """Return the values of ``a.b.c`` at a position, as ``infer`` does for its nodes."""
         own = None
         if symbols.language == "python" and names[0] in {"self", "cls"}:
@@ -544,7 +704,9 @@ class Names(Callbacks):
         elif names[0] == "this":
             own = find_this(symbols, start)
         if own is not None:
-            values: Values = (Value(Definition(path, symbols, own), is_instance=names[0] != "cls"),)
+            values: Values = (
+                Value(Definition(path, symbols, own), is_instance=names[0] != "cls"),
+            )
         else:
             values = self.dereference(self.find_name(path, names[0], start) or ())
         for name in names[1:]:
@@ -556,19 +718,28 @@ def _is_fixture(function: Definition) -> bool:
     return any(b"fixture" in line for line in decorators(function))
 
 
-def _find_bound(symbols: FileSymbols, name: str, outermost: int, *, is_asked: bool) -> Iterator[int]:
+def _find_bound(
+    symbols: FileSymbols, name: str, outermost: int, *, is_asked: bool
+) -> Iterator[int]:
     """Yield the offsets within the outermost enclosing definition that may bind a name in a scope below the file's.
 
     Yields nothing if parsing found no binding of the name there: most files then need no tree. ``is_asked``: a member
     is accessed on the name, so other places where that is so are skipped.
     """
-    start, end = symbols.row(outermost)[START : END + 1] if outermost >= 0 else (0, len(symbols.data))
+    start, end = (
+        symbols.row(outermost)[START : END + 1]
+        if outermost >= 0
+        else (0, len(symbols.data))
+    )
     for at in symbols.words(name.encode(), fold=False, start=start, end=end):
         if symbols.data[at - 1 : at] != b".":
             own = symbols.index_at(at)
-            # A file's outermost definitions are found by name; a definition inside a callback is not one of them.
+            # A file's outermost definitions are found by name; a definition inside a
+            # callback is not one of them.
             line = symbols.data.rfind(b"\n", 0, at) + 1
-            is_inner = symbols.language in ECMA and symbols.data[line : line + 1].isspace()
+            is_inner = (
+                symbols.language in ECMA and symbols.data[line : line + 1].isspace()
+            )
             if own >= 0 and symbols.parent(own) < 0 and not is_inner:
                 continue
             may_bind = own >= 0 or symbols.parsed.may_bind(at)
@@ -577,7 +748,15 @@ def _find_bound(symbols: FileSymbols, name: str, outermost: int, *, is_asked: bo
             role = symbols.role(at)
             if not may_bind and role != "import":
                 continue
-            if is_asked and role == "reference" and is_followed_by_point(symbols, name, at):
+            if (
+                is_asked
+                and role == "reference"
+                and is_followed_by_point(symbols, name, at)
+            ):
                 continue
-            if own >= 0 or (role is not None and role != "call" and (outermost >= 0 or role != "import")):
+            if own >= 0 or (
+                role is not None
+                and role != "call"
+                and (outermost >= 0 or role != "import")
+            ):
                 yield at

@@ -28,7 +28,9 @@ MOST_INCLUDED: Final = 100
 """Most files followed from one including file."""
 MOST_READ: Final = 300
 """Most files read for one question, which may concern hundreds of including files."""
-_INCLUDE: Final = re.compile(rb"#\s*(?:include|include_next|import)\s*[<\"]([^>\"\n]+)[>\"]")
+_INCLUDE: Final = re.compile(
+    rb"#\s*(?:include|include_next|import)\s*[<\"]([^>\"\n]+)[>\"]"
+)
 _FOLDERS: Final = (b"", b"include", b"src", b"inc")
 """Usual include folders, tried below each enclosing folder: compiler options are not read."""
 _MOST_FOUND: Final = 20_000
@@ -39,7 +41,9 @@ _UNKNOWN: Final = b"\0"
 
 
 def resolve_by_linkage(
-    target: Definition, rivals: Sequence[Definition], find_included: Callable[[], AbstractSet[bytes]]
+    target: Definition,
+    rivals: Sequence[Definition],
+    find_included: Callable[[], AbstractSet[bytes]],
 ) -> Resolution | Inconclusive | None:
     """Return how a name used in one file means a definition in another; None: it means something else.
 
@@ -48,13 +52,21 @@ def resolve_by_linkage(
     """
     is_linked = target.kind == "function" and not _is_static(target)
     if is_linked:
-        alike = [one for one in rivals if one.kind == "function" and one.language in LINKED]
+        alike = [
+            one for one in rivals if one.kind == "function" and one.language in LINKED
+        ]
         # The linker would refuse two; if there is one, the name can mean nothing else.
         if sum(not _is_static(one) for one in alike) == 1:
             return Resolution(PROVEN, "linkage")
     included = find_included()
-    if target.path in included and target.kind == "macro" and any(one.kind == "function" for one in rivals):
-        return Resolution(_MACRO_CALLED, "macro of a function's name")  # it may rename the function
+    if (
+        target.path in included
+        and target.kind == "macro"
+        and any(one.kind == "function" for one in rivals)
+    ):
+        return Resolution(
+            _MACRO_CALLED, "macro of a function's name"
+        )  # it may rename the function
     if target.path in included:
         return Resolution(PROVEN if len(included) == 1 else GUESS, "include")
     is_own = target.kind == "function" and not is_linked and b".h" not in target.path
@@ -71,7 +83,9 @@ def _is_static(one: Definition) -> bool:
 class Includes:
     """Follows includes in one state of a project; looks up each file once."""
 
-    def __init__(self, source: SymbolSource, open_file: Callable[[bytes], FileSymbols | None]) -> None:
+    def __init__(
+        self, source: SymbolSource, open_file: Callable[[bytes], FileSymbols | None]
+    ) -> None:
         self.source = source
         self._open = open_file
         self._near: dict[bytes, tuple[bytes, ...]] = {}
@@ -85,7 +99,12 @@ class Includes:
         seen = {path}
         level = [path]
         found: AbstractSet[bytes] = frozenset()
-        while level and not found and len(seen) <= MOST_INCLUDED and len(self._near) < MOST_READ:
+        while (
+            level
+            and not found
+            and len(seen) <= MOST_INCLUDED
+            and len(self._near) < MOST_READ
+        ):
             further: list[bytes] = []
             for one in level[:MOST_INCLUDED]:
                 checkpoint()
@@ -107,13 +126,19 @@ class Includes:
             else:
                 written = _written.find_or_make(version, 1, read)
             found = (self._find(folder, one) for one in written)
-            self._near[path] = tuple(dict.fromkeys(one for one in found if one is not None))
+            self._near[path] = tuple(
+                dict.fromkeys(one for one in found if one is not None)
+            )
         return self._near[path]
 
     def _read_written(self, path: bytes) -> tuple[bytes, ...]:
         symbols = self._open(path)
         spans = symbols.parsed.statements.tolist() if symbols is not None else ()
-        found = (_INCLUDE.match(symbols.data, start, end) for start, end in spans) if symbols is not None else ()
+        found = (
+            (_INCLUDE.match(symbols.data, start, end) for start, end in spans)
+            if symbols is not None
+            else ()
+        )
         return tuple(one[1] for one in found if one is not None)
 
     def _find(self, folder: bytes, written: bytes) -> bytes | None:
@@ -124,10 +149,17 @@ class Includes:
             found = self._found.get((folder, written), _UNKNOWN)
             if found == _UNKNOWN:
                 asked.append(folder)
-                places = [b"/".join(filter(None, (folder, below, written))) for below in _FOLDERS]
-                if b"./" in written or b"//" in written:  # normalizing every path took most of the time
+                places = [
+                    b"/".join(filter(None, (folder, below, written)))
+                    for below in _FOLDERS
+                ]
+                if (
+                    b"./" in written or b"//" in written
+                ):  # normalizing every path took most of the time
                     places = [posixpath.normpath(place) for place in places]
-                found = next(filter(self.source.has, places), _UNKNOWN if folder else None)
+                found = next(
+                    filter(self.source.has, places), _UNKNOWN if folder else None
+                )
                 folder = posixpath.dirname(folder)
         if len(self._found) > _MOST_FOUND:
             self._found.clear()

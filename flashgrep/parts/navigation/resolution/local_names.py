@@ -12,7 +12,13 @@ from typing import Final
 import numpy as np
 
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
-from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME_END, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.model import (
+    CALLABLE_KINDS,
+    END,
+    NAME_END,
+    START,
+    TYPE_KINDS,
+)
 
 _MOST_TEXT: Final = 50_000
 """Most bytes of a function searched for declarations."""
@@ -21,12 +27,16 @@ _MOST_HEAD: Final = 1_500
 _MOST_BEHIND: Final = 100
 """Bytes after a name that are searched for signs of a declaration."""
 # Sources are untrusted, so every repetition is bounded.
-_WORD_FIRST: Final = rb"\b(?:val|var|let)\s{1,9}(?:mut\s+|ref\s+)?(?:%s\b|\([^()=]{0,200}\b%s\b)"
+_WORD_FIRST: Final = (
+    rb"\b(?:val|var|let)\s{1,9}(?:mut\s+|ref\s+)?(?:%s\b|\([^()=]{0,200}\b%s\b)"
+)
 _ARROW: Final = (
     rb"[{(,|]\s{0,99}%s\s{0,9}(?::[^(){}=]{0,99})?(?:,[\w\s,:]{0,200})?\)?\s{0,9}(?:->|=>|\bin\b)"
     rb"|\bcase\s{1,9}%s\s{0,9}(?:=>|if\b)"
 )
-_LOOP: Final = rb"\bfor\s{0,9}\(?\s{0,9}(?:[\w(, ]{0,99}[(, ])?%s\b[\w), ]{0,99}(?:\bin\b|<-)"
+_LOOP: Final = (
+    rb"\bfor\s{0,9}\(?\s{0,9}(?:[\w(, ]{0,99}[(, ])?%s\b[\w), ]{0,99}(?:\bin\b|<-)"
+)
 _CAUGHT: Final = rb"\bcatch\s{0,9}\([^()]{0,200}\b%s\b"
 _TYPE_FIRST: Final = (
     rb"\b(?!(?:return|throw|new|else|case|in|is|as|instanceof|yield|await|do|goto|assert|not|and|or|when|ref|out"
@@ -72,7 +82,9 @@ _MOST_CONDITION: Final = 200
 _STATEMENT: Final = re.compile(
     rb"\b(?:for|foreach|catch|while|if|using|try|switch|when|fixed|lock)\s{0,9}\([^{};]{0,200}\Z"
 )
-_BRANCHES: Final = re.compile(rb"\b(?:when|switch|match)\s{0,9}(?:\([^{}]{0,150})?(?:\{[^{}]{0,150})?\Z")
+_BRANCHES: Final = re.compile(
+    rb"\b(?:when|switch|match)\s{0,9}(?:\([^{}]{0,150})?(?:\{[^{}]{0,150})?\Z"
+)
 _WITH_TYPES_APART: Final = frozenset({"java", "csharp", "dart", "groovy"})
 """Languages in which the context of a name distinguishes types from values."""
 _WITH_CALLS_APART: Final = frozenset({"java", "php"})
@@ -105,7 +117,9 @@ _CALLED_ALONE: Final = frozenset({
 """Languages in which a bare name that is called means a function or a method, if there is one of that name."""
 
 
-def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool) -> bool:
+def is_hidden(
+    symbols: FileSymbols, name: str, offset: int, *, is_callable: bool
+) -> bool:
     """Whether a bare name at a position is local; ``is_callable``: whether the target could be called."""
     if symbols.language not in _DECLARED:
         return False
@@ -124,13 +138,16 @@ def is_hidden(symbols: FileSymbols, name: str, offset: int, *, is_callable: bool
     start = max(start, offset - _MOST_TEXT)
     text = data[start : offset + len(wanted) + _MOST_BEHIND]
     signs: list[tuple[int, bytes]] | None = None
-    # The ``re`` module caches compiled patterns: one name is searched for in many files.
+    # The ``re`` module caches compiled patterns: one name is searched for in many
+    # files.
     for pattern in _DECLARED[symbols.language]:
         ended = 0
         for found in re.finditer(pattern.replace(b"%s", re.escape(wanted)), text):
             if found.start() > offset - start:
                 break
-            if start + found.start() < ended or (pattern is _ARROW and _is_branch(text, found.start(), name)):
+            if start + found.start() < ended or (
+                pattern is _ARROW and _is_branch(text, found.start(), name)
+            ):
                 continue
             if symbols.language in _WITHOUT_BLOCKS:
                 return True
@@ -147,7 +164,10 @@ def _is_branch(text: bytes, at: int, name: str) -> bool:
     """Whether a name before an arrow is a compared value: a branch of ``when`` or ``switch``."""
     if text.startswith(b"case", at):
         return name[:1].isupper()  # in Scala a constant; a binding is lower case
-    return text.startswith((b"{", b","), at) and _BRANCHES.search(text, max(0, at - _MOST_CONDITION), at) is not None
+    return (
+        text.startswith((b"{", b","), at)
+        and _BRANCHES.search(text, max(0, at - _MOST_CONDITION), at) is not None
+    )
 
 
 def _find_end(
@@ -169,37 +189,60 @@ def _find_end(
         at = declared
     else:
         at = start + found.start()
-    if symbols.language in _SEES_OUTER and declared <= offset and _OWN_VALUE.fullmatch(data, declared, offset):
+    if (
+        symbols.language in _SEES_OUTER
+        and declared <= offset
+        and _OWN_VALUE.fullmatch(data, declared, offset)
+    ):
         return at  # ``val size = size``
-    # A statement's head may declare names for its body: ``for (int i = 0; …) { … }``, ``if let a { … }``.
-    is_head = pattern in {_LOOP, _CAUGHT} or (pattern is _LET and not data.startswith(b"guard", at))
+    # A statement's head may declare names for its body: ``for (int i = 0; …) { … }``,
+    # ``if let a { … }``.
+    is_head = pattern in {_LOOP, _CAUGHT} or (
+        pattern is _LET and not data.startswith(b"guard", at)
+    )
     depth = 0
     for here, sign in islice(signs, bisect_left(signs, (at, b"")), None):
         if sign in _OPEN:
             depth += 1
         elif sign in _CLOSE and depth:
             depth -= 1
-            if sign == b"}" and not depth and is_head and not _GOES_ON.match(data, here + 1):
+            if (
+                sign == b"}"
+                and not depth
+                and is_head
+                and not _GOES_ON.match(data, here + 1)
+            ):
                 return here
         elif sign == b")" and pattern is not _ARROW:
-            is_head = is_head or _STATEMENT.search(data, max(0, at - _MOST_CONDITION), at) is not None
+            is_head = (
+                is_head
+                or _STATEMENT.search(data, max(0, at - _MOST_CONDITION), at) is not None
+            )
         elif sign in _CLOSE:
             return here
-        elif not depth and ((sign == b";" and is_head) or (sign == b"," and pattern is _ARROW)):
+        elif not depth and (
+            (sign == b";" and is_head) or (sign == b"," and pattern is _ARROW)
+        ):
             return at
     return None
 
 
 def _list_signs(symbols: FileSymbols, start: int, end: int) -> list[tuple[int, bytes]]:
     """Return brackets, semicolons and commas outside of strings and comments, with their positions."""
-    signs = [(found.start(), found[0]) for found in _SIGNS.finditer(symbols.data, start, end)]
+    signs = [
+        (found.start(), found[0]) for found in _SIGNS.finditer(symbols.data, start, end)
+    ]
     starts = symbols.parsed.skips[:, 0]
     ends = symbols.parsed.skips[:, 1]
     places = np.array([place for place, _ in signs], np.int64)
     before = starts.searchsorted(places, side="right")
     # A position before the first skipped range gets the end 0.
     is_skipped = places < np.append(0, ends)[before]
-    return [sign for sign, skipped in zip(signs, is_skipped.tolist(), strict=True) if not skipped]
+    return [
+        sign
+        for sign, skipped in zip(signs, is_skipped.tolist(), strict=True)
+        if not skipped
+    ]
 
 
 def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bool:
@@ -210,9 +253,16 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
     data = symbols.data
     end = offset + len(name.encode())
     if symbols.language in _WITH_CALLS_APART and symbols.role(offset) != "import":
-        is_asked = data[offset - 1 : offset] in {b".", b">"}  # after ``::`` Java has a method, PHP a constant
+        is_asked = data[offset - 1 : offset] in {
+            b".",
+            b">",
+        }  # after ``::`` Java has a method, PHP a constant
         is_called = data[end : end + 40].lstrip().startswith(b"(")
-        if is_called and kind in {"field", "property"} and (is_asked or symbols.language == "java"):
+        if (
+            is_called
+            and kind in {"field", "property"}
+            and (is_asked or symbols.language == "java")
+        ):
             return True
         if is_asked and not is_called and kind == "method":
             return True
@@ -222,8 +272,16 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
     behind = data[end : end + 200]
     if kind in {"constant", "field", "property", "variable", "method"}:
         is_made = before.endswith(b"new") and _NEW.search(before) is not None
-        is_argument = before[-1:] in {b"<", b","} and behind.lstrip()[:1] in {b">", b","} and b"<" in before
-        return is_made or _TYPE_PLACE.match(behind) is not None or (is_argument and _GENERIC.search(before) is not None)
+        is_argument = (
+            before[-1:] in {b"<", b","}
+            and behind.lstrip()[:1] in {b">", b","}
+            and b"<" in before
+        )
+        return (
+            is_made
+            or _TYPE_PLACE.match(behind) is not None
+            or (is_argument and _GENERIC.search(before) is not None)
+        )
     return False
 
 
@@ -240,13 +298,18 @@ def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:
     return follows not in {b"=", b":", b">"} and is_given
 
 
-def is_within(symbols: FileSymbols, place: tuple[bytes, int], other: tuple[bytes, int]) -> bool:
+def is_within(
+    symbols: FileSymbols, place: tuple[bytes, int], other: tuple[bytes, int]
+) -> bool:
     """Whether the outermost function around a position contains another position, after its own name."""
     if place[0] == other[0]:
         around = _outermost(symbols, place[1])
     else:
         around = -1
-    return around >= 0 and symbols.row(around)[NAME_END] <= other[1] < symbols.row(around)[END]
+    return (
+        around >= 0
+        and symbols.row(around)[NAME_END] <= other[1] < symbols.row(around)[END]
+    )
 
 
 def has_parameter(symbols: FileSymbols, name: str, offset: int) -> bool:
@@ -260,7 +323,9 @@ def has_parameter(symbols: FileSymbols, name: str, offset: int) -> bool:
             head = b""
         else:
             head = symbols.data[row[NAME_END] : row[NAME_END] + _MOST_HEAD]
-        parameters = re.match(rb"\s*(?:<[^<>]*>)?\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*+)\)", head)
+        parameters = re.match(
+            rb"\s*(?:<[^<>]*>)?\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*+)\)", head
+        )
         if parameters and re.search(named, parameters[1]):
             return True
         around = symbols.parent(around)

@@ -29,14 +29,32 @@ _ENDINGS: Final = (
     ".svelte",
     ".astro",
 )
-_INDEXES: Final = ("/index.ts", "/index.tsx", "/index.d.ts", "/index.js", "/index.jsx", "/index.mjs", "/index.mts")
-_WRITTEN: Final = {".js": (".ts", ".tsx", ".d.ts"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
+_INDEXES: Final = (
+    "/index.ts",
+    "/index.tsx",
+    "/index.d.ts",
+    "/index.js",
+    "/index.jsx",
+    "/index.mjs",
+    "/index.mts",
+)
+_WRITTEN: Final = {
+    ".js": (".ts", ".tsx", ".d.ts"),
+    ".jsx": (".tsx",),
+    ".mjs": (".mts",),
+    ".cjs": (".cts",),
+}
 """TypeScript sources are imported under the names of their compiled output."""
 _BUILT: Final = re.compile(r"(?<![^/])(?:dist|lib|build|out|es|esm|cjs|types)(?=/)")
 _PYTHON_ROOTS: Final = ("src", "lib", "python")
-# An unclosed string or comment runs to the end of the text: retrying after each quote would take quadratic time.
-_LOOSE_JSON: Final = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z|\\))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
-_TRAILING: Final = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z|\\))|,(?=\s*+[}\]])', re.DOTALL)
+# An unclosed string or comment runs to the end of the text: retrying after each quote
+# would take quadratic time.
+_LOOSE_JSON: Final = re.compile(
+    r'("(?:\\.|[^"\\])*+(?:"|\Z|\\))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL
+)
+_TRAILING: Final = re.compile(
+    r'("(?:\\.|[^"\\])*+(?:"|\Z|\\))|,(?=\s*+[}\]])', re.DOTALL
+)
 _MOST_NESTED: Final = 20
 """Most nested conditions in a package's exports, and most tsconfig files that extend others; two or three are usual."""
 _GO_MODULE: Final = re.compile(rb"^module\s+(\S+)", re.MULTILINE)
@@ -63,11 +81,17 @@ class Modules:
             elif language not in ECMA:
                 found = self._find_go(module)
             elif module.startswith("."):
-                found = self._find_file(posixpath.normpath(posixpath.join(folder, module)))
+                found = self._find_file(
+                    posixpath.normpath(posixpath.join(folder, module))
+                )
             else:
                 # As in TypeScript, mapped paths take precedence over packages.
-                found = self._find_by_paths(folder, module) or self._find_package(folder, module)
-            self._found[key] = None if found is None else found.encode("utf-8", "surrogateescape")
+                found = self._find_by_paths(folder, module) or self._find_package(
+                    folder, module
+                )
+            self._found[key] = (
+                None if found is None else found.encode("utf-8", "surrogateescape")
+            )
         return self._found[key]
 
     def has(self, path: str) -> bool:
@@ -81,19 +105,27 @@ class Modules:
         if level := len(module) - len(name):
             for _ in range(level - 1):
                 folder = posixpath.dirname(folder)
-            return self.python_module(posixpath.join(folder, *name.split(".")) if name else folder)
+            return self.python_module(
+                posixpath.join(folder, *name.split(".")) if name else folder
+            )
         above = [folder]
         root = folder
         while root:
             root = posixpath.dirname(root)
             above.append(root)
-        # A script sees the modules in its own folder; a file in a package does not see its siblings.
-        roots = [one for one in above if not self.has(posixpath.join(one, "__init__.py"))]
+        # A script sees the modules in its own folder; a file in a package does not see
+        # its siblings.
+        roots = [
+            one for one in above if not self.has(posixpath.join(one, "__init__.py"))
+        ]
         inner = [posixpath.join(one, part) for one in above for part in _PYTHON_ROOTS]
         for root in dict.fromkeys([*roots, *inner]):
             is_root = root in roots or root not in above
-            # The nearest root first: a folder of examples may have a module of the same name.
-            if is_root and (found := self.python_module(posixpath.join(root, *name.split(".")))):
+            # The nearest root first: a folder of examples may have a module of the same
+            # name.
+            if is_root and (
+                found := self.python_module(posixpath.join(root, *name.split(".")))
+            ):
                 return found
         return None
 
@@ -115,21 +147,30 @@ class Modules:
                 return stem + written
         place = "" if place == "." else place
         tried = (place + more for more in (*_ENDINGS, *_INDEXES))
-        return next((one.lstrip("/") for one in tried if one and self.has(one.lstrip("/"))), None)
+        return next(
+            (one.lstrip("/") for one in tried if one and self.has(one.lstrip("/"))),
+            None,
+        )
 
     def _find_by_paths(self, folder: str, module: str) -> str | None:
         for at in _upward(folder):
-            options = self._compiler_options(posixpath.join(at, "tsconfig.json")) or self._compiler_options(
-                posixpath.join(at, "jsconfig.json")
+            options = self._compiler_options(
+                posixpath.join(at, "tsconfig.json")
+            ) or self._compiler_options(posixpath.join(at, "jsconfig.json"))
+            base = posixpath.normpath(
+                posixpath.join(options.get("at", at), options.get("baseUrl", "."))
             )
-            base = posixpath.normpath(posixpath.join(options.get("at", at), options.get("baseUrl", ".")))
             for pattern, targets in options.get("paths", {}).items():
                 if (middle := _match(pattern, module)) is not None:
                     for target in targets if isinstance(targets, list) else ():
-                        place = posixpath.normpath(posixpath.join(base, str(target).replace("*", middle)))
+                        place = posixpath.normpath(
+                            posixpath.join(base, str(target).replace("*", middle))
+                        )
                         if found := self._find_file(place):
                             return found
-            if "baseUrl" in options and (found := self._find_file(posixpath.join(base, module))):
+            if "baseUrl" in options and (
+                found := self._find_file(posixpath.join(base, module))
+            ):
                 return found
         return None
 
@@ -141,11 +182,22 @@ class Modules:
         config = self._read_json(path)
         options: dict[str, Any] = {}
         extended = config.get("extends", [])
-        for one in [extended] if isinstance(extended, str) else extended if isinstance(extended, list) else []:
-            place = posixpath.normpath(posixpath.join(posixpath.dirname(path), str(one)))
-            # Settings that come from packages are in node_modules, which is not part of the project.
+        for one in (
+            [extended]
+            if isinstance(extended, str)
+            else extended
+            if isinstance(extended, list)
+            else []
+        ):
+            place = posixpath.normpath(
+                posixpath.join(posixpath.dirname(path), str(one))
+            )
+            # Settings that come from packages are in node_modules, which is not part of
+            # the project.
             if str(one).startswith(".") and depth < _MOST_NESTED:
-                options |= self._compiler_options(place if place.endswith(".json") else place + ".json", depth + 1)
+                options |= self._compiler_options(
+                    place if place.endswith(".json") else place + ".json", depth + 1
+                )
         own = config.get("compilerOptions")
         if not isinstance(own, dict):
             own = {}
@@ -154,13 +206,16 @@ class Modules:
             set_here["paths"] = own["paths"]
         if isinstance(own.get("baseUrl"), str):
             set_here["baseUrl"] = own["baseUrl"]
-        self._options[path] = options | set_here | ({"at": posixpath.dirname(path)} if set_here else {})
+        self._options[path] = (
+            options | set_here | ({"at": posixpath.dirname(path)} if set_here else {})
+        )
         return self._options[path]
 
     def _find_package(self, folder: str, module: str) -> str | None:
         if module.startswith("#"):  # names internal to a package
             manifests = (
-                (at, self._read_json(posixpath.join(at, "package.json")).get("imports")) for at in _upward(folder)
+                (at, self._read_json(posixpath.join(at, "package.json")).get("imports"))
+                for at in _upward(folder)
             )
             at, imports = next((one for one in manifests if one[1]), ("", None))
             if isinstance(imports, dict):
@@ -183,8 +238,13 @@ class Modules:
                 keyed = {".": exports}
             found = self._find_export(at, keyed, f"./{rest}" if rest else ".")
         elif not rest:
-            named = (package.get(key) for key in ("source", "types", "typings", "module", "main"))
-            sources = (self._find_source(at, one) for one in named if isinstance(one, str))
+            named = (
+                package.get(key)
+                for key in ("source", "types", "typings", "module", "main")
+            )
+            sources = (
+                self._find_source(at, one) for one in named if isinstance(one, str)
+            )
             found = next((one for one in sources if one), None)
         return (
             found
@@ -201,12 +261,14 @@ class Modules:
                     place = path.decode("utf-8", "surrogateescape")
                     name = self._read_json(place).get("name")
                     if isinstance(name, str):
-                        # If two packages share a name, the first path wins, so that all machines agree.
+                        # If two packages share a name, the first path wins, so that all
+                        # machines agree.
                         self._packages.setdefault(name, posixpath.dirname(place))
         return self._packages
 
     def _find_export(self, at: str, exports: dict[str, Any], part: str) -> str | None:
-        # In Node's order, the most specific first: names before patterns, then the longest.
+        # In Node's order, the most specific first: names before patterns, then the
+        # longest.
         for pattern in sorted(exports, key=lambda key: ("*" in key, -len(key))):
             if (middle := _match(pattern, part)) is not None:
                 for target in _strings(exports[pattern]):
@@ -216,7 +278,13 @@ class Modules:
 
     def _find_source(self, at: str, target: str) -> str | None:
         """Return the file that a package names, or its source if the built file does not exist."""
-        for one in dict.fromkeys([target, _BUILT.sub("src", target, count=1), _BUILT.sub(".", target, count=1)]):
+        for one in dict.fromkeys(
+            [
+                target,
+                _BUILT.sub("src", target, count=1),
+                _BUILT.sub(".", target, count=1),
+            ]
+        ):
             place = posixpath.normpath(posixpath.join(at, one))
             stem = re.sub(r"(?:\.d)?\.[cm]?[jt]sx?$", "", place)
             if found := self._find_file(place) or self._find_file(stem):
@@ -227,7 +295,9 @@ class Modules:
         """Return a JSON file's object; empty if there is none; comments and trailing commas are allowed."""
         if path not in self._json:
             data = self.source.read(path.encode("utf-8", "surrogateescape"))
-            text = _LOOSE_JSON.sub(lambda found: found[1] or " ", (data or b"").decode("utf-8", "replace"))
+            text = _LOOSE_JSON.sub(
+                lambda found: found[1] or " ", (data or b"").decode("utf-8", "replace")
+            )
             try:
                 value = orjson.loads(_TRAILING.sub(lambda found: found[1] or "", text))
             except orjson.JSONDecodeError:
@@ -242,9 +312,13 @@ class Modules:
         if self._go is None:
             self._go = {}
             for path in self.source.paths():
-                if path.endswith(b"go.mod") and (named := _GO_MODULE.search(self.source.read(path) or b"")):
+                if path.endswith(b"go.mod") and (
+                    named := _GO_MODULE.search(self.source.read(path) or b"")
+                ):
                     place = posixpath.dirname(path.decode("utf-8", "surrogateescape"))
-                    self._go.setdefault(named[1].decode("utf-8", "replace").strip('"'), place)
+                    self._go.setdefault(
+                        named[1].decode("utf-8", "replace").strip('"'), place
+                    )
         # The longest name first: a module may contain others.
         for name, place in sorted(self._go.items(), key=lambda one: -len(one[0])):
             if module == name or module.startswith(name + "/"):
@@ -268,7 +342,11 @@ def _match(pattern: str, text: str) -> str | None:
     before, star, after = pattern.partition("*")
     if not star:
         return "" if pattern == text else None
-    fits = len(text) >= len(before) + len(after) and text.startswith(before) and text.endswith(after)
+    fits = (
+        len(text) >= len(before) + len(after)
+        and text.startswith(before)
+        and text.endswith(after)
+    )
     if fits:
         return text[len(before) : len(text) - len(after)]
     return None

@@ -43,7 +43,12 @@ _GOES_ON: Final = re.compile(rb"\.[A-Z{]")
 
 
 def resolve_by_package(
-    symbols: FileSymbols, word: str, target: Definition, rivals: Sequence[Definition], *, inherits: bool
+    symbols: FileSymbols,
+    word: str,
+    target: Definition,
+    rivals: Sequence[Definition],
+    *,
+    inherits: bool,
 ) -> Resolution | Inconclusive | None:
     """Return how a bare name relates to a target; None: it means something else; INCONCLUSIVE: no evidence.
 
@@ -53,32 +58,45 @@ def resolve_by_package(
         return INCONCLUSIVE
     imports = imports_of(symbols)
     full = full_name(target)
-    # Several definitions of one full name are parts of a class, or one for each platform.
+    # Several definitions of one full name are parts of a class, or one for each
+    # platform.
     alike = PROVEN if sum(full_name(one) == full for one in rivals) == 1 else SEEN
     if named := imports.names.get(word):
-        is_meant = any(f"{one.module}.{one.name}".replace(".Companion", "") == full for one in named)
+        is_meant = any(
+            f"{one.module}.{one.name}".replace(".Companion", "") == full
+            for one in named
+        )
         if is_meant:
             return Resolution(alike, "import")
         return None
     package = _package_of(target.symbols)
     own = _package_of(symbols)
     around = full.rpartition(".")[0]
-    is_above = symbols.language in _NESTED and (f"{own}.".startswith(f"{package}.") or not package)
+    is_above = symbols.language in _NESTED and (
+        f"{own}.".startswith(f"{package}.") or not package
+    )
     if symbols.language == "php" and not package and target.kind not in TYPE_KINDS:
-        # In PHP a function of no namespace is visible if the file's namespace has none of that name.
+        # In PHP a function of no namespace is visible if the file's namespace has none
+        # of that name.
         is_above = not any(full_name(one) == f"{own}.{word}" for one in rivals)
     if around == package and (package == own or is_above):
         return Resolution(alike, "same package")
     if any(one.module == around for one in imports.stars):
         # The file's own package comes first.
-        is_own = any(full_name(one) == f"{own}.{word}" for one in rivals if one.kind in TYPE_KINDS)
+        is_own = any(
+            full_name(one) == f"{own}.{word}"
+            for one in rivals
+            if one.kind in TYPE_KINDS
+        )
         if is_own:
             return None
         return Resolution(alike, "import")
     if inherits:
         return Resolution(SEEN, "inherited")
     # A constant may follow ``case`` without its type.
-    is_told = symbols.language in _STRICT and (around == package or target.kind in TYPE_KINDS)
+    is_told = symbols.language in _STRICT and (
+        around == package or target.kind in TYPE_KINDS
+    )
     return None if is_told else INCONCLUSIVE
 
 
@@ -90,10 +108,22 @@ def resolve_written(
     full = full_name(target)
     if symbols.role(offset) == "import":
         spans = symbols.parsed.statements
-        start = int(spans[max(0, int(spans[:, 0].searchsorted(offset, "right")) - 1), 0])
-        here = (one for one in (*chain.from_iterable(imports.names.values()), *imports.stars) if one.offset == start)
-        paths = (one.module if one.name == ALL else f"{one.module}.{one.name}" for one in here)
-        is_meant = any(f"{path.replace('.Companion', '')}.".startswith(f"{full}.") for path in paths)
+        start = int(
+            spans[max(0, int(spans[:, 0].searchsorted(offset, "right")) - 1), 0]
+        )
+        here = (
+            one
+            for one in (*chain.from_iterable(imports.names.values()), *imports.stars)
+            if one.offset == start
+        )
+        paths = (
+            one.module if one.name == ALL else f"{one.module}.{one.name}"
+            for one in here
+        )
+        is_meant = any(
+            f"{path.replace('.Companion', '')}.".startswith(f"{full}.")
+            for path in paths
+        )
         if is_meant:
             return Resolution(PROVEN, "import")
         return None
@@ -106,7 +136,9 @@ def resolve_written(
     if not first:  # \A\B
         meant = {rest}
     elif symbols.language == "php":
-        meant = {f"{one.module}.{one.name}.{rest}" for one in imports.names.get(first, [])}
+        meant = {
+            f"{one.module}.{one.name}.{rest}" for one in imports.names.get(first, [])
+        }
         meant = meant or {f"{own}.{written}"}
     else:
         if symbols.language in _NESTED:
@@ -115,12 +147,19 @@ def resolve_written(
             outer = []
         meant = {written, *(f"{package}.{written}" for package in outer)}
     if full in {one.lstrip(".") for one in meant}:
-        return Resolution(PROVEN if sum(full_name(one) == full for one in rivals) == 1 else SEEN, "full name")
+        return Resolution(
+            PROVEN if sum(full_name(one) == full for one in rivals) == 1 else SEEN,
+            "full name",
+        )
     return None if symbols.language == "php" else INCONCLUSIVE
 
 
 def resolve_in_modules(
-    path: bytes, symbols: FileSymbols, offset: int, target: Definition, rivals: Sequence[Definition]
+    path: bytes,
+    symbols: FileSymbols,
+    offset: int,
+    target: Definition,
+    rivals: Sequence[Definition],
 ) -> Resolution | None:
     """Return how an Elixir name relates to a target: by the module written before it, its own, or an import."""
     imports = imports_of(symbols)
@@ -140,17 +179,30 @@ def resolve_in_modules(
     if data[offset - 1 : offset] == b".":
         if not on[:1].isupper() and not on.startswith("__"):
             return Resolution(WEAK, "name only")  # called on a variable
-        return Resolution(PROVEN, "module") if _means(imports, own, on, container) else None
+        return (
+            Resolution(PROVEN, "module")
+            if _means(imports, own, on, container)
+            else None
+        )
     # Without parentheses a parameter of the name comes first, except after a pipe.
-    behind, ahead = data[(end := offset + len(target.name.encode())) : end + 1], data[max(0, offset - 50) : offset]
+    behind, ahead = (
+        data[(end := offset + len(target.name.encode())) : end + 1],
+        data[max(0, offset - 50) : offset],
+    )
     is_called = behind in {b"(", b"/"} or ahead.rstrip().endswith(b"|>")
     is_given = not is_called and has_parameter(symbols, target.name, offset)
     if container == own or is_given:
-        return Resolution(PROVEN, "same file") if target.path == path and not is_given else None
+        return (
+            Resolution(PROVEN, "same file")
+            if target.path == path and not is_given
+            else None
+        )
     if any(_means(imports, own, one.module, container) for one in imports.stars):
         return Resolution(PROVEN, "import")
     # ``use`` of a module may import anything.
-    is_brought = b"use " in data and not any(one.symbols.container(one.index) == own for one in rivals)
+    is_brought = b"use " in data and not any(
+        one.symbols.container(one.index) == own for one in rivals
+    )
     return Resolution(WEAK, "name only") if is_brought else None
 
 
@@ -160,18 +212,29 @@ def _means(imports: FileImports, own: str, written: str, wanted: str) -> bool:
         return wanted == own + written.removeprefix("__MODULE__")
     first, dot, rest = written.partition(".")
     if aliased := imports.names.get(first):
-        return any(f"{one.module}.{one.name}".lstrip(".") + dot + rest == wanted for one in aliased)
+        return any(
+            f"{one.module}.{one.name}".lstrip(".") + dot + rest == wanted
+            for one in aliased
+        )
     parts = own.split(".")
-    return any(".".join([*parts[:size], written]) == wanted for size in range(len(parts) + 1))
+    return any(
+        ".".join([*parts[:size], written]) == wanted for size in range(len(parts) + 1)
+    )
 
 
-def choose_type(symbols: FileSymbols, word: str, types: Sequence[Definition]) -> Definition | None:
+def choose_type(
+    symbols: FileSymbols, word: str, types: Sequence[Definition]
+) -> Definition | None:
     """Return which of several types of one name a file refers to; None if unknown.
 
     Parts of a type share a full name; without packages, two types of one name are different types.
     """
     meant = [
-        one for one in types if isinstance(resolve_by_package(symbols, word, one, types, inherits=False), Resolution)
+        one
+        for one in types
+        if isinstance(
+            resolve_by_package(symbols, word, one, types, inherits=False), Resolution
+        )
     ]
     found = [one for one in meant or types if one.kind != "extension"]
     is_named = symbols.language in PACKAGED or symbols.language == "ruby"
@@ -180,14 +243,21 @@ def choose_type(symbols: FileSymbols, word: str, types: Sequence[Definition]) ->
     return None
 
 
-def choose_base(one: Definition, word: str, types: Sequence[Definition]) -> Definition | None:
+def choose_base(
+    one: Definition, word: str, types: Sequence[Definition]
+) -> Definition | None:
     """Return which of several types is a type's base: the nearest nested one, or the one its file refers to."""
     around = f"{one.symbols.container(one.index)}."
     beside = [
-        other for other in types if other.path == one.path and around.startswith(f"{other.qualified[: -len(word)]}")
+        other
+        for other in types
+        if other.path == one.path
+        and around.startswith(f"{other.qualified[: -len(word)]}")
     ]
     nested = [other for other in beside if "." in other.qualified]
-    return max(nested, key=lambda other: len(other.qualified), default=None) or choose_type(one.symbols, word, types)
+    return max(
+        nested, key=lambda other: len(other.qualified), default=None
+    ) or choose_type(one.symbols, word, types)
 
 
 def is_part_of(one: Definition, owner: Definition) -> bool:
@@ -195,7 +265,9 @@ def is_part_of(one: Definition, owner: Definition) -> bool:
     row = one.symbols.row(one.index)
     if one.language not in PACKAGED or row[QUALIFIER_END] > row[QUALIFIER]:
         return True
-    return full_name(one).rpartition(".")[0] == full_name(owner).replace(".Companion", "")
+    return full_name(one).rpartition(".")[0] == full_name(owner).replace(
+        ".Companion", ""
+    )
 
 
 def full_name(one: Definition) -> str:
@@ -203,7 +275,11 @@ def full_name(one: Definition) -> str:
     package = _package_of(one.symbols)
     row = one.symbols.row(one.index)
     container = one.symbols.container(one.index)
-    if row[QUALIFIER_END] > row[QUALIFIER] and one.symbols.parent(one.index) < 0 and one.language == "kotlin":
+    if (
+        row[QUALIFIER_END] > row[QUALIFIER]
+        and one.symbols.parent(one.index) < 0
+        and one.language == "kotlin"
+    ):
         container = ""
     container = container.replace(".Companion", "")
     if f"{container}.".startswith(f"{package}."):

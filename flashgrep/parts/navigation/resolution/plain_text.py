@@ -9,10 +9,22 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from flashgrep.parts.navigation.resolution.symbol_graph import GUESS, SEEN, Definition, Resolution
+from flashgrep.parts.navigation.resolution.symbol_graph import (
+    GUESS,
+    SEEN,
+    Definition,
+    Resolution,
+)
 from flashgrep.parts.symbols.parse.imports import DOTTED, PACKAGED
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
-from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME, NAME_END, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.model import (
+    CALLABLE_KINDS,
+    END,
+    NAME,
+    NAME_END,
+    START,
+    TYPE_KINDS,
+)
 from flashgrep.parts.symbols.symbol_source import imports_of
 
 _CHAIN: Final = re.compile(
@@ -31,7 +43,9 @@ _BINDS_OWN: Final = re.compile(
 )
 """What may rebind ``self`` in a method."""
 _METHODS: Final = frozenset({"method", "constructor", "function"})
-_SETS: Final = re.compile(rb"\s*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?(?::|=(?!=)|,|\)\s*=(?!=))")
+_SETS: Final = re.compile(
+    rb"\s*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?(?::|=(?!=)|,|\)\s*=(?!=))"
+)
 """What may follow the target of an assignment."""
 
 _OWN_MEMBER: Final = (b"self.", b"cls.", b"this.")
@@ -41,11 +55,15 @@ _UNPLAIN: Final = re.compile(rb"[\"'`#]|//|/\*|\n\s*@")
 _TOP_LEVEL: Final = {
     "python": re.compile(rb"(?:async\s+)?(?:def|class)\s+"),
     "go": re.compile(rb"(?:func|type)\s[^\n]*"),
-    **dict.fromkeys(("javascript", "typescript", "tsx"), re.compile(rb"export\s+[\w\s*]*")),
+    **dict.fromkeys(
+        ("javascript", "typescript", "tsx"), re.compile(rb"export\s+[\w\s*]*")
+    ),
 }
 """What precedes the name of a definition that is certainly at the top level."""
 _NAMESPACE: Final = rb"\bnamespace\s+%s\s*=\s*(?:\w+::)*(\w+)\s*;"
-_INCLUDING: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp", "ruby", "php", "perl"})
+_INCLUDING: Final = frozenset(
+    {"c", "cpp", "cuda", "objc", "objcpp", "ruby", "php", "perl"}
+)
 """Languages in which an included file's name binds nothing: ``server`` may be an object despite ``server.h``."""
 
 
@@ -94,7 +112,9 @@ def is_followed_by_point(symbols: FileSymbols, name: str, offset: int) -> bool:
 
 def is_getter(symbols: FileSymbols, offset: int) -> bool:
     """Whether a JavaScript method, given the offset of its name, is read like a field."""
-    return _GETTER.search(symbols.data, max(0, offset - _MOST_CHAIN), offset) is not None
+    return (
+        _GETTER.search(symbols.data, max(0, offset - _MOST_CHAIN), offset) is not None
+    )
 
 
 def is_on_super(symbols: FileSymbols, offset: int) -> bool:
@@ -112,11 +132,20 @@ def find_self(symbols: FileSymbols, word: str, offset: int) -> int | None:
         return None
     row = symbols.row(inner)
     first = _PARAMETER.match(symbols.data, row[NAME_END])
-    if first is None or first[1].decode() != word or _BINDS_OWN.search(symbols.data, first.end(), row[END]):
+    if (
+        first is None
+        or first[1].decode() != word
+        or _BINDS_OWN.search(symbols.data, first.end(), row[END])
+    ):
         return None
     # A nested function may have a parameter of that name.
     inside = symbols.data[first.end() : row[END]]
-    return None if b"def " in inside and re.search(rb"\bdef\s+\w+\s*\([^)]*\b(?:self|cls)\b", inside) else index
+    return (
+        None
+        if b"def " in inside
+        and re.search(rb"\bdef\s+\w+\s*\([^)]*\b(?:self|cls)\b", inside)
+        else index
+    )
 
 
 def find_this(symbols: FileSymbols, offset: int) -> int | None:
@@ -126,7 +155,8 @@ def find_this(symbols: FileSymbols, offset: int) -> int | None:
         around = symbols.parent(inner)
     else:
         around = -1
-    # A method of an object literal is a definition inside the enclosing method, so no other ``this`` occurs here.
+    # A method of an object literal is a definition inside the enclosing method, so no
+    # other ``this`` occurs here.
     return around if around >= 0 and symbols.kind(around) == "class" else None
 
 
@@ -141,27 +171,42 @@ def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | Non
     is_python = symbols.language == "python"
     if name.startswith("#"):  # the word index has names without the sign
         return None
-    for at in symbols.words(name.encode(), fold=False, start=row[NAME_END], end=row[END]):
-        if not is_python and b"#" in data[at - 1 : at + 1]:  # a private name is a different name
+    for at in symbols.words(
+        name.encode(), fold=False, start=row[NAME_END], end=row[END]
+    ):
+        if (
+            not is_python and b"#" in data[at - 1 : at + 1]
+        ):  # a private name is a different name
             return None
         if (index := symbols.index_at(at)) >= 0:
             around = symbols.parent(index)
             if around == owner:
-                # An object inside the class, for instance in a decorator, may also have methods.
-                depth = data.count(b"{", row[NAME_END], at) - data.count(b"}", row[NAME_END], at)
-                if symbols.kind(index) not in _METHODS or (not is_python and depth != 1):
+                # An object inside the class, for instance in a decorator, may also have
+                # methods.
+                depth = data.count(b"{", row[NAME_END], at) - data.count(
+                    b"}", row[NAME_END], at
+                )
+                if symbols.kind(index) not in _METHODS or (
+                    not is_python and depth != 1
+                ):
                     return None
                 found.append(index)
             elif not is_python and around >= 0 and symbols.parent(around) == owner:
                 return None  # a constructor parameter may also be a field
         elif (role := symbols.role(at)) is not None and (
-            _SETS.match(data, at + len(name.encode())) if data[at - 1 : at] == b"." else role != "call"
+            _SETS.match(data, at + len(name.encode()))
+            if data[at - 1 : at] == b"."
+            else role != "call"
         ):
             return None
-    return found if is_python or not found[1:] else None  # only the tree shows which overload has a body
+    return (
+        found if is_python or not found[1:] else None
+    )  # only the tree shows which overload has a body
 
 
-def find_part_of_members(symbols: FileSymbols, owner: int, name: str) -> tuple[tuple[int, int], ...]:
+def find_part_of_members(
+    symbols: FileSymbols, owner: int, name: str
+) -> tuple[tuple[int, int], ...]:
     """Return the spans of a class that suffice to find what binds a name: its head, and the members that bind it.
 
     Empty if the class is needed as a whole.
@@ -178,9 +223,14 @@ def find_part_of_members(symbols: FileSymbols, owner: int, name: str) -> tuple[t
         member = symbols.index_at(at)
         if member < 0:
             before = data[at - len(b"this.#") : at].rstrip(b"#")
-            is_own = before.endswith(_OWN_MEMBER) and _SETS.match(data, at + len(word)) is not None
+            is_own = (
+                before.endswith(_OWN_MEMBER)
+                and _SETS.match(data, at + len(word)) is not None
+            )
             # A member that was not recognized as a definition may also be in the body.
-            if not is_own and (symbols.enclosing(at) != owner or not symbols.parsed.may_bind(at)):
+            if not is_own and (
+                symbols.enclosing(at) != owner or not symbols.parsed.may_bind(at)
+            ):
                 continue
             member = symbols.enclosing(at)
         while member >= 0 and (above := symbols.parent(member)) != owner:
@@ -190,13 +240,20 @@ def find_part_of_members(symbols: FileSymbols, owner: int, name: str) -> tuple[t
         end_line = data.find(b"\n", end) + 1
         rest = data[end:end_line].strip(b" \t\r\n;,")
         # If members share a line, none can be left out.
-        if member < 0 or data[line:start].strip() or (rest and not rest.startswith(comment)):
+        if (
+            member < 0
+            or data[line:start].strip()
+            or (rest and not rest.startswith(comment))
+        ):
             return ()
         if (line, end_line) != spans[-1]:
             if line < spans[-1][1]:
                 return ()
             spans.append((line, end_line))
-    return (*spans, *(() if symbols.language == "python" else ((row[END] - 1, row[END]),)))
+    return (
+        *spans,
+        *(() if symbols.language == "python" else ((row[END] - 1, row[END]),)),
+    )
 
 
 def _find_class_head(symbols: FileSymbols, owner: int) -> tuple[int, int] | None:
@@ -213,7 +270,8 @@ def _find_class_head(symbols: FileSymbols, owner: int) -> tuple[int, int] | None
         return None
     end = data.rfind(b"\n", 0, int(following.min())) + 1
     if symbols.language != "python":
-        # Up to the brace that opens the body: what follows may decorate a member that is left out.
+        # Up to the brace that opens the body: what follows may decorate a member that
+        # is left out.
         depth = 0
         opening = 0
         for brace in re.finditer(rb"[{}]", data[start:end]):
@@ -252,11 +310,20 @@ def find_part(symbols: FileSymbols, index: int) -> tuple[tuple[int, int], ...]:
             break
         (start, end), row = spans[-1], symbols.row(inner)
         starts = symbols.parsed.definitions[:, START]
-        head_end = data.rfind(b"\n", 0, int(starts[starts > symbols.row(outer)[NAME]].min())) + 1
+        head_end = (
+            data.rfind(b"\n", 0, int(starts[starts > symbols.row(outer)[NAME]].min()))
+            + 1
+        )
         line = data.rfind(b"\n", 0, row[START]) + 1
         head = data[start:head_end]
-        is_plain = symbols.language == "python" or head.count(b"{") == head.count(b"}") + 1
-        if not (start < head_end <= line) or data[line : row[START]].strip() or not is_plain:
+        is_plain = (
+            symbols.language == "python" or head.count(b"{") == head.count(b"}") + 1
+        )
+        if (
+            not (start < head_end <= line)
+            or data[line : row[START]].strip()
+            or not is_plain
+        ):
             break
         spans[-1:] = [(start, head_end), (line, row[END])]
         if symbols.language != "python":
@@ -267,7 +334,9 @@ def find_part(symbols: FileSymbols, index: int) -> tuple[tuple[int, int], ...]:
 def resolve_import(symbols: FileSymbols, target: Definition) -> Resolution | None:
     """Return the evidence that an import brings the target into the file, if one does."""
     word = re.compile(rb"(?<![\w$])" + re.escape(target.name.encode()) + rb"(?![\w$])")
-    folder = target.path.rpartition(b"/")[0].rpartition(b"/")[2].decode("utf-8", "replace")
+    folder = (
+        target.path.rpartition(b"/")[0].rpartition(b"/")[2].decode("utf-8", "replace")
+    )
     stem = target.stem.encode()
     for statement in _statements(symbols):
         is_named = word.search(statement) is not None
@@ -275,8 +344,12 @@ def resolve_import(symbols: FileSymbols, target: Definition) -> Resolution | Non
             continue
         module = set(re.findall(r"[\w$-]+", statement.decode("utf-8", "replace")))
         if is_named:
-            return Resolution(SEEN if module & {target.stem, folder} else GUESS, "import")
-        if (b"*" in statement or (b"::" not in statement and b"#include" in statement)) and target.stem in module:
+            return Resolution(
+                SEEN if module & {target.stem, folder} else GUESS, "import"
+            )
+        if (
+            b"*" in statement or (b"::" not in statement and b"#include" in statement)
+        ) and target.stem in module:
             return Resolution(0.85, "import")
     return None
 
@@ -284,20 +357,37 @@ def resolve_import(symbols: FileSymbols, target: Definition) -> Resolution | Non
 def find_aliases(symbols: FileSymbols, name: str) -> set[tuple[str, bool]]:
     """Return the aliases under which a file imports a name, each with whether other files may import the alias."""
     if symbols.language in DOTTED:
-        named = (one for some in imports_of(symbols).names.values() for one in some if one.name == name != one.local)
+        named = (
+            one
+            for some in imports_of(symbols).names.values()
+            for one in some
+            if one.name == name != one.local
+        )
         return {(one.local, False) for one in named}
     renamed = re.escape(name.encode()) + rb"\s+as\s+(\w+)"
-    if re.search(renamed, symbols.data) is None:  # takes a tenth of the time of reading all statements
+    if (
+        re.search(renamed, symbols.data) is None
+    ):  # takes a tenth of the time of reading all statements
         return set()
     word = re.compile(rb"(?<![\w$])" + renamed)
-    found = ((word.search(statement), statement.startswith(b"pub")) for statement in _statements(symbols))
-    return {(one[1].decode("utf-8", "replace"), is_public) for one, is_public in found if one} - {(name, False)}
+    found = (
+        (word.search(statement), statement.startswith(b"pub"))
+        for statement in _statements(symbols)
+    )
+    return {
+        (one[1].decode("utf-8", "replace"), is_public)
+        for one, is_public in found
+        if one
+    } - {(name, False)}
 
 
 def find_real_name(symbols: FileSymbols, name: str) -> str:
     """Return the original name of a type or namespace if the file uses an alias for it."""
     if symbols.language in PACKAGED and name:
-        return next((one.name for one in imports_of(symbols).names.get(name, ()) if one.name), name)
+        return next(
+            (one.name for one in imports_of(symbols).names.get(name, ()) if one.name),
+            name,
+        )
     if symbols.language != "cpp" or not name or b"namespace" not in symbols.data:
         return name
     found = re.search(_NAMESPACE % re.escape(name.encode()), symbols.data)
@@ -307,7 +397,9 @@ def find_real_name(symbols: FileSymbols, name: str) -> str:
 
 
 def _statements(symbols: FileSymbols) -> Iterator[bytes]:
-    return (symbols.data[start:end] for start, end in symbols.parsed.statements.tolist())
+    return (
+        symbols.data[start:end] for start, end in symbols.parsed.statements.tolist()
+    )
 
 
 def find_module(symbols: FileSymbols, on: str) -> str:
@@ -318,10 +410,21 @@ def find_module(symbols: FileSymbols, on: str) -> str:
     for statement in _statements(symbols):
         if not word.search(statement):
             continue
-        alias = re.search(rb"(?<![\w$.:/-])([\w$.:/-]++)[\"']?\s+as\s+" + re.escape(on.encode()) + rb"\b", statement)
+        alias = re.search(
+            rb"(?<![\w$.:/-])([\w$.:/-]++)[\"']?\s+as\s+"
+            + re.escape(on.encode())
+            + rb"\b",
+            statement,
+        )
         # Rust's ``a::{self as b}``.
         alias = (
-            re.search(rb"(?<!\w)(\w++)::\{[^{}]*\bself\s+as\s+" + re.escape(on.encode()) + rb"\b", statement) or alias
+            re.search(
+                rb"(?<!\w)(\w++)::\{[^{}]*\bself\s+as\s+"
+                + re.escape(on.encode())
+                + rb"\b",
+                statement,
+            )
+            or alias
         )
         if alias:
             return re.split(r"[.:/]+", alias[1].decode("utf-8", "replace"))[-1]

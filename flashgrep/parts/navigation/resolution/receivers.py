@@ -13,7 +13,13 @@ from tree_sitter import Node
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.symbols.name_at_position import NameAtPosition, find_declaration
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
-from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.model import (
+    CALLABLE_KINDS,
+    END,
+    NAME,
+    START,
+    TYPE_KINDS,
+)
 
 _OBJECTS: Final = ("argument", "object", "value", "operand", "receiver")
 """Fields of nodes that hold the receiver of a member access."""
@@ -21,7 +27,19 @@ _MEMBERS: Final = ("field", "name", "method", "property", "attribute")
 _CALLED: Final = ("function", "name", "method")
 _WORD: Final = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*")
 _GENERIC: Final = re.compile(rb"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
-_NO_TYPE: Final = frozenset({b"const", b"volatile", b"struct", b"union", b"enum", b"static", b"mut", b"dyn", b"final"})
+_NO_TYPE: Final = frozenset(
+    {
+        b"const",
+        b"volatile",
+        b"struct",
+        b"union",
+        b"enum",
+        b"static",
+        b"mut",
+        b"dyn",
+        b"final",
+    }
+)
 _TYPE: Final = (
     rb"[\"']?(?:(?:Optional|Type|type|Final|ClassVar|Annotated)\[)?[\"'&*]*(?:'\w+\s+)?(?:mut\s+)?(?:(?:Box|Rc|Arc)<)?"
     rb"(?:(?:dyn|impl)\s+)?((?:[A-Za-z_]\w*(?:\.|::))*[A-Za-z_]\w*)"
@@ -30,12 +48,20 @@ _NAMED: Final = rb"(?<![\w$.])(?:self\.|this\.|@)?%s"
 _PATH: Final = rb"(?:[A-Za-z_]\w*(?:\.|::))*"
 _ANNOTATED: Final = _NAMED + rb"\s*:(?![:=])\s*" + _TYPE
 _TYPED_FIRST: Final = (
-    _NAMED + rb"\s*:?=\s*(?:await\s+|new\s+|&|\*)*(" + _PATH + rb"(?:_*[A-Z]\w*))(?:<[^<>\n]*>)?\s*[({]",
+    _NAMED
+    + rb"\s*:?=\s*(?:await\s+|new\s+|&|\*)*("
+    + _PATH
+    + rb"(?:_*[A-Z]\w*))(?:<[^<>\n]*>)?\s*[({]",
     # ``Crane::new()``, ``Crane.new``, PHP's ``new \A\Crane``.
-    _NAMED + rb"\s*=\s*(" + _PATH + rb"[A-Z]\w*)(?:::<[^<>\n]*>)?(?:\.new\b|::(?:new|default|with_\w+)\s*\()",
+    _NAMED
+    + rb"\s*=\s*("
+    + _PATH
+    + rb"[A-Z]\w*)(?:::<[^<>\n]*>)?(?:\.new\b|::(?:new|default|with_\w+)\s*\()",
     _NAMED + rb"\s*=\s*new\s+\\?(?:\w+\\)*([A-Z]\w*)",
     rb"(?<![\w$.])(?:\w+\.)*([A-Z]\w*)(?:<[^;(){}=\n]{0,200}>)?(?:\[\])?[*&?\s]+%s\b(?=\s*[=;,):])",
-    rb"\b(?:unique|shared|weak)_ptr<\s*(?:const\s+)?(" + _PATH + rb"[A-Za-z_]\w*)\s*>[&*]?\s+[&*]?%s\b",
+    rb"\b(?:unique|shared|weak)_ptr<\s*(?:const\s+)?("
+    + _PATH
+    + rb"[A-Za-z_]\w*)\s*>[&*]?\s+[&*]?%s\b",
     _NAMED + rb"\s+\*?((?:\w+\.)?[A-Z]\w*)\b(?=\s*[,)])",
 )
 """Patterns that show a name's type; the group is the type."""
@@ -44,7 +70,9 @@ _MOST_STEPS: Final = 10
 _MOST_TEXT: Final = 400
 """Bytes before a name that are searched for its type."""
 
-_TYPED_FIRST_IN: Final = frozenset({"java", "csharp", "php", "groovy", "dart", "c", "cpp", "cuda", "objc", "objcpp"})
+_TYPED_FIRST_IN: Final = frozenset(
+    {"java", "csharp", "php", "groovy", "dart", "c", "cpp", "cuda", "objc", "objcpp"}
+)
 """Languages that write the type before the name."""
 _MOST_BETWEEN: Final = 100
 """Most blanks between a name and the signs around it."""
@@ -62,7 +90,9 @@ _BEFORE_LITERAL: Final = re.compile(
     rb"|\(\s*(?:struct\s+|union\s+)?(\w+)\s*(?:\[[^\]]*\])?\s*\)\Z"  # ``(struct crane) {``
     rb"|([A-Za-z_]\w*)[\s*]+\w+\s*=\Z"  # ``struct crane one = {``
 )
-_EXTENDS_BY_PARAMETER: Final = re.compile(r"\(\s*this\s+(?:(?:in|ref)\s+)?(?:\w+\.)*(\w+)")
+_EXTENDS_BY_PARAMETER: Final = re.compile(
+    r"\(\s*this\s+(?:(?:in|ref)\s+)?(?:\w+\.)*(\w+)"
+)
 _EXTENDS_BY_HEAD: Final = re.compile(r"\bon\s+(?:\w+\.)?(\w+)")
 
 Define = Callable[[str], Sequence[Definition]]
@@ -75,7 +105,9 @@ def find_member(named: NameAtPosition, define: Define) -> list[Definition]:
     else:
         leaf = None
     around = leaf.parent if leaf is not None else None
-    is_member = around is not None and any(around.child_by_field_name(field) == leaf for field in _MEMBERS)
+    is_member = around is not None and any(
+        around.child_by_field_name(field) == leaf for field in _MEMBERS
+    )
     if around is not None and is_member:
         asked = _first(around, _OBJECTS)
     else:
@@ -101,13 +133,17 @@ def _type_of(named: NameAtPosition, node: Node, define: Define, depth: int) -> s
     is_call = node.child_by_field_name("arguments") is not None
     part = _first(node, _CALLED if is_call else _MEMBERS)
     asked = _first(node, _OBJECTS)
-    if part is None or (is_call and part.child_count):  # parentheses, a dereference, or a call of a member
+    if part is None or (
+        is_call and part.child_count
+    ):  # parentheses, a dereference, or a call of a member
         inner = part or asked or node.named_child(0)
         if inner is not None:
             return _type_of(named, inner, define, depth + 1)
         return ""
     name = data[part.start_byte : part.end_byte].decode("utf-8", "replace")
-    known: Iterable[Definition] = (one for one in define(name) if one.kind in CALLABLE_KINDS) if is_call else ()
+    known: Iterable[Definition] = (
+        (one for one in define(name) if one.kind in CALLABLE_KINDS) if is_call else ()
+    )
     if asked is not None:
         owner = _type_of(named, asked, define, depth + 1)
         if owner:
@@ -115,8 +151,12 @@ def _type_of(named: NameAtPosition, node: Node, define: Define, depth: int) -> s
         else:
             known = ()
     for one in known:
-        row = one.symbols.row(one.index)  # the type is before the name of a field or a function
-        if kind := _last_word(one.symbols.data[max(row[START], row[NAME] - _MOST_TEXT) : row[NAME]]):
+        row = one.symbols.row(
+            one.index
+        )  # the type is before the name of a field or a function
+        if kind := _last_word(
+            one.symbols.data[max(row[START], row[NAME] - _MOST_TEXT) : row[NAME]]
+        ):
             return kind
     return ""
 
@@ -132,7 +172,9 @@ def _type_of_name(named: NameAtPosition, root: Node, node: Node) -> str:
         if around >= 0:
             return symbols.name(around)
         return ""
-    found = find_declaration(root, symbols, text.decode("utf-8", "replace"), node.start_byte)
+    found = find_declaration(
+        root, symbols, text.decode("utf-8", "replace"), node.start_byte
+    )
     if found is not None:
         written = found[1].child_by_field_name("type")
     else:
@@ -144,7 +186,14 @@ def _type_of_name(named: NameAtPosition, root: Node, node: Node) -> str:
 
 def _first(node: Node, fields: Iterable[str]) -> Node | None:
     """Return the part of a node in the first of these fields that it has."""
-    return next((part for field in fields if (part := node.child_by_field_name(field)) is not None), None)
+    return next(
+        (
+            part
+            for field in fields
+            if (part := node.child_by_field_name(field)) is not None
+        ),
+        None,
+    )
 
 
 def _members_of(owner: str, name: str, define: Define) -> Iterator[Definition]:
@@ -167,17 +216,22 @@ def _members_of(owner: str, name: str, define: Define) -> Iterator[Definition]:
 
 
 def _last_word(text: bytes) -> str:
-    words = [word for word in _WORD.findall(_GENERIC.sub(b"", text)) if word not in _NO_TYPE]
+    words = [
+        word for word in _WORD.findall(_GENERIC.sub(b"", text)) if word not in _NO_TYPE
+    ]
     return words[-1].decode("utf-8", "replace") if words else ""
 
 
-def find_declared_type(text: bytes, word: bytes, *, is_typed_first: bool = False) -> str | None:
+def find_declared_type(
+    text: bytes, word: bytes, *, is_typed_first: bool = False
+) -> str | None:
     """Return the type of a word by its annotation, or by the constructor whose result is assigned to it.
 
     ``is_typed_first``: the language writes a type before the name, so a colon after the name means nothing.
     """
     for pattern in _TYPED_FIRST if is_typed_first else (_ANNOTATED, *_TYPED_FIRST):
-        # The ``re`` module caches compiled patterns: one word is searched for in many places.
+        # The ``re`` module caches compiled patterns: one word is searched for in many
+        # places.
         if found := re.findall(pattern.replace(b"%s", re.escape(word)), text):
             last: bytes = found[-1]
             return re.split(r"\.|::", last.decode("utf-8", "replace"))[-1]
@@ -211,16 +265,22 @@ def infer_type(symbols: FileSymbols, offset: int, on: str) -> str | None:
     word = b"$" + word if language == "php" else word
     is_typed_first = language in _TYPED_FIRST_IN
     start, end = (symbols.row(around)[START], offset) if around >= 0 else (0, offset)
-    found = find_declared_type(symbols.data[start:end], word, is_typed_first=is_typed_first)
+    found = find_declared_type(
+        symbols.data[start:end], word, is_typed_first=is_typed_first
+    )
     while found is None and around >= 0:
         if symbols.kind(around) in TYPE_KINDS:
             row = symbols.row(around)
-            return find_declared_type(symbols.data[row[START] : row[END]], word, is_typed_first=is_typed_first)
+            return find_declared_type(
+                symbols.data[row[START] : row[END]], word, is_typed_first=is_typed_first
+            )
         around = symbols.parent(around)
     return found
 
 
-def find_literal(symbols: FileSymbols, name: str, offset: int) -> tuple[str, int] | None:
+def find_literal(
+    symbols: FileSymbols, name: str, offset: int
+) -> tuple[str, int] | None:
     """Return the type of the literal or pattern in braces that has a field at a position, and the offset of that type.
 
     None: there is no literal (as in ``Crane { size: 1 }``) around the position; "": the type is unknown.
@@ -229,9 +289,15 @@ def find_literal(symbols: FileSymbols, name: str, offset: int) -> tuple[str, int
     end = offset + len(name.encode())
     language = symbols.language
     if language in _LITERAL_KEYS:
-        before = _BINDS.sub(b"", data[max(0, offset - _MOST_BETWEEN) : offset].rstrip()).rstrip()
+        before = _BINDS.sub(
+            b"", data[max(0, offset - _MOST_BETWEEN) : offset].rstrip()
+        ).rstrip()
         follows = data[end : end + _MOST_BETWEEN].lstrip()[:1]
-        is_key = before[-1:] in {b"{", b","} and follows != b"" and follows in _LITERAL_KEYS[language]
+        is_key = (
+            before[-1:] in {b"{", b","}
+            and follows != b""
+            and follows in _LITERAL_KEYS[language]
+        )
     else:
         is_key = language in {"c", "cpp"} and data[offset - 1 : offset] == b"."
     depth = 0

@@ -13,7 +13,11 @@ from typing import Final
 
 from flashgrep.base.languages import FAMILIES
 from flashgrep.base.lazy import LazyAttribute
-from flashgrep.parts.navigation.resolution.call_filter import EVERYDAY, METHODS, is_same_family
+from flashgrep.parts.navigation.resolution.call_filter import (
+    EVERYDAY,
+    METHODS,
+    is_same_family,
+)
 from flashgrep.parts.navigation.resolution.conformance import conforms
 from flashgrep.parts.navigation.resolution.definitions import FindAncestors
 from flashgrep.parts.navigation.resolution.inference import Names
@@ -33,8 +37,16 @@ from flashgrep.parts.navigation.resolution.packages import (
     resolve_in_modules,
     resolve_written,
 )
-from flashgrep.parts.navigation.resolution.plain_text import find_module, find_real_name, resolve_import
-from flashgrep.parts.navigation.resolution.receivers import find_extended_type, find_literal, infer_type
+from flashgrep.parts.navigation.resolution.plain_text import (
+    find_module,
+    find_real_name,
+    resolve_import,
+)
+from flashgrep.parts.navigation.resolution.receivers import (
+    find_extended_type,
+    find_literal,
+    infer_type,
+)
 from flashgrep.parts.navigation.resolution.rust_paths import RustPaths, resolve_in_crate
 from flashgrep.parts.navigation.resolution.symbol_graph import (
     GUESS,
@@ -51,7 +63,14 @@ from flashgrep.parts.navigation.resolution.symbol_graph import (
 from flashgrep.parts.symbols.parse.describe import receiver
 from flashgrep.parts.symbols.parse.imports import PACKAGED
 from flashgrep.parts.symbols.parse.lookup import OWN, FileSymbols
-from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME, QUALIFIER, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.model import (
+    CALLABLE_KINDS,
+    END,
+    NAME,
+    QUALIFIER,
+    START,
+    TYPE_KINDS,
+)
 from flashgrep.parts.symbols.parse.scoping import SCOPED
 from flashgrep.parts.symbols.symbol_source import imports_of
 
@@ -76,8 +95,12 @@ _MOST_RIVALS: Final = 50
 """Most methods of one name whose types are searched for in a file."""
 _MOST_FAMILIES: Final = 20
 """Most families of types that are counted: with more, the confidence of each is negligible."""
-_BUILTIN_TYPES: Final = frozenset({"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"})
-_CONSTRUCTED: Final = re.compile(rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$")
+_BUILTIN_TYPES: Final = frozenset(
+    {"str", "int", "dict", "list", "set", "bytes", "float", "bool", "tuple", "string"}
+)
+_CONSTRUCTED: Final = re.compile(
+    rb"\b(_*[A-Z]\w*)(?:<[^<>]*>)?(?:\([^()]*\)|\{[^{}]*\})\)?\s*\.\s*$"
+)
 _OUTER_THIS: Final = re.compile(rb"([\w$]+)\s*\.\s*this\s*\.\s*\Z")
 """The enclosing instance, in Java and Scala."""
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
@@ -113,7 +136,9 @@ class Use:
         around = self.symbols.enclosing(self.offset)
         names = [self.symbols.name(index) for index in self.types_around()]
         while around >= 0 and not names:
-            names = [part for part in self.symbols.container(around).split(".") if part][::-1]
+            names = [
+                part for part in self.symbols.container(around).split(".") if part
+            ][::-1]
             around = self.symbols.parent(around)
         return names
 
@@ -132,11 +157,17 @@ class Resolver:
 
     def resolve_base(self, use: Use, target: Definition) -> Resolution | None:
         """Return the confidence that a base class's name refers to the target."""
-        types = [rival for rival in self.rivals if rival.kind not in CALLABLE_KINDS] or self.rivals
+        types = [
+            rival for rival in self.rivals if rival.kind not in CALLABLE_KINDS
+        ] or self.rivals
         if all(rival.key != target.key for rival in types):
             return None
         found = Resolver(types, self.ancestors, self.names).resolve(use, target)
-        if use.symbols.language in SCOPED or len(types) > 1 or (found is not None and found.confidence > SEEN):
+        if (
+            use.symbols.language in SCOPED
+            or len(types) > 1
+            or (found is not None and found.confidence > SEEN)
+        ):
             return found
         return Resolution(SEEN, "only definition")
 
@@ -145,7 +176,9 @@ class Resolver:
         if self.resolve(use, target) is not None:
             return True
         is_scoped = use.symbols.language in SCOPED
-        return is_scoped and self.names.resolve(use.path, target.name, use.offset) is None
+        return (
+            is_scoped and self.names.resolve(use.path, target.name, use.offset) is None
+        )
 
     def resolver_of(self, use: Use) -> Callable[[Definition], Resolution | None]:
         """Return ``resolve`` bound to one use: what the use refers to is determined once for all targets."""
@@ -157,8 +190,14 @@ class Resolver:
         symbols = use.symbols
         word = symbols.word_at(use.offset)
         meant = self.names.resolve(use.path, word, use.offset)
-        if meant is None and on is None and symbols.role(use.offset) == "import":  # ``export {a} from "./b"``
-            passed = [one for one in imports_of(symbols).exports.values() if one.name == word and one.module]
+        if (
+            meant is None and on is None and symbols.role(use.offset) == "import"
+        ):  # ``export {a} from "./b"``
+            passed = [
+                one
+                for one in imports_of(symbols).exports.values()
+                if one.name == word and one.module
+            ]
             if passed:
                 meant = self.names.import_value(use.path, passed[0])
             else:
@@ -170,45 +209,73 @@ class Resolver:
         else:
             literal = None
         found = [
-            one.definition for one in meant or () if one.definition and not one.is_instance and not one.is_variable
+            one.definition
+            for one in meant or ()
+            if one.definition and not one.is_instance and not one.is_variable
         ]
         if literal is not None and not found:
             return lambda target: (
-                self._resolve_in_literal(use, target, *literal) if self.names.owner_of(target) is not None else None
+                self._resolve_in_literal(use, target, *literal)
+                if self.names.owner_of(target) is not None
+                else None
             )
         keys = {one.key for one in found}
         owners = [self.names.owner_of(one) for one in found if one.kind in METHODS]
-        # In Go an embedded type never calls the methods of the type that embeds it, even if they hide its own.
-        over = [one for one in owners if one is not None and (one.language, one.kind) != ("go", "struct")]
+        # In Go an embedded type never calls the methods of the type that embeds it,
+        # even if they hide its own.
+        over = [
+            one
+            for one in owners
+            if one is not None and (one.language, one.kind) != ("go", "struct")
+        ]
         return lambda target: self.compare(use, target, keys, over)
 
     def make_guess(self, use: Use) -> Callable[[Definition], Resolution | None]:
         """Return a function that estimates, from measurements, whether a use on an unknown receiver means a target."""
         in_sight: list[Definition] = []
-        if use.symbols.word_at(use.offset) not in EVERYDAY and len(self.rivals) <= _MOST_RIVALS:
+        if (
+            use.symbols.word_at(use.offset) not in EVERYDAY
+            and len(self.rivals) <= _MOST_RIVALS
+        ):
             methods = [one for one in self.rivals if one.kind in METHODS and one.owner]
             words = use.symbols.words
-            named = {one.owner for one in methods if next(words(one.owner.encode(), fold=False), -1) >= 0}
-            named = named.union(*map(self.ancestors, named))  # a file that mentions a type also sees its base types
-            in_sight = [one for one in methods if one.path == use.path or one.owner in named]
+            named = {
+                one.owner
+                for one in methods
+                if next(words(one.owner.encode(), fold=False), -1) >= 0
+            }
+            named = named.union(
+                *map(self.ancestors, named)
+            )  # a file that mentions a type also sees its base types
+            in_sight = [
+                one for one in methods if one.path == use.path or one.owner in named
+            ]
 
         def guess(target: Definition) -> Resolution | None:
             is_private = _has_hash(target.symbols, target.key[1])
-            if not is_same_family(use.symbols.language, target.language) or is_private != _has_hash(
-                use.symbols, use.offset
-            ):
+            if not is_same_family(
+                use.symbols.language, target.language
+            ) or is_private != _has_hash(use.symbols, use.offset):
                 return None
             if target.kind == "enumerator" and use.receiver == target.owner:
                 start = use.symbols.data.rfind(target.owner.encode(), 0, use.offset)
                 around = self.names.resolve(use.path, target.owner, start) or ()
-                own = Definition(target.path, target.symbols, target.symbols.parent(target.index))
-                if any(one.definition is not None and one.definition.key == own.key for one in around):
+                own = Definition(
+                    target.path, target.symbols, target.symbols.parent(target.index)
+                )
+                if any(
+                    one.definition is not None and one.definition.key == own.key
+                    for one in around
+                ):
                     return Resolution(PROVEN, "qualified")
             if target.kind not in METHODS:
                 return self._resolve_by_name(target, UNLIKELY)
             by_name = self._resolve_by_name(target)
-            # Even if only one of several is in sight, just 10 of 35 such edges were right.
-            is_only = by_name.confidence == GUESS and any(one.key == target.key for one in in_sight)
+            # Even if only one of several is in sight, just 10 of 35 such edges were
+            # right.
+            is_only = by_name.confidence == GUESS and any(
+                one.key == target.key for one in in_sight
+            )
             if is_only:
                 return Resolution(SEEN, "type in sight")
             return by_name
@@ -236,16 +303,25 @@ class Resolver:
         on = use.receiver
         name = target.name
         language = use.symbols.language
-        if not is_same_family(language, target.language) or is_other_kind(symbols, target.kind, name, use.offset):
+        if not is_same_family(language, target.language) or is_other_kind(
+            symbols, target.kind, name, use.offset
+        ):
             return None
         if language == "elixir":
-            return resolve_in_modules(use.path, symbols, use.offset, target, self.rivals)
+            return resolve_in_modules(
+                use.path, symbols, use.offset, target, self.rivals
+            )
         if language in PACKAGED:
             resolved = resolve_written(symbols, use.offset, target, self.rivals)
         else:
             resolved = INCONCLUSIVE
-        if language == "rust" and (symbols.data.endswith(b"::", 0, use.offset) or symbols.role(use.offset) == "import"):
-            resolved = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target)
+        if language == "rust" and (
+            symbols.data.endswith(b"::", 0, use.offset)
+            or symbols.role(use.offset) == "import"
+        ):
+            resolved = resolve_in_crate(
+                self._paths_of_rust, (use.path, symbols, use.offset), target
+            )
         if resolved is not INCONCLUSIVE:
             return resolved
         if on is not None:
@@ -272,19 +348,31 @@ class Resolver:
         is_local = target.kind not in _NOT_HIDDEN and is_hidden(
             symbols, name, use.offset, is_callable=target.kind in CALLABLE_KINDS
         )
-        is_hidden_here = is_local and not is_within(symbols, (use.path, use.offset), target.key)
+        is_hidden_here = is_local and not is_within(
+            symbols, (use.path, use.offset), target.key
+        )
         if not is_hidden_here and is_label(symbols, name, use.offset):
             return Resolution(UNLIKELY, "argument's name")
-        resolve = self._resolve_bare_method if self.is_member(target) and target.owner else self._resolve_bare
+        resolve = (
+            self._resolve_bare_method
+            if self.is_member(target) and target.owner
+            else self._resolve_bare
+        )
         if is_hidden_here:
             return None
         return resolve(use, target)
 
-    def _resolve_in_literal(self, use: Use, target: Definition, written: str, at: int) -> Resolution | None:
+    def _resolve_in_literal(
+        self, use: Use, target: Definition, written: str, at: int
+    ) -> Resolution | None:
         """Resolve a field named in a literal or a pattern; ``written``: the literal's type, or empty if unknown."""
         if use.symbols.language in SCOPED and written:
             meant = self.names.resolve(use.path, written, at)
-            types = [one.definition for one in meant or () if one.definition and one.definition.kind in TYPE_KINDS]
+            types = [
+                one.definition
+                for one in meant or ()
+                if one.definition and one.definition.kind in TYPE_KINDS
+            ]
             owner = self.names.owner_of(target)
             if types:
                 if owner and owner.key in {one.key for one in types}:
@@ -319,7 +407,8 @@ class Resolver:
             else:
                 how = "receiver type"
             return Resolution(PROVEN, how)
-        # A call on a type may run the method of a subtype, or of a type that conforms to it.
+        # A call on a type may run the method of a subtype, or of a type that conforms
+        # to it.
         if owners and target.kind in METHODS and use.receiver != "super":
             owner = self.names.owner_of(target)
         else:
@@ -327,7 +416,9 @@ class Resolver:
         if owner is None:
             return None
         above = self.names.ancestors(owner)
-        is_over = any(one.key in above or conforms(self.names, owner, one) for one in owners)
+        is_over = any(
+            one.key in above or conforms(self.names, owner, one) for one in owners
+        )
         if is_over:
             return Resolution(POSSIBLE, OVERRIDDEN)
         return None
@@ -335,10 +426,18 @@ class Resolver:
     def _resolve_bare(self, use: Use, target: Definition) -> Resolution | None:
         symbols = use.symbols
         # ``struct``, ``union`` or ``enum`` directly before it.
-        is_tag = _TAG.search(symbols.data, max(0, use.offset - 40), use.offset) is not None
+        is_tag = (
+            _TAG.search(symbols.data, max(0, use.offset - 40), use.offset) is not None
+        )
         # Or, in C, directly before a declared name, as in ``user *user``.
-        after = _DECLARES.match(use.symbols.data, use.offset + len(target.name.encode()))
-        is_type = is_tag or (target.kind in _C_TYPES and use.symbols.language in LINKED and after is not None)
+        after = _DECLARES.match(
+            use.symbols.data, use.offset + len(target.name.encode())
+        )
+        is_type = is_tag or (
+            target.kind in _C_TYPES
+            and use.symbols.language in LINKED
+            and after is not None
+        )
         # In C ``struct log`` and ``log`` are different names.
         if symbols.language == "c":
             others = _C_TYPES - _TAGGED if is_tag else _TAGGED
@@ -349,18 +448,26 @@ class Resolver:
             return None
         resolved: Resolution | Inconclusive | None = INCONCLUSIVE
         if symbols.language == "rust":
-            resolved = resolve_in_crate(self._paths_of_rust, (use.path, symbols, use.offset), target)
+            resolved = resolve_in_crate(
+                self._paths_of_rust, (use.path, symbols, use.offset), target
+            )
         if resolved is INCONCLUSIVE:
             return self._resolve_in_sight(use, target, others)
         return resolved
 
-    def _resolve_in_sight(self, use: Use, target: Definition, others: AbstractSet[str]) -> Resolution | None:
+    def _resolve_in_sight(
+        self, use: Use, target: Definition, others: AbstractSet[str]
+    ) -> Resolution | None:
         """Resolve a bare name that is not local; ``others``: kinds that the context rules out."""
         symbols = use.symbols
         word = use.symbols.word_at(use.offset)
         if use.path == target.path:
             return Resolution(PROVEN, "same file")
-        beside = (one for one in self.rivals if one.path == use.path and one.kind not in METHODS | others)
+        beside = (
+            one
+            for one in self.rivals
+            if one.path == use.path and one.kind not in METHODS | others
+        )
         if any(_in_scope(use, one) for one in beside):
             return None
         language = symbols.language
@@ -369,17 +476,30 @@ class Resolver:
             find_included = partial(self.names.includes.reach, use.path, self._paths)
             linked = resolve_by_linkage(target, self.rivals, find_included)
             if linked is INCONCLUSIVE:
-                linked = resolve_import(symbols, target) or self._resolve_by_name(target)
+                linked = resolve_import(symbols, target) or self._resolve_by_name(
+                    target
+                )
             return linked
-        inherits = bool(target.owner) and any(target.owner in self.ancestors(owner) for owner in use.owners())
-        resolved = resolve_by_package(symbols, word, target, self.rivals, inherits=inherits)
+        inherits = bool(target.owner) and any(
+            target.owner in self.ancestors(owner) for owner in use.owners()
+        )
+        resolved = resolve_by_package(
+            symbols, word, target, self.rivals, inherits=inherits
+        )
         if resolved is not INCONCLUSIVE:
             return resolved
         resolution = resolve_import(use.symbols, target)
-        if resolution is None and language == "swift" and target.path.rpartition(b"/")[0] == folder:
+        if (
+            resolution is None
+            and language == "swift"
+            and target.path.rpartition(b"/")[0] == folder
+        ):
             resolution = Resolution(SEEN, "same package")
-        # In languages that require imports, a name without one refers to something else.
-        return resolution or (None if language in _IMPORTING else self._resolve_by_name(target))
+        # In languages that require imports, a name without one refers to something
+        # else.
+        return resolution or (
+            None if language in _IMPORTING else self._resolve_by_name(target)
+        )
 
     @LazyAttribute
     def _paths(self) -> AbstractSet[bytes]:
@@ -392,11 +512,15 @@ class Resolver:
         # A member of the innermost type hides those of enclosing types.
         for owner in use.owners():
             above = self.ancestors(owner)
-            if any(rival.owner == owner or rival.owner in above for rival in self.rivals):
+            if any(
+                rival.owner == owner or rival.owner in above for rival in self.rivals
+            ):
                 return self._resolve_of(use, target, owner)
         symbols = use.symbols
         word = use.symbols.word_at(use.offset)
-        resolved = resolve_by_package(symbols, word, target, self.rivals, inherits=False)
+        resolved = resolve_by_package(
+            symbols, word, target, self.rivals, inherits=False
+        )
         if isinstance(resolved, Resolution):
             return resolved
         is_free = any(rival.kind not in METHODS for rival in self.rivals)
@@ -405,35 +529,49 @@ class Resolver:
         return None
 
     def _resolve_own(self, use: Use, target: Definition) -> Resolution | None:
-        outer = _OUTER_THIS.search(use.symbols.data, max(0, use.offset - 200), use.offset)
+        outer = _OUTER_THIS.search(
+            use.symbols.data, max(0, use.offset - 200), use.offset
+        )
         if outer:
             owner = outer[1].decode("utf-8", "replace")
         else:
             owner = next(iter(use.owners()), "")
         if owner:
-            found = self._resolve_of(use, target, owner, is_super=use.receiver == "super")
+            found = self._resolve_of(
+                use, target, owner, is_super=use.receiver == "super"
+            )
         else:
             found = None
         # A trait's methods run on any type that includes it.
-        is_mixed_in = found is None and owner and all(rival.owner != owner for rival in self.rivals)
-        if is_mixed_in and any(one.kind in {"trait", "module"} for one in self.names.definitions(owner)):
+        is_mixed_in = (
+            found is None
+            and owner
+            and all(rival.owner != owner for rival in self.rivals)
+        )
+        if is_mixed_in and any(
+            one.kind in {"trait", "module"} for one in self.names.definitions(owner)
+        ):
             return Resolution(UNLIKELY, "name only")
         return found
 
-    def _resolve_of(self, use: Use, target: Definition, owner: str, *, is_super: bool = False) -> Resolution | None:
+    def _resolve_of(
+        self, use: Use, target: Definition, owner: str, *, is_super: bool = False
+    ) -> Resolution | None:
         """Return the confidence that the target is a type's member of its name; ``is_super``: an inherited one."""
         if not is_super and any(rival.owner == owner for rival in self.rivals):
             if target.owner == owner:
                 if use.path == target.path:
                     return Resolution(PROVEN, "same class")
-                # Types of the same name may be the same type; a file that defines the method itself means its own.
+                # Types of the same name may be the same type; a file that defines the
+                # method itself means its own.
                 paths = {rival.path for rival in self.rivals if rival.owner == owner}
                 sure = 0.8 if len(paths) == 1 else POSSIBLE
                 if use.path in paths:
                     return None
                 return Resolution(sure, "class of the name")
         elif target.owner and target.owner in (bases := self.ancestors(owner)):
-            # Less certain if another definition lies between the type and the base that defines the target.
+            # Less certain if another definition lies between the type and the base that
+            # defines the target.
             between = {rival.owner for rival in self.rivals} & bases - {target.owner}
             is_hidden = any(target.owner in self.ancestors(one) for one in between)
             is_sure = not is_hidden and self._may_see(use, target)
@@ -447,10 +585,15 @@ class Resolver:
         """Whether, if several types have the target's type name, the class around a use derives from the target's."""
         own = target.symbols.container(target.index)
         around = use.types_around()
-        alike = {one.qualified for one in self.names.definitions(target.owner) if one.kind in TYPE_KINDS}
+        alike = {
+            one.qualified
+            for one in self.names.definitions(target.owner)
+            if one.kind in TYPE_KINDS
+        }
         if alike <= {own} or own not in alike or not around:
             return True
-        # By the qualifier in the class's head; otherwise by the nearest enclosing scope.
+        # By the qualifier in the class's head; otherwise by the nearest enclosing
+        # scope.
         symbols = use.symbols
         for at in symbols.bases(around[0]):
             if symbols.word_at(at) == target.owner:
@@ -461,7 +604,9 @@ class Resolver:
                 return own.split(".")[-2:-1] == [written]
         here = f"{symbols.qualified(around[0])}."
         return own == max(
-            (one for one in alike if here.startswith(one.removesuffix(target.owner))), key=len, default=""
+            (one for one in alike if here.startswith(one.removesuffix(target.owner))),
+            key=len,
+            default="",
         )
 
     def _resolve_on(self, use: Use, target: Definition, on: str) -> Resolution | None:
@@ -476,23 +621,38 @@ class Resolver:
             alike = sum(rival.owner == on for rival in self.rivals)
             return Resolution(SEEN if alike == 1 else GUESS, "qualified")
         is_asked = symbols.data[use.offset - 1 : use.offset] in {b".", b">"}
-        if symbols.language in LINKED and is_asked and not is_member and target.kind in _C_TYPES | {"function"}:
+        if (
+            symbols.language in LINKED
+            and is_asked
+            and not is_member
+            and target.kind in _C_TYPES | {"function"}
+        ):
             return None  # a field of the same name
         # Where packages are named by imports, a package has no methods.
-        is_object = is_member or (target.kind in _OF_TYPES and bool(self._types_of(target.owner)))
+        is_object = is_member or (
+            target.kind in _OF_TYPES and bool(self._types_of(target.owner))
+        )
         has_modules = symbols.language not in PACKAGED | _EXPLICIT or not is_member
         if has_modules:
             module = find_module(symbols, on)
         else:
             module = ""
-        if module and symbols.language in PACKAGED and is_hidden(symbols, on, use.offset, is_callable=False):
+        if (
+            module
+            and symbols.language in PACKAGED
+            and is_hidden(symbols, on, use.offset, is_callable=False)
+        ):
             module = ""
         if is_object:
             if module:
                 return None
             return self._resolve_by_type(use, target, on)
         folders = target.path.decode("utf-8", "replace").split("/")[:-1]
-        if on and (on == target.stem or module) and (module or on) in {target.stem, *folders}:
+        if (
+            on
+            and (on == target.stem or module)
+            and (module or on) in {target.stem, *folders}
+        ):
             return Resolution(SEEN, "module")
         is_named = on and not target.owner and symbols.language not in _EXPLICIT
         if is_named:
@@ -502,11 +662,21 @@ class Resolver:
     def _types_of(self, name: str) -> Sequence[Definition]:
         """Return the types with this name."""
         if name:
-            return [one for one in self.names.definitions(name) if one.kind in TYPE_KINDS]
+            return [
+                one for one in self.names.definitions(name) if one.kind in TYPE_KINDS
+            ]
         return ()
 
-    def _resolve_by_type(self, use: Use, target: Definition, on: str) -> Resolution | None:
-        constructed = None if on else _CONSTRUCTED.search(use.symbols.data, max(0, use.offset - 200), use.offset)
+    def _resolve_by_type(
+        self, use: Use, target: Definition, on: str
+    ) -> Resolution | None:
+        constructed = (
+            None
+            if on
+            else _CONSTRUCTED.search(
+                use.symbols.data, max(0, use.offset - 200), use.offset
+            )
+        )
         written = constructed[1].decode("utf-8", "replace") if constructed else None
         known = infer_type(use.symbols, use.offset, on) if on else written
         known = find_real_name(use.symbols, known) if known else known
@@ -518,14 +688,32 @@ class Resolver:
         # With several types of one name it may be unknown which is meant.
         meant = choose_type(use.symbols, known, self._types_of(known))
         if known == owner:
-            is_other = meant is not None and target.owner == known and not is_part_of(target, meant)
-            return None if is_other else Resolution(GUESS if meant is None else PROVEN, "receiver type")
+            is_other = (
+                meant is not None
+                and target.owner == known
+                and not is_part_of(target, meant)
+            )
+            return (
+                None
+                if is_other
+                else Resolution(GUESS if meant is None else PROVEN, "receiver type")
+            )
         if any(rival.owner == known for rival in self.rivals):
-            return Resolution(POSSIBLE, OVERRIDDEN) if known in self.ancestors(owner) else None
+            return (
+                Resolution(POSSIBLE, OVERRIDDEN)
+                if known in self.ancestors(owner)
+                else None
+            )
         if owner in self.ancestors(known):
             # Among several bases of the name, one nested beside the type comes first.
-            base = None if meant is None else choose_base(meant, owner, self._types_of(owner))
-            is_told = base is not None and (owner != target.owner or is_part_of(target, base))
+            base = (
+                None
+                if meant is None
+                else choose_base(meant, owner, self._types_of(owner))
+            )
+            is_told = base is not None and (
+                owner != target.owner or is_part_of(target, base)
+            )
             return Resolution(SEEN if is_told else WEAK, "receiver type, inherited")
         if known in self.ancestors(owner):
             return Resolution(POSSIBLE, OVERRIDDEN)
@@ -537,11 +725,18 @@ class Resolver:
             return Resolution(WEAK, "name only")
         family = FAMILIES.get(target.language, target.language)
         if family not in self._families:
-            alike = [one for one in self.rivals if is_same_family(one.language, family) and one.name != one.owner]
+            alike = [
+                one
+                for one in self.rivals
+                if is_same_family(one.language, family) and one.name != one.owner
+            ]
             owners = {rival.owner for rival in alike}
             families = set[str]()
             for one in alike:
-                families.add(min(self.ancestors(one.owner) & owners or {one.owner}) or str(one.path))
+                families.add(
+                    min(self.ancestors(one.owner) & owners or {one.owner})
+                    or str(one.path)
+                )
                 if len(families) == _MOST_FAMILIES:
                     break
             self._families[family] = max(1, len(families))

@@ -54,12 +54,18 @@ class RustPaths:
     _is_open: bool = False
     """Whether some part of the path could not be followed."""
     _looked: int = 0
-    _found: dict[tuple[_Module, str], list["Definition | _Module"]] = field(default_factory=dict)
-    _known: dict[tuple[bytes, int], tuple[list["Definition | _Module"], bool]] = field(default_factory=dict)
+    _found: dict[tuple[_Module, str], list["Definition | _Module"]] = field(
+        default_factory=dict
+    )
+    _known: dict[tuple[bytes, int], tuple[list["Definition | _Module"], bool]] = field(
+        default_factory=dict
+    )
     """Results by position, the same for all targets."""
     _busy: set[tuple[_Module, str]] = field(default_factory=set)
 
-    def find_item(self, path: bytes, symbols: FileSymbols, offset: int) -> tuple[list["Definition | _Module"], bool]:
+    def find_item(
+        self, path: bytes, symbols: FileSymbols, offset: int
+    ) -> tuple[list["Definition | _Module"], bool]:
         """Return what the name at a position refers to, given the path before it, and whether the path was followed."""
         if (path, offset) not in self._known:
             self._is_open = False
@@ -73,14 +79,20 @@ class RustPaths:
                 written = []
             ways = [[*written, word]]
             if symbols.role(offset) == "import":
-                here = [one for one in self._uses(module) if is_in_statement(symbols, one.offset, offset)]
+                here = [
+                    one
+                    for one in self._uses(module)
+                    if is_in_statement(symbols, one.offset, offset)
+                ]
                 paths = [[*one.module.split("::"), one.name] for one in here]
                 ways = [path[: path.index(word) + 1] for path in paths if word in path]
             found = [meant for way in ways for meant in self._follow(module, way)]
             self._known[path, offset] = found, bool(found) or not self._is_open
         return self._known[path, offset]
 
-    def _follow(self, module: _Module, segments: Sequence[str]) -> list[Definition | _Module]:
+    def _follow(
+        self, module: _Module, segments: Sequence[str]
+    ) -> list[Definition | _Module]:
         first, *rest = [one for one in segments if one] or [""]
         found: list[Definition | _Module]
         if first == "crate":
@@ -92,13 +104,19 @@ class RustPaths:
                 found = list(self._parents(module))
         else:
             # Another crate of the project has the name of its folder.
-            found = self._look_up(module, first) or (list(self.find_crates(module, first)) if rest else [])
+            found = self._look_up(module, first) or (
+                list(self.find_crates(module, first)) if rest else []
+            )
         for segment in rest:
             modules = [one for one in found if isinstance(one, _Module)]
             found = [
                 meant
                 for one in modules
-                for meant in (self._parents(one) if segment == "super" else self._look_up(one, segment))
+                for meant in (
+                    self._parents(one)
+                    if segment == "super"
+                    else self._look_up(one, segment)
+                )
             ]
         self._is_open |= not found
         return found
@@ -110,16 +128,36 @@ class RustPaths:
             return self._found[module, name]
         self._looked += 1
         own = list(self.find_own(module, name))
-        is_done = any(isinstance(one, Definition) for one in own)  # otherwise a function of the name may be imported
-        if is_done or (module, name) in self._busy or len(self._busy) > _MOST_STEPS or self._looked > _MOST_LOOKED:
+        is_done = any(
+            isinstance(one, Definition) for one in own
+        )  # otherwise a function of the name may be imported
+        if (
+            is_done
+            or (module, name) in self._busy
+            or len(self._busy) > _MOST_STEPS
+            or self._looked > _MOST_LOOKED
+        ):
             return own
         self._busy.add((module, name))
         uses = list(self._uses(module))
         named = (one for one in uses if one.local == name and one.name != ALL)
-        found = [meant for one in named for meant in self._follow(module, [*one.module.split("::"), one.name])]
+        found = [
+            meant
+            for one in named
+            for meant in self._follow(module, [*one.module.split("::"), one.name])
+        ]
         stars = (one for one in uses if one.name == ALL and not found)
-        taken = [meant for one in stars for meant in self._follow(module, one.module.split("::"))]
-        found += [meant for one in taken if isinstance(one, _Module) for meant in self._look_up(one, name)]
+        taken = [
+            meant
+            for one in stars
+            for meant in self._follow(module, one.module.split("::"))
+        ]
+        found += [
+            meant
+            for one in taken
+            if isinstance(one, _Module)
+            for meant in self._look_up(one, name)
+        ]
         self._busy.discard((module, name))
         found = [*own, *found]
         if not self._busy:  # inside a cycle the result may be incomplete
@@ -130,7 +168,11 @@ class RustPaths:
         """Yield a module's own definitions of a name."""
         symbols = self.open_file(module.path)
         for index in symbols.defining(name) if symbols is not None else ():
-            if symbols is None or symbols.kind(index) == "extension" or symbols.container(index) != module.inside:
+            if (
+                symbols is None
+                or symbols.kind(index) == "extension"
+                or symbols.container(index) != module.inside
+            ):
                 continue
             if symbols.kind(index) != "module":
                 yield Definition(module.path, symbols, index)
@@ -146,18 +188,31 @@ class RustPaths:
         else:
             imports = imports_of(symbols)
         for one in chain(imports.stars, *imports.names.values()):
-            if symbols is not None and _module_around(symbols, one.offset) == module.inside:
+            if (
+                symbols is not None
+                and _module_around(symbols, one.offset) == module.inside
+            ):
                 yield one
 
-    def find_file(self, module: _Module, symbols: FileSymbols, index: int) -> Iterator[_Module]:
+    def find_file(
+        self, module: _Module, symbols: FileSymbols, index: int
+    ) -> Iterator[_Module]:
         """Yield the file of ``mod name;``."""
         folder, file = posixpath.split(module.path.decode("utf-8", "surrogateescape"))
         start = symbols.row(index)[START]
         if named := _PATH.search(symbols.data, max(0, start - 300), start):
-            places = [posixpath.normpath(posixpath.join(folder, named[1].decode("utf-8", "replace")))]
+            places = [
+                posixpath.normpath(
+                    posixpath.join(folder, named[1].decode("utf-8", "replace"))
+                )
+            ]
         else:
             stem = file.removesuffix(".rs")
-            below = posixpath.join(folder, "" if stem in {"mod", "lib", "main"} else stem, *module.inside.split("."))
+            below = posixpath.join(
+                folder,
+                "" if stem in {"mod", "lib", "main"} else stem,
+                *module.inside.split("."),
+            )
             name = symbols.name(index)
             # A test file or an example is a crate root, whose modules are beside it.
             places = [
@@ -166,7 +221,9 @@ class RustPaths:
                 for one in (f"{name}.rs", f"{name}/mod.rs")
             ]
         found = (place.encode("utf-8", "surrogateescape") for place in places)
-        yield from (_Module(one, "") for one in [one for one in found if self.has(one)][:1])
+        yield from (
+            _Module(one, "") for one in [one for one in found if self.has(one)][:1]
+        )
 
     def _parents(self, module: _Module) -> Iterator[_Module]:
         """Yield the enclosing module; for a crate's root, two modules if a program and a library share it."""
@@ -183,14 +240,20 @@ class RustPaths:
                 beside + b"lib.rs",
                 beside + b"main.rs",
             ]
-            found = [_Module(one, "") for one in near if one != module.path and self.has(one)]
+            found = [
+                _Module(one, "") for one in near if one != module.path and self.has(one)
+            ]
             yield from found
             if found:
                 return
 
     def _roots(self, module: _Module) -> Iterator[_Module]:
         for beside in _list_upward(module.path.rpartition(b"/")[0]):
-            found = [_Module(beside + one, "") for one in (b"lib.rs", b"main.rs") if self.has(beside + one)]
+            found = [
+                _Module(beside + one, "")
+                for one in (b"lib.rs", b"main.rs")
+                if self.has(beside + one)
+            ]
             yield from found
             if found:
                 return
@@ -198,7 +261,12 @@ class RustPaths:
 
     def find_crates(self, module: _Module, name: str) -> Iterator[_Module]:
         """Yield the root of a crate by name: the current crate, or one in a sibling folder."""
-        root = next(self._roots(module)).path.rpartition(b"/")[0].removesuffix(b"src").rstrip(b"/")
+        root = (
+            next(self._roots(module))
+            .path.rpartition(b"/")[0]
+            .removesuffix(b"src")
+            .rstrip(b"/")
+        )
         around = root.rpartition(b"/")[0]
         own = root.rpartition(b"/")[2].decode("utf-8", "replace").replace("-", "_")
         for written in dict.fromkeys((name, name.replace("_", "-"))):

@@ -15,7 +15,8 @@ SymbolKey = tuple[bytes, int]
 """Identifies a symbol: its file and the offset of its name; -1 for the file's top level."""
 UNDEFINED: Final[SymbolKey] = (b"", -1)
 """The key of a name that the project does not define; it has no node."""
-# Confidences by evidence, measured against the uses that compilers and type checkers report (scripts/eval_symbols).
+# Confidences by evidence, measured against the uses that compilers and type checkers
+# report (scripts/eval_symbols).
 PROVEN: Final = 0.95
 """By scopes, imports, types or full names."""
 SEEN: Final = 0.9
@@ -209,17 +210,26 @@ class Graph:
         )  # fmt: skip
         linked = {key for edge in self.edges for key in edge.ends}
         alone = [node for key, node in self.nodes.items() if key not in linked]
-        alone.sort(key=lambda node: (node.hop, tier_of(node.definition.path), node.definition.key))
+        alone.sort(
+            key=lambda node: (
+                node.hop,
+                tier_of(node.definition.path),
+                node.definition.key,
+            )
+        )
         return [*edges, *alone]
 
     def chains(self, roots: list[SymbolKey], *, inward: bool) -> list[list[SymbolKey]]:
         """Return the paths from each root to where its edges end, most certain and shortest first."""
         steps: dict[SymbolKey, list[SymbolKey]] = {}
-        # Chains are built in the order of their edges, so sorting the edges sorts the chains.
+        # Chains are built in the order of their edges, so sorting the edges sorts the
+        # chains.
         for edge in sorted(self.edges, key=lambda edge: -edge.resolution.confidence):
             if edge.target == UNDEFINED:
                 continue
-            here, there = (edge.target, edge.source) if inward else (edge.source, edge.target)
+            here, there = (
+                (edge.target, edge.source) if inward else (edge.source, edge.target)
+            )
             if there not in steps.setdefault(here, []):
                 steps[here].append(there)
         found = []
@@ -230,7 +240,9 @@ class Graph:
                     return found
         return found
 
-    def find_shortest_paths(self, starts: Iterable[Definition], ends: Iterable[Definition]) -> list[Edge]:
+    def find_shortest_paths(
+        self, starts: Iterable[Definition], ends: Iterable[Definition]
+    ) -> list[Edge]:
         """Return the edges on the shortest paths from any start to any end."""
         steps = dict[SymbolKey, list[SymbolKey]]()
         back = dict[SymbolKey, list[SymbolKey]]()
@@ -239,7 +251,10 @@ class Graph:
             back.setdefault(edge.target, []).append(edge.source)
         before = _measure(steps, {one.key for one in starts})
         behind = _measure(back, {one.key for one in ends})
-        shortest = min((before[key] + behind[key] for key in before.keys() & behind.keys()), default=0)
+        shortest = min(
+            (before[key] + behind[key] for key in before.keys() & behind.keys()),
+            default=0,
+        )
         return [
             edge
             for edge in self.edges
@@ -250,16 +265,25 @@ class Graph:
 
     def keep(self, edges: list[Edge], definitions: Iterable[Definition]) -> None:
         """Keep only these edges, and the symbols that are at their ends or among the definitions."""
-        self.edges, keys = edges, {one.key for one in definitions}.union(*(edge.ends for edge in edges))
+        self.edges, keys = (
+            edges,
+            {one.key for one in definitions}.union(*(edge.ends for edge in edges)),
+        )
         self.nodes = {key: node for key, node in self.nodes.items() if key in keys}
 
     def dependencies(self) -> Counter[tuple[bytes, bytes]]:
         """Return how many edges lead from one file to another."""
-        pairs = ((edge.source[0], edge.target[0]) for edge in self.edges if edge.target != UNDEFINED)
+        pairs = (
+            (edge.source[0], edge.target[0])
+            for edge in self.edges
+            if edge.target != UNDEFINED
+        )
         return Counter((here, there) for here, there in pairs if here != there)
 
 
-def _measure(steps: dict[SymbolKey, list[SymbolKey]], starts: Iterable[SymbolKey]) -> dict[SymbolKey, int]:
+def _measure(
+    steps: dict[SymbolKey, list[SymbolKey]], starts: Iterable[SymbolKey]
+) -> dict[SymbolKey, int]:
     """Return every reachable symbol with its distance."""
     found = dict.fromkeys(starts, 0)
     waiting = deque(found)
@@ -272,7 +296,9 @@ def _measure(steps: dict[SymbolKey, list[SymbolKey]], starts: Iterable[SymbolKey
     return found
 
 
-def _walk(steps: dict[SymbolKey, list[SymbolKey]], so_far: list[SymbolKey]) -> Iterator[list[SymbolKey]]:
+def _walk(
+    steps: dict[SymbolKey, list[SymbolKey]], so_far: list[SymbolKey]
+) -> Iterator[list[SymbolKey]]:
     # A chain never revisits a symbol: recursion would make it endless.
     following = [key for key in steps.get(so_far[-1], []) if key not in so_far]
     if not following and len(so_far) > 1:

@@ -47,7 +47,9 @@ _MOST_FIELD: Final = 15
 _ON_ONE_LINE, _ON_SEVERAL = 3, 4
 """How many numbers a range has: the last line is left out if it equals the first."""
 _ENCODINGS: Final[dict[int, PositionEncoding]] = {1: "utf-8", 2: "utf-16", 3: "utf-32"}
-_LAST: Final = re.compile(r"(?:`((?:[^`]|``)+)`|([\w+\-$]+))(?:\([\w+\-$]*\)\.|[/#.:!])\Z|[\[(]([\w+\-$]+)[\])]\Z")
+_LAST: Final = re.compile(
+    r"(?:`((?:[^`]|``)+)`|([\w+\-$]+))(?:\([\w+\-$]*\)\.|[/#.:!])\Z|[\[(]([\w+\-$]+)[\])]\Z"
+)
 
 Place = tuple[int, int, int, int]
 """First line and column, last line and the column after the end, counted from 0."""
@@ -84,7 +86,11 @@ class ScipDocument:
     def is_inside(self) -> bool:
         """Whether its path is below the indexed folder; that of generated code may not be."""
         parts = self.path.split(b"/")
-        return len(self.path) <= MOST_PATH and b"\0" not in self.path and {b"", b".", b".."}.isdisjoint(parts)
+        return (
+            len(self.path) <= MOST_PATH
+            and b"\0" not in self.path
+            and {b"", b".", b".."}.isdisjoint(parts)
+        )
 
 
 def read_index(file: BinaryIO) -> Iterator[Metadata | ScipDocument]:
@@ -96,7 +102,8 @@ def read_index(file: BinaryIO) -> Iterator[Metadata | ScipDocument]:
     """
     while (tag := _read_varint(file)) is not None:
         size = _read_varint(file)
-        # Nearly any other file fails here at its first bytes, before anything large is read.
+        # Nearly any other file fails here at its first bytes, before anything large is
+        # read.
         if size is None or tag & 7 != _BYTES or not 1 <= tag >> 3 <= _MOST_FIELD:
             raise Malformed("not a SCIP index")
         if size > MOST_MESSAGE:
@@ -124,8 +131,14 @@ def read_metadata(message: bytes) -> Metadata:
     for number, value in _fields(message):
         if number == _TOOL and isinstance(value, bytes):
             # The fields of the tool: 1, its name, and 2, its version.
-            texts = {one: text for one, text in _fields(value) if one in {1, 2} and isinstance(text, bytes)}
-            tool = b" ".join(texts[one] for one in sorted(texts)).decode("utf-8", "replace")[:200]
+            texts = {
+                one: text
+                for one, text in _fields(value)
+                if one in {1, 2} and isinstance(text, bytes)
+            }
+            tool = b" ".join(texts[one] for one in sorted(texts)).decode(
+                "utf-8", "replace"
+            )[:200]
         elif number == _PROJECT_ROOT and isinstance(value, bytes):
             root = value.decode("utf-8", "surrogateescape")[:MOST_PATH]
     return Metadata(root, tool)
@@ -138,7 +151,9 @@ def read_document(message: bytes) -> ScipDocument:
         if number == _OCCURRENCES and isinstance(value, bytes):
             read_occurrence(value, found)
             if len(found.places) > MOST_OCCURRENCES:
-                raise Malformed(f"document with more than {MOST_OCCURRENCES:,} occurrences")
+                raise Malformed(
+                    f"document with more than {MOST_OCCURRENCES:,} occurrences"
+                )
         elif number == _PATH and isinstance(value, bytes):
             found.path = value
         elif number == _TEXT and isinstance(value, bytes):
@@ -155,7 +170,8 @@ def read_occurrence(message: bytes, found: ScipDocument) -> None:
     roles = 0
     for number, value in _fields(message):
         if number == _RANGE or number in _TYPED_RANGES:
-            # A range may be packed, or have a field per number; a reader must accept both.
+            # A range may be packed, or have a field per number; a reader must accept
+            # both.
             place += read_range(number, value)
         elif number == _SYMBOL and isinstance(value, bytes):
             symbol = value
@@ -165,7 +181,11 @@ def read_occurrence(message: bytes, found: ScipDocument) -> None:
         return
     if len(place) == _ON_ONE_LINE:
         place.insert(2, place[0])
-    if len(place) != _ON_SEVERAL or max(place) > _MOST_LINE or len(symbol) > MOST_SYMBOL:
+    if (
+        len(place) != _ON_SEVERAL
+        or max(place) > _MOST_LINE
+        or len(symbol) > MOST_SYMBOL
+    ):
         raise Malformed("occurrence without a valid range, or with too long a name")
     found.places.append((place[0], place[1], place[2], place[3]))
     found.symbols.append(symbol.decode("utf-8", "surrogateescape"))

@@ -20,8 +20,20 @@ from flashgrep.base.paths import make_private
 from flashgrep.files.columns import Lines, PositionEncoding, find_column
 from flashgrep.files.extract import read_file
 from flashgrep.files.openat import RootFiles, RootFolder
-from flashgrep.parts.navigation.scip.decode import Malformed, Metadata, ScipDocument, read_index, read_name
-from flashgrep.parts.navigation.scip.scip_store import DEFINES, Rows, Source, change, list_sources
+from flashgrep.parts.navigation.scip.decode import (
+    Malformed,
+    Metadata,
+    ScipDocument,
+    read_index,
+    read_name,
+)
+from flashgrep.parts.navigation.scip.scip_store import (
+    DEFINES,
+    Rows,
+    Source,
+    change,
+    list_sources,
+)
 
 MOST_FILE: Final = 4 << 30
 MOST_TEXT: Final = 64 << 20
@@ -34,11 +46,20 @@ _NAMING: Final = ("#", ".", ")", "]")
 Not so for modules, whose names have several words, and members of anonymous types, whose names are generated.
 """
 _WORD: Final = np.zeros(256, np.bool_)
-_WORD[[*b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_", *range(128, 256)]] = True
+_WORD[
+    [
+        *b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_",
+        *range(128, 256),
+    ]
+] = True
 
 
 def import_index(
-    file: Path, root: bytes, folder: Path, below: str | None, report: Callable[[int], None] = lambda _count: None
+    file: Path,
+    root: bytes,
+    folder: Path,
+    below: str | None,
+    report: Callable[[int], None] = lambda _count: None,
 ) -> Source:
     """Import a SCIP file into a project, and return a summary.
 
@@ -63,7 +84,9 @@ def import_index(
     with file.open("rb") as opened, change(folder, name) as writer:
         made = os.fstat(opened.fileno())
         if made.st_size > MOST_FILE:
-            raise InvalidParams(f"{file}: larger than {MOST_FILE:,} bytes", field="file")
+            raise InvalidParams(
+                f"{file}: larger than {MOST_FILE:,} bytes", field="file"
+            )
         writer.forget()
         files = RootFiles(RootFolder(root))
         try:
@@ -75,7 +98,11 @@ def import_index(
                     continue
                 report(count)
                 path = prefix + one.path
-                data, is_current = read_current(files, path, made.st_mtime_ns) if one.is_inside else (None, False)
+                data, is_current = (
+                    read_current(files, path, made.st_mtime_ns)
+                    if one.is_inside
+                    else (None, False)
+                )
                 if data is not None and is_current:
                     rows = place_occurrences(one, data)
                 else:
@@ -104,7 +131,9 @@ def forget_index(file: str, folder: Path) -> bool:
 def _prefix(indexed: str, root: bytes) -> bytes:
     """Return the prefix of an index's paths: the path of the indexed folder below the root."""
     if indexed:
-        found = os.path.relpath(os.path.realpath(os.fsencode(indexed)), os.path.realpath(root))
+        found = os.path.relpath(
+            os.path.realpath(os.fsencode(indexed)), os.path.realpath(root)
+        )
     else:
         found = b"."
     if found == b"." or found.split(b"/")[0] == b"..":
@@ -112,7 +141,9 @@ def _prefix(indexed: str, root: bytes) -> bytes:
     return found + b"/"
 
 
-def read_current(files: RootFiles, path: bytes, made_ns: int) -> tuple[bytes | None, bool]:
+def read_current(
+    files: RootFiles, path: bytes, made_ns: int
+) -> tuple[bytes | None, bool]:
     """Return a file's text, None if it has none, and whether the file is unchanged since the index was made."""
     try:
         stat, document = read_file(files, path, MOST_TEXT)
@@ -125,7 +156,10 @@ def read_current(files: RootFiles, path: bytes, made_ns: int) -> tuple[bytes | N
 
 def place_occurrences(document: ScipDocument, data: bytes) -> Rows | None:
     """Return the table of a document's occurrences in a text; None if it was made from another text."""
-    if document.text is not None and document.text.removeprefix(b"\xef\xbb\xbf") != data:
+    if (
+        document.text is not None
+        and document.text.removeprefix(b"\xef\xbb\xbf") != data
+    ):
         return None
     for encoding in (document.encoding,) if document.encoding else _GUESSES:
         spans = measure_spans(document, data, encoding)
@@ -134,7 +168,9 @@ def place_occurrences(document: ScipDocument, data: bytes) -> Rows | None:
     return None
 
 
-def measure_spans(document: ScipDocument, data: bytes, encoding: PositionEncoding) -> Rows | None:
+def measure_spans(
+    document: ScipDocument, data: bytes, encoding: PositionEncoding
+) -> Rows | None:
     """Return the byte offsets of occurrences; None if the text does not have such a line or column."""
     places = np.array(document.places, np.int64).reshape(-1, 4)
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
@@ -148,11 +184,16 @@ def measure_spans(document: ScipDocument, data: bytes, encoding: PositionEncodin
     if encoding == "utf-8" or data.isascii():
         spans = starts[lines] + columns
         return None if (columns > lengths[lines]).any() else spans
-    pairs = [(line, column) for (line, column) in np.stack((lines, columns), -1).reshape(-1, 2).tolist()]
+    pairs = [
+        (line, column)
+        for (line, column) in np.stack((lines, columns), -1).reshape(-1, 2).tolist()
+    ]
     known: dict[tuple[int, int], int] = {}
     for line, column in {*pairs}:
         start = int(starts[line])
-        within = find_column(data[start : start + int(lengths[line])], column + 1, encoding)
+        within = find_column(
+            data[start : start + int(lengths[line])], column + 1, encoding
+        )
         if within is None:
             return None
         known[line, column] = start + within
@@ -168,8 +209,13 @@ def fit_text(spans: Rows, document: ScipDocument, data: bytes) -> bool:
     if (is_word[filled] & is_word[filled + 1]).any():
         return False
     return not any(
-        roles & DEFINES and start < end and (name := _read_plain_name(symbol)) and data[start:end] != name
-        for (start, end), symbol, roles in zip(spans.tolist(), document.symbols, document.roles, strict=True)
+        roles & DEFINES
+        and start < end
+        and (name := _read_plain_name(symbol))
+        and data[start:end] != name
+        for (start, end), symbol, roles in zip(
+            spans.tolist(), document.symbols, document.roles, strict=True
+        )
     )
 
 
@@ -193,10 +239,14 @@ def number_occurrences(spans: Rows, document: ScipDocument, data: bytes) -> Rows
     rows: list[tuple[int, int, int, int]] = []
     lines = Lines(data)
     own = dict[str, int]()
-    for (first, last), symbol, roles in zip(spans.tolist(), document.symbols, document.roles, strict=True):
+    for (first, last), symbol, roles in zip(
+        spans.tolist(), document.symbols, document.roles, strict=True
+    ):
         start = first
         end = last
-        if start == end and not (roles & DEFINES and lines.line(start) == 1):  # the definition of a module is empty
+        if start == end and not (
+            roles & DEFINES and lines.line(start) == 1
+        ):  # the definition of a module is empty
             continue
         is_local = symbol.startswith("local ")
         if is_local:
@@ -215,5 +265,7 @@ def number_occurrences(spans: Rows, document: ScipDocument, data: bytes) -> Rows
 
 def number_symbol(symbol: str) -> int:
     """Return the number of a global symbol, a hash of its name; local symbols have negative numbers instead."""
-    digest: Any = hashlib.blake2b(symbol.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    digest: Any = hashlib.blake2b(
+        symbol.encode("utf-8", "surrogateescape"), digest_size=8
+    ).digest()
     return int.from_bytes(digest, "little") >> 1

@@ -5,7 +5,15 @@ from typing import Final
 
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.damage import Damaged
-from flashgrep.parts.navigation.scip.scip_store import DEFINES, END, IMPORTS, START, SYMBOL, Rows, ScipTable
+from flashgrep.parts.navigation.scip.scip_store import (
+    DEFINES,
+    END,
+    IMPORTS,
+    START,
+    SYMBOL,
+    Rows,
+    ScipTable,
+)
 from flashgrep.parts.symbols.other_sources import Meaning, Open, SourceOccurrence
 from flashgrep.parts.symbols.parse.lookup import FileSymbols, Role
 
@@ -23,7 +31,9 @@ class ScipSource:
         self._table = table
         self._rows: dict[bytes, Rows | None] = {}
 
-    def find_meaning(self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool = True) -> Meaning | None:
+    def find_meaning(
+        self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool = True
+    ) -> Meaning | None:
         """Return what the name at a span of a file refers to.
 
         None: unknown, because no index describes the file, or a file that defines the name, in its current state.
@@ -35,9 +45,15 @@ class ScipSource:
             rows = None
         if rows is None:
             return None
-        around = rows[(rows[:, START] <= span[0]) & (span[1] <= rows[:, END]) & (rows[:, START] < rows[:, END])]
+        around = rows[
+            (rows[:, START] <= span[0])
+            & (span[1] <= rows[:, END])
+            & (rows[:, START] < rows[:, END])
+        ]
         sizes = around[:, END] - around[:, START]
-        numbers = frozenset(around[sizes == sizes.min(initial=sizes.max(initial=0)), SYMBOL].tolist())
+        numbers = frozenset(
+            around[sizes == sizes.min(initial=sizes.max(initial=0)), SYMBOL].tolist()
+        )
         found: list[SourceOccurrence] = []
         for other in sorted({path, *self._find_files(numbers, defining=True)}):
             occurrences = self.find_occurrences(numbers, other, open_file)
@@ -58,7 +74,9 @@ class ScipSource:
         rows = self._find_rows(path, symbols) if symbols is not None else None
         return [] if rows is None else rows[:, START].tolist()
 
-    def find_occurrences(self, numbers: frozenset[int], path: bytes, open_file: Open) -> list[SourceOccurrence] | None:
+    def find_occurrences(
+        self, numbers: frozenset[int], path: bytes, open_file: Open
+    ) -> list[SourceOccurrence] | None:
         """Return the occurrences of symbols in a file, in order; None if its text is not the indexed one."""
         symbols = open_file(path)
         if symbols is not None:
@@ -70,7 +88,13 @@ class ScipSource:
         found: dict[int, SourceOccurrence] = {}
         for start, end, roles, number in rows.tolist():
             if number in numbers and start not in found:
-                role: Role = "definition" if roles & DEFINES else "import" if roles & IMPORTS else "reference"
+                role: Role = (
+                    "definition"
+                    if roles & DEFINES
+                    else "import"
+                    if roles & IMPORTS
+                    else "reference"
+                )
                 if role == "reference" and start < end:
                     role = symbols.role(start) or role
                 found[start] = SourceOccurrence(path, symbols, start, end, role)
@@ -78,7 +102,9 @@ class ScipSource:
 
     def _find_files(self, numbers: frozenset[int], *, defining: bool) -> list[bytes]:
         try:
-            return self._table.find((number for number in numbers if number >= 0), defining=defining)
+            return self._table.find(
+                (number for number in numbers if number >= 0), defining=defining
+            )
         except sqlite3.Error:  # damaged: treated as unknown
             return []
 

@@ -87,7 +87,10 @@ class ScipWriter:
         defined = {*shared[(shared[:, ROLES] & DEFINES) > 0, SYMBOL].tolist()}
         self._connection.executemany(
             "INSERT INTO place VALUES (?, ?, ?)",
-            ((one, found.lastrowid, one in defined) for one in {*shared[:, SYMBOL].tolist()}),
+            (
+                (one, found.lastrowid, one in defined)
+                for one in {*shared[:, SYMBOL].tolist()}
+            ),
         )
 
     def record(self, tool: str, stale: int, missing: int) -> None:
@@ -97,7 +100,10 @@ class ScipWriter:
 
     def _drop(self, which: str, value: str | bytes) -> None:
         of = f"SELECT id FROM document WHERE {which}"  # noqa: S608 - the condition is one of two of ours
-        self._connection.execute(f"DELETE FROM place WHERE document IN ({of})", (value,))  # noqa: S608 - as above
+        self._connection.execute(
+            f"DELETE FROM place WHERE document IN ({of})",  # noqa: S608 - as above
+            (value,),
+        )
         self._connection.execute(f"DELETE FROM document WHERE {which}", (value,))  # noqa: S608 - as above
 
 
@@ -110,7 +116,8 @@ def change(folder: Path, file: str) -> Iterator[ScipWriter]:
     fresh = folder / _FRESH
     old = folder / FILE
     with (folder / _LOCK).open("wb") as lock:
-        # The lock file is never removed: a new file could be locked while another process still waits on the old one.
+        # The lock file is never removed: a new file could be locked while another
+        # process still waits on the old one.
         fcntl.flock(lock, fcntl.LOCK_EX)
         fresh.unlink(missing_ok=True)
         with suppress(FileNotFoundError):
@@ -119,7 +126,9 @@ def change(folder: Path, file: str) -> Iterator[ScipWriter]:
                 fresh.unlink()
         try:
             with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
-                connection.execute("PRAGMA journal_mode = OFF")  # nothing reads it before it is complete
+                connection.execute(
+                    "PRAGMA journal_mode = OFF"
+                )  # nothing reads it before it is complete
                 if not connection.execute("PRAGMA user_version").fetchone()[0]:
                     connection.executescript(_SCHEMA)
                 connection.execute("BEGIN")
@@ -150,7 +159,10 @@ def is_sound(file: Path) -> bool:
     """Return whether a file is a sound database of the current version."""
     try:
         with closing(sqlite3.connect(file)) as connection:
-            version, found = (connection.execute(f"PRAGMA {one}").fetchone() for one in ("user_version", "quick_check"))
+            version, found = (
+                connection.execute(f"PRAGMA {one}").fetchone()
+                for one in ("user_version", "quick_check")
+            )
     except sqlite3.Error:
         return False
     return (version, found) == ((_VERSION,), ("ok",))
@@ -170,8 +182,13 @@ class ScipTable:
         """Return the imported data; None if there is none or it cannot be read."""
         try:
             file.stat()
-            # immutable: the file is only ever replaced by a rename, so SQLite need not lock it or look for a journal.
-            connection = sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+            # immutable: the file is only ever replaced by a rename, so SQLite need not
+            # lock it or look for a journal.
+            connection = sqlite3.connect(
+                f"{file.as_uri()}?mode=ro&immutable=1",
+                uri=True,
+                check_same_thread=False,
+            )
             if connection.execute("PRAGMA user_version").fetchone() == (_VERSION,):
                 return cls(connection)
             connection.close()
@@ -186,8 +203,17 @@ class ScipTable:
             "source.file) FROM source ORDER BY file"
         )
         return [
-            Source(file=file, tool=tool, imported=imported, stale=stale, missing=missing, documents=documents)
-            for file, tool, imported, stale, missing, documents in self._connection.execute(query)
+            Source(
+                file=file,
+                tool=tool,
+                imported=imported,
+                stale=stale,
+                missing=missing,
+                documents=documents,
+            )
+            for file, tool, imported, stale, missing, documents in self._connection.execute(
+                query
+            )
         ]
 
     def occurrences(self, path: bytes, data: bytes) -> Rows | None:
@@ -213,4 +239,10 @@ class ScipTable:
     def find(self, symbols: Iterable[int], *, defining: bool) -> list[bytes]:
         """Return the paths of the files that have, or if ``defining`` define, any of these symbols."""
         query = "SELECT path FROM place JOIN document ON id = document WHERE symbol = ? AND defines >= ?"
-        return sorted({row[0] for one in symbols for row in self._connection.execute(query, (one, int(defining)))})
+        return sorted(
+            {
+                row[0]
+                for one in symbols
+                for row in self._connection.execute(query, (one, int(defining)))
+            }
+        )

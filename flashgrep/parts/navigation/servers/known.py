@@ -39,7 +39,8 @@ class KnownServer:
 _PYTHON: Final = frozenset({"python"})
 _SCRIPTS: Final = frozenset({"javascript", "typescript", "tsx"})
 _CLANGD: Final = (
-    # A background index would be written into the project, and a project's `.clangd` may add compiler flags.
+    # A background index would be written into the project, and a project's `.clangd`
+    # may add compiler flags.
     "clangd", "--background-index=false", "--enable-config=false", "--clang-tidy=false", "--pch-storage=memory", "-j=2",
 )  # fmt: skip
 SERVERS: Final = (
@@ -63,19 +64,28 @@ SERVERS: Final = (
         ("rust-analyzer",),
         frozenset({"rust"}),
         # Build scripts and procedural macros are programs of the project.
-        {"cargo": {"buildScripts": {"enable": False}}, "procMacro": {"enable": False}, "checkOnSave": False},
+        {
+            "cargo": {"buildScripts": {"enable": False}},
+            "procMacro": {"enable": False},
+            "checkOnSave": False,
+        },
         {"CARGO_NET_OFFLINE": "true"},
     ),
     KnownServer(
         ("typescript-language-server", "--stdio"),
         _SCRIPTS,
-        {"disableAutomaticTypingAcquisition": True, "tsserver": {"useSyntaxServer": "never"}},
+        {
+            "disableAutomaticTypingAcquisition": True,
+            "tsserver": {"useSyntaxServer": "never"},
+        },
     ),
 )
 """If a language has several servers, the first one that is installed is used."""
 
 
-def find_server(language: str, environ: Mapping[str, str], root: bytes) -> tuple[KnownServer, str] | None:
+def find_server(
+    language: str, environ: Mapping[str, str], root: bytes
+) -> tuple[KnownServer, str] | None:
     """Return the installed server of a language with its program; None if there is none outside of the project.
 
     A program in the project is never run: PATH may include the project's `bin`, which the user need not have written.
@@ -88,7 +98,8 @@ def find_server(language: str, environ: Mapping[str, str], root: bytes) -> tuple
             program = None
         # Neither its path nor the target of a symbolic link may be in the project.
         if program is not None and not any(
-            Path(at).is_relative_to(inside) for at in (program, os.path.realpath(program))
+            Path(at).is_relative_to(inside)
+            for at in (program, os.path.realpath(program))
         ):
             return one, program
     return None
@@ -96,4 +107,6 @@ def find_server(language: str, environ: Mapping[str, str], root: bytes) -> tuple
 
 def choose_environ(server: KnownServer, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a server."""
-    return {name: environ[name] for name in _PASSED_ON if name in environ} | dict(server.environ)
+    return {name: environ[name] for name in _PASSED_ON if name in environ} | dict(
+        server.environ
+    )

@@ -66,7 +66,13 @@ class _Open:
 class LanguageServer:
     """A running server; for one thread at a time."""
 
-    def __init__(self, known: KnownServer, program: str, root: RootFolder, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        known: KnownServer,
+        program: str,
+        root: RootFolder,
+        environ: Mapping[str, str],
+    ) -> None:
         """Start it.
 
         Raises:
@@ -105,7 +111,11 @@ class LanguageServer:
             # The user's own work takes precedence over a server that loads a project.
             os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)
         os.close(lifeline)
-        pipes = [pipe.fileno() for pipe in (self._process.stdin, self._process.stdout) if pipe is not None]
+        pipes = [
+            pipe.fileno()
+            for pipe in (self._process.stdin, self._process.stdout)
+            if pipe is not None
+        ]
         for descriptor in pipes:
             os.set_blocking(descriptor, False)
         self._in, self._out = pipes
@@ -121,8 +131,15 @@ class LanguageServer:
             "initializationOptions": dict(self.known.options),
             "capabilities": {
                 "general": {"positionEncodings": ["utf-8", "utf-16"]},
-                "textDocument": {"definition": {"linkSupport": False}, "references": {}},
-                "workspace": {"didChangeWatchedFiles": {}, "configuration": True, "workspaceFolders": True},
+                "textDocument": {
+                    "definition": {"linkSupport": False},
+                    "references": {},
+                },
+                "workspace": {
+                    "didChangeWatchedFiles": {},
+                    "configuration": True,
+                    "workspaceFolders": True,
+                },
             },
         }
 
@@ -146,7 +163,10 @@ class LanguageServer:
     # Requests
 
     def prepare(
-        self, texts: Mapping[bytes, tuple[str, bytes]], versions: Mapping[bytes, tuple[int, int]], ends: float
+        self,
+        texts: Mapping[bytes, tuple[str, bytes]],
+        versions: Mapping[bytes, tuple[int, int]],
+        ends: float,
     ) -> None:
         """Wait until the server is initialized, then send it the current state of files.
 
@@ -173,17 +193,30 @@ class LanguageServer:
             self.is_ready = True
         before = self._versions
         self._versions = versions
-        # A server does not watch files itself if the client offers to, so it must be told of every change.
+        # A server does not watch files itself if the client offers to, so it must be
+        # told of every change.
         if before is not None and before != versions:
-            kinds = {path: 1 if path not in before else 2 for path, one in versions.items() if before.get(path) != one}
+            kinds = {
+                path: 1 if path not in before else 2
+                for path, one in versions.items()
+                if before.get(path) != one
+            }
             kinds |= {path: 3 for path in before if path not in versions}
             if len(kinds) > MOST_EVENTS:
-                raise ServerBroken(f"{len(kinds):,} files changed at once, so it is restarted")
-            changes = [{"uri": make_uri(self._root, path), "type": kind} for path, kind in sorted(kinds.items())]
+                raise ServerBroken(
+                    f"{len(kinds):,} files changed at once, so it is restarted"
+                )
+            changes = [
+                {"uri": make_uri(self._root, path), "type": kind}
+                for path, kind in sorted(kinds.items())
+            ]
             self._notify("workspace/didChangeWatchedFiles", {"changes": changes})
         for path in [path for path in self._open if path not in texts]:
             del self._open[path]
-            self._notify("textDocument/didClose", {"textDocument": {"uri": make_uri(self._root, path)}})
+            self._notify(
+                "textDocument/didClose",
+                {"textDocument": {"uri": make_uri(self._root, path)}},
+            )
         for path, (language, data) in texts.items():
             self.tell_text(path, language, data)
 
@@ -193,15 +226,23 @@ class LanguageServer:
         text = data.decode("utf-8", "replace")
         document: dict[str, Any] = {"uri": make_uri(self._root, path)}
         if known is None:
-            # An opened text takes precedence over the file on disk, so unsaved changes are respected.
-            document |= {"languageId": _LANGUAGE_IDS.get(language, language), "version": 1, "text": text}
+            # An opened text takes precedence over the file on disk, so unsaved changes
+            # are respected.
+            document |= {
+                "languageId": _LANGUAGE_IDS.get(language, language),
+                "version": 1,
+                "text": text,
+            }
             self._open[path] = _Open(1, data)
             self._notify("textDocument/didOpen", {"textDocument": document})
         elif known.data != data:
             known.version = known.version + 1
             known.data = data
             document["version"] = known.version
-            self._notify("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]})
+            self._notify(
+                "textDocument/didChange",
+                {"textDocument": document, "contentChanges": [{"text": text}]},
+            )
 
     def ask(self, method: str, params: dict[str, Any], ends: float) -> Any:
         """Return the result of a request; None if the server responds with an error.
@@ -228,7 +269,8 @@ class LanguageServer:
         self._send({"method": method, "params": params})
 
     def _send(self, message: dict[str, Any]) -> None:
-        # Buffered until ``exchange``: writing here could block on a server that does not read.
+        # Buffered until ``exchange``: writing here could block on a server that does
+        # not read.
         body = orjson.dumps({"jsonrpc": "2.0", **message})
         self._unsent += b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
@@ -245,7 +287,9 @@ class LanguageServer:
                 # Cancel the request, so that the server does not work in vain.
                 if not isinstance(error, ServerBroken):
                     self._notify("$/cancelRequest", {"id": number})
-                    with contextlib.suppress(OSError):  # it has ended or does not read: the next request will notice
+                    with contextlib.suppress(
+                        OSError
+                    ):  # it has ended or does not read: the next request will notice
                         self._write()
             raise
 
@@ -258,10 +302,15 @@ class LanguageServer:
             waiting.register(self._in, select.POLLOUT)
         ready = waiting.poll(1000 * max(0.0, min(LOOK_SECONDS, ends - now)))
         if not ready:
-            if self._silent_since is not None and now - self._silent_since > HANGS_SECONDS:
+            if (
+                self._silent_since is not None
+                and now - self._silent_since > HANGS_SECONDS
+            ):
                 raise ServerBroken(f"no response for {HANGS_SECONDS:.0f} s")
             if self.memory > MOST_MEMORY:
-                raise ServerBroken(f"it uses more than {MOST_MEMORY >> 20:,} MB of memory")
+                raise ServerBroken(
+                    f"it uses more than {MOST_MEMORY >> 20:,} MB of memory"
+                )
             if now >= ends:
                 raise ServerSilent
         for descriptor, _ in ready:
@@ -285,7 +334,9 @@ class LanguageServer:
         self._held += part
         self._received += len(part)
         if self._received > MOST_FLOOD:
-            raise ServerBroken(f"it prints more than {MOST_FLOOD >> 20} MB between two responses")
+            raise ServerBroken(
+                f"it prints more than {MOST_FLOOD >> 20} MB between two responses"
+            )
         self.take_messages()
 
     def take_messages(self) -> None:
@@ -294,7 +345,9 @@ class LanguageServer:
         while (end := self._held.find(b"\r\n\r\n", at, at + _MOST_HEAD)) >= 0:
             size = _LENGTH.search(self._held[at:end])
             if size is None or int(size[1]) > MOST_MESSAGE:
-                raise ServerBroken("it violates the protocol, or sends too large a message")
+                raise ServerBroken(
+                    "it violates the protocol, or sends too large a message"
+                )
             start = end + 4
             length = int(size[1])
             if len(self._held) < start + length:
@@ -340,8 +393,14 @@ class LanguageServer:
                     items = []
                 reply["result"] = [None] * len(items) if isinstance(items, list) else []
             case "workspace/workspaceFolders":
-                reply["result"] = [{"uri": make_uri(self._root, b""), "name": "project"}]
-            case "client/registerCapability" | "client/unregisterCapability" | "window/workDoneProgress/create":
+                reply["result"] = [
+                    {"uri": make_uri(self._root, b""), "name": "project"}
+                ]
+            case (
+                "client/registerCapability"
+                | "client/unregisterCapability"
+                | "window/workDoneProgress/create"
+            ):
                 pass
             case _:
                 del reply["result"]
@@ -353,7 +412,9 @@ def end_group_with_us(pid: int, lifeline: int) -> None:
     """Make the kernel kill a process group when we exit: that closes the last writer of a pipe that the group holds."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, -pid)
     fcntl.fcntl(lifeline, _SET_SIGNAL, signal.SIGKILL)
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    fcntl.fcntl(
+        lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC
+    )
 
 
 def make_uri(root: bytes, path: bytes) -> str:
@@ -364,7 +425,9 @@ def make_uri(root: bytes, path: bytes) -> str:
 def measure_memory(pid: int) -> int:
     """Return the resident bytes of a process and its children; 0 if unknown."""
     try:
-        own = int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGESIZE")
+        own = int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * os.sysconf(
+            "SC_PAGESIZE"
+        )
         children = Path(f"/proc/{pid}/task/{pid}/children").read_bytes().split()
         return own + sum(measure_memory(int(child)) for child in children)
     except (OSError, ValueError, IndexError):

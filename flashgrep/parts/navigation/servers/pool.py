@@ -71,7 +71,10 @@ class ServerPool:
         return None
 
     def ask(
-        self, root: RootFolder, found: tuple[KnownServer, str], question: Callable[[LanguageServer, float], ResultT]
+        self,
+        root: RootFolder,
+        found: tuple[KnownServer, str],
+        question: Callable[[LanguageServer, float], ResultT],
     ) -> ResultT:
         """Return the result of ``question``, which is called with the server and the time until which it may wait.
 
@@ -81,7 +84,8 @@ class ServerPool:
 
         """
         known, program = found
-        # Held only for the dictionary: starting a server, or querying it, takes seconds.
+        # Held only for the dictionary: starting a server, or querying it, takes
+        # seconds.
         with self._lock:
             slot = self._slots.setdefault((root.path, known.name), _Slot())
         ends = time.monotonic() + WAIT_SECONDS
@@ -93,7 +97,9 @@ class ServerPool:
                     raise NotAsked(f"{known.name} is busy")
             try:
                 slot.used = time.monotonic()
-                result = question(slot.server or self.start(slot, known, program, root), ends)
+                result = question(
+                    slot.server or self.start(slot, known, program, root), ends
+                )
             except ServerSilent:
                 problem = f"{known.name} did not respond within {WAIT_SECONDS:.0f} s"
             except (ServerBroken, OSError) as error:
@@ -108,7 +114,9 @@ class ServerPool:
             raise NotAsked(problem)
         return result
 
-    def start(self, slot: _Slot, known: KnownServer, program: str, root: RootFolder) -> LanguageServer:
+    def start(
+        self, slot: _Slot, known: KnownServer, program: str, root: RootFolder
+    ) -> LanguageServer:
         """Start a server; if too many run, end the least recently used one first."""
         if time.monotonic() < slot.again:
             raise NotAsked(slot.problem)
@@ -117,7 +125,8 @@ class ServerPool:
                 if self._is_closed:
                     raise NotAsked("the daemon is shutting down")
                 others = sorted(
-                    (one for one in self._slots.values() if one.server is not None), key=lambda one: one.used
+                    (one for one in self._slots.values() if one.server is not None),
+                    key=lambda one: one.used,
                 )
             excess = len(others) + 1 - MOST_SERVERS
             for other in others:
@@ -156,13 +165,16 @@ class ServerPool:
             slot.end()
         for slot in self._slots.values():
             if (server := slot.server) is not None:
-                # Without the slot's lock, which its user holds; the user notices that the server ended, and closes it.
+                # Without the slot's lock, which its user holds; the user notices that
+                # the server ended, and closes it.
                 server.kill()
 
     def _take_free(self, root: bytes | None) -> Iterator[_Slot]:
         """Yield the slots whose server runs but is not in use, of one project or of all, each one locked."""
         with self._lock:
-            slots = [slot for key, slot in self._slots.items() if root in {None, key[0]}]
+            slots = [
+                slot for key, slot in self._slots.items() if root in {None, key[0]}
+            ]
         for slot in slots:
             if slot.server is not None and slot.lock.acquire(blocking=False):
                 try:

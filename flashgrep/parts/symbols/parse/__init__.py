@@ -58,7 +58,9 @@ def parse_symbols(
         parsed = parse_and_repair(source, grammar, text, seconds)
         if keep_tree is not None and text == data:
             keep_tree(parsed.tree.root_node)
-        found = collect_tags(language, grammar, data, parsed.tree.root_node, parsed.blanked)
+        found = collect_tags(
+            language, grammar, data, parsed.tree.root_node, parsed.blanked
+        )
         found = _read_inserts(found, whole, deadline)
     except NoGrammar:
         return find_generic_tags(language, data)

@@ -11,7 +11,9 @@ _WINDOW: Final = 1200
 """Bytes of a definition that are read for its signature and its documentation string."""
 _COMMENT_LINES: Final = 40
 """Lines of a comment that are read; a longer one is a licence or an essay."""
-_PYTHON_DOC: Final = re.compile(rb'\s*(?:#[^\n]*\n\s*)*[rRuU]?("""|\'\'\'|"|\')\s*([^\n]*?)\s*(?:\1|\n)')
+_PYTHON_DOC: Final = re.compile(
+    rb'\s*(?:#[^\n]*\n\s*)*[rRuU]?("""|\'\'\'|"|\')\s*([^\n]*?)\s*(?:\1|\n)'
+)
 _ELIXIR_DOC: Final = re.compile(rb'@(?:type)?doc\s+(?:~S)?(?:"""\s*|")([^\n"]+)')
 _MARKERS: Final = re.compile(r"^[\s/*!#;%{(|-]+|[\s*/)}-]+$")
 _WORD: Final = re.compile(r"\w")
@@ -44,7 +46,9 @@ def signature(lines: Lines, name: int, start: int, end: int) -> str:
     if _has_only_modifiers(data[line_start:start]):
         first = min(first, line_start)
     text = data[first : min(end, first + _WINDOW)]
-    flat = " ".join(text[: find_body(text, name - first)].decode("utf-8", "replace").split())
+    flat = " ".join(
+        text[: find_body(text, name - first)].decode("utf-8", "replace").split()
+    )
     return flat if len(flat) <= SIGNATURE_CHARS else flat[: SIGNATURE_CHARS - 1] + "…"
 
 
@@ -83,7 +87,11 @@ def documentation(lines: Lines, language: str, name: int, start: int, end: int) 
         if above and not re.search(rb"^\s*(?:def|end)", between, re.MULTILINE):
             return above
     line = lines.line(start)
-    return _comment_above(lines, language, line) if _has_only_modifiers(lines.data[lines.start(line) : start]) else ""
+    return (
+        _comment_above(lines, language, line)
+        if _has_only_modifiers(lines.data[lines.start(line) : start])
+        else ""
+    )
 
 
 def _find_head_end(text: bytes) -> int:
@@ -107,22 +115,32 @@ def _comment_above(lines: Lines, language: str, line: int) -> str:
         text = lines.text(number).strip()
         if text.startswith(("@", "#[", "[")) and not above:
             continue  # annotations may follow the comment
-        marker = next((marker for marker in markers if text.encode().startswith(marker)), None)
+        marker = next(
+            (marker for marker in markers if text.encode().startswith(marker)), None
+        )
         if marker is None or text.startswith("{-#"):
             break
         above.append(text.removeprefix(marker.decode()))
-    lines_of_text = (_XML.sub("", _MARKERS.sub("", text)).strip() for text in reversed(above))
-    return next((text for text in lines_of_text if _WORD.search(text)), "")[:SIGNATURE_CHARS]
+    lines_of_text = (
+        _XML.sub("", _MARKERS.sub("", text)).strip() for text in reversed(above)
+    )
+    return next((text for text in lines_of_text if _WORD.search(text)), "")[
+        :SIGNATURE_CHARS
+    ]
 
 
 def receiver(data: bytes, name: int, language: str) -> str | None:
     """Return the word a call is made on (``self`` in ``self.run()``), "" for an expression, None if there is none."""
     before = data[max(0, name - 80) : name]
-    if before.rstrip()[-1:] not in _JOINTS:  # most names have none; this check takes a tenth of the expression's time
+    if (
+        before.rstrip()[-1:] not in _JOINTS
+    ):  # most names have none; this check takes a tenth of the expression's time
         return None
     found = (_LUA_RECEIVER if language == "lua" else _RECEIVER).search(before)
     if found is None or (found[0].rstrip().endswith(b"->") and language not in _ARROWS):
         return None
-    if (language == "swift" and found[1] in _KEYWORDS) or (language in _JOINS and found[0].rstrip().endswith(b".")):
+    if (language == "swift" and found[1] in _KEYWORDS) or (
+        language in _JOINS and found[0].rstrip().endswith(b".")
+    ):
         return None
     return (found[1] or b"").decode("utf-8", "replace")

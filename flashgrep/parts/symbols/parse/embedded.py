@@ -17,7 +17,8 @@ _COMMENT: Final = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _COMPONENT: Final = rb"<(?P<tag>[A-Z][\w.]*)"
 _VUE: Final = re.compile(
     _COMPONENT
-    # Each part ends at a brace or a quote, so that a template without the closing one takes linear time.
+    # Each part ends at a brace or a quote, so that a template without the closing one
+    # takes linear time.
     + rb"|\{\{(?P<shown>[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)\}\}"
     + rb"|\s(?P<name>v-[\w.:\[\]-]++|[:@#][\w.:\[\]-]++)(?P<equals>\s*=\s*)(?P<quote>[\"'])"
     + rb"(?P<value>(?:(?!(?P=quote)).)*+)(?P=quote)",
@@ -26,10 +27,12 @@ _VUE: Final = re.compile(
 _PUG: Final = re.compile(rb"""<template\b[^<>]{0,1000}\blang\s*=\s*["']?(?!html)\w""")
 _EACH: Final = re.compile(rb"^.*?\s(?:in|of)\s", re.DOTALL)
 _HANDLER: Final = re.compile(
-    rb"\son[a-z]+(?P<equals>\s*=\s*)(?P<quote>[\"'])(?P<value>(?:(?!(?P=quote)).)*+)(?P=quote)", re.DOTALL
+    rb"\son[a-z]+(?P<equals>\s*=\s*)(?P<quote>[\"'])(?P<value>(?:(?!(?P=quote)).)*+)(?P=quote)",
+    re.DOTALL,
 )
 _BRACED: Final = re.compile(_COMPONENT + rb"|\{")
-# Escapes, strings and comments are consumed whole, even if they never end, so that nothing is scanned twice.
+# Escapes, strings and comments are consumed whole, even if they never end, so that
+# nothing is scanned twice.
 _SIGN: Final = re.compile(
     rb"\\.|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|`(?:[^`\\]|\\.)*+(?:`|\Z)|/\*.*?(?:\*/|\Z)|[()\[\]{}]",
     re.DOTALL,
@@ -38,7 +41,10 @@ _PAIRS: Final = {b")": b"(", b"]": b"[", b"}": b"{"}
 _SVELTE_HEAD: Final = re.compile(
     rb"\s*(?:[#:@/](?P<block>if|else\s+if|each|await|key|html|render|attach|debug)?(?:\s|$)|[#:@/]\w+)"
 )
-_BINDS: Final = {b"each": re.compile(rb"\sas\s"), b"await": re.compile(rb"\s(?:then|catch)\s")}
+_BINDS: Final = {
+    b"each": re.compile(rb"\sas\s"),
+    b"await": re.compile(rb"\s(?:then|catch)\s"),
+}
 
 
 def keep_vue(markup: bytes, text: bytearray) -> None:
@@ -56,16 +62,31 @@ def keep_vue(markup: bytes, text: bytearray) -> None:
                 continue
             if name == b"v-for" and (bound := _EACH.match(value)):
                 value = value[bound.end() :].rjust(len(value))
-            opening, closing = (b"{", b"}") if name.startswith((b"@", b"v-on")) else (b"(", b")")
-            before = b";" + b" " * (found.start("quote") - found.start("equals") - 1) + opening
-            _keep(text, found.start("equals"), found.end("value"), before, value, closing)
+            opening, closing = (
+                (b"{", b"}") if name.startswith((b"@", b"v-on")) else (b"(", b")")
+            )
+            before = (
+                b";"
+                + b" " * (found.start("quote") - found.start("equals") - 1)
+                + opening
+            )
+            _keep(
+                text, found.start("equals"), found.end("value"), before, value, closing
+            )
 
 
 def keep_handlers(markup: bytes, text: bytearray) -> None:
     """Copy the event handlers of a page's elements into the text of its scripts."""
     for found in _HANDLER.finditer(markup):
         before = b";" + b" " * (found.start("quote") - found.start("equals") - 1) + b"{"
-        _keep(text, found.start("equals"), found.end("value"), before, found["value"], b"}")
+        _keep(
+            text,
+            found.start("equals"),
+            found.end("value"),
+            before,
+            found["value"],
+            b"}",
+        )
 
 
 def keep_braces(markup: bytes, text: bytearray, head: re.Pattern[bytes] | None) -> None:
@@ -89,7 +110,9 @@ def keep_braces(markup: bytes, text: bytearray, head: re.Pattern[bytes] | None) 
         if head is not None and (begun := head.match(code)):
             if begun["block"] is None:
                 continue
-            if begun["block"] in _BINDS and (bound := _BINDS[begun["block"]].search(code)):
+            if begun["block"] in _BINDS and (
+                bound := _BINDS[begun["block"]].search(code)
+            ):
                 code = code[: bound.start()].ljust(len(code))
             code = b" " * begun.end() + code[begun.end() :]
         elif code.lstrip().startswith(b"..."):
@@ -104,7 +127,9 @@ def _keep_tag(found: re.Match[bytes], text: bytearray) -> None:
         text[end : end + 1] = b";"
 
 
-def _keep(text: bytearray, start: int, end: int, before: bytes, code: bytes, after: bytes) -> None:
+def _keep(
+    text: bytearray, start: int, end: int, before: bytes, code: bytes, after: bytes
+) -> None:
     """Write an expression between the bytes that make it a statement; ``end``: where the expression ends."""
     waiting = list[bytes]()
     for sign in _SIGN.finditer(code):
@@ -152,7 +177,10 @@ def read_fences(language: str, data: bytes) -> Iterator[Insert]:
     while number < _MOST_FENCES and (opened := _FENCE.search(data, at)):
         last = rb"^[ \t>]*+%b{%d,}+[ \t]*+\r?$" % (opened[2][:1], len(opened[2]))
         closed = re.compile(last, re.MULTILINE).search(data, opened.end())
-        start, end = min(opened.end() + 1, len(data)), closed.start() if closed else len(data)
+        start, end = (
+            min(opened.end() + 1, len(data)),
+            closed.start() if closed else len(data),
+        )
         at, number = closed.end() if closed else len(data), number + 1
         if name := _code_language(opened[4]):
             text = data[start:end]
@@ -170,22 +198,35 @@ _NAMES: Final = {
     name: row.name
     for row in LANGUAGES.values()
     if row.nature == "code" and row.symbols and row.symbols != SCRIPTS
-    for name in (row.name, *row.aliases.split(), *(file.lower() for file in row.files.split() if file.isalnum()))
+    for name in (
+        row.name,
+        *row.aliases.split(),
+        *(file.lower() for file in row.files.split() if file.isalnum()),
+    )
 }
 """Languages by the labels of fences: their names and the endings of their files."""
 
 
-# A tag that never ends reaches to the beginning of the next, so that a text of such tags takes linear time.
+# A tag that never ends reaches to the beginning of the next, so that a text of such
+# tags takes linear time.
 _SCRIPT: Final = re.compile(
-    rb"<script\b([^><]*+(?:<(?!script\b)[^><]*+)*+)>(.*?)(?:</script\s*>|\Z)", re.DOTALL | re.IGNORECASE
+    rb"<script\b([^><]*+(?:<(?!script\b)[^><]*+)*+)>(.*?)(?:</script\s*>|\Z)",
+    re.DOTALL | re.IGNORECASE,
 )
 _STYLE: Final = re.compile(
-    rb"<style\b([^><]*+(?:<(?!style\b)[^><]*+)*+)>(.*?)(?:</style\s*>|\Z)", re.DOTALL | re.IGNORECASE
+    rb"<style\b([^><]*+(?:<(?!style\b)[^><]*+)*+)>(.*?)(?:</style\s*>|\Z)",
+    re.DOTALL | re.IGNORECASE,
 )
-_FRONT_MATTER: Final = re.compile(rb"\A\s*---[ \t]*\r?\n(.*?)(?:^---|\Z)", re.DOTALL | re.MULTILINE)
-_TYPED: Final = re.compile(rb"""\blang\s*=\s*["']?(tsx|ts|typescript)\b""", re.IGNORECASE)
+_FRONT_MATTER: Final = re.compile(
+    rb"\A\s*---[ \t]*\r?\n(.*?)(?:^---|\Z)", re.DOTALL | re.MULTILINE
+)
+_TYPED: Final = re.compile(
+    rb"""\blang\s*=\s*["']?(tsx|ts|typescript)\b""", re.IGNORECASE
+)
 _STYLED: Final = re.compile(rb"""\blang\s*=\s*["']?(\w+)""", re.IGNORECASE)
-_NO_CODE: Final = re.compile(rb"""\btype\s*=\s*["']?(?!module|text/(?:java|type)script|application/javascript)""")
+_NO_CODE: Final = re.compile(
+    rb"""\btype\s*=\s*["']?(?!module|text/(?:java|type)script|application/javascript)"""
+)
 _BLANKED: Final = re.compile(rb"[^\r\n]")
 _MARKUP: Final = re.compile(rb"<[A-Za-z>]")
 
@@ -210,7 +251,9 @@ def read_scripts(language: str, data: bytes) -> tuple[str, bytes]:
     """Return the grammar for a file's scripts, and its text with everything else blanked out."""
     text = bytearray(_BLANKED.sub(b" ", data))
     if language in {"erb", "jupyter"}:
-        return (_read_cells if language == "jupyter" else _read_tags)(language, data, text), bytes(text)
+        return (_read_cells if language == "jupyter" else _read_tags)(
+            language, data, text
+        ), bytes(text)
     grammar, front_end = "javascript", 0
     if language == "astro":
         grammar = "typescript"
@@ -280,11 +323,19 @@ def read_inserts(language: str, data: bytes) -> Iterator[Insert]:
         if scripts.strip():
             yield Insert(grammar, 0, scripts, defines=language == "html")
     if language == "ejs":  # its scripts are parsed with the server code
-        yield Insert("html", 0, _SCRIPT.sub(lambda script: _BLANKED.sub(b" ", script[0]), page))
-    for style in _STYLE.finditer(page) if language != "ejs" and b"<style" in data else ():
+        yield Insert(
+            "html", 0, _SCRIPT.sub(lambda script: _BLANKED.sub(b" ", script[0]), page)
+        )
+    for style in (
+        _STYLE.finditer(page) if language != "ejs" and b"<style" in data else ()
+    ):
         written = _STYLED.search(style[1])
         if written is None or written[1].lower() in {b"css", b"postcss", b"scss"}:
-            yield Insert("scss" if written and written[1].lower() == b"scss" else "css", style.start(2), style[2])
+            yield Insert(
+                "scss" if written and written[1].lower() == b"scss" else "css",
+                style.start(2),
+                style[2],
+            )
 
 
 def _read_cells(_language: str, data: bytes, text: bytearray) -> str:
@@ -300,12 +351,18 @@ def _read_cells(_language: str, data: bytes, text: bytearray) -> str:
         at, is_list = mark.end(), bool(mark[2])
         while is_code and (found := _STRING.match(data, at)):
             start, at = found.start(1), found.end()
-            line = _COMMAND.sub(lambda command: b" " * len(command[0]), _ESCAPE.sub(_unescape, found[1]))
+            line = _COMMAND.sub(
+                lambda command: b" " * len(command[0]), _ESCAPE.sub(_unescape, found[1])
+            )
             text[start - 1 : at - 1] = b"\n" + line
             is_code = is_list
     kernel = _KERNEL.search(data)
     language = LANGUAGES.get(kernel[1].decode().lower()) if kernel else None
-    return language.symbols if language and language.symbols not in {"", SCRIPTS, WORDS} else "python"
+    return (
+        language.symbols
+        if language and language.symbols not in {"", SCRIPTS, WORDS}
+        else "python"
+    )
 
 
 def _unescape(found: re.Match[bytes]) -> bytes:

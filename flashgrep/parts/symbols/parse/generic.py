@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flashgrep.base.languages import LANGUAGES
-from flashgrep.parts.symbols.parse.model import COLUMNS, KIND_ID, NAME, START, Ints, ParsedFile
+from flashgrep.parts.symbols.parse.model import (
+    COLUMNS,
+    KIND_ID,
+    NAME,
+    START,
+    Ints,
+    ParsedFile,
+)
 from flashgrep.parts.symbols.parse.patterns import PATTERNS
 
 Bools = NDArray[np.bool_]
@@ -28,14 +35,17 @@ _WORDS: Final = {
     "constant": "const|final|val",
     "variable": "var",
 }
-_KIND_OF: Final = {word: KIND_ID[kind] for kind, words in _WORDS.items() for word in words.split("|")}
-# The number of modifiers is bounded: each may be on a line of its own, and a file of such lines would take quadratic
-# time, since each line may begin a definition.
+_KIND_OF: Final = {
+    word: KIND_ID[kind] for kind, words in _WORDS.items() for word in words.split("|")
+}
+# The number of modifiers is bounded: each may be on a line of its own, and a file of
+# such lines would take quadratic time, since each line may begin a definition.
 _DEFINITION: Final = re.compile(
     r"^[ \t]*(?:[(@#]\s*)?(?:(?:pub|public|private|protected|internal|export|static|abstract|async|override|open|sealed"
     r"|final|inline|external|extern|declare|default|partial|my|our|local"
     r"|suspend|operator|infix|data|case|implicit|lateinit|mutating|unsafe|@[\w.]+)(?:\([^()\n]*\))?\s+){0,8}"
-    # Between the keyword and the name: Go's receiver, type parameters, what a name belongs to.
+    # Between the keyword and the name: Go's receiver, type parameters, what a name
+    # belongs to.
     rf"({'|'.join(_KIND_OF)})\*?\s+(?:\([^()\n]*\)\s*)?(?:<[^<>\n]*>\s*)?(?:[^\W\d][\w$]*(?:\.|::|:(?=\w+\s*\()))*"
     r"([^\W\d][\w$]*(?:[?!'](?=\W))?)".encode(),
     re.MULTILINE,
@@ -60,9 +70,18 @@ _PROPERTY: Final = (
 )
 _SWIFT_LEAD: Final = rb"(?m)^[ \t]*+(?:@?\w+(?:\([^()\n]*\))?[ \t]+){0,6}"
 _BY_SHAPE: Final[dict[str, tuple[tuple[str, bytes], ...]]] = {
-    "csharp": (("method", _TYPED_FUNCTION.pattern), ("field", _FIELD), ("property", _PROPERTY)),
+    "csharp": (
+        ("method", _TYPED_FUNCTION.pattern),
+        ("field", _FIELD),
+        ("property", _PROPERTY),
+    ),
     "java": (("method", _TYPED_FUNCTION.pattern), ("field", _FIELD)),
-    "kotlin": (("function", rb"(?m)^[ \t]*+(?:@?\w+[ \t]+){0,6}fun[ \t]+`([^`\n]{1,200})`[ \t]*\("),),
+    "kotlin": (
+        (
+            "function",
+            rb"(?m)^[ \t]*+(?:@?\w+[ \t]+){0,6}fun[ \t]+`([^`\n]{1,200})`[ \t]*\(",
+        ),
+    ),
     "dart": (
         ("method", _TYPED_FUNCTION.pattern),
         (
@@ -80,7 +99,10 @@ _BY_SHAPE: Final[dict[str, tuple[tuple[str, bytes], ...]]] = {
         ("struct", rb"(?m)^[ \t]*+(?:pub(?:\([\w ]+\))?[ \t]+)?struct[ \t]+(\w+)"),
     ),
     "swift": (
-        ("function", _SWIFT_LEAD + rb"func[ \t]+`?([A-Za-z_]\w*|[-+*/%=<>!&|^~?]+)`?[ \t]*[<(]"),
+        (
+            "function",
+            _SWIFT_LEAD + rb"func[ \t]+`?([A-Za-z_]\w*|[-+*/%=<>!&|^~?]+)`?[ \t]*[<(]",
+        ),
         ("extension", _SWIFT_LEAD + rb"extension[ \t]+(?:\w+\.)*([A-Z]\w*)"),
         ("type", _SWIFT_LEAD + rb"(?:typealias|associatedtype)[ \t]+([A-Z]\w*)"),
         (
@@ -123,7 +145,10 @@ _SKIP: Final = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", re.DOTA
 _SKIP_HASH: Final = re.compile(rb"^[ \t]*#[^\n]*|\"(?:[^\"\\\n]|\\.)*\"", re.MULTILINE)
 _SKIP_DASHES: Final = re.compile(rb"--[^\n]*|\"[^\"\n]*\"")
 _SKIP_BRACES: Final = re.compile(rb"\{#.*?(?:#\}|\Z)", re.DOTALL)
-_IMPORT: Final = re.compile(rb"^[ \t]*(?:import|use|require|include|from|#include|using|open)\b[^\n]*", re.MULTILINE)
+_IMPORT: Final = re.compile(
+    rb"^[ \t]*(?:import|use|require|include|from|#include|using|open)\b[^\n]*",
+    re.MULTILINE,
+)
 _PACKAGE: Final = KIND_ID["package"]
 """The name of a package stays whole, as with a grammar."""
 _PROSE: Final = frozenset({"bibtex", "tex"})
@@ -149,9 +174,13 @@ _STATEMENTS: Final = frozenset(b"return new else throw case await yield".split()
 def find_generic_tags(language: str, data: bytes) -> ParsedFile:
     """Return what looks like a definition, a call or an import."""
     comments = LANGUAGES[language].comments
-    skip = _SKIP_HASH if b"#" in comments else _SKIP_DASHES if b"--" in comments else _SKIP
+    skip = (
+        _SKIP_HASH if b"#" in comments else _SKIP_DASHES if b"--" in comments else _SKIP
+    )
     skip = _SKIP_BRACES if b"{#" in comments else skip
-    skips = np.array([found.span() for found in skip.finditer(data)], np.int64).reshape(-1, 2)
+    skips = np.array([found.span() for found in skip.finditer(data)], np.int64).reshape(
+        -1, 2
+    )
     rows: dict[int, Row] = {}
     if language in PATTERNS:
         for row in _by_patterns(language, data):
@@ -164,15 +193,25 @@ def find_generic_tags(language: str, data: bytes) -> ParsedFile:
                     row = (*found.span(1), *found.span(), KIND_ID["function"], 0, 0, 0)
                     rows.setdefault(found.start(1), row)
     table = np.array([rows[at] for at in sorted(rows)], np.int64).reshape(-1, COLUMNS)
-    # An operator's name may be in quotes, like a string; its definition does not begin with them.
+    # An operator's name may be in quotes, like a string; its definition does not begin
+    # with them.
     table = table[~is_inside(table[:, START if language in PATTERNS else NAME], skips)]
-    calls = np.array([found.start(1) for found in _CALL.finditer(data) if found[1] not in _NOT_CALLED], np.int64)
+    calls = np.array(
+        [
+            found.start(1)
+            for found in _CALL.finditer(data)
+            if found[1] not in _NOT_CALLED
+        ],
+        np.int64,
+    )
     return ParsedFile(
         language=language,
         definitions=table,
         marks={"call": np.setdiff1d(calls[~is_inside(calls, skips)], table[:, 0])},
         skips=skips,
-        statements=np.array([found.span() for found in _IMPORT.finditer(data)], np.int64).reshape(-1, 2),
+        statements=np.array(
+            [found.span() for found in _IMPORT.finditer(data)], np.int64
+        ).reshape(-1, 2),
     )
 
 
@@ -183,7 +222,9 @@ def _find_introductions(language: str, data: bytes) -> Iterator[tuple[Row, bytes
         name, name_end = found.span(2)
         kind = _KIND_OF[found[1].decode()]
         if found[1] == b"let" and language in _LET_BINDS:
-            if found[0].startswith((b" ", b"\t")) and found[0].lstrip().startswith(b"let"):
+            if found[0].startswith((b" ", b"\t")) and found[0].lstrip().startswith(
+                b"let"
+            ):
                 continue  # most likely a local variable
             kind = KIND_ID["constant"]
         if LANGUAGES[language].word and (rest := more.match(data, name_end)):
@@ -194,17 +235,36 @@ def _find_introductions(language: str, data: bytes) -> Iterator[tuple[Row, bytes
 def _by_patterns(language: str, data: bytes) -> Iterator[Row]:
     """Yield what a language's own patterns find."""
     for kind, pattern, within in PATTERNS[language].introductions:
-        bodies = [(0, len(data))] if within is None else [found.span("body") for found in within.finditer(data)]
+        bodies = (
+            [(0, len(data))]
+            if within is None
+            else [found.span("body") for found in within.finditer(data)]
+        )
         for start, end in bodies:
             for found in pattern.finditer(data, start, end):
                 name, name_end = found.span("name")
-                qualified = None if kind == _PACKAGE or language in _PROSE else _QUALIFIER.match(data, name, name_end)
+                qualified = (
+                    None
+                    if kind == _PACKAGE or language in _PROSE
+                    else _QUALIFIER.match(data, name, name_end)
+                )
                 own = name if qualified is None else qualified.end()
                 begin = found.start() + len(found[0]) - len(found[0].lstrip())
-                yield own, name_end, begin, found.end(), kind, 0, name if own > name else 0, own if own > name else 0
+                yield (
+                    own,
+                    name_end,
+                    begin,
+                    found.end(),
+                    kind,
+                    0,
+                    name if own > name else 0,
+                    own if own > name else 0,
+                )
 
 
-def find_missed_definitions(language: str, data: bytes, errors: Ints, skips: Ints) -> Ints:
+def find_missed_definitions(
+    language: str, data: bytes, errors: Ints, skips: Ints
+) -> Ints:
     """Return what looks like a definition in a text that its grammar could not fully parse, as rows of a table.
 
     Inside ``errors``, spans that the grammar could not parse, all keywords count. Elsewhere the grammar may have
@@ -214,15 +274,22 @@ def find_missed_definitions(language: str, data: bytes, errors: Ints, skips: Int
     """
     found: Ints
     if language in PATTERNS:
-        found = np.array(list(_by_patterns(language, data)), np.int64).reshape(-1, COLUMNS)
-        return found if language in _BY_LINES else found[~is_inside(found[:, START], skips)]
+        found = np.array(list(_by_patterns(language, data)), np.int64).reshape(
+            -1, COLUMNS
+        )
+        return (
+            found
+            if language in _BY_LINES
+            else found[~is_inside(found[:, START], skips)]
+        )
     if language in _C_FAMILY:
         return np.empty((0, COLUMNS), np.int64)
     introduced = list(_find_introductions(language, data))
     rows = np.array([row for row, _ in introduced], np.int64).reshape(-1, COLUMNS)
     is_clear = np.array([word in _CLEAR for _, word in introduced], np.bool_)
-    # A string is only the grammar's guess, to get past an error, if it begins right after a letter, or if it continues
-    # although strings end with their line: then it begins where another string ends.
+    # A string is only the grammar's guess, to get past an error, if it begins right
+    # after a letter, or if it continues although strings end with their line: then it
+    # begins where another string ends.
     unclosed = [quote * 3 for quote in _QUOTES if data.count(quote * 3) % 2]
     trusted = np.zeros(len(skips), np.bool_)
     for number, (start, end) in enumerate(skips.tolist()):
@@ -232,18 +299,31 @@ def find_missed_definitions(language: str, data: bytes, errors: Ints, skips: Int
             language not in _CLOSED_BY_LINES
             or quote not in _QUOTES
             or data.find(b"\n", start, end) < 0
-            or (quote * 3 in data[max(0, at - 2) : at + 3] and quote * 3 not in unclosed)
+            or (
+                quote * 3 in data[max(0, at - 2) : at + 3] and quote * 3 not in unclosed
+            )
             or data[at - 1 : at] in _BEFORE_LONG
         )
     counted = rows[is_clear | is_inside(rows[:, 0], errors)]
     if language in _BY_SHAPE:
         shaped = [
-            (*match.span(1), match.end(0) - len(match[0].lstrip()), match.end(1), KIND_ID[kind], 0, 0, 0)
+            (
+                *match.span(1),
+                match.end(0) - len(match[0].lstrip()),
+                match.end(1),
+                KIND_ID[kind],
+                0,
+                0,
+                0,
+            )
             for kind, pattern in _BY_SHAPE[language]
             for match in re.finditer(pattern, data)
-            if match[1] not in _NOT_CALLED and match[0].split(None, 1)[0] not in _STATEMENTS
+            if match[1] not in _NOT_CALLED
+            and match[0].split(None, 1)[0] not in _STATEMENTS
         ]
-        counted = np.concatenate([counted, np.array(shaped, np.int64).reshape(-1, COLUMNS)])
+        counted = np.concatenate(
+            [counted, np.array(shaped, np.int64).reshape(-1, COLUMNS)]
+        )
     found = counted[~is_inside(counted[:, 0], skips[trusted])]
     return found
 

@@ -27,7 +27,13 @@ from flashgrep.base.checkpoint import Abandoned, Expired, checkpoint
 _QUERIES: Final = resources.files(__package__) / "queries"
 _REFERENCES: Final = "; references\n"
 _BINDINGS: Final = resources.files(__package__) / "bindings"
-_MEMBERS: Final = ("(pair ", "(object ", "(public_field_definition", "(property_signature", "(field_de")
+_MEMBERS: Final = (
+    "(pair ",
+    "(object ",
+    "(public_field_definition",
+    "(property_signature",
+    "(field_de",
+)
 """Patterns of names that are members of an object or a type, and are never looked up by themselves."""
 _BROKEN: Final = "\n(ERROR) @error\n"
 INHERITS: Final = re.compile(r"^; inherits: (\w+)$", re.MULTILINE)
@@ -78,16 +84,28 @@ def grammar_of(name: str) -> Grammar:
     except (GrammarLoadError, UnsupportedPlatformError, OSError) as error:
         raise NoGrammar(name) from error
     definitions, references = _read_query(name)
-    # One query, since walking a tree costs as much as matching its nodes.
-    # All captures of bound names become one, and the parts of their patterns that are not needed here are removed.
+    # One query, since walking a tree costs as much as matching its nodes. All captures
+    # of bound names become one, and the parts of their patterns that are not needed
+    # here are removed.
     bindings = ""
     for pattern in _PATTERN.findall(read_bindings(name)):
-        marked = _CAPTURE.sub(lambda one: "@bound" if one[1] in {"name", "parameter"} else "", pattern)
-        bindings += _OPTIONAL.sub("", marked) + "\n" if "@bound" in marked and not pattern.startswith(_MEMBERS) else ""
+        marked = _CAPTURE.sub(
+            lambda one: "@bound" if one[1] in {"name", "parameter"} else "", pattern
+        )
+        bindings += (
+            _OPTIONAL.sub("", marked) + "\n"
+            if "@bound" in marked and not pattern.startswith(_MEMBERS)
+            else ""
+        )
     query = Query(loaded, definitions + references + _BROKEN + bindings)
     last = len(definitions.encode())
-    first_reference = sum(query.start_byte_for_pattern(pattern) < last for pattern in range(query.pattern_count))
-    return Grammar(loaded, query, first_reference, "(#" in definitions + references, bool(bindings))
+    first_reference = sum(
+        query.start_byte_for_pattern(pattern) < last
+        for pattern in range(query.pattern_count)
+    )
+    return Grammar(
+        loaded, query, first_reference, "(#" in definitions + references, bool(bindings)
+    )
 
 
 def _read_query(name: str) -> tuple[str, str]:
@@ -105,7 +123,9 @@ def read_bindings(name: str) -> str:
     file = _BINDINGS / f"{name}.scm"
     text = file.read_text("utf-8") if file.is_file() else ""
     while base := INHERITS.search(text):
-        text = text.replace(base[0], "") + (_BINDINGS / f"{base[1]}.scm").read_text("utf-8")
+        text = text.replace(base[0], "") + (_BINDINGS / f"{base[1]}.scm").read_text(
+            "utf-8"
+        )
     return text
 
 
@@ -116,20 +136,36 @@ def unpack_grammars(names: Collection[str]) -> None:
     """
     for file in _manifests():
         manifest = json.loads(file.read_bytes())
-        entries = [entry for name in names if (entry := manifest["languages"].get(name)) is not None]
+        entries = [
+            entry
+            for name in names
+            if (entry := manifest["languages"].get(name)) is not None
+        ]
         folder = cache_dir() / manifest["platform"]
-        wanted = {entry["file"]: entry["sha256"] for entry in entries if not (folder / entry["file"]).exists()}
+        wanted = {
+            entry["file"]: entry["sha256"]
+            for entry in entries
+            if not (folder / entry["file"]).exists()
+        }
         if not wanted:
             continue
-        with suppress(OSError, tarfile.TarError), tarfile.open(file.with_name(manifest["archive"]), "r:gz") as archive:
+        with (
+            suppress(OSError, tarfile.TarError),
+            tarfile.open(file.with_name(manifest["archive"]), "r:gz") as archive,
+        ):
             folder.mkdir(parents=True, exist_ok=True)
             for member in archive:
                 packed = archive.extractfile(member) if member.name in wanted else None
                 library = packed.read() if packed is not None else b""
-                if not library or hashlib.sha256(library).hexdigest() != wanted.pop(member.name):
+                if not library or hashlib.sha256(library).hexdigest() != wanted.pop(
+                    member.name
+                ):
                     continue
-                # Renamed when complete, since other processes look for it, and unpack it, at the same time.
-                with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{member.name}.", delete=False) as new:
+                # Renamed when complete, since other processes look for it, and unpack
+                # it, at the same time.
+                with tempfile.NamedTemporaryFile(
+                    dir=folder, prefix=f".{member.name}.", delete=False
+                ) as new:
                     try:
                         new.write(library)
                         new.close()
@@ -142,7 +178,9 @@ def unpack_grammars(names: Collection[str]) -> None:
 
 
 def _manifests() -> Iterator[Path]:
-    return Path(str(resources.files("semble_grammars"))).glob("grammars/*/manifest.json")
+    return Path(str(resources.files("semble_grammars"))).glob(
+        "grammars/*/manifest.json"
+    )
 
 
 def load_language(name: str) -> Language:
@@ -158,13 +196,28 @@ def load_language(name: str) -> Language:
     """
     if name == "ocaml_interface":
         return Language(tree_sitter_ocaml.language_ocaml_interface())
-    if name == "kotlin":  # the bundle's grammar loses what follows a ``}`` that is not alone on its line
+    if (
+        name == "kotlin"
+    ):  # the bundle's grammar loses what follows a ``}`` that is not alone on its line
         if find_spec("tree_sitter_kotlin") is None:  # no wheel for this system
-            packed: Language = import_module("tree_sitter_language_pack").get_language("kotlin")
+            packed: Language = import_module("tree_sitter_language_pack").get_language(
+                "kotlin"
+            )
             return packed
-        capsule = ctypes.pythonapi.PyCapsule_New  # the package returns an address, which Language no longer accepts
-        capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-        return Language(capsule(import_module("tree_sitter_kotlin").language(), b"tree_sitter.Language", None))
+        capsule = (
+            ctypes.pythonapi.PyCapsule_New
+        )  # the package returns an address, which Language no longer accepts
+        capsule.restype, capsule.argtypes = (
+            ctypes.py_object,
+            (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
+        )
+        return Language(
+            capsule(
+                import_module("tree_sitter_kotlin").language(),
+                b"tree_sitter.Language",
+                None,
+            )
+        )
     for file in _manifests():
         manifest = json.loads(file.read_bytes())
         entry = manifest["languages"][name]
@@ -176,7 +229,9 @@ def load_language(name: str) -> Language:
     return found
 
 
-def parse_tree(grammar: Grammar, data: bytes, seconds: float, spans: Sequence[tuple[int, int]] = ()) -> Tree:
+def parse_tree(
+    grammar: Grammar, data: bytes, seconds: float, spans: Sequence[tuple[int, int]] = ()
+) -> Tree:
     """Parse within a bound on time. The nodes of the tree have ``text`` only if the grammar's queries read it.
 
     ``spans``: the bytes to parse, as if there were no others; offsets stay the same.
@@ -185,22 +240,36 @@ def parse_tree(grammar: Grammar, data: bytes, seconds: float, spans: Sequence[tu
         ParseTimeout: the bound was reached.
 
     """
-    # A parser is a state machine without a lock: if two threads use one, the process crashes. Making one costs 0.3 µs.
-    ranges = [Range((0, start), (0, end), start, end) for start, end in spans]  # line numbers are not used
-    parser = Parser(grammar.language, included_ranges=ranges) if ranges else Parser(grammar.language)
+    # A parser is a state machine without a lock: if two threads use one, the process
+    # crashes. Making one costs 0.3 µs.
+    ranges = [
+        Range((0, start), (0, end), start, end) for start, end in spans
+    ]  # line numbers are not used
+    parser = (
+        Parser(grammar.language, included_ranges=ranges)
+        if ranges
+        else Parser(grammar.language)
+    )
     tree = _parse_in_time(parser, data, seconds)
     if tree is None:
         checkpoint()  # raises if a checkpoint, not the bound on time, stopped the parser
         raise ParseTimeout
     if not grammar.reads_text:
         return tree
-    # A tree that was parsed from a callable calls it for each text that a query compares. So parse again, from bytes,
-    # which reuses everything parsed without an error. A query raises if it compares text that is not UTF-8.
-    return parser.parse(data.decode("utf-8", "surrogateescape").encode("utf-8", "replace"), old_tree=tree)
+    # A tree that was parsed from a callable calls it for each text that a query
+    # compares. So parse again, from bytes, which reuses everything parsed without an
+    # error. A query raises if it compares text that is not UTF-8.
+    return parser.parse(
+        data.decode("utf-8", "surrogateescape").encode("utf-8", "replace"),
+        old_tree=tree,
+    )
 
 
 def _parse_in_time(parser: Parser, data: bytes, seconds: float) -> Tree | None:
-    deadline, processor_deadline = time.monotonic() + seconds, time.thread_time() + seconds
+    deadline, processor_deadline = (
+        time.monotonic() + seconds,
+        time.thread_time() + seconds,
+    )
     try:
         lent = _lent.pop()
     except IndexError:  # there are as many as threads have parsed at once
@@ -211,16 +280,20 @@ def _parse_in_time(parser: Parser, data: bytes, seconds: float) -> Tree | None:
             checkpoint()
         except (Abandoned, Expired):  # no exception may pass through the parser
             return True
-        # The bound is on the file's own cost, without waits at checkpoints and other load on the machine. Processor
-        # time is read last, since only that is a system call.
+        # The bound is on the file's own cost, without waits at checkpoints and other
+        # load on the machine. Processor time is read last, since only that is a system
+        # call.
         return time.monotonic() > deadline and time.thread_time() > processor_deadline
 
     def read(offset: int, _point: object) -> bytearray:
-        lent[:] = whole[offset : offset + LENT_BYTES]  # raises after the parse, when the buffer may be another's
+        lent[:] = whole[
+            offset : offset + LENT_BYTES
+        ]  # raises after the parse, when the buffer may be another's
         return lent
 
-    # A callable source, since the progress callback is only called for one. What the source returns is never freed
-    # (py-tree-sitter 0.26.1 keeps a reference), so all parses use the same few buffers.
+    # A callable source, since the progress callback is only called for one. What the
+    # source returns is never freed (py-tree-sitter 0.26.1 keeps a reference), so all
+    # parses use the same few buffers.
     with memoryview(data) as whole:
         try:
             return parser.parse(read, progress_callback=is_over)

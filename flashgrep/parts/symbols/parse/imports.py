@@ -19,7 +19,8 @@ DOTTED: Final = frozenset({*PACKAGED, "elixir"})
 # Sources are untrusted: none of these may take more than a few steps per character.
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _FROM: Final = re.compile(
-    r"""\s*(import|export)(?:\s+(?:type\s+|typeof\s+)?|(?=[*{]))(.*?)\bfrom\s*+["']([^"']+)["']""", re.DOTALL
+    r"""\s*(import|export)(?:\s+(?:type\s+|typeof\s+)?|(?=[*{]))(.*?)\bfrom\s*+["']([^"']+)["']""",
+    re.DOTALL,
 )
 _REEXPORTS_ALL: Final = re.compile(rb"\bexport(?:\s+type)?\s*[*/]")
 """``export *``, or a comment that may precede the star."""
@@ -29,7 +30,8 @@ _REQUIRED: Final = re.compile(
 _LATER: Final = re.compile(
     r"""(?:const|let|var)\s+(\w[\w$]*|\{[^{}]*\})\s*=\s*await\s+import\(\s*["']([^"']+)["']\s*\)(?P<member>)"""
 )
-# Matched only where the word ``export`` was found: searching a text for these takes 80 times as long as for the word.
+# Matched only where the word ``export`` was found: searching a text for these takes 80
+# times as long as for the word.
 _HERE: Final = r"(?:(?<![\w$.])export%s|(?<![\w$.]module\.)(?<=module\.)exports\s*=\s*)"
 _EXPORTED: Final = re.compile(_HERE % r"\s+(?:type\s+)?" + r"\{([^{}]*)\}(?!\s*from\b)")
 _DEFAULT: Final = re.compile(
@@ -49,7 +51,18 @@ _ALIASES: Final = re.compile(_BEFORE % b"")
 _ALIASES_IN_OBJECT: Final = re.compile(_BEFORE % rb"|:\s*")
 """What precedes a name that is exported under an alias, or is a member of a module."""
 _MOST_BEFORE: Final = 100
-_ENDS_BEFORE: Final = (b"default", b"async", b"abstract", b"function", b"*", b"class", b"interface", b"=", b").", b":")
+_ENDS_BEFORE: Final = (
+    b"default",
+    b"async",
+    b"abstract",
+    b"function",
+    b"*",
+    b"class",
+    b"interface",
+    b"=",
+    b").",
+    b":",
+)
 """What ``_ALIASES`` and ``_ALIASES_IN_OBJECT`` may end with."""
 _GO_IMPORT: Final = re.compile(r"""(?:(?<![\w.])([\w.]++)\s++)?["`]([^"`]+)["`]""")
 _BRACED: Final = re.compile(r"(?:([\w.]+\.)\{([^{}]*)\}|([^,{}]+))(?:,|$|\s*)")
@@ -102,22 +115,38 @@ def read_imports(symbols: FileSymbols) -> FileImports:
         elif symbols.language == "go":
             if spec := _GO_IMPORT.search(text):
                 parts = spec[2].split("/")
-                last = parts[-2] if _MAJOR_VERSION.fullmatch(parts[-1]) and len(parts) > 1 else parts[-1]
+                last = (
+                    parts[-2]
+                    if _MAJOR_VERSION.fullmatch(parts[-1]) and len(parts) > 1
+                    else parts[-1]
+                )
                 name = spec[1] or last.partition(".")[0]
-                found.add(Import(name, spec[2], ALL if spec[1] == "." else WHOLE, start))
+                found.add(
+                    Import(name, spec[2], ALL if spec[1] == "." else WHOLE, start)
+                )
         elif symbols.language in DOTTED or symbols.language == "rust":
             is_rust = symbols.language == "rust"
-            for one in read_rust(text, start) if is_rust else read_packages(symbols.language, text, start):
+            for one in (
+                read_rust(text, start)
+                if is_rust
+                else read_packages(symbols.language, text, start)
+            ):
                 found.add(one)
         else:
-            _read_ecma(_COMMENT.sub("", text) if "//" in text or "/*" in text else text, start, found)
+            _read_ecma(
+                _COMMENT.sub("", text) if "//" in text or "/*" in text else text,
+                start,
+                found,
+            )
     if symbols.language in ECMA:
         _read_exports(symbols, found)
     return found
 
 
 def _read_python(text: str, offset: int) -> Iterator[Import]:
-    flat = " ".join(_PYTHON_COMMENT.sub(" ", text).replace("(", " ").replace(")", " ").split())
+    flat = " ".join(
+        _PYTHON_COMMENT.sub(" ", text).replace("(", " ").replace(")", " ").split()
+    )
     module, from_one = "", flat.startswith("from ")
     if from_one:
         module, _, flat = flat[5:].partition(" import ")
@@ -126,7 +155,9 @@ def _read_python(text: str, offset: int) -> Iterator[Import]:
         if not name:
             continue
         if from_one:
-            yield Import(local or name, module.strip(), ALL if name == "*" else name, offset)
+            yield Import(
+                local or name, module.strip(), ALL if name == "*" else name, offset
+            )
         elif local:
             yield Import(local, name, WHOLE, offset)
         else:  # ``import a.b`` binds a, and loads b
@@ -137,7 +168,9 @@ def read_packages(language: str, text: str, offset: int) -> Iterator[Import]:
     """Yield the imports of a statement that names packages (``a.b.C``), with braces, stars and aliases."""
     flat = " ".join(_COMMENT.sub(" ", text).replace("\\", ".").split()).rstrip("; ")
     keyword, _, said = flat.removeprefix("global ").partition(" ")
-    takes_all = (language == "elixir" and keyword == "import") or (language == "csharp" and "=" not in said)
+    takes_all = (language == "elixir" and keyword == "import") or (
+        language == "csharp" and "=" not in said
+    )
     for words in ("static ", "function ", "const "):
         said = said.removeprefix(words)
     if language == "elixir":
@@ -150,7 +183,9 @@ def read_packages(language: str, text: str, offset: int) -> Iterator[Import]:
         said = f"{path} as {local}"
     for before, inside, after in _BRACED.findall(said):
         for part in inside.split(",") if inside else [after]:
-            name, _, local = (one.strip() for one in _AS.sub(" as ", part).partition(" as "))
+            name, _, local = (
+                one.strip() for one in _AS.sub(" as ", part).partition(" as ")
+            )
             module, _, last = f"{before.strip()}{name}".lstrip(".").rpartition(".")
             if takes_all:
                 yield Import("", f"{module}.{last}".strip("."), ALL, offset)
@@ -173,7 +208,11 @@ def read_rust(text: str, offset: int) -> Iterator[Import]:
             prefixes.append(f"{prefixes[-1]}{part.replace(' ', '')}")
             continue
         path, _, local = (one.strip() for one in part.partition(" as "))
-        whole = f"{prefixes[-1]}{path}".replace(" ", "").removeprefix("::").removesuffix("::self")
+        whole = (
+            f"{prefixes[-1]}{path}".replace(" ", "")
+            .removeprefix("::")
+            .removesuffix("::self")
+        )
         module, _, name = whole.rpartition("::")
         if path and name == ALL:
             yield Import("", module, ALL, offset)
@@ -212,8 +251,14 @@ def _read_exports(symbols: FileSymbols, found: FileImports) -> None:
     """Read what is not in import statements: exports of the file's own names, and CommonJS."""
     data = symbols.data
     exported = [one.start() for one in re.finditer(b"export", data)]
-    words = [word for word in ((_REQUIRED, b"require("), (_LATER, b"import(")) if word[1] in data]
-    text = data.decode("latin-1") if exported or words else ""  # keeps byte offsets; names are nearly always ASCII
+    words = [
+        word
+        for word in ((_REQUIRED, b"require("), (_LATER, b"import("))
+        if word[1] in data
+    ]
+    text = (
+        data.decode("latin-1") if exported or words else ""
+    )  # keeps byte offsets; names are nearly always ASCII
 
     def is_code(one: re.Match[str] | None) -> TypeGuard[re.Match[str]]:
         return one is not None and symbols.role(one.start(1)) is not None
@@ -226,7 +271,9 @@ def _read_exports(symbols: FileSymbols, found: FileImports) -> None:
         found.exports.setdefault(DEFAULT, Import(DEFAULT, "", one[1], one.start()))
     for one in filter(is_code, (_EXPORTS.match(text, at) for at in exported)):
         found.exports.setdefault(one[1], Import(one[1], "", one[2], one.start()))
-    for one in filter(is_code, (one for pattern, _ in words for one in pattern.finditer(text))):
+    for one in filter(
+        is_code, (one for pattern, _ in words for one in pattern.finditer(text))
+    ):
         if one[1].startswith("{"):
             for name, local in _pairs(one[1].strip("{}").replace(":", " as ")):
                 found.add(Import(local, one[2], name, one.start()))
@@ -243,9 +290,14 @@ def may_rename(symbols: FileSymbols, name: str) -> bool:
     if symbols.language == "go":
         return False
     is_ecma, size = symbols.language in ECMA, len(name.encode())
-    after = _ALIASED_IN_OBJECT if is_ecma and (b"require(" in data or b"import(" in data) else _ALIASED
+    after = (
+        _ALIASED_IN_OBJECT
+        if is_ecma and (b"require(" in data or b"import(" in data)
+        else _ALIASED
+    )
     before = _ALIASES_IN_OBJECT if b"exports" in data else _ALIASES
-    # For most words, how the text before them ends is enough; the expression takes ten times as long.
+    # For most words, how the text before them ends is enough; the expression takes ten
+    # times as long.
     return any(
         after.match(data, at + size)
         or (
@@ -267,6 +319,9 @@ def may_export(symbols: FileSymbols, name: str) -> bool:
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
     """Yield (name, local name) of ``a, b as c``."""
     for part in text.split(","):
-        name, _, local = (piece.strip() for piece in part.strip().removeprefix("type ").partition(" as "))
+        name, _, local = (
+            piece.strip()
+            for piece in part.strip().removeprefix("type ").partition(" as ")
+        )
         if name:
             yield name, local or name

@@ -20,7 +20,13 @@ from typing import Self
 
 import orjson
 
-from flashgrep.base.child_process import LENGTH, end_child, limit_memory, make_frame, read_frame
+from flashgrep.base.child_process import (
+    LENGTH,
+    end_child,
+    limit_memory,
+    make_frame,
+    read_frame,
+)
 from flashgrep.base.languages import LANGUAGES
 from flashgrep.base.machine import release_memory
 from flashgrep.base.model import Skipped
@@ -52,7 +58,9 @@ class _WorkerGoneError(Exception):
 class IsolatedParser:
     """A parsing process, started when first needed and again after a file ended it; only for one thread at a time."""
 
-    def __init__(self, command: Sequence[str] = COMMAND, seconds: float = STOPPED_SECONDS) -> None:
+    def __init__(
+        self, command: Sequence[str] = COMMAND, seconds: float = STOPPED_SECONDS
+    ) -> None:
         self._command = tuple(command)
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
@@ -78,7 +86,10 @@ class IsolatedParser:
                     answer = self._receive()
                     at += 1
                     yield answer
-            except (_WorkerGoneError, OSError) as gone:  # because of the file without an answer
+            except (
+                _WorkerGoneError,
+                OSError,
+            ) as gone:  # because of the file without an answer
                 self.close()
                 at += 1
                 yield Skipped("unparsed", f"symbols: {gone}")
@@ -93,7 +104,10 @@ class IsolatedParser:
     def _send(self, batch: Sequence[tuple[str, bytes]]) -> None:
         if self._process is None:
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
             )
         stdin = self._process.stdin
         if stdin is None:
@@ -111,19 +125,25 @@ class IsolatedParser:
         size, lengths = head
         body = self._read(sum(lengths) + size, deadline)
         ends = list(accumulate(lengths, initial=0))
-        return Parsed(body[ends[-1] :], tuple(body[start:end] for start, end in pairwise(ends)))
+        return Parsed(
+            body[ends[-1] :], tuple(body[start:end] for start, end in pairwise(ends))
+        )
 
     def _read(self, size: int, deadline: float) -> bytes:
         while len(self._buffer) < size:
             if self._process is None or self._process.stdout is None:
                 raise _WorkerGoneError("the parser was closed")
             descriptor = self._process.stdout.fileno()
-            if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not select.select(
+                [descriptor], [], [], max(0.0, deadline - time.monotonic())
+            )[0]:
                 raise _WorkerGoneError(f"not finished after {self._seconds:g} s")
             if not (more := os.read(descriptor, 1 << 16)):
                 status = self._process.wait(self._seconds)
                 if status == -signal.SIGPROF:
-                    raise _WorkerGoneError(f"not finished after {FILE_SECONDS:g} s of processor time")
+                    raise _WorkerGoneError(
+                        f"not finished after {FILE_SECONDS:g} s of processor time"
+                    )
                 raise _WorkerGoneError(f"the grammar crashed (status {status})")
             self._buffer += more
         taken = bytes(self._buffer[:size])
@@ -137,14 +157,17 @@ def answer(language: str, data: bytes) -> bytes:
     if not isinstance(parsed, ParsedFile):
         return make_frame([parsed.reason, parsed.detail])
     names, packed = parsed.names(data), pack(parsed)
-    return make_frame([len(packed), [len(name) for name in names]]) + b"".join([*names, packed])
+    return make_frame([len(packed), [len(name) for name in names]]) + b"".join(
+        [*names, packed]
+    )
 
 
 def main() -> None:
     """Answer batches until stdin ends."""
     limit_memory(MEMORY_BYTES)
     os.nice(5)
-    # Parsing makes many objects but no cycles: garbage collection took a tenth of the time.
+    # Parsing makes many objects but no cycles: garbage collection took a tenth of the
+    # time.
     gc.freeze()
     gc.disable()
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
@@ -155,7 +178,8 @@ def main() -> None:
         unpack_grammars(grammars - unpacked)
         unpacked |= grammars
         for language, data in texts:
-            # Processor time, since a loaded machine is not the file's fault. The signal ends this process.
+            # Processor time, since a loaded machine is not the file's fault. The signal
+            # ends this process.
             signal.setitimer(signal.ITIMER_PROF, FILE_SECONDS)
             answered = answer(language, data)
             signal.setitimer(signal.ITIMER_PROF, 0)

@@ -21,7 +21,19 @@ Span = tuple[int, int]
 
 LAID_OUT: Final = frozenset(
     (
-        *("cpp", "csharp", "dart", "go", "java", "javascript", "kotlin", "lua", "php", "python", "ruby"),
+        *(
+            "cpp",
+            "csharp",
+            "dart",
+            "go",
+            "java",
+            "javascript",
+            "kotlin",
+            "lua",
+            "php",
+            "python",
+            "ruby",
+        ),
         *("rust", "scala", "swift", "tsx", "typescript", "zig"),
     )
 )
@@ -53,15 +65,20 @@ _LEADS: Final = re.compile(rb"@|\[|template\b|#\[")
 _COMMENT: Final = rb"\A/\*|\*/"
 _LONG: Final = {
     "python": re.compile(rb"\"\"\"|'''"),
-    **dict.fromkeys(("javascript", "typescript", "tsx", "go"), re.compile(_COMMENT + rb"|`")),
     **dict.fromkeys(
-        ("kotlin", "scala", "swift", "java", "csharp", "groovy", "dart"), re.compile(_COMMENT + rb"|\"\"\"|'''")
+        ("javascript", "typescript", "tsx", "go"), re.compile(_COMMENT + rb"|`")
+    ),
+    **dict.fromkeys(
+        ("kotlin", "scala", "swift", "java", "csharp", "groovy", "dart"),
+        re.compile(_COMMENT + rb"|\"\"\"|'''"),
     ),
     **dict.fromkeys(("cpp", "php", "rust", "zig"), re.compile(_COMMENT)),
 }
 """What begins and ends strings and comments of several lines."""
 _CONDITIONAL: Final = frozenset(("cpp", "csharp", "swift"))
-_CONDITION: Final = re.compile(rb"^[ \t]*#[ \t]*(?:if|else|elif|endif)[^\r\n]*", re.MULTILINE)
+_CONDITION: Final = re.compile(
+    rb"^[ \t]*#[ \t]*(?:if|else|elif|endif)[^\r\n]*", re.MULTILINE
+)
 _NAMESPACE: Final = re.compile(
     rb"(?:(?:inline[ \t]+)?namespace\b[^;{}()=]*|extern[ \t]+\"C\"[ \t]*)\{[ \t]*(?://[^\n]*)?\r?\n?\Z"
 )
@@ -82,7 +99,9 @@ class _Line(NamedTuple):
 class LayoutRepairer:
     """One text being repaired."""
 
-    def __init__(self, name: str, grammar: Grammar, data: bytes, deadline: float) -> None:
+    def __init__(
+        self, name: str, grammar: Grammar, data: bytes, deadline: float
+    ) -> None:
         """``deadline``: when to give up, in processor time of this thread."""
         self.text = bytearray(data)
         self._data = data
@@ -94,7 +113,11 @@ class LayoutRepairer:
         self._flat = name == "cpp"
         self._empty = _EMPTY_BODY.get(name, b"")
         # Conditional code has the level of its surroundings, without the directives.
-        self._conditions = [found.span() for found in _CONDITION.finditer(data)] if name in _CONDITIONAL else []
+        self._conditions = (
+            [found.span() for found in _CONDITION.finditer(data)]
+            if name in _CONDITIONAL
+            else []
+        )
         for start, end in self._conditions:
             self.text[start:end] = b" " * (end - start)
         self._lines = [
@@ -103,7 +126,9 @@ class LayoutRepairer:
             if line[0]
         ]
         texts = [bytes(self.text[line.start : line.end]) for line in self._lines]
-        self._inside = find_inner_lines(texts, _LONG[name]) if name in _LONG else frozenset[int]()
+        self._inside = (
+            find_inner_lines(texts, _LONG[name]) if name in _LONG else frozenset[int]()
+        )
 
     def repair(self, root: Node) -> None:
         """Find and repair the errors of the text, whose tree is given, as far as that is affordable.
@@ -112,7 +137,8 @@ class LayoutRepairer:
             ParseTimeout: the bound was reached.
 
         """
-        # What the grammar parsed without an error, and with the same layout, needs no check.
+        # What the grammar parsed without an error, and with the same layout, needs no
+        # check.
         known = [
             (node.start_byte, node.end_byte)
             for node in root.children
@@ -130,11 +156,20 @@ class LayoutRepairer:
         blanked = {start for start, _ in self.blanked}
         lines = [self._lines[first] for first, _ in self._split(0, len(self._lines))]
         own = {
-            line.end - len(self._data[line.start : line.end].lstrip()) for line in lines if line.start not in blanked
+            line.end - len(self._data[line.start : line.end].lstrip())
+            for line in lines
+            if line.start not in blanked
         }
         return len(own - starts)
 
-    def _repair_run(self, low: int, high: int, before: bytes, after: bytes, known: Sequence[Span] = ()) -> None:
+    def _repair_run(
+        self,
+        low: int,
+        high: int,
+        before: bytes,
+        after: bytes,
+        known: Sequence[Span] = (),
+    ) -> None:
         """Repair sibling parts: the lines from ``low`` to ``high``, between the texts that enclose them.
 
         ``known``: spans that need no check, sorted and disjoint.
@@ -146,7 +181,9 @@ class LayoutRepairer:
             at += 1
             if self._is_known(first, last, known):
                 continue
-            if len(parts) > 1 and self._is_whole(before, self._read(first, last), after):
+            if len(parts) > 1 and self._is_whole(
+                before, self._read(first, last), after
+            ):
                 continue
             if at < len(parts):
                 second, end = parts[at]
@@ -155,7 +192,9 @@ class LayoutRepairer:
                 if len(joined) < _MOST_JOINED and self._is_whole(before, joined, after):
                     at += 1
                     continue
-                if not self._is_known(second, end, known) and self.join(first, second, end, before, after):
+                if not self._is_known(second, end, known) and self.join(
+                    first, second, end, before, after
+                ):
                     last = end
                     at += 1
             if self._empty and at > 1 and first + 1 < last:
@@ -165,11 +204,13 @@ class LayoutRepairer:
                     continue
             self.repair_part(first, last, before, after)
 
-    def join(self, first: int, second: int, end: int, before: bytes, after: bytes) -> bool:
+    def join(
+        self, first: int, second: int, end: int, before: bytes, after: bytes
+    ) -> bool:
         """Join two parts if the second begins with an error: a line at a wrong level, in the middle of one part."""
-        if self._is_whole(before, self._read(second, end), after) or self._is_whole_without_runs(
-            first, second, before, after
-        ):
+        if self._is_whole(
+            before, self._read(second, end), after
+        ) or self._is_whole_without_runs(first, second, before, after):
             return False
         kept = self._read(second, second + 1)
         self._blank([second])
@@ -179,24 +220,40 @@ class LayoutRepairer:
         self.blanked.pop()
         return False
 
-    def _is_whole_without_runs(self, first: int, last: int, before: bytes, after: bytes) -> bool:
+    def _is_whole_without_runs(
+        self, first: int, last: int, before: bytes, after: bytes
+    ) -> bool:
         """Return whether a part parses without the lines that are deeper than its first."""
         own, runs = self._find_runs(first, last)
         return self._is_whole(before, self._read_own_lines(own, runs), after)
 
-    def _find_runs(self, first: int, last: int) -> tuple[list[int], list[tuple[int, int]]]:
+    def _find_runs(
+        self, first: int, last: int
+    ) -> tuple[list[int], list[tuple[int, int]]]:
         """Return the lines at a part's own level, and the runs of deeper lines between them."""
-        level = next((line.level for line in self._lines[first:last] if line.level >= 0), 0)
+        level = next(
+            (line.level for line in self._lines[first:last] if line.level >= 0), 0
+        )
         own = [
             at
             for at in range(first, last)
-            if 0 <= self._lines[at].level <= level and at not in self._inside and not self._read(at, at + 1).isspace()
+            if 0 <= self._lines[at].level <= level
+            and at not in self._inside
+            and not self._read(at, at + 1).isspace()
         ]
         # All lines of a long head (``run(``, parameters, ``) {``) count as its own.
-        heads = (range(low + 1, high) for low, high in pairwise(own) if _HEAD_ENDS.match(self._read(high, high + 1)))
+        heads = (
+            range(low + 1, high)
+            for low, high in pairwise(own)
+            if _HEAD_ENDS.match(self._read(high, high + 1))
+        )
         own = sorted({*own, *(at for head in heads for at in head)})
         gaps = [(low + 1, high) for low, high in pairwise([*own, last])]
-        runs = [(low, high) for low, high in gaps if any(line.level >= 0 for line in self._lines[low:high])]
+        runs = [
+            (low, high)
+            for low, high in gaps
+            if any(line.level >= 0 for line in self._lines[low:high])
+        ]
         return own, runs
 
     def repair_part(self, first: int, last: int, before: bytes, after: bytes) -> None:
@@ -214,17 +271,36 @@ class LayoutRepairer:
             return
         for number, (low, high) in enumerate(runs):
             ahead = self._read_own_lines([at for at in own if at < low], runs[:number])
-            behind = self._read_own_lines([at for at in own if at >= high], runs[number + 1 :]) + closer + b"\n" + after
-            is_sole = len(runs) == 1 and not closer and own_text == self._read_own_lines(own, runs)
-            if is_sole or not self._is_whole(before, ahead, self._read(low, high), behind):
+            behind = (
+                self._read_own_lines(
+                    [at for at in own if at >= high], runs[number + 1 :]
+                )
+                + closer
+                + b"\n"
+                + after
+            )
+            is_sole = (
+                len(runs) == 1
+                and not closer
+                and own_text == self._read_own_lines(own, runs)
+            )
+            if is_sole or not self._is_whole(
+                before, ahead, self._read(low, high), behind
+            ):
                 self._repair_run(low, high, before + ahead, behind)
             if self._left < 0:
                 return
         end = self._find_room(last)
-        if closer and end is not None and self.text[end : end + len(closer) + 1].isspace():
+        if (
+            closer
+            and end is not None
+            and self.text[end : end + len(closer) + 1].isspace()
+        ):
             self.text[end : end + len(closer)] = closer[: len(self.text) - end]
 
-    def repair_own(self, own: list[int], runs: list[tuple[int, int]], before: bytes, after: bytes) -> bytes | None:
+    def repair_own(
+        self, own: list[int], runs: list[tuple[int, int]], before: bytes, after: bytes
+    ) -> bytes | None:
         """Repair the lines that enclose runs of deeper ones; return what must close them, or None if nothing helps."""
         own_text = self._read_own_lines(own, runs)
         if self._is_whole(before, own_text, after):
@@ -240,7 +316,11 @@ class LayoutRepairer:
                         return b""
                     self.text[brace] = kept
         for at in own[1 : _MOST_TRIES + 1]:
-            if self._is_whole(before, self._read_own_lines([other for other in own if other != at], runs), after):
+            if self._is_whole(
+                before,
+                self._read_own_lines([other for other in own if other != at], runs),
+                after,
+            ):
                 self._blank([at])
                 return b""
         return None
@@ -265,7 +345,8 @@ class LayoutRepairer:
             if line.level != level:
                 continue
             text = bytes(self.text[line.start : line.end]).lstrip()
-            # In C++ the content of a namespace is at its level, so the namespace's lines enclose nothing.
+            # In C++ the content of a namespace is at its level, so the namespace's
+            # lines enclose nothing.
             opens = self._flat and _NAMESPACE.match(text) is not None
             if opens or (
                 open_spaces
@@ -302,9 +383,14 @@ class LayoutRepairer:
         text = b"".join(texts)
         self._left -= len(text) + _PARSE_COST
         seconds = self._deadline - time.thread_time()
-        return self._left >= 0 and not parse_tree(self._grammar, text, seconds).root_node.has_error
+        return (
+            self._left >= 0
+            and not parse_tree(self._grammar, text, seconds).root_node.has_error
+        )
 
-    def _read_own_lines(self, own: Iterable[int], runs: Iterable[tuple[int, int]]) -> bytes:
+    def _read_own_lines(
+        self, own: Iterable[int], runs: Iterable[tuple[int, int]]
+    ) -> bytes:
         """Return a part's own lines without the runs between them."""
         heads = {low - 1 for low, _ in runs} if self._empty else set[int]()
         texts = list[bytes]()
@@ -325,7 +411,9 @@ class LayoutRepairer:
                 self.blanked.append((start, end))
 
 
-def find_inner_lines(lines: Iterable[bytes], quotes: re.Pattern[bytes]) -> frozenset[int]:
+def find_inner_lines(
+    lines: Iterable[bytes], quotes: re.Pattern[bytes]
+) -> frozenset[int]:
     """Return the lines that begin inside a string or comment of several lines."""
     inside, closer = set[int](), b""
     for at, line in enumerate(lines):

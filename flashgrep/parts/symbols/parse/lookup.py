@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from flashgrep.base.languages import LANGUAGES
 from flashgrep.base.lazy import LazyAttribute
 from flashgrep.files.columns import Lines
-from flashgrep.parts.symbols.parse.describe import documentation, find_body, receiver, signature
+from flashgrep.parts.symbols.parse.describe import (
+    documentation,
+    find_body,
+    receiver,
+    signature,
+)
 from flashgrep.parts.symbols.parse.model import (
     CALLABLE_KINDS,
     DECLARES,
@@ -34,18 +39,29 @@ from flashgrep.parts.symbols.parse.model import (
 )
 
 Flags = NDArray[np.bool_]
-Role = Literal["definition", "declaration", "implementation", "import", "call", "reference"]
-ROLES: Final[tuple[Role, ...]] = ("definition", "declaration", "implementation", "import", "call", "reference")
+Role = Literal[
+    "definition", "declaration", "implementation", "import", "call", "reference"
+]
+ROLES: Final[tuple[Role, ...]] = (
+    "definition",
+    "declaration",
+    "implementation",
+    "import",
+    "call",
+    "reference",
+)
 """Roles, in the order in which answers list them."""
 _GENERICS: Final = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|[*&\s]")
 _PARTS: Final = re.compile(r"::|[.#/\\]|->")
 _SCOPES: Final = TYPE_KINDS | CALLABLE_KINDS | {"module", "namespace", "heading"}
-_WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") | frozenset(
-    range(128, 256)
-)
+_WORD: Final = frozenset(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+) | frozenset(range(128, 256))
 _BATCH: Final = 1_000
 """Positions of a word whose roles are determined together."""
-OWN: Final = frozenset({"self", "this", "cls", "Self", "super", "@", "base", "parent", "static"})
+OWN: Final = frozenset(
+    {"self", "this", "cls", "Self", "super", "@", "base", "parent", "static"}
+)
 """Words for the object a method runs on."""
 
 
@@ -80,11 +96,18 @@ class FileSymbols:
     Packed columns are unpacked (0.2 ms) when they are first needed.
     """
 
-    def __init__(self, parsed: ParsedFile | bytes, data: bytes, kept: dict[object, Any] | None = None) -> None:
+    def __init__(
+        self,
+        parsed: ParsedFile | bytes,
+        data: bytes,
+        kept: dict[object, Any] | None = None,
+    ) -> None:
         """``kept``: a cache of what is read from an unsaved text, dropped with it; None: cache by content, for all."""
         self.kept = kept
         self._given = parsed
-        self.language = packed_language(parsed) if isinstance(parsed, bytes) else parsed.language
+        self.language = (
+            packed_language(parsed) if isinstance(parsed, bytes) else parsed.language
+        )
         self.data = data
         self.lines = Lines(data)
 
@@ -107,7 +130,8 @@ class FileSymbols:
     def _by_name(self) -> tuple[Ints, Ints]:
         """Offsets of the definitions' names, ascending, and their rows; a lookup needs few of them."""
         names = self.parsed.definitions[:, NAME]
-        # Rows are sorted by where definitions begin, which need not be the order of their names.
+        # Rows are sorted by where definitions begin, which need not be the order of
+        # their names.
         order = np.argsort(names)
         return names[order], order
 
@@ -156,26 +180,43 @@ class FileSymbols:
         holds = ((table[:, START] <= start) & (table[:, END] >= end)).nonzero()[0]
         mine = [] if but < 0 else table[but, [START, END]].tolist()
         for index in holds[::-1].tolist():
-            # Backwards: of those around a position, the last one begins nearest to it, so it is the innermost. One with
-            # the same span is another name of the same thing.
-            if index != but and self.kind(index) in _SCOPES and table[index, [START, END]].tolist() != mine:
+            # Backwards: of those around a position, the last one begins nearest to it,
+            # so it is the innermost. One with the same span is another name of the same
+            # thing.
+            if (
+                index != but
+                and self.kind(index) in _SCOPES
+                and table[index, [START, END]].tolist() != mine
+            ):
                 return index  # type: ignore[no-any-return] # numpy cannot say how deep
         return -1
 
     def container(self, index: int) -> str:
         """Return the qualified name around a definition, including its own qualifier; empty at top level."""
         row = self.row(index)
-        own = _GENERICS.sub("", self.data[row[QUALIFIER] : row[QUALIFIER_END]].decode("utf-8", "replace"))
+        own = _GENERICS.sub(
+            "",
+            self.data[row[QUALIFIER] : row[QUALIFIER_END]].decode("utf-8", "replace"),
+        )
         own = ".".join(part for part in _PARTS.split(own.replace(":", "::")) if part)
         above = self.parent(index)
-        # ``void A::f()`` inside another type names its own type; the one around does not count then.
-        outer = self.qualified(above) if above >= 0 and not (own and self.kind(above) in TYPE_KINDS) else ""
+        # ``void A::f()`` inside another type names its own type; the one around does
+        # not count then.
+        outer = (
+            self.qualified(above)
+            if above >= 0 and not (own and self.kind(above) in TYPE_KINDS)
+            else ""
+        )
         return f"{outer}.{own}" if outer and own else outer or own
 
     def qualified(self, index: int) -> str:
         """Return a definition's name with its container."""
         container = self.container(index)
-        name = _GENERICS.sub("", self.name(index)) if self.kind(index) == "extension" else self.name(index)
+        name = (
+            _GENERICS.sub("", self.name(index))
+            if self.kind(index) == "extension"
+            else self.name(index)
+        )
         return f"{container}.{name}" if container else name
 
     def signature(self, index: int) -> str:
@@ -188,7 +229,9 @@ class FileSymbols:
         row, skips = self.row(index), self.parsed.skips
         end = row[NAME] + find_body(self.data[row[NAME] : row[END]], 0)
         at = int(skips[:, 0].searchsorted(end))
-        if at < len(skips) and not self.data[end : int(skips[at, 0])].strip(b" \t\r\n{:\"'rRuUbB"):
+        if at < len(skips) and not self.data[end : int(skips[at, 0])].strip(
+            b" \t\r\n{:\"'rRuUbB"
+        ):
             end = int(skips[at, 1])
         return self.lines.line(end)
 
@@ -200,14 +243,21 @@ class FileSymbols:
     def defined(self, index: int) -> Occurrence:
         """Return a definition as an occurrence."""
         row = self.row(index)
-        first, last = self.lines.line(row[START]), self.lines.line(max(row[START], row[END] - 1))
-        return self._occurrence(row[NAME], self.name(index), self.defined_role(index), index, (first, last))
+        first, last = (
+            self.lines.line(row[START]),
+            self.lines.line(max(row[START], row[END] - 1)),
+        )
+        return self._occurrence(
+            row[NAME], self.name(index), self.defined_role(index), index, (first, last)
+        )
 
     def defined_role(self, index: int) -> Role:
         """Return whether a row defines, declares, or (an extension) adds to what is defined elsewhere."""
         if self.kind(index) == "extension":
             return "implementation"
-        return "declaration" if self.parsed.definitions[index, DECLARES] else "definition"
+        return (
+            "declaration" if self.parsed.definitions[index, DECLARES] else "definition"
+        )
 
     def index_at(self, offset: int) -> int:
         """Return the definition whose name begins at an offset, or -1."""
@@ -220,7 +270,9 @@ class FileSymbols:
         wanted = name.encode()
         words = self.words(wanted, fold=fold)
         while some := list(islice(words, _BATCH)):
-            for offset, role in zip(some, self._roles(np.array(some, np.int64)), strict=True):
+            for offset, role in zip(
+                some, self._roles(np.array(some, np.int64)), strict=True
+            ):
                 index = self.index_at(offset)
                 if index < 0:
                     if role is not None:
@@ -233,17 +285,23 @@ class FileSymbols:
         wanted = name.encode()
         for offset in self.words(wanted, fold=fold):
             index = self.index_at(offset)
-            if index >= 0 and self.parsed.definitions[index, NAME_END] == offset + len(wanted):
+            if index >= 0 and self.parsed.definitions[index, NAME_END] == offset + len(
+                wanted
+            ):
                 yield index
 
-    def beginning(self, start: str, *, fold: bool = False) -> Iterator[tuple[int, bytes]]:
+    def beginning(
+        self, start: str, *, fold: bool = False
+    ) -> Iterator[tuple[int, bytes]]:
         """Yield the definitions and declarations whose names begin with ``start``, each with its name."""
         wanted = (start.lower() if fold else start).encode()
         for index, row in enumerate(self.rows):
             name = self.data[row[NAME] : row[NAME_END]]
             if not name.isascii():
                 name = self.name(index).encode()
-                matches = (name.decode().lower().encode() if fold else name).startswith(wanted)
+                matches = (name.decode().lower().encode() if fold else name).startswith(
+                    wanted
+                )
             else:
                 matches = (name.lower() if fold else name).startswith(wanted)
             if matches:
@@ -251,7 +309,10 @@ class FileSymbols:
 
     def calls(self, name: str) -> Iterator[int]:
         """Yield where the name is called, like ``places``, but faster for a frequent word."""
-        words, marked = self.words(name.encode(), fold=False), self.parsed.marked("call")
+        words, marked = (
+            self.words(name.encode(), fold=False),
+            self.parsed.marked("call"),
+        )
         while len(marked) and (some := list(islice(words, _BATCH))):
             called = _are_among(marked, offsets := np.array(some, np.int64))
             if called.any():
@@ -271,24 +332,31 @@ class FileSymbols:
         """Return the role of a word that defines nothing; None inside comments and strings."""
         if _has(self.parsed.marked("base"), offset):
             return "implementation"
-        if _has(self.parsed.marked("import"), offset) or self._within(self.parsed.statements, offset):
+        if _has(self.parsed.marked("import"), offset) or self._within(
+            self.parsed.statements, offset
+        ):
             return "import"
         if _has(self.parsed.marked("call"), offset):
             return "call"
         return None if self._within(self.parsed.skips, offset) else "reference"
 
-    def words(self, wanted: bytes, *, fold: bool, start: int = 0, end: int | None = None) -> Iterator[int]:
+    def words(
+        self, wanted: bytes, *, fold: bool, start: int = 0, end: int | None = None
+    ) -> Iterator[int]:
         """Yield the offsets at which the bytes are a whole word; ``start``, ``end``: where it may begin."""
-        data, wanted = (self.data.lower(), wanted.lower()) if fold else (self.data, wanted)
+        data, wanted = (
+            (self.data.lower(), wanted.lower()) if fold else (self.data, wanted)
+        )
         extra, size = LANGUAGES[self.language].word, len(wanted)
         # A word that begins before the end may extend beyond it.
         last = len(data) if end is None else end + size - 1
         at = data.find(wanted, start, last) if wanted else -1
         while at >= 0:
-            # Most matches of a short word are inside longer ones, so the byte before is checked first.
-            if (not at or data[at - 1] not in _WORD or data[at] not in _WORD) and _stands_alone(
-                data, at, at + size, extra
-            ):
+            # Most matches of a short word are inside longer ones, so the byte before is
+            # checked first.
+            if (
+                not at or data[at - 1] not in _WORD or data[at] not in _WORD
+            ) and _stands_alone(data, at, at + size, extra):
                 yield at
             at = data.find(wanted, at + 1, last)
 
@@ -297,14 +365,25 @@ class FileSymbols:
         found = _name_pattern(LANGUAGES[self.language].word).match(self.data, offset)
         return found[0].decode("utf-8", "replace") if found else ""
 
-    def _occurrence(self, offset: int, text: str, role: Role, index: int, span: tuple[int, int] | None) -> Occurrence:
+    def _occurrence(
+        self,
+        offset: int,
+        text: str,
+        role: Role,
+        index: int,
+        span: tuple[int, int] | None,
+    ) -> Occurrence:
         line = self.lines.line(offset)
         around = self.around(offset) if index < 0 else -1
         return Occurrence(
             name=text,
             role=role,
             kind=self.kind(index) if index >= 0 else "",
-            container=self.container(index) if index >= 0 else self.qualified(around) if around >= 0 else "",
+            container=self.container(index)
+            if index >= 0
+            else self.qualified(around)
+            if around >= 0
+            else "",
             start_line=span[0] if span else line,
             end_line=span[1] if span else line,
             line=line,
@@ -315,7 +394,9 @@ class FileSymbols:
 
     def _roles(self, offsets: Ints) -> list[Role | None]:
         """Return the roles of words that define nothing; calling ``role`` for each takes ten times as long."""
-        is_import = _are_among(self.parsed.marked("import"), offsets) | _are_within(self.parsed.statements, offsets)
+        is_import = _are_among(self.parsed.marked("import"), offsets) | _are_within(
+            self.parsed.statements, offsets
+        )
         found: list[Role | None] = ["reference"] * len(offsets)
         for role, where in (
             (None, _are_within(self.parsed.skips, offsets)),
@@ -350,14 +431,19 @@ def matches_qualifiers(found: Occurrence, qualifiers: list[str]) -> bool:
 
 
 def _has(sorted_offsets: Ints, offset: int) -> bool:
-    at = int(sorted_offsets.searchsorted(offset))  # np.searchsorted takes three times as long
+    at = int(
+        sorted_offsets.searchsorted(offset)
+    )  # np.searchsorted takes three times as long
     return at < len(sorted_offsets) and int(sorted_offsets[at]) == offset
 
 
 def _are_among(sorted_offsets: Ints, offsets: Ints) -> Flags:
     if not len(sorted_offsets):
         return np.zeros(len(offsets), np.bool_)
-    found: Flags = sorted_offsets.take(sorted_offsets.searchsorted(offsets), mode="clip") == offsets
+    found: Flags = (
+        sorted_offsets.take(sorted_offsets.searchsorted(offsets), mode="clip")
+        == offsets
+    )
     return found
 
 
@@ -370,8 +456,14 @@ def _are_within(spans: Ints, offsets: Ints) -> Flags:
 
 def _stands_alone(data: bytes, start: int, end: int, extra: bytes) -> bool:
     """Return whether no name continues before or after."""
-    if start and data[start] in _WORD and (data[start - 1] in _WORD or data[start - 1] in extra.strip(b"?!'")):
+    if (
+        start
+        and data[start] in _WORD
+        and (data[start - 1] in _WORD or data[start - 1] in extra.strip(b"?!'"))
+    ):
         return False
     if end >= len(data) or data[end - 1] not in _WORD:
         return True
-    return data[end] not in _WORD and not (data[end] in extra and data[end + 1 : end + 2] != b"=")
+    return data[end] not in _WORD and not (
+        data[end] in extra and data[end + 1 : end + 2] != b"="
+    )

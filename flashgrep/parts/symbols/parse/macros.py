@@ -35,8 +35,12 @@ _NO_TYPES: Final = frozenset(
     b"static inline extern const struct union enum class typedef virtual explicit constexpr friend return else case "
     b"typename volatile register goto new delete throw using operator unsigned signed define undef ifdef ifndef".split()
 )
-_STATEMENTS: Final = frozenset(b"if for while switch return else do case catch sizeof defined".split())
-_OPENS: Final = re.compile(rb"\b(?:struct|class|union|namespace|extern)\b[^;{}()=]*\{\Z")
+_STATEMENTS: Final = frozenset(
+    b"if for while switch return else do case catch sizeof defined".split()
+)
+_OPENS: Final = re.compile(
+    rb"\b(?:struct|class|union|namespace|extern)\b[^;{}()=]*\{\Z"
+)
 _FIRST: Final = re.compile(rb"[ \t]*(\w+)")
 _CONTINUES: Final = re.compile(rb"[{(=,|&+\-?:.)]|(?![A-Z][A-Z0-9_]+\s*\()\w+\s*\(")
 
@@ -61,12 +65,16 @@ class _Rules:
         """Join all rules."""
         options = re2.Options()
         options.encoding = re2.Options.Encoding.LATIN1
-        return re2.compile(f"(?m){'|'.join(rule.pattern for rule in self._rules)}".encode(), options)
+        return re2.compile(
+            f"(?m){'|'.join(rule.pattern for rule in self._rules)}".encode(), options
+        )
 
     @LazyAttribute
     def by_group(self) -> dict[int, _Rule]:
         """Map the number of a rule's last group in the joined pattern to the rule."""
-        groups = itertools.accumulate(re.compile(rule.pattern).groups for rule in self._rules)
+        groups = itertools.accumulate(
+            re.compile(rule.pattern).groups for rule in self._rules
+        )
         return dict(zip(groups, self._rules, strict=True))
 
 
@@ -111,7 +119,9 @@ def _blank_head(found: re.Match[bytes]) -> bytes:
     """Return the head of a type without ``<T>`` and ``implements A, B``."""
     word, rest = found.groups()
     rest = re.sub(rb"<[^<>]*>", _blank, re.sub(rb"<[^<>]*>(?=[^<>]*>)", _blank, rest))
-    return (b"class" if word == b"trait" else word) + re.sub(rb"\bimplements\b[^{]*", _blank, rest)
+    return (b"class" if word == b"trait" else word) + re.sub(
+        rb"\bimplements\b[^{]*", _blank, rest
+    )
 
 
 def _blank_modifiers(found: re.Match[bytes]) -> bytes:
@@ -130,7 +140,9 @@ def _is_alone(text: bytearray, found: Any) -> bool:
     before = bytes(text[max(0, start - _MOST_BEFORE) : start]).rstrip()
     while before.endswith(b"*/"):
         before = before[: max(0, before.rfind(b"/*"))].rstrip()
-    if before.endswith(b"\\"):  # the body of a ``#define``: without it, the next ``#define`` would become the body
+    if before.endswith(
+        b"\\"
+    ):  # the body of a ``#define``: without it, the next ``#define`` would become the body
         return False
     line = before.rpartition(b"\n")[2].lstrip()
     return (
@@ -163,7 +175,9 @@ def _ends_head(text: bytearray, found: Any) -> bool:
 
 _LINES: Final = _Rules(
     # ``MEMBERS`` or ``BEGIN_NAMESPACE(a)``, alone on a line
-    _Rule(rf"^[ \t]*({_CALLED})[ \t]*(?://.*|/\*[^*\n]*\*/[ \t]*)?\r?$", accepts=_is_alone),
+    _Rule(
+        rf"^[ \t]*({_CALLED})[ \t]*(?://.*|/\*[^*\n]*\*/[ \t]*)?\r?$", accepts=_is_alone
+    ),
     # ``API int f(``, ``extern API type *f(``, ``API int (*f)(``
     _Rule(
         rf"^[ \t]*{_LEADS}({_CALLED}(?:[ \t]+{_CALLED})*)\s+{_LEADS}{_TYPE}"
@@ -179,14 +193,20 @@ _WORDS: Final = _Rules(
     # ``int CALL f(``
     _Rule(rf"(\w+|[*&>])[ \t]+({_MACRO})[ \t]+{_NAME}[ \t]*\(", accepts=_follows_type),
     # ``class API X {``
-    _Rule(rf"\bclass[ \t]+({_CALLED}(?:[ \t]+{_CALLED})*)\s+[\w:<>, ]+\s*(?:[:{{;]|\bfinal\b)"),
-    _Rule(rf"\b(?:struct|union|enum)[ \t]+({_CALLED})\s+\w+\s*(?:\{{|:\s*(?:public|private|protected)|\bfinal\b)"),
+    _Rule(
+        rf"\bclass[ \t]+({_CALLED}(?:[ \t]+{_CALLED})*)\s+[\w:<>, ]+\s*(?:[:{{;]|\bfinal\b)"
+    ),
+    _Rule(
+        rf"\b(?:struct|union|enum)[ \t]+({_CALLED})\s+\w+\s*(?:\{{|:\s*(?:public|private|protected)|\bfinal\b)"
+    ),
     # ``(CALLP f)(``, ``(CALL *f)(``
     _Rule(r"\(([A-Z][A-Z0-9_]+P)[ \t]+\w+\)[ \t]*\(", b"*"),
     _Rule(rf"\(({_MACRO})[ \t]*\*[ \t]*\w+\)[ \t]*\("),
     # ``f(int a NO_ESCAPE)``, ``f(FORMAT const char *a``
     _Rule(rf"(\w+)[ \t]+({_MACRO})\s*[),]", accepts=_ends_argument),
-    _Rule(rf"[(,]\s*({_MACRO})\s+(?:const\s|struct\s|\w+(?:[ \t]*[*&]+[ \t]*|[ \t]+)\w+\s*[,)=\[])"),
+    _Rule(
+        rf"[(,]\s*({_MACRO})\s+(?:const\s|struct\s|\w+(?:[ \t]*[*&]+[ \t]*|[ \t]+)\w+\s*[,)=\[])"
+    ),
     # ``f() const NO_THROW {``
     _Rule(
         rf"\)[ \t]*(?:const\b[ \t]*)?({_CALLED})"
@@ -195,7 +215,9 @@ _WORDS: Final = _Rules(
     ),
 )
 
-_GROOVY_WORDS: Final = rb"(?:public|private|protected|static|final|synchronized|abstract)"
+_GROOVY_WORDS: Final = (
+    rb"(?:public|private|protected|static|final|synchronized|abstract)"
+)
 _GROOVY: Final = (
     (rb"/\*\*(?!/)", rb"/* "),
     # ``def "adds two numbers"() {``
@@ -203,16 +225,24 @@ _GROOVY: Final = (
         rb"(?m)(?<=[ \t])(?:\"[^\"\n]{1,300}\"|'[^'\n]{1,300}')(?=[ \t]*\([^()\n]*\)[ \t]*(?:throws\b[^{\n]*)?\{)",
         lambda found: re.sub(rb"\W", b"_", found[0]),
     ),
-    (rb"(?m)(?<![.\w])(class|interface|trait)(?=[ \t]+\w)([ \t][\w<>, \t\n.?&@]{1,500})(?=\{)", _blank_head),
+    (
+        rb"(?m)(?<![.\w])(class|interface|trait)(?=[ \t]+\w)([ \t][\w<>, \t\n.?&@]{1,500})(?=\{)",
+        _blank_head,
+    ),
     # ``static private int x`` as ``static int x``
     (rb"(?<=\bstatic |.\bfinal )(?:public|private|protected)(?=[ \t])", _blank),
-    # ``def <T> T first(``, ``static main(args)``, ``private size = 3``: as ``def first(`` and so on
+    # ``def <T> T first(``, ``static main(args)``, ``private size = 3``: as ``def
+    # first(`` and so on
     (
         rb"(?m)^([ \t]*)((?:%s[ \t]+){0,4}(?:def[ \t]+)?<[\w ,?]{1,60}(?:<[\w ,?]{1,60}>)?>[ \t]+"
         rb"[A-Za-z][\w<>.]*[ \t]+)(?=[a-z_]\w*\()" % _GROOVY_WORDS,
         _blank_modifiers,
     ),
-    (rb"(?m)^([ \t]*)((?:%s[ \t]+){1,4})(?=[a-z_]\w*[ \t]*(?:\(|=|\r?$))" % _GROOVY_WORDS, _blank_modifiers),
+    (
+        rb"(?m)^([ \t]*)((?:%s[ \t]+){1,4})(?=[a-z_]\w*[ \t]*(?:\(|=|\r?$))"
+        % _GROOVY_WORDS,
+        _blank_modifiers,
+    ),
     # ``private Shop(int size)``: a constructor
     (rb"(?m)^[ \t]*(?:%s[ \t]+){1,4}(?=[A-Z]\w*[ \t]*\()" % _GROOVY_WORDS, _blank),
     (rb"(?<=\))\s{0,40}throws[ \t]+[\w., \t\n]{1,300}?(?=\{|\n)", _blank),

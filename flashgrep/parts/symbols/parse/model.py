@@ -25,7 +25,9 @@ KINDS: Final = (
 )  # fmt: skip
 """Kinds of definitions; packed files store the index in this tuple, so only append."""
 KIND_ID: Final = {kind: number for number, kind in enumerate(KINDS)}
-TYPE_KINDS: Final = frozenset({"class", "struct", "union", "interface", "trait", "enum", "object", "extension"})
+TYPE_KINDS: Final = frozenset(
+    {"class", "struct", "union", "interface", "trait", "enum", "object", "extension"}
+)
 CALLABLE_KINDS: Final = frozenset({"function", "method", "constructor", "macro"})
 MARKS: Final = ("call", "import", "base")
 """Kinds of marked references, each a sorted column of name offsets."""
@@ -58,7 +60,11 @@ class ParsedFile:
 
     def names(self, data: bytes) -> list[bytes]:
         """Return the distinct names defined or declared, sorted."""
-        spans = zip(self.definitions[:, NAME].tolist(), self.definitions[:, NAME_END].tolist(), strict=True)
+        spans = zip(
+            self.definitions[:, NAME].tolist(),
+            self.definitions[:, NAME_END].tolist(),
+            strict=True,
+        )
         return sorted({data[start:end] for start, end in spans})
 
     def marked(self, kind: str) -> Ints:
@@ -79,7 +85,10 @@ class ParsedFile:
         return replace(
             self,
             definitions=table[np.lexsort((-table[:, END], table[:, START]))],
-            marks={kind: np.sort(np.concatenate([one.marked(kind) for one in every])) for kind in MARKS},
+            marks={
+                kind: np.sort(np.concatenate([one.marked(kind) for one in every]))
+                for kind in MARKS
+            },
             skips=_sort_spans(np.concatenate([one.skips for one in every])),
             statements=_sort_spans(np.concatenate([one.statements for one in every])),
         )
@@ -88,7 +97,11 @@ class ParsedFile:
         """Return this without the comments and strings that overlap a span."""
         first = int(self.skips[:, 1].searchsorted(start, side="right"))
         last = int(self.skips[:, 0].searchsorted(end))
-        return replace(self, skips=np.delete(self.skips, slice(first, last), axis=0)) if first < last else self
+        return (
+            replace(self, skips=np.delete(self.skips, slice(first, last), axis=0))
+            if first < last
+            else self
+        )
 
     def move(self, by: int, *, declares: bool) -> "ParsedFile":
         """Return this moved by a number of bytes; ``declares``: its definitions become declarations."""
@@ -122,7 +135,12 @@ def pack(parsed: ParsedFile) -> bytes:
         *_span_columns(parsed.skips),
         *_span_columns(parsed.statements),
     ]
-    counts = [len(table), *(len(parsed.marked(kind)) for kind in MARKS), len(parsed.skips), len(parsed.statements)]
+    counts = [
+        len(table),
+        *(len(parsed.marked(kind)) for kind in MARKS),
+        len(parsed.skips),
+        len(parsed.statements),
+    ]
     if parsed.bound is not None:
         columns.append(_steps(parsed.bound))
         counts.append(len(parsed.bound))
@@ -149,13 +167,26 @@ def unpack(packed: bytes) -> ParsedFile:
         planes = np.frombuffer(inflate(body, MOST_UNPACKED), np.uint8).reshape(4, -1).T
         zigzag = np.ascontiguousarray(planes).view("<u4").reshape(-1).astype(np.int64)
         flat = (zigzag >> 1) ^ -(zigzag & 1)
-        sizes = [rows] * 7 + [calls, imports, bases, skips, skips, statements, statements, *bound]
+        sizes = [rows] * 7 + [
+            calls,
+            imports,
+            bases,
+            skips,
+            skips,
+            statements,
+            statements,
+            *bound,
+        ]
         ends = list(accumulate(sizes))
         if ends[-1] != len(flat):
             raise Damaged(f"symbols: {len(flat)} numbers for {ends[-1]}")
-        parts = [flat[end - size : end] for end, size in zip(ends, sizes, strict=True)]  # np.split takes 50 µs
+        parts = [
+            flat[end - size : end] for end, size in zip(ends, sizes, strict=True)
+        ]  # np.split takes 50 µs
         steps, before_name, name_length, tail, kinds, back, qualifier_length = parts[:7]
-        table = np.empty((rows, COLUMNS), np.int64)  # filled column by column: np.stack takes as long as all the rest
+        table = np.empty(
+            (rows, COLUMNS), np.int64
+        )  # filled column by column: np.stack takes as long as all the rest
         table[:, START] = start = steps.cumsum()
         table[:, NAME] = name = start + before_name
         table[:, NAME_END] = name_end = name + name_length
@@ -167,7 +198,10 @@ def unpack(packed: bytes) -> ParsedFile:
         return ParsedFile(
             language=language,
             definitions=table,
-            marks={kind: part.cumsum() for kind, part in zip(MARKS, parts[7:10], strict=True)},
+            marks={
+                kind: part.cumsum()
+                for kind, part in zip(MARKS, parts[7:10], strict=True)
+            },
             skips=_spans(parts[10], parts[11]),
             statements=_spans(parts[12], parts[13]),
             bound=parts[14].cumsum() if bound else None,
@@ -183,7 +217,9 @@ def packed_language(packed: bytes) -> str:
 
 
 def _steps(values: Ints) -> Ints:
-    steps = values.copy()  # np.diff with prepend=0 takes four times as long, which matters for small files
+    steps = (
+        values.copy()
+    )  # np.diff with prepend=0 takes four times as long, which matters for small files
     steps[1:] -= values[:-1]
     return steps
 

@@ -28,7 +28,9 @@ _MOST: Final = 20_000
 class Rules:
     """A language's patterns, compiled for its first file: all of them take 20 ms, and most processes need none."""
 
-    def __init__(self, *rules: tuple[str, ...], flags: re.RegexFlag = re.NOFLAG) -> None:
+    def __init__(
+        self, *rules: tuple[str, ...], flags: re.RegexFlag = re.NOFLAG
+    ) -> None:
         """``rules``: each a kind, a pattern and, perhaps, a pattern of the bodies to search."""
         self._rules = rules
         self._flags = re.MULTILINE | re.VERBOSE | flags
@@ -51,7 +53,10 @@ _TCL: Final = Rules(
     ("function", rf"^[ \t]*(?:::)?(?:tcl::|itcl::)?proc[ \t]+{_TCL_NAME}"),
     ("function", rf"^[ \t]*(?:::)?(?:itcl::)?body[ \t]+{_TCL_NAME}[ \t]*\{{"),
     ("namespace", rf"^[ \t]*namespace[ \t]+eval[ \t]+{_TCL_NAME}"),
-    ("method", rf"^[ \t]*(?:(?:public|private|protected)[ \t]+)?(?:method|typemethod|classmethod)[ \t]+{_TCL_NAME}"),
+    (
+        "method",
+        rf"^[ \t]*(?:(?:public|private|protected)[ \t]+)?(?:method|typemethod|classmethod)[ \t]+{_TCL_NAME}",
+    ),
     (
         "class",
         (
@@ -80,8 +85,14 @@ _VERILOG: Final = Rules(
             r"[;(\#/]|import\b)"
         ),
     ),
-    ("class", rf"^[ \t]*(?:virtual[ \t]+)?class[ \t]+(?:(?:automatic|static)[ \t]+)?{_VERILOG_NAME}"),
-    ("function", rf"{_VERILOG_LEAD}(?:function|task)\b[^;(\n]*?\b{_VERILOG_NAME}[ \t]*(?:[;(]|$)"),
+    (
+        "class",
+        rf"^[ \t]*(?:virtual[ \t]+)?class[ \t]+(?:(?:automatic|static)[ \t]+)?{_VERILOG_NAME}",
+    ),
+    (
+        "function",
+        rf"{_VERILOG_LEAD}(?:function|task)\b[^;(\n]*?\b{_VERILOG_NAME}[ \t]*(?:[;(]|$)",
+    ),
     (
         "type",
         (
@@ -113,15 +124,26 @@ _VERILOG: Final = Rules(
         r"^[ \t]*(?:parameter|localparam)\b(?P<body>[^;]{0,4000});",
     ),
     ("macro", rf"^[ \t]*`define[ \t]+{_VERILOG_NAME}"),
-    ("property", rf"{_VERILOG_LEAD}(?:constraint|covergroup|property|sequence)[ \t]+{_VERILOG_NAME}"),
+    (
+        "property",
+        rf"{_VERILOG_LEAD}(?:constraint|covergroup|property|sequence)[ \t]+{_VERILOG_NAME}",
+    ),
 )
 
-_VHDL_NAME: Final = r"(?:\"(?=[^\"\n]+\"))?(?P<name>[A-Za-z]\w*|(?<=\")[^\"\n]+|\\[^\\\n]+\\)"
+_VHDL_NAME: Final = (
+    r"(?:\"(?=[^\"\n]+\"))?(?P<name>[A-Za-z]\w*|(?<=\")[^\"\n]+|\\[^\\\n]+\\)"
+)
 _VHDL: Final = Rules(
-    ("module", rf"^[ \t]*(?:entity|architecture|configuration|context)[ \t]+{_VHDL_NAME}[ \t\r\n]+(?:is|of)\b"),
+    (
+        "module",
+        rf"^[ \t]*(?:entity|architecture|configuration|context)[ \t]+{_VHDL_NAME}[ \t\r\n]+(?:is|of)\b",
+    ),
     ("interface", rf"^[ \t]*component[ \t]+{_VHDL_NAME}"),
     ("package", rf"^[ \t]*package[ \t]+(?:body[ \t]+)?{_VHDL_NAME}[ \t\r\n]+is\b"),
-    ("function", rf"^[ \t]*(?:(?:pure|impure)[ \t]+)?(?:function|procedure)[ \t]+{_VHDL_NAME}"),
+    (
+        "function",
+        rf"^[ \t]*(?:(?:pure|impure)[ \t]+)?(?:function|procedure)[ \t]+{_VHDL_NAME}",
+    ),
     ("function", rf"^[ \t]*{_VHDL_NAME}[ \t]*:[ \t]*(?:postponed[ \t]+)?process\b"),
     ("type", rf"^[ \t]*(?:type|subtype)[ \t]+{_VHDL_NAME}"),
     ("constant", rf"^[ \t]*(?:constant|alias)[ \t\r\n]+{_VHDL_NAME}"),
@@ -134,24 +156,38 @@ _VHDL: Final = Rules(
     flags=re.IGNORECASE,
 )
 
-_D_LEAD: Final = r"^[ \t]*(?:(?:@?\w+(?:\([^()\n]*\))?|extern[ \t]*\([^()\n]*\))[ \t]+){0,8}?"
+_D_LEAD: Final = (
+    r"^[ \t]*(?:(?:@?\w+(?:\([^()\n]*\))?|extern[ \t]*\([^()\n]*\))[ \t]+){0,8}?"
+)
 _D: Final = Rules(
     ("module", r"^[ \t]*(?:@\w+[ \t]+)*module[ \t]+(?:\w+\.)*(?P<name>\w+)"),
     ("struct", rf"{_D_LEAD}struct[ \t]+(?P<name>\w+)"),
     ("class", rf"{_D_LEAD}class[ \t]+(?P<name>\w+)"),
     ("union", rf"{_D_LEAD}union[ \t]+(?P<name>\w+)"),
     ("interface", rf"{_D_LEAD}interface[ \t]+(?P<name>\w+)"),
-    ("enum", r"^[ \t]*(?:\w+[ \t]+)?enum[ \t]+(?P<name>\w+)[ \t]*(?::[^{\n;]*)?(?=[{\n])"),
-    ("constant", r"^[ \t]*(?:\w+[ \t]+)?enum[ \t]+(?:[\w.!\[\]]+[ \t]+)?(?P<name>\w+)[ \t]*(?:\([^()\n]*\))?[ \t]*="),
+    (
+        "enum",
+        r"^[ \t]*(?:\w+[ \t]+)?enum[ \t]+(?P<name>\w+)[ \t]*(?::[^{\n;]*)?(?=[{\n])",
+    ),
+    (
+        "constant",
+        r"^[ \t]*(?:\w+[ \t]+)?enum[ \t]+(?:[\w.!\[\]]+[ \t]+)?(?P<name>\w+)[ \t]*(?:\([^()\n]*\))?[ \t]*=",
+    ),
     (
         "enumerator",
         r"(?:^|[{,])[ \t]*(?P<name>\w+)[ \t]*(?=[=,}\n/]|\Z)",
         rf"\benum\b[^;{{}}()]{{0,200}}(?P<body>\{{[^{{}}]{{0,{_MOST}}})\}}",
     ),
     ("macro", rf"{_D_LEAD}template[ \t]+(?P<name>\w+)"),
-    ("type", r"^[ \t]*(?:\w+[ \t]+)?alias[ \t]+(?P<name>\w+)[ \t]*+(?:\([^()\n]*\))?[ \t]*="),
+    (
+        "type",
+        r"^[ \t]*(?:\w+[ \t]+)?alias[ \t]+(?P<name>\w+)[ \t]*+(?:\([^()\n]*\))?[ \t]*=",
+    ),
     ("type", r"^[ \t]*alias[ \t]+[\w.!()\[\]*]+[ \t]+(?P<name>\w+)[ \t]*;"),
-    ("constructor", rf"{_D_LEAD}(?P<name>this)[ \t]*\([^;{{}}]{{0,500}}?\)[^;{{}}=]{{0,200}}\{{"),
+    (
+        "constructor",
+        rf"{_D_LEAD}(?P<name>this)[ \t]*\([^;{{}}]{{0,500}}?\)[^;{{}}=]{{0,200}}\{{",
+    ),
     (
         "function",
         (
@@ -176,7 +212,10 @@ _CYTHON: Final = Rules(
         ),
     ),
     ("function", r"^[ \t]*(?:async[ \t]+)?def[ \t]+(?P<name>\w+)"),
-    ("function", rf"^[ \t]*cp?def{_CYTHON_TYPED}(?P<name>\w+)[ \t]*(?:\[[^\]\n]*\])?\("),
+    (
+        "function",
+        rf"^[ \t]*cp?def{_CYTHON_TYPED}(?P<name>\w+)[ \t]*(?:\[[^\]\n]*\])?\(",
+    ),
     (
         "function",
         r"^[ \t]+(?:[\w.*&,<>]+[ \t*&]+){1,6}(?P<name>\w+)[ \t]*(?:\"[^\"\n]*\"[ \t]*)?\([^=\n]*$",
@@ -189,7 +228,10 @@ _CYTHON: Final = Rules(
             r"(?P<name>\w+)"
         ),
     ),
-    ("union", r"^[ \t]*(?:cdef|ctypedef)[ \t]+(?:(?:public|api|extern)[ \t]+){0,3}union[ \t]+(?P<name>\w+)"),
+    (
+        "union",
+        r"^[ \t]*(?:cdef|ctypedef)[ \t]+(?:(?:public|api|extern)[ \t]+){0,3}union[ \t]+(?P<name>\w+)",
+    ),
     (
         "enum",
         (
@@ -208,7 +250,10 @@ _CYTHON: Final = Rules(
     ("type", r"^[ \t]*ctypedef[ \t]+fused[ \t]+(?P<name>\w+)"),
     ("type", r"^[ \t]*ctypedef[ \t]++[^\n(:]+?[ \t*](?P<name>\w+)[ \t]*$"),
     ("type", r"^[ \t]*ctypedef[ \t]++[^\n(:]+?\([ \t]*\*[ \t]*(?P<name>\w+)[ \t]*\)"),
-    ("field", r"^[ \t]+cdef[ \t]+(?:public|readonly)[ \t]++[^\n(=:]*?\b(?P<name>\w+)[ \t]*(?:\#[^\n]*)?$"),
+    (
+        "field",
+        r"^[ \t]+cdef[ \t]+(?:public|readonly)[ \t]++[^\n(=:]*?\b(?P<name>\w+)[ \t]*(?:\#[^\n]*)?$",
+    ),
     ("variable", r"^(?P<name>[A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=(?!=)"),
     ("variable", r"^cdef[ \t]++[^\n(=:]*?\b(?P<name>\w+)[ \t]*(?==[^=])"),
 )
@@ -216,7 +261,10 @@ _CYTHON: Final = Rules(
 _ADA_NAME: Final = r"(?:\"(?=[^\"\n]+\"))?(?P<name>[A-Za-z][\w.]*|(?<=\")[^\"\n]+)"
 _ADA: Final = Rules(
     ("package", rf"^[ \t]*(?:private[ \t]+)?package[ \t]+(?:body[ \t]+)?{_ADA_NAME}"),
-    ("function", rf"^[ \t]*(?:(?:not[ \t]+)?overriding[ \t]+)?(?:function|procedure|entry)[ \t]+{_ADA_NAME}"),
+    (
+        "function",
+        rf"^[ \t]*(?:(?:not[ \t]+)?overriding[ \t]+)?(?:function|procedure|entry)[ \t]+{_ADA_NAME}",
+    ),
     ("type", rf"^[ \t]*(?:type|subtype)[ \t]+{_ADA_NAME}"),
     ("class", rf"^[ \t]*(?:task|protected)[ \t]+(?:(?:body|type)[ \t]+)?{_ADA_NAME}"),
     ("constant", rf"^[ \t]*{_ADA_NAME}[ \t]*:[ \t]*(?:aliased[ \t]+)?constant\b"),
@@ -238,7 +286,10 @@ _ADA: Final = Rules(
 )
 
 _PASCAL: Final = Rules(
-    ("module", r"^[ \t]*(?:unit|program|library|package)[ \t]+(?P<name>[\w.]+)[ \t]*[;(]"),
+    (
+        "module",
+        r"^[ \t]*(?:unit|program|library|package)[ \t]+(?P<name>[\w.]+)[ \t]*[;(]",
+    ),
     (
         "function",
         (
@@ -246,9 +297,15 @@ _PASCAL: Final = Rules(
             r"(?P<name>(?:\w+(?:<[^<>\n]*>)?\.){0,6}&?\w+)"
         ),
     ),
-    ("interface", r"^[ \t]*(?P<name>\w+)(?:<[^<>\n]*>)?[ \t]*=[ \t]*(?:disp)?interface\b"),
+    (
+        "interface",
+        r"^[ \t]*(?P<name>\w+)(?:<[^<>\n]*>)?[ \t]*=[ \t]*(?:disp)?interface\b",
+    ),
     ("class", r"^[ \t]*(?P<name>\w+)(?:<[^<>\n]*>)?[ \t]*=[ \t]*(?:class|object)\b"),
-    ("struct", r"^[ \t]*(?P<name>\w+)(?:<[^<>\n]*>)?[ \t]*=[ \t]*(?:packed[ \t]+)?record\b"),
+    (
+        "struct",
+        r"^[ \t]*(?P<name>\w+)(?:<[^<>\n]*>)?[ \t]*=[ \t]*(?:packed[ \t]+)?record\b",
+    ),
     ("enum", r"^[ \t]*(?P<name>\w+)[ \t]*=[ \t]*\((?=[ \t\r\n]*\w+[ \t\r\n]*[,)=])"),
     (
         "type",
@@ -287,7 +344,9 @@ _NIM: Final = Rules(
 )
 
 _FSHARP_NAME: Final = r"(?P<name>[A-Za-z_][\w']*|``[^`\n]+``|\([^()\n]{1,12}\))"
-_FSHARP_LEAD: Final = r"(?:(?:inline|private|internal|public|mutable|rec|extern)[ \t]+){0,4}+"
+_FSHARP_LEAD: Final = (
+    r"(?:(?:inline|private|internal|public|mutable|rec|extern)[ \t]+){0,4}+"
+)
 _FSHARP: Final = Rules(
     (
         "function",
@@ -306,10 +365,16 @@ _FSHARP: Final = Rules(
         ),
     ),
     ("field", rf"^[ \t]*(?:static[ \t]+)?val[ \t]+{_FSHARP_LEAD}{_FSHARP_NAME}"),
-    ("type", rf"^[ \t]*(?:type|and)[ \t]+(?:\[<[^\n]*>\][ \t]*)?{_FSHARP_LEAD}(?P<name>[A-Z]\w*|``[^`\n]+``)"),
+    (
+        "type",
+        rf"^[ \t]*(?:type|and)[ \t]+(?:\[<[^\n]*>\][ \t]*)?{_FSHARP_LEAD}(?P<name>[A-Z]\w*|``[^`\n]+``)",
+    ),
     ("module", rf"^[ \t]*module[ \t]+{_FSHARP_LEAD}(?P<name>[\w.]+|``[^`\n]+``)"),
     ("namespace", r"^namespace[ \t]+(?:rec[ \t]+)?(?P<name>[\w.]+)"),
-    ("enumerator", r"^[ \t]*\|[ \t]*(?P<name>[A-Z]\w*)[ \t]*(?:of\b[^\n]*|=[ \t]*-?\d\w*[ \t]*|//[^\n]*|\r)?$"),
+    (
+        "enumerator",
+        r"^[ \t]*\|[ \t]*(?P<name>[A-Z]\w*)[ \t]*(?:of\b[^\n]*|=[ \t]*-?\d\w*[ \t]*|//[^\n]*|\r)?$",
+    ),
     ("class", r"^[ \t]*exception[ \t]+(?P<name>\w+)"),
 )
 
@@ -318,7 +383,10 @@ _THRIFT: Final = Rules(
     ("union", r"^[ \t]*union[ \t]+(?P<name>\w+)"),
     ("enum", r"^[ \t]*(?:enum|senum)[ \t]+(?P<name>\w+)"),
     ("interface", r"^[ \t]*service[ \t]+(?P<name>\w+)"),
-    ("type", r"^[ \t]*typedef[ \t]++[^\n]*?[ \t](?P<name>\w+)[ \t]*[;,]?[ \t]*(?:(?://|\#)[^\n]*)?$"),
+    (
+        "type",
+        r"^[ \t]*typedef[ \t]++[^\n]*?[ \t](?P<name>\w+)[ \t]*[;,]?[ \t]*(?:(?://|\#)[^\n]*)?$",
+    ),
     ("constant", r"^[ \t]*const[ \t]+[^\n=]*?\b(?P<name>\w+)[ \t]*="),
     (
         "field",
@@ -341,12 +409,21 @@ _THRIFT: Final = Rules(
 
 _PROTO: Final = Rules(
     ("package", r"^[ \t]*package[ \t]+(?P<name>[\w.]+)[ \t]*;"),
-    ("struct", r"^[ \t]*(?:export[ \t]+|local[ \t]+)?message[ \t]+(?P<name>\w+)[ \t]*(?=\{|$|/)"),
-    ("enum", r"^[ \t]*(?:export[ \t]+|local[ \t]+)?enum[ \t]+(?P<name>\w+)[ \t]*(?=\{|$|/)"),
+    (
+        "struct",
+        r"^[ \t]*(?:export[ \t]+|local[ \t]+)?message[ \t]+(?P<name>\w+)[ \t]*(?=\{|$|/)",
+    ),
+    (
+        "enum",
+        r"^[ \t]*(?:export[ \t]+|local[ \t]+)?enum[ \t]+(?P<name>\w+)[ \t]*(?=\{|$|/)",
+    ),
     ("interface", r"^[ \t]*service[ \t]+(?P<name>\w+)[ \t]*(?=\{|$|/)"),
     ("method", r"^[ \t]*rpc[ \t]+(?P<name>\w+)[ \t]*(?=\(|$)"),
     ("union", r"^[ \t]*oneof[ \t]+(?P<name>\w+)[ \t]*(?=\{|$)"),
-    ("struct", r"^[ \t]*(?:(?:optional|required|repeated)[ \t]+)?group[ \t]+(?P<name>\w+)[ \t]*="),
+    (
+        "struct",
+        r"^[ \t]*(?:(?:optional|required|repeated)[ \t]+)?group[ \t]+(?P<name>\w+)[ \t]*=",
+    ),
     (
         "field",
         (
@@ -369,9 +446,18 @@ _SQL_LEAD: Final = (
 )
 _SQL: Final = Rules(
     ("class", rf"{_SQL_LEAD}(?:TABLE|VIEW)[ \t\r\n]+{_SQL_NAME}"),
-    ("function", rf"{_SQL_LEAD}(?:FUNCTION|PROCEDURE|PROC|TRIGGER|AGGREGATE)[ \t\r\n]+{_SQL_NAME}"),
-    ("type", rf"{_SQL_LEAD}(?:TYPE|DOMAIN|INDEX(?:[ \t]+CONCURRENTLY)?)[ \t\r\n]+(?!ON\b){_SQL_NAME}"),
-    ("namespace", rf"{_SQL_LEAD}(?:SCHEMA|DATABASE|PACKAGE(?:[ \t]+BODY)?)[ \t\r\n]+{_SQL_NAME}"),
+    (
+        "function",
+        rf"{_SQL_LEAD}(?:FUNCTION|PROCEDURE|PROC|TRIGGER|AGGREGATE)[ \t\r\n]+{_SQL_NAME}",
+    ),
+    (
+        "type",
+        rf"{_SQL_LEAD}(?:TYPE|DOMAIN|INDEX(?:[ \t]+CONCURRENTLY)?)[ \t\r\n]+(?!ON\b){_SQL_NAME}",
+    ),
+    (
+        "namespace",
+        rf"{_SQL_LEAD}(?:SCHEMA|DATABASE|PACKAGE(?:[ \t]+BODY)?)[ \t\r\n]+{_SQL_NAME}",
+    ),
     ("variable", rf"{_SQL_LEAD}SEQUENCE[ \t\r\n]+{_SQL_NAME}"),
     (
         "field",
@@ -392,8 +478,14 @@ _VIM: Final = Rules(
             r"(?:[sgl]:|<SID>)?(?P<name>[\w.\#]+)[ \t]*\("
         ),
     ),
-    ("macro", r"^[ \t:]*com(?:m|ma|man|mand)?!?[ \t]+(?:-\S+[ \t]+){0,9}(?P<name>[A-Z]\w*)"),
-    ("variable", r"^[ \t:]*(?:let|const)[ \t]+[sg]:(?P<name>[\w\#]+)[ \t]*(?=[.+*/-]?=)"),
+    (
+        "macro",
+        r"^[ \t:]*com(?:m|ma|man|mand)?!?[ \t]+(?:-\S+[ \t]+){0,9}(?P<name>[A-Z]\w*)",
+    ),
+    (
+        "variable",
+        r"^[ \t:]*(?:let|const)[ \t]+[sg]:(?P<name>[\w\#]+)[ \t]*(?=[.+*/-]?=)",
+    ),
     ("variable", r"^(?:let|const)[ \t]+(?P<name>\w[\w\#]*)[ \t]*="),
 )
 
@@ -403,7 +495,8 @@ _SCSS: Final = Rules(
     ("class", r"^[ \t]*%(?P<name>[\w-]+)"),
     ("variable", r"^\$(?P<name>[\w-]+)[ \t]*:"),
     ("variable", r"^[ \t]*(?P<name>--[\w-]+)[ \t]*:"),
-    # Names in selectors, which end with a brace or continue after a comma; a name that is called is not a class.
+    # Names in selectors, which end with a brace or continue after a comma; a name that
+    # is called is not a class.
     (
         "class",
         r"(?<![\d)}])\.(?P<name>[A-Za-z_-][\w-]*+)(?![(\#\w-])",
@@ -429,8 +522,14 @@ _GROOVY: Final = Rules(
         r"(?:^|[{,])[ \t]*(?P<name>[A-Z]\w*)[ \t]*(?=[,;}(\n/]|\Z)",
         rf"^[ \t]*(?:\w+[ \t]+)?enum[ \t]+\w+[^{{}}();=\n]{{0,200}}(?P<body>\{{[^{{}};]{{0,{_MOST}}})",
     ),
-    ("function", rf"{_GROOVY_LEAD}{_GROOVY_TYPE}(?P<name>\w+)[ \t]*\([^;{{}}()]{{0,500}}\)[^;{{}}()=]{{0,200}}\{{"),
-    ("function", rf"{_GROOVY_LEAD}{_GROOVY_TYPE}[\"'](?P<name>[^\"'\n]{{1,300}})[\"'][ \t]*\("),
+    (
+        "function",
+        rf"{_GROOVY_LEAD}{_GROOVY_TYPE}(?P<name>\w+)[ \t]*\([^;{{}}()]{{0,500}}\)[^;{{}}()=]{{0,200}}\{{",
+    ),
+    (
+        "function",
+        rf"{_GROOVY_LEAD}{_GROOVY_TYPE}[\"'](?P<name>[^\"'\n]{{1,300}})[\"'][ \t]*\(",
+    ),
     (
         "field",
         (
@@ -445,14 +544,20 @@ _OBJC: Final = Rules(
     ("extension", r"^[ \t]*@(?:interface|implementation)[ \t]+(?P<name>\w+)[ \t]*\("),
     ("class", r"^[ \t]*@(?:interface|implementation)[ \t]+(?P<name>\w+)"),
     ("interface", r"^[ \t]*@protocol[ \t]+(?P<name>\w+)(?![ \t]*[;,])"),
-    ("property", r"^[ \t]*@property\b[^\n;^]*?[ \t*](?P<name>\w+)[ \t]*(?:[A-Z_]{4,}\b[^\n;]*)?;"),
+    (
+        "property",
+        r"^[ \t]*@property\b[^\n;^]*?[ \t*](?P<name>\w+)[ \t]*(?:[A-Z_]{4,}\b[^\n;]*)?;",
+    ),
     ("method", r"^[-+][ \t]*\((?:[^()\n]|\([^()\n]*\))*\)[ \t]*(?P<name>\w+)"),
     ("type", r"^[ \t]*typedef\b[^\n;]*?\([*^][ \t]*(?P<name>\w+)\)"),
 )
 
 _MAKE: Final = Rules(
     ("macro", r"^[ ]*define[ \t]+(?P<name>[\w-]+)"),
-    ("variable", r"^[ ]*+(?:(?:export|override|private)[ \t]+){0,3}(?P<name>\w[\w-]*)[ \t]*(?::{1,3}|[?+!])?="),
+    (
+        "variable",
+        r"^[ ]*+(?:(?:export|override|private)[ \t]+){0,3}(?P<name>\w[\w-]*)[ \t]*(?::{1,3}|[?+!])?=",
+    ),
     ("function", r"^(?P<name>\w[\w-]*)[ \t]*::?(?![:=])"),
 )
 _AWK: Final = Rules(("function", r"^[ \t]*func(?:tion)?[ \t]+(?P<name>[\w:]+)"))
@@ -472,12 +577,21 @@ _TEX: Final = Rules(
             r"\\(?P<name>[A-Za-z@:_]+)"
         ),
     ),
-    ("function", r"\\(?:(?:re)?newenvironment|newtheorem)\*?[ \t]*\{(?P<name>[^{}\n]+)\}"),
+    (
+        "function",
+        r"\\(?:(?:re)?newenvironment|newtheorem)\*?[ \t]*\{(?P<name>[^{}\n]+)\}",
+    ),
     ("variable", r"\\newcounter[ \t]*\{(?P<name>[\w@]+)\}"),
-    ("constant", r"\\(?:label|bibitem(?:\[[^\]\n]{0,300}\])?)[ \t]*\{(?P<name>[^{}\n]+)\}"),
+    (
+        "constant",
+        r"\\(?:label|bibitem(?:\[[^\]\n]{0,300}\])?)[ \t]*\{(?P<name>[^{}\n]+)\}",
+    ),
 )
 _BIBTEX: Final = Rules(
-    ("constant", r"^[ \t]*@(?!comment\b|preamble\b|string\b)\w+[ \t]*[{(][ \t]*(?P<name>[^,\s{}]+)[ \t]*,"),
+    (
+        "constant",
+        r"^[ \t]*@(?!comment\b|preamble\b|string\b)\w+[ \t]*[{(][ \t]*(?P<name>[^,\s{}]+)[ \t]*,",
+    ),
     ("variable", r"^[ \t]*@string[ \t]*[{(][ \t]*(?P<name>[^,\s{}=]+)[ \t]*="),
     flags=re.IGNORECASE,
 )

@@ -14,7 +14,14 @@ from typing import Final, NamedTuple
 
 from tree_sitter import Node, QueryCursor, Tree
 
-from flashgrep.parts.symbols.parse.grammar import DEPTH, MATCH_LIMIT, Grammar, ParseTimeout, grammar_of, parse_tree
+from flashgrep.parts.symbols.parse.grammar import (
+    DEPTH,
+    MATCH_LIMIT,
+    Grammar,
+    ParseTimeout,
+    grammar_of,
+    parse_tree,
+)
 from flashgrep.parts.symbols.parse.layout import LAID_OUT, LayoutRepairer
 
 _LARGE: Final = 1_000
@@ -24,8 +31,9 @@ _FEW: Final = 20
 _REPAIRED: Final = frozenset({"typescript", "tsx"})
 """Grammars with this bug."""
 _COMMENT: Final = rb"//[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)"
-# A possible end of a member, then only blanks and comments, then type parameters. The other alternative consumes
-# comments, so that no word in one is taken for the end of a member.
+# A possible end of a member, then only blanks and comments, then type parameters. The
+# other alternative consumes comments, so that no word in one is taken for the end of a
+# member.
 _UNENDED: Final = re.compile(
     rb"(?<=[\w$)\]}>\"'`])((?:\s|" + _COMMENT + rb")++)(?<=[ \t])<"
     rb"(?=\s*+(?:const\s++)?[A-Za-z_$][\w$]*+\s*+(?:[,>=]|extends\b))|" + _COMMENT
@@ -47,7 +55,11 @@ class RepairedTree(NamedTuple):
 
 
 def parse_and_repair(
-    name: str, grammar: Grammar, data: bytes, seconds: float, spans: Sequence[tuple[int, int]] = ()
+    name: str,
+    grammar: Grammar,
+    data: bytes,
+    seconds: float,
+    spans: Sequence[tuple[int, int]] = (),
 ) -> RepairedTree:
     """Parse like ``parse_tree``, and again if the grammar, called ``name``, has met an error that can be repaired.
 
@@ -60,7 +72,11 @@ def parse_and_repair(
     deadline = time.thread_time() + seconds
     tree = parse_tree(grammar, data, seconds, spans)
     if tree.root_node.has_error and name in _REPAIRED:
-        ends = [found.end(1) - 1 for found in _UNENDED.finditer(data) if found[1] and b"\n" in found[1]]
+        ends = [
+            found.end(1) - 1
+            for found in _UNENDED.finditer(data)
+            if found[1] and b"\n" in found[1]
+        ]
         text = bytearray(data)
         for end in ends:
             text[end] = ord(";")
@@ -72,16 +88,22 @@ def parse_and_repair(
         return end_string(grammar, data, tree, seconds)
     if not tree.root_node.has_error or name not in LAID_OUT or spans:
         return RepairedTree(tree)
-    # The repair runs the grammar's query, which may compare texts: on a tree without its text, that ends the process.
+    # The repair runs the grammar's query, which may compare texts: on a tree without
+    # its text, that ends the process.
     if not grammar.reads_text and (whole := grammar_of(name)).reads_text:
         try:
-            grammar, tree = whole, parse_tree(whole, data, deadline - time.thread_time())
+            grammar, tree = (
+                whole,
+                parse_tree(whole, data, deadline - time.thread_time()),
+            )
         except ParseTimeout:
             return RepairedTree(tree)
     return repair_by_layout(name, grammar, data, tree, deadline)
 
 
-def end_string(grammar: Grammar, data: bytes, tree: Tree, seconds: float) -> RepairedTree:
+def end_string(
+    grammar: Grammar, data: bytes, tree: Tree, seconds: float
+) -> RepairedTree:
     """Return a Ruby text's tree without a line that begins a string with definitions in it, if that makes no error.
 
     Strings of Ruby continue over lines. An unterminated one is no error if the first quote of the next ends it, and so
@@ -92,15 +114,29 @@ def end_string(grammar: Grammar, data: bytes, tree: Tree, seconds: float) -> Rep
         node = tree.root_node.descendant_for_byte_range(at, at + 1)
         while node is not None and node.type != "string":
             node = node.parent
-        if node is None or node.start_byte < line.start() or not _DEFINES.search(data, line.end(), node.end_byte):
+        if (
+            node is None
+            or node.start_byte < line.start()
+            or not _DEFINES.search(data, line.end(), node.end_byte)
+        ):
             continue
-        text = data[: line.start()] + re.sub(rb"[^\r\n]", b" ", line[0]) + data[line.end() :]
+        text = (
+            data[: line.start()]
+            + re.sub(rb"[^\r\n]", b" ", line[0])
+            + data[line.end() :]
+        )
         other = parse_tree(grammar, text, seconds)
-        return RepairedTree(tree) if other.root_node.has_error else RepairedTree(other, [line.span()])
+        return (
+            RepairedTree(tree)
+            if other.root_node.has_error
+            else RepairedTree(other, [line.span()])
+        )
     return RepairedTree(tree)
 
 
-def repair_by_layout(name: str, grammar: Grammar, data: bytes, tree: Tree, deadline: float) -> RepairedTree:
+def repair_by_layout(
+    name: str, grammar: Grammar, data: bytes, tree: Tree, deadline: float
+) -> RepairedTree:
     """Return the tree of a text repaired by its layout, or its own tree, whichever loses less.
 
     ``deadline``: when to give up, in processor time of this thread.
@@ -120,15 +156,25 @@ def repair_by_layout(name: str, grammar: Grammar, data: bytes, tree: Tree, deadl
     for root, lost in ((tree.root_node, 0), (other.root_node, taken)):
         cursor = QueryCursor(grammar.query, match_limit=MATCH_LIMIT)
         cursor.set_max_start_depth(DEPTH)
-        definitions = sum(pattern < grammar.definitions for pattern, _ in cursor.matches(root))
-        counts.append((-repairer.count_strays(root), definitions, -_count_errors(root) - lost))
+        definitions = sum(
+            pattern < grammar.definitions for pattern, _ in cursor.matches(root)
+        )
+        counts.append(
+            (-repairer.count_strays(root), definitions, -_count_errors(root) - lost)
+        )
     before, after = counts
-    # The number of definitions counts if a lot had to be blanked out. Otherwise it would favour the first tree, which
-    # has some that are not real.
+    # The number of definitions counts if a lot had to be blanked out. Otherwise it
+    # would favour the first tree, which has some that are not real.
     is_sure = not other.root_node.has_error and len(repairer.blanked) <= _FEW
     if before[0] == after[0] and (is_sure or tree.root_node.is_error):
-        return RepairedTree(other, repairer.blanked) if after[2] > before[2] else RepairedTree(tree)
-    return RepairedTree(other, repairer.blanked) if after > before else RepairedTree(tree)
+        return (
+            RepairedTree(other, repairer.blanked)
+            if after[2] > before[2]
+            else RepairedTree(tree)
+        )
+    return (
+        RepairedTree(other, repairer.blanked) if after > before else RepairedTree(tree)
+    )
 
 
 def _count_errors(root: Node) -> int:

@@ -16,10 +16,19 @@ from tree_sitter import Node, Query, QueryCursor, Tree
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.languages import LANGUAGES, SCRIPTS
 from flashgrep.parts.symbols.parse.embedded import read_scripts
-from flashgrep.parts.symbols.parse.grammar import DEPTH, MATCH_LIMIT, NoGrammar, ParseTimeout, grammar_of, read_bindings
+from flashgrep.parts.symbols.parse.grammar import (
+    DEPTH,
+    MATCH_LIMIT,
+    NoGrammar,
+    ParseTimeout,
+    grammar_of,
+    read_bindings,
+)
 from flashgrep.parts.symbols.parse.repair import parse_and_repair
 
-SCOPED: Final = frozenset({"python", "javascript", "typescript", "tsx", "vue", "svelte", "astro", "go"})
+SCOPED: Final = frozenset(
+    {"python", "javascript", "typescript", "tsx", "vue", "svelte", "astro", "go"}
+)
 """Languages whose names are resolved."""
 _BINDS: Final = ("definition", "parameter", "field", "name")
 _KINDS: Final = ("returned", "yielded", *_BINDS, "function", "class")
@@ -28,7 +37,9 @@ _BATCH: Final = 100
 """Matches between two checkpoints, a millisecond."""
 _WAYS: Final = ("element", "unpacked", "whole", "many", "annotated")
 _OWN: Final = frozenset({"self", "this", "cls"})
-_LOOPS: Final = frozenset({"for_statement", "while_statement", "for_in_statement", "do_statement"})
+_LOOPS: Final = frozenset(
+    {"for_statement", "while_statement", "for_in_statement", "do_statement"}
+)
 _BRANCHES: Final = _LOOPS | {
     "block", "module", "statement_block", "program", "source_file", "if_statement", "try_statement", "except_clause",
     "catch_clause", "else_clause", "elif_clause", "case_clause", "match_statement", "switch_case", "switch_default",
@@ -64,7 +75,11 @@ class Binding:
     @property
     def is_set_only(self) -> bool:
         """Whether the place assigns the name without declaring it, in JavaScript."""
-        around = self.value.parent if self.value is not None and self.kind == "name" else None
+        around = (
+            self.value.parent
+            if self.value is not None and self.kind == "name"
+            else None
+        )
         return around is not None and around.type == "assignment_expression"
 
 
@@ -96,33 +111,63 @@ class FileScopes:
         spans: list[tuple[int, int, bool, int]] = []
         for kind, found in _captures(query, self.root):
             if kind in _BINDS:
-                if kind == "field" and "object" in found and self.text(found["object"]) not in _OWN:
+                if (
+                    kind == "field"
+                    and "object" in found
+                    and self.text(found["object"]) not in _OWN
+                ):
                     continue
                 way = next((way for way in _WAYS if way in found), "value")
-                written = found.get("type") or found.get("many") or found.get("annotated")
-                member = self.text(found.get("key") or found[kind]) if way in {"whole", "annotated"} else ""
+                written = (
+                    found.get("type") or found.get("many") or found.get("annotated")
+                )
+                member = (
+                    self.text(found.get("key") or found[kind])
+                    if way in {"whole", "annotated"}
+                    else ""
+                )
                 value = found.get(way) if written is None else None
-                bound.append((found[kind], Binding(found[kind].start_byte, kind, value, written, way, member)))
+                bound.append(
+                    (
+                        found[kind],
+                        Binding(
+                            found[kind].start_byte, kind, value, written, way, member
+                        ),
+                    )
+                )
             elif kind in {"returned", "yielded"}:
                 given.append((kind, found[kind]))
             else:
                 scope, after = found[kind], found.get("after")
-                start, name = (after.end_byte, after.start_byte) if after is not None else (scope.start_byte, -1)
+                start, name = (
+                    (after.end_byte, after.start_byte)
+                    if after is not None
+                    else (scope.start_byte, -1)
+                )
                 spans.append((start, -scope.end_byte, kind == "class", name))
         self._nest(spans)
         for node, binding in bound:
             at = self.scope_at(node.start_byte)
-            while binding.kind == "field" and at != MODULE and not self.scopes[at].is_class:
+            while (
+                binding.kind == "field"
+                and at != MODULE
+                and not self.scopes[at].is_class
+            ):
                 at = self.scopes[at].parent
             self.names_of(at).setdefault(self.text(node), []).append(binding)
         for way, node in given:
             # A returned object begins a scope of its own, so look before its beginning.
             if (at := self.scope_at(node.start_byte - 1)) != MODULE:
-                (self.scopes[at].returned if way == "returned" else self.scopes[at].yielded).append(node)
+                (
+                    self.scopes[at].returned
+                    if way == "returned"
+                    else self.scopes[at].yielded
+                ).append(node)
 
     def _nest(self, spans: list[tuple[int, int, bool, int]]) -> None:
         around: list[int] = []
-        # Sorted by where they begin, the longer first: scopes still open when another begins are around it.
+        # Sorted by where they begin, the longer first: scopes still open when another
+        # begins are around it.
         for start, minus_end, is_class, name in sorted(spans):
             while around and self.scopes[around[-1]].end <= start:
                 around.pop()
@@ -175,10 +220,15 @@ class FileScopes:
             branch = word = self.node_at(one.offset) or self.root
             while branch.parent is not None and branch.type not in _BRANCHES:
                 branch = branch.parent
-            # Inside the statement that binds a name, the name still has its former binding.
+            # Inside the statement that binds a name, the name still has its former
+            # binding.
             while word.parent is not None and word.type not in _STATEMENTS:
                 word = word.parent
-            is_open = one.kind != "definition" and word.type in _STATEMENTS and _holds(word, offset)
+            is_open = (
+                one.kind != "definition"
+                and word.type in _STATEMENTS
+                and _holds(word, offset)
+            )
             if one.offset < offset and _holds(branch, offset) and not is_open:
                 certain.append(one.offset)
         if not certain:
@@ -187,7 +237,10 @@ class FileScopes:
         while loop is not None and (loop.type not in _LOOPS or _holds(loop, last)):
             loop = loop.parent
         return [
-            one for one in bindings if last <= one.offset < offset or (loop is not None and _holds(loop, one.offset))
+            one
+            for one in bindings
+            if last <= one.offset < offset
+            or (loop is not None and _holds(loop, one.offset))
         ]
 
     def around(self, offset: int) -> Iterator[int]:
@@ -223,7 +276,9 @@ def _query_of(grammar: str) -> Query:
     return Query(grammar_of(grammar).language, read_bindings(grammar))
 
 
-def read_scopes(path: bytes, language: str, data: bytes, spans: Sequence[tuple[int, int]] = ()) -> FileScopes | None:
+def read_scopes(
+    path: bytes, language: str, data: bytes, spans: Sequence[tuple[int, int]] = ()
+) -> FileScopes | None:
     """Return the scopes of a text in one of the languages ``SCOPED``; None if it cannot be parsed in time.
 
     ``spans``: the bytes to read, as if there were no others.

@@ -36,7 +36,10 @@ _CONSTRUCTS: Final = {kind: (number, 0) for kind, number in _SCOPE_ID.items()} |
 _TYPES: Final = frozenset({KIND_ID[kind] for kind in TYPE_KINDS} | {_INLINE})
 _FUNCTIONS: Final = frozenset({KIND_ID[kind] for kind in CALLABLE_KINDS} | {_ANONYMOUS})
 _LOCAL: Final = frozenset({KIND_ID["variable"], KIND_ID["constant"]})
-_IN_TYPE: Final = {KIND_ID["function"]: KIND_ID["method"], KIND_ID["variable"]: KIND_ID["field"]}
+_IN_TYPE: Final = {
+    KIND_ID["function"]: KIND_ID["method"],
+    KIND_ID["variable"]: KIND_ID["field"],
+}
 _MACRO: Final = KIND_ID["macro"]
 _PROPERTY: Final = KIND_ID["property"]
 _NO_KEYWORDS: Final = frozenset[bytes]()
@@ -51,11 +54,15 @@ _QUALIFIED: Final = re.compile(rb"[^\W\d][\w.:\\]*(?:::|[.\\])(?=\w)")
 _LEAD: Final = b":#$@%\\"
 """What may precede a name: marks of Ruby, Bash and Markdown, sigils of Perl and PowerShell, TeX's backslash."""
 _MARKS_NAMES: Final = {
-    **dict.fromkeys(("javascript", "typescript", "tsx", "vue", "svelte", "astro"), ord("#")),
+    **dict.fromkeys(
+        ("javascript", "typescript", "tsx", "vue", "svelte", "astro"), ord("#")
+    ),
     **dict.fromkeys(("kotlin", "scala", "swift"), ord("`")),
 }
 """The mark before private names, or names that are keywords, which the grammar counts as part of the name."""
-_QUOTED: Final = frozenset(KIND_ID[kind] for kind in ("property", "object", "module", "method", "function"))
+_QUOTED: Final = frozenset(
+    KIND_ID[kind] for kind in ("property", "object", "module", "method", "function")
+)
 """Kinds whose name may be a string: the keys of data, Groovy's methods."""
 _QUOTES: Final = ((b"`",), (b"`", b'"', b"'"))
 """Quotes that may enclose a name: of any kind, and of the kinds in ``_QUOTED``."""
@@ -71,7 +78,11 @@ _PLACE: Final = itemgetter(0, 1, 2, 3)
 
 
 def collect_tags(
-    language: str, grammar: Grammar, data: bytes, root: Node, blanked: Sequence[tuple[int, int]] = ()
+    language: str,
+    grammar: Grammar,
+    data: bytes,
+    root: Node,
+    blanked: Sequence[tuple[int, int]] = (),
 ) -> ParsedFile:
     """Return the symbols of a file; ``root``: of its syntax tree, which lacks the spans in ``blanked``."""
     cursor = QueryCursor(grammar.query, match_limit=MATCH_LIMIT)
@@ -81,7 +92,9 @@ def collect_tags(
     keywords = _KEYWORDS if LANGUAGES[language].symbols in _OF_C else _NO_KEYWORDS
     named: dict[int, tuple[int, _Row]] = {}
     scopes: list[_Row] = []
-    references: dict[str, list[Node]] = {kind: [] for kind in (*MARKS, "bound", "skip", "statement", "error")}
+    references: dict[str, list[Node]] = {
+        kind: [] for kind in (*MARKS, "bound", "skip", "statement", "error")
+    }
     for number, (pattern, captured) in enumerate(cursor.matches(root)):
         if number % _CHECKED == 0:
             checkpoint()
@@ -104,26 +117,42 @@ def collect_tags(
     if (root.has_error or blanked) and (
         LANGUAGES[language].nature == "code" or language == "tex"
     ):  # words of prose introduce no names
-        # The grammar may lose much of what follows an error, and a file has errors while it is being edited.
-        errors = _outermost([*((node.start_byte, node.end_byte) for node in references["error"]), *blanked])
+        # The grammar may lose much of what follows an error, and a file has errors
+        # while it is being edited.
+        errors = _outermost(
+            [
+                *((node.start_byte, node.end_byte) for node in references["error"]),
+                *blanked,
+            ]
+        )
         beside = find_missed_definitions(language, data, errors, skips)
-        beside = beside if root.has_error else beside[is_inside(beside[:, NAME], errors)]
+        beside = (
+            beside if root.has_error else beside[is_inside(beside[:, NAME], errors)]
+        )
         for name, name_end, start, end, kind, *rest in beside.tolist():
-            named.setdefault(name, (0, (start, -end, True, name, name_end, kind, *rest)))
+            named.setdefault(
+                name, (0, (start, -end, True, name, name_end, kind, *rest))
+            )
     table = _nest(language, [*(row for _, row in named.values()), *scopes])
     taken = {row[0] for row in table}
     return ParsedFile(
         language=language,
         definitions=np.array(table, np.int64).reshape(-1, COLUMNS),
-        marks={kind: _starts(language, references[kind], data, taken) for kind in MARKS},
+        marks={
+            kind: _starts(language, references[kind], data, taken) for kind in MARKS
+        },
         skips=skips,
         statements=_spans(references["statement"]),
-        bound=_starts(language, references["bound"], data, taken) if grammar.captures_bound else None,
+        bound=_starts(language, references["bound"], data, taken)
+        if grammar.captures_bound
+        else None,
         grammar="tree-sitter",
     )
 
 
-def _read_definition(captured: dict[str, list[Node]], data: bytes, lead: bytes, *, splits: bool) -> _Row:
+def _read_definition(
+    captured: dict[str, list[Node]], data: bytes, lead: bytes, *, splits: bool
+) -> _Row:
     """Return the definition that one match describes.
 
     ``lead``: bytes that may precede a name and are not part of it. ``splits``: whether what precedes a name's last dot
@@ -150,10 +179,25 @@ def _read_definition(captured: dict[str, list[Node]], data: bytes, lead: bytes, 
         stripped = _strip_marks(text, kind, data[name_end : name_end + 1], lead)
         name += text.find(stripped)
         name_end = name + len(stripped)
-        if splits and kind not in _WHOLE_NAME and not qualifier_end and (found := _QUALIFIED.match(stripped)):
+        if (
+            splits
+            and kind not in _WHOLE_NAME
+            and not qualifier_end
+            and (found := _QUALIFIED.match(stripped))
+        ):
             qualifier, qualifier_end = name, name + found.end()
             name += found.end()
-    return start, -end, kind < _ANONYMOUS, name, name_end, kind, declares, qualifier, qualifier_end
+    return (
+        start,
+        -end,
+        kind < _ANONYMOUS,
+        name,
+        name_end,
+        kind,
+        declares,
+        qualifier,
+        qualifier_end,
+    )
 
 
 def _strip_marks(name: bytes, kind: int, following: bytes, lead: bytes) -> bytes:
@@ -164,7 +208,11 @@ def _strip_marks(name: bytes, kind: int, following: bytes, lead: bytes) -> bytes
         return text.partition(b"\n")[0].rstrip()
     if name[-1:] == b"=" and name[:-1].isalnum() and following in b"'\"":
         return name[:-1]  # a shell alias: ``ll='ls -l'``
-    if name[:1] in _QUOTES[kind in _QUOTED] and len(name) > len("''") and name.endswith(name[:1]):
+    if (
+        name[:1] in _QUOTES[kind in _QUOTED]
+        and len(name) > len("''")
+        and name.endswith(name[:1])
+    ):
         return name.strip(name[:1])
     return name.lstrip(lead)
 
@@ -175,9 +223,21 @@ def _nest(language: str, rows: list[_Row]) -> list[tuple[int, ...]]:
     Functions in types become methods, variables in types fields; local variables are left out.
     """
     rows.sort(key=_PLACE)
-    around: list[tuple[int, int]] = []  # end and kind of the open scopes, the innermost last
+    around: list[
+        tuple[int, int]
+    ] = []  # end and kind of the open scopes, the innermost last
     table: list[tuple[int, ...]] = []
-    for start, minus_end, has_name, name, name_end, own_kind, declares, qualifier, qualifier_end in rows:
+    for (
+        start,
+        minus_end,
+        has_name,
+        name,
+        name_end,
+        own_kind,
+        declares,
+        qualifier,
+        qualifier_end,
+    ) in rows:
         kind, end = own_kind, -minus_end
         while around and around[-1][0] <= start:
             around.pop()
@@ -186,23 +246,35 @@ def _nest(language: str, rows: list[_Row]) -> list[tuple[int, ...]]:
             if scope_end >= end:
                 scope = candidate
                 break
-        # CMake's macros have no local variables; its functions can set those of their callers explicitly.
-        is_seen = language in _KEEPS_LOCALS or (language == "cmake" and (scope == _MACRO or declares))
+        # CMake's macros have no local variables; its functions can set those of their
+        # callers explicitly.
+        is_seen = language in _KEEPS_LOCALS or (
+            language == "cmake" and (scope == _MACRO or declares)
+        )
         if kind in _LOCAL and scope in _FUNCTIONS and not is_seen:
             continue
         if scope in _TYPES:
             kind = _IN_TYPE.get(kind, kind)
         if has_name:
-            table.append((name, name_end, start, end, kind, declares, qualifier, qualifier_end))
-        if kind not in _LOCAL and (kind != _PROPERTY or language != "nix"):  # Nix's properties are no scopes
+            table.append(
+                (name, name_end, start, end, kind, declares, qualifier, qualifier_end)
+            )
+        if kind not in _LOCAL and (
+            kind != _PROPERTY or language != "nix"
+        ):  # Nix's properties are no scopes
             around.append((end, kind))
     return table
 
 
-def _starts(language: str, nodes: list[Node], data: bytes, taken: AbstractSet[int]) -> Ints:
+def _starts(
+    language: str, nodes: list[Node], data: bytes, taken: AbstractSet[int]
+) -> Ints:
     """Return where the last part of each name begins, without those in ``taken``."""
     if language == "elixir":  # ``Shop.Store`` is one node
-        starts = {data.rfind(b".", node.start_byte, node.end_byte) + 1 or node.start_byte for node in nodes}
+        starts = {
+            data.rfind(b".", node.start_byte, node.end_byte) + 1 or node.start_byte
+            for node in nodes
+        }
     elif language == "tex":
         starts = {node.start_byte + (data[node.start_byte] in _LEAD) for node in nodes}
     elif (mark := _MARKS_NAMES.get(language)) is not None:
