@@ -50,6 +50,10 @@ Toolset = Literal[
     "admin",
     "editors",
 ]
+Listing = Literal["by_default", "with_toolset", "without_project"]
+"""Which lists of tools have a method. ``by_default``: every list, also of a client that named no toolset.
+``with_toolset``: only where its toolset was named; it can be called all the same. ``without_project``: also by default,
+as long as the connection has no project."""
 HostT = TypeVar("HostT")
 MOST_PROBLEMS = 10
 """Most problems of a call's parameters listed in an error; a caller corrects the first ones and calls again."""
@@ -286,6 +290,7 @@ class Handler:
     safety: Safety
     idempotent: bool
     toolset: Toolset
+    listing: Listing
     params: type[Params]
     result: Any
     run: Callable[[Any, Any], Awaitable[Any]]
@@ -352,6 +357,7 @@ def handler(  # noqa: PLR0913 - what a method declares, each by its name
     safety: Safety = "reads",
     idempotent: bool | None = None,
     toolset: Toolset = "core",
+    listing: Listing = "with_toolset",
     render: Renderer | None = None,
 ) -> Callable[[Callable[[Any, Any], Awaitable[Any]]], Handler]:
     """Declare a method: types come from the annotations of ``params`` and the return value, prose from the docstring.
@@ -381,6 +387,7 @@ def handler(  # noqa: PLR0913 - what a method declares, each by its name
             safety=safety,
             idempotent=safety == "reads" if idempotent is None else idempotent,
             toolset=toolset,
+            listing=listing,
             params=hints["params"],
             result=hints["return"],
             run=run,

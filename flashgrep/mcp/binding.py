@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes, urlsplit
 
 import anyio
@@ -22,7 +22,8 @@ from flashgrep.base.errors import (
     Unavailable,
 )
 from flashgrep.base.path_map import DRIVE, PathMap, parse_path_map
-from flashgrep.base.registry import Session, Toolset
+from flashgrep.base.registry import Session
+from flashgrep.mcp.tool_choice import ToolChoice, choose_tools
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.connect import as_latin1, from_latin1
 from flashgrep.rpc.context import RequestContext
@@ -30,11 +31,6 @@ from flashgrep.rpc.context import RequestContext
 LEGACY: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Revisions with a handshake."""
 NOTE: Final = "mcp"
-DEFAULT_TOOLSETS: Final[tuple[Toolset, ...]] = ("core", "research")
-"""Few enough tools for a model to choose well."""
-TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
-NOT_FOR_AGENTS: Final = frozenset({"editors"})
-"""Toolsets that ``all`` leaves out: they need positions, and an agent has names and better tools for these."""
 ROOTS_SECONDS = 5.0
 """Longest wait of a client's first call for the roots that the client announced."""
 BIND_FIELDS = frozenset(
@@ -60,7 +56,7 @@ class Client:
     version: str = LEGACY[-1]
     capabilities: dict[str, Any] = field(default_factory=dict)
     log_level: str | None = None
-    toolsets: tuple[Toolset, ...] = DEFAULT_TOOLSETS
+    tools: ToolChoice = field(default_factory=ToolChoice)
     structured: bool = False
     """Whether the client is a program that wants JSON with schemas; a model reads text."""
     fallback: str | None = None
@@ -76,30 +72,6 @@ def client_of(session: Session) -> Client:
     """Return the state of the session's client."""
     client: Client = session.notes.setdefault(NOTE, Client())
     return client
-
-
-def parse_toolsets(names: Iterable[str]) -> tuple[Toolset, ...]:
-    """Return the toolsets of these names; ``all`` stands for those that agents can use.
-
-    Raises:
-        InvalidParams: a name is unknown.
-
-    """
-    given = [name.strip() for name in names if name.strip()]
-    unknown = [name for name in given if name not in {*TOOLSETS, "all"}]
-    if unknown:
-        raise InvalidParams(
-            f"toolsets: unknown: {', '.join(unknown)}",
-            field="toolsets",
-            allowed=["all", *TOOLSETS],
-        )
-    if not given:
-        return DEFAULT_TOOLSETS
-    return tuple(
-        one
-        for one in TOOLSETS
-        if one in given or ("all" in given and one not in NOT_FOR_AGENTS)
-    )
 
 
 class Binder:
@@ -119,7 +91,7 @@ class Binder:
         session, client = context.session, client_of(context.session)
         session.drop_control()  # an agent's host speaks here from now on
         if given.get("toolsets") is not None:
-            client.toolsets = parse_toolsets(given["toolsets"])
+            client.tools = choose_tools(given["toolsets"])
         if given.get("read_only"):
             session.read_only = True
         if given.get("path_map"):

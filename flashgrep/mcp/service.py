@@ -36,15 +36,15 @@ INSTRUCTIONS = """\
 flashgrep answers questions about this project's code from a live index, exactly as a full scan of the disk would now. \
 Prefer it to grep, find, ls and cat.
 
-Text or regex: query. Code by what it does: search_code. Definition or uses of a name: get_symbol. Files by pattern: \
-glob; by part of the path: list_files. Lines of a file: get_slice. A symbol's code or a whole file: read_code. Who \
-calls or implements what: code_research. What a file defines: outline; what matters in a project: repo_map. Change one \
-place: write_code; several, all or none: batch_write_code.
+Text or regex: query. Code by what it does: search_code. Definition or references of a name: get_symbol. Callers of \
+callers, what implements what: code_research. Files by name or glob: list_files. Lines, files or a symbol's code: \
+read_code. What a file defines, or a map of the project: outline. What changed: changes. Change one place: write_code; \
+several, all or none: batch_write_code.
 
-Paths are from the project's root, lines count from 1. Hits stand below their file as line:text. What is unusual \
-stands in [brackets]: for the rest, call again with the same arguments and the cursor or continuation named there. \
-[nothing found in N files]: it is not there. A read's header gives the file's #hash: pass it as \
-precondition.expected_file_hash when you write. Reason project_not_found: index_codebase the folder you work in."""
+Paths are from the project's root, lines count from 1, globs are like src/**/*.py; rev is a git revision, or a..b. Hits \
+stand below their file as line:text. What is unusual stands in [brackets]: for the rest, call again with the same \
+arguments and the cursor or continuation named there. [nothing found in N files]: it is not there. A read's header \
+gives the file's #hash: pass it as expected_file_hash when you write."""
 PAGE = 50
 """Most tools or resources in one answer: any sensible choice of toolsets fits."""
 MOST_RESULT_CHARS = 300_000
@@ -125,7 +125,7 @@ PROMPTS = {
             {"question": "What you want to know."},
             "Answer this question about the project: {question}\n\n"
             "Find entry points with query and get_symbol (output: files first when there may be many hits), read the "
-            "lines around the best hits with get_slice, and follow the names that matter. Cite each claim as "
+            "lines around the best hits with read_code, and follow the names that matter. Cite each claim as "
             "path:line. Say what you did not look at.",
         ),
         Prompt(
@@ -134,7 +134,7 @@ PROMPTS = {
             "Follow a function, type or variable to its callers and callees.",
             {"symbol": "The name to follow."},
             "Trace {symbol} through the project.\n\n"
-            "get_symbol gives its definition and uses; read each with read_code or get_slice. Tell who calls it, what "
+            "get_symbol gives its definition and uses; read each with read_code. Tell who calls it, what "
             "it calls, and what data goes in and out, as a list from callers down to callees with path:line for each "
             "step.",
         ),
@@ -235,15 +235,17 @@ class Service:
         }
 
     def list_tools(self, session: Session) -> list[dict[str, Any]]:
-        """Return the tools of the client's toolsets; those that write only if the client may write."""
-        client, is_bound = client_of(session), len(session.projects) == 1
+        """Return the tools that the client chose; those that write only if the client may write."""
+        client = client_of(session)
+        is_bound = len(session.projects) == 1
+        has_project = bool(session.projects or session.indexed)
         structured = self.structured or client.structured
         return [
             self._descriptors.get((handler.name, is_bound, structured))
             or self._describe(handler, is_bound=is_bound, structured=structured)
             for handler in self.dispatcher.registry
             # Do not show tools that would be refused: models try what they see.
-            if handler.toolset in client.toolsets
+            if client.tools.shows(handler, has_project=has_project)
             and (session.may_write or not handler.writes)
         ]
 
@@ -259,7 +261,7 @@ class Service:
             meta["flashgrep/aliases"] = list(handler.aliases)
         self._descriptors[handler.name, is_bound, structured] = descriptor = {
             "name": handler.name,
-            **({"title": handler.title} if structured else {}),
+            "title": handler.title,
             "description": handler.doc,
             "inputSchema": input_schema(handler, bound=is_bound, complete=structured),
             **({"outputSchema": output_schema(handler)} if structured else {}),
@@ -310,13 +312,12 @@ class Service:
         structured = self.structured or client.structured
         render, text = None if structured else handler.render, ""
         try:
-            if (
-                handler.writes and handler.toolset not in client.toolsets
-            ):  # the user has not enabled it for the model
+            # Otherwise the user has not enabled it for the model.
+            if handler.writes and handler.toolset not in client.tools.usable:
                 raise Forbidden(
                     f"{handler.name} writes, and its toolset was not requested: {handler.toolset}",
                     reason="toolset_required",
-                    suggestion=f"start the server with --toolsets {','.join([*client.toolsets, handler.toolset])}",
+                    suggestion=f"start the server with --toolsets {','.join([*client.tools.names, handler.toolset])}",
                 )
             as_text = render is not None
             result = await self.dispatcher.call(
@@ -416,9 +417,9 @@ class Service:
 
 
 def annotations_of(handler: Handler) -> dict[str, bool]:
-    """Return a tool's hints, without defaults and, for read-only tools, without those about writing."""
+    """Return a tool's hints, without defaults; where a tool only reads, hosts ask about nothing else."""
     if handler.safety == "reads":
-        return {"readOnlyHint": True, "openWorldHint": False}
+        return {"readOnlyHint": True}
     hints = {"destructiveHint": False} if handler.safety != "destructive" else {}
     return {
         **hints,

@@ -25,8 +25,9 @@ Speak the Model Context Protocol over stdin and stdout; start the daemon if it i
   --project P          the project, by name or path
   --collection C       the project to search, by the name of its collection
   --collections A,B,C  several of them
-  --toolsets A,B       tools to list: core, research (both by default), collections, knowledge, specs, fs,
-                       structural, admin, all, editors (which `all` leaves out)
+  --toolsets A,B       tools to list: default (few tools of core and research), core, research, compat (all of
+                       both), collections, knowledge, specs, fs, structural, admin, all, editors (which `all`
+                       leaves out)
   --read-only          neither list nor run what writes
   --path-map A=B,C=D   folder A here is folder B where the daemon runs (a container, WSL); also FLASHGREP_PATH_MAP
   --structured         for programs: answers as JSON, with structured content and output schemas

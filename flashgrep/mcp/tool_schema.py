@@ -16,7 +16,6 @@ SPECIFIED = frozenset({"semantic_search"})
 """Tools whose descriptions are prescribed verbatim by a specification."""
 SHORT = {
     "project": "",
-    "projects": "`*`: all.",
     "max_tokens": "Size of the answer.",
     "limit": "",
     "cursor": "",
@@ -24,11 +23,15 @@ SHORT = {
     "continuation_start_byte": "",
     "context": "Lines around each hit.",
     "path": "",
-    "include": "Globs, as src/**/*.py.",
+    "include": "Globs.",
     "exclude": "",
     "language": "As py, rust.",
-    "rev": "Git revision, or a..b.",
+    "rev": "",
     "dry_run": "",
+    "word": "",
+    "multiline": "",
+    "kind": "",
+    "new_text": "",
 }
 """Shorter descriptions of common fields; empty where the name, the instructions or an answer's note suffice."""
 MOST_FIELDS = 8
@@ -78,16 +81,29 @@ def input_schema(
 
     schema = shorten_object(whole) | {"type": "object"}
     if bound:
-        for name in ("project", "projects"):
-            schema["properties"].pop(name, None)
-    used = {
-        name: shorten_object(inner) for name, inner in whole.get("$defs", {}).items()
-    }
-    if any(LIKE in inner for inner in whole.get("$defs", {}).values()):
-        for inner in used.values():
+        schema["properties"].pop("project", None)
+    if bound or not complete:
+        schema["properties"].pop("projects", None)
+    models = whole.get("$defs", {})
+
+    def insert_models(node: Any) -> Any:
+        """Return a schema with the models it refers to in place: each is used once, and a reference costs as much."""
+        if isinstance(node, list):
+            return [insert_models(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" not in node:
+            return {key: insert_models(value) for key, value in node.items()}
+        model = models[node["$ref"].rpartition("/")[2]]
+        inner = {"type": "object", **shorten_object(model)}
+        if LIKE in model:
             for field in inner["properties"].values():
                 field.pop("description", None)
-    return schema | ({"$defs": used} if used else {})
+        others = {key: value for key, value in node.items() if key != "$ref"}
+        return {**insert_models(inner), **others}
+
+    inlined: Schema = insert_models(schema)
+    return inlined
 
 
 def find_marks(model: type[BaseModel]) -> Iterator[tuple[str, Usage]]:

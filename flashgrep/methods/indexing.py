@@ -116,6 +116,7 @@ def render_index(result: IndexCodebaseResult, style: Style) -> Iterator[str]:
     NAME,
     title="Index a codebase",
     toolset="research",
+    listing="without_project",
     safety="changes_index",
     render=render_index,
 )

@@ -3,9 +3,9 @@
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NotRequired
 
 import orjson
 from pydantic import Field
@@ -79,13 +79,24 @@ class ListFilesParams(Params):
     query: Annotated[PathText | None, Usage(words=True)] = Field(
         None,
         min_length=1,
-        description="Parts of the path in any order, best files first; fzf's terms, e.g. `net tcp !test .go$`. If no "
-        "path has them all, the nearest ones.",
+        description="A glob, or parts of the path in any order, best files first, in fzf's terms: "
+        "`net tcp !test .go$`. If no path has them all, the nearest ones.",
     )
     path: Below = None
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
+    sort_by: Literal["path", "name", "modified", "size"] = Field(
+        "path", description="Other than by path, `query` is a glob."
+    )
+    sort_order: Annotated[Literal["asc", "desc"], RARE] = Field(
+        "asc", description="Ascending or descending; ties by path, ascending."
+    )
+    max_depth: Annotated[Count | None, RARE] = Field(
+        None, description="Folders to descend; 0: only the files directly in `path`."
+    )
+    include_hidden: bool = Field(default=False, description="Hidden files, too.")
+    respect_ignore: bool = Field(default=True, description="false: ignored files, too.")
     limit: Annotated[int, Usage(short="-l")] = Field(
         200, ge=1, le=10_000, description="Most files to return."
     )
@@ -97,29 +108,102 @@ class ListFilesParams(Params):
     projects: ProjectNames = None
 
 
-class ListFilesResult(TypedDict):
-    """Files in the order of their paths (with a fuzzy filter: nearest first), and `files`, the bare paths."""
+class ListedFile(FilePlace):
+    """A file; its size in bytes and its time only where the disk was asked: by another key, or hidden or ignored."""
 
-    results: list[FilePlace]
+    size: NotRequired[int]
+    modified_unix: NotRequired[int]
+
+
+class ListFilesResult(TypedDict):
+    """Files in the order asked for (with a fuzzy filter: nearest first), and `files`, the bare paths.
+
+    `sort_by`: the sort key, unless that is the path.
+    """
+
+    results: list[ListedFile]
     files: list[str]
     total: int
     next: str | None
     fuzzy: bool
     coverage: Coverage
+    sort_by: NotRequired[str]
 
 
 def render_paths(result: ListFilesResult, style: Style) -> Iterator[str]:
-    """Yield the paths."""
-    yield from map(style.path, result["results"])
+    """Yield the paths, each with its sort key if that is a size or a time."""
+    order = result.get("sort_by", "path")
+    yield from (render_file(file, order, style) for file in result["results"])
 
 
-@handler("list_files", title="List files", command="files query", render=render_paths)
+def render_file(file: Mapping[str, Any], order: str, style: Style) -> str:
+    """Return a file's path; for a model with its sort key, if that is a size or a time."""
+    shown = style.path(file)
+    if style.is_person:
+        return shown
+    if order == "size":
+        return f"{shown} {file['size']}"
+    if order == "modified":
+        return f"{shown} {format_time(file['modified_unix'])}"
+    return shown
+
+
+@handler(
+    "list_files",
+    title="List files",
+    command="files query",
+    listing="by_default",
+    render=render_paths,
+)
 async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
-    """List a project's files: all that are searched, or those whose path contains or resembles some words.
+    """Find files: all that are searched, those that match a glob, or whose path contains or resembles some words.
 
-    Use it to find a file by part of its path; glob for wildcards, sizes and times.
+    Use it instead of find, fd and ls.
     """
-    return await ask_projects(call, params, _list, _join_list)
+    if not params.model_fields_set & ON_DISK:
+        return await ask_projects(call, params, _list, _join_list)
+    found = await glob.run(call, _make_glob(params))
+    result: ListFilesResult = {
+        "results": found["results"],
+        "files": [file["file_path"] for file in found["results"]],
+        "total": found["total"],
+        "next": found["next"],
+        "fuzzy": False,
+        "coverage": found["coverage"],
+    }
+    if params.sort_by != "path":
+        result["sort_by"] = params.sort_by
+    if params.projects is not None:
+        _join_list(result, ())
+    return result
+
+
+ON_DISK: Final = frozenset(
+    {"sort_by", "sort_order", "max_depth", "include_hidden", "respect_ignore"}
+)
+"""Fields of list_files that the file table cannot answer: the disk is asked, as by glob."""
+
+
+def _make_glob(params: ListFilesParams) -> "GlobParams":
+    """Return the parameters of glob for a list that the disk has to answer.
+
+    Raises:
+        InvalidParams: the question has words or languages, which only the file table answers.
+
+    """
+    asked = sorted(params.model_fields_set & ON_DISK)
+    if params.language:
+        message = f"language: not together with {asked[0]}; use include, e.g. **/*.py"
+        raise InvalidParams(message, field="language")
+    given = params.model_dump(exclude_unset=True, exclude={"language", "fresh"})
+    query = given.pop("query", None)
+    if query is not None and WILD.search(query) is None:
+        message = f"query: with {asked[0]} it is a glob: **/*{query.split()[0]}*"
+        raise InvalidParams(message, field="query")
+    include = given.pop("include", [])
+    if query is not None:
+        include = [*include, query]
+    return GlobParams(**{**given, "include": include, "limit": params.limit})
 
 
 async def _list(
@@ -309,13 +393,7 @@ class GlobResult(TypedDict):
 def render_glob(result: GlobResult, style: Style) -> Iterator[str]:
     """Yield the paths, each with its sort key if that is a size or a time."""
     order = result["options"]["sort_by"]
-    for file in result["results"]:
-        said = ""
-        if not style.is_person and order == "size":
-            said = f" {file['size']}"
-        elif not style.is_person and order == "modified":
-            said = f" {format_time(file['modified_unix'])}"
-        yield style.path(file) + said
+    yield from (render_file(file, order, style) for file in result["results"])
 
 
 @handler(

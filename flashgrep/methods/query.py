@@ -73,27 +73,26 @@ class QueryParams(Params):
 
     query: PatternText = Field(
         min_length=1,
-        description="Words, a literal text or a regular expression, see `mode`.",
+        description="A text, or a regular expression in ripgrep's syntax.",
     )
     any_of: list[PatternText] = Field(
         default=[],
         max_length=100,
-        description="Further texts; a line with any of them matches.",
+        description="Further texts: a line with any of them matches.",
     )
     mode: Annotated[
         Literal["smart", "literal", "regex"],
         Usage(short="-m", shortcuts={"-F": "literal", "-e": "regex"}),
     ] = Field(
         "smart",
-        description="regex: ripgrep's syntax. smart: the text itself, best hits first; if nothing has it, as a "
-        "regex if it looks like one, else texts with most of its words (see `fallback`).",
+        description="smart: the text itself, best hits first; if nothing has it, as a regex if it looks like one.",
     )
     case: Annotated[
         Literal["sensitive", "insensitive", "smart"],
         Usage(shortcuts={"-i": "insensitive", "-s": "sensitive"}),
     ] = Field(
         "smart",
-        description="smart: case-insensitive unless the text has a capital letter.",
+        description="smart: insensitive unless the text has a capital letter.",
     )
     word: Annotated[bool, Usage(short="-w")] = Field(
         default=False, description="Match whole words only."
@@ -117,7 +116,7 @@ class QueryParams(Params):
     language: InLanguages = []
     output: Literal["lines", "files", "count"] = Field(
         "lines",
-        description="lines: each matching line. files: names only. count: matching lines per file.",
+        description="files: names only. count: matching lines per file.",
     )
     order: Annotated[Literal["relevance", "path"] | None, RARE] = Field(
         None,
@@ -241,12 +240,12 @@ def render_query(result: QueryResult, style: Style) -> Iterator[str]:
         yield f"explained: {json.dumps(result['explained'])}"
 
 
-@handler("query", title="Search text", render=render_query)
+@handler("query", title="Search text", listing="by_default", render=render_query)
 async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
-    """Find lines that match a literal text, a regular expression or words, exactly as ripgrep would now.
+    """Search text like grep: find the lines with a text or regular expression, exactly as ripgrep would now.
 
-    Use it when you know some of the text; get_symbol for a name's definition or uses, search_code when you only know
-    what the code does. Files that are ignored, hidden or binary are left out.
+    Use it when you know some of the text; get_symbol for a name's definition or references, search_code when you only
+    know what the code does. Ignored, hidden and binary files are left out.
     """
     return await ask_projects(
         call, params, _ask, _join, limit=call.host.settings.query.default_limit

@@ -112,12 +112,8 @@ class ReadCodeParams(RangeParams):
         description="Several at once, each a path, path:10-60 or a symbol's name.",
     )
     start_line: LineNumber = Field(1, description="First line, from 1.")
-    end_line: LineNumber | None = Field(
-        None, description="Last line, inclusive; default: the end of the file."
-    )
-    tail: Count | None = Field(
-        None, ge=1, description="Read this many lines from the end instead of a range."
-    )
+    end_line: LineNumber | None = Field(None, description="Last line, inclusive.")
+    tail: Count | None = Field(None, ge=1, description="This many lines from the end.")
     symbol_context_lines: Annotated[Count, RARE] = Field(
         20,
         description="Lines shown on either side of the symbol; default: none if the answer is text.",
@@ -218,12 +214,17 @@ async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResul
     return await read(view, params.target(), query)
 
 
-@handler("read_code", title="Read code", command="read path", render=render_slice)
+@handler(
+    "read_code",
+    title="Read code",
+    command="read path",
+    listing="by_default",
+    render=render_slice,
+)
 async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResult:
-    """Read a file, a range of it, its last lines or a symbol's definition, within a budget.
+    """Read a file, a range of it (path:10-60), its last lines or a symbol's definition, within a budget.
 
-    Use it to read definitions by name, or a whole file; get_slice for known lines. `targets` reads several at once. A
-    longer text comes in parts: pass what the answer names to get the rest.
+    Use it instead of cat, head and sed. A longer text comes in parts: pass what the answer names to get the rest.
     """
     view = await open_view(call, params)
     if params.targets and (params.path or params.path_bytes or params.symbol_name):

@@ -259,7 +259,7 @@ def a_client(
         "--project",
         str(folder),
         "--toolsets",
-        "core,research",
+        "default",
     ]
     with subprocess.Popen(
         command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -198,15 +198,14 @@ def test_every_worked_call_of_the_skill_works(
     calls = worked_calls()
     assert {name for name, _ in calls} >= {
         "query",
-        "get_slice",
         "read_code",
-        "glob",
+        "list_files",
         "write_code",
         "batch_write_code",
     }
     for name, params in calls:
-        if params.get("precondition", {}).get("expected_file_hash"):
-            params["precondition"]["expected_file_hash"] = read["file_hash"]
+        if "expected_file_hash" in params:
+            params["expected_file_hash"] = read["file_hash"]
         if REGISTRY.get(name).writes:
             params["dry_run"] = True
         answer = wire.ask(name, **params)

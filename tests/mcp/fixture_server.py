@@ -32,19 +32,19 @@ class Text(TypedDict):
     text: str
 
 
-@handler("test_simple_text")
+@handler("test_simple_text", listing="by_default")
 async def simple_text(_call: Call[Catalogue], params: Nothing) -> Text:  # noqa: ARG001 - the hint of params is what the registry reads
     """Return a text."""
     return {"text": "This is a simple text response for testing."}
 
 
-@handler("test_error_handling")
+@handler("test_error_handling", listing="by_default")
 async def error_handling(_call: Call[Catalogue], params: Nothing) -> Text:  # noqa: ARG001 - the hint of params is what the registry reads
     """Fail."""
     raise InvalidParams("This tool intentionally returns an error for testing")
 
 
-@handler("test_tool_with_progress")
+@handler("test_tool_with_progress", listing="by_default")
 async def with_progress(call: Call[Catalogue], params: Nothing) -> Text:  # noqa: ARG001 - the hint of params is what the registry reads
     """Report progress three times."""
     for done in (0, 50, 100):
@@ -53,7 +53,7 @@ async def with_progress(call: Call[Catalogue], params: Nothing) -> Text:  # noqa
     return {"text": "done"}
 
 
-@handler("test_missing_capability")
+@handler("test_missing_capability", listing="by_default")
 async def missing_capability(call: Call[Catalogue], params: Nothing) -> Text:  # noqa: ARG001 - as above
     """Refuse clients that cannot sample."""
     if "sampling" not in client_of(call.session).capabilities:
@@ -63,13 +63,13 @@ async def missing_capability(call: Call[Catalogue], params: Nothing) -> Text:  #
     return {"text": "can sample"}
 
 
-@handler("test_logging_tool")
+@handler("test_logging_tool", listing="by_default")
 async def logging_tool(_call: Call[Catalogue], params: Nothing) -> Text:  # noqa: ARG001 - as above
     """Succeed, which is worth a line to whoever wants to read of it."""
     return {"text": "logged"}
 
 
-@handler("test_streaming_elicitation")
+@handler("test_streaming_elicitation", listing="by_default")
 async def streaming(call: Call[Catalogue], params: Nothing) -> Text:  # noqa: ARG001 - as above
     """Report progress, and ask nothing."""
     call.progress(1, 1, "asking nobody")

@@ -37,6 +37,19 @@ CORE = {
     "batch_write_code",
     "bootstrap_skill",
 }
+TEN = {
+    "query",
+    "search_code",
+    "get_symbol",
+    "code_research",
+    "read_code",
+    "outline",
+    "list_files",
+    "changes",
+    "write_code",
+    "batch_write_code",
+}
+"""What a client without wishes is shown."""
 WRITES = {"write_code", "batch_write_code"}
 
 
@@ -221,15 +234,48 @@ def test_clients_see_their_collections_and_not_each_other(
 # -----------------------------------------------------------------------------------------------------
 
 
-def test_the_default_set_is_small(
+def test_a_client_that_named_no_toolset_is_shown_ten_tools(
     daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
 ) -> None:
     client = host(daemon, opened, "--project", str(project({"a": "x"})))
-    listed = client.request("tools/list")
-    assert names(client) >= CORE
-    assert len(listed["tools"]) <= 18
+    listed = client.request("tools/list")["tools"]
+    assert {tool["name"] for tool in listed} == TEN
     # How many tokens a model pays for them is asked in test_text.py.
-    assert all(len(f"mcp__flashgrep__{tool['name']}") <= 60 for tool in listed["tools"])
+    assert all(len(f"mcp__flashgrep__{tool['name']}") <= 60 for tool in listed)
+    assert all(tool["title"] for tool in listed)
+    said = " ".join(tool["description"] for tool in listed).lower()
+    for word in ("search", "grep", "find", "references", "callers", "definition"):
+        assert word in said, f"a search among tools for {word} finds none"
+
+
+def test_indexing_is_shown_only_to_a_client_without_a_project(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
+    nowhere = host(daemon, opened, cwd="/")
+    assert names(nowhere) == TEN | {"index_codebase"}
+    root = project({"a": "x"})
+    assert not nowhere.call("index_codebase", path=str(root))["isError"]
+    assert names(nowhere) == TEN
+
+
+def test_what_is_not_listed_is_listed_by_compat_or_its_toolset_and_callable_always(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
+    root = str(project({"a": "x"}))
+    everything = names(host(daemon, opened, "--project", root, "--toolsets", "compat"))
+    assert everything > TEN | {"get_slice", "glob", "stats", "watch_codebase"}
+    core = names(host(daemon, opened, "--project", root, "--toolsets", "core"))
+    research = names(host(daemon, opened, "--project", root, "--toolsets", "research"))
+    assert core | research == everything
+    assert core & research == set()
+    client = host(daemon, opened, "--project", root, "--toolsets", "default,fs")
+    assert {name for name in names(client) if not name.startswith("fs_")} == TEN
+    for tool, arguments in (
+        ("get_slice", {"path": "a", "start_line": 1, "end_line": 1}),
+        ("glob", {"query": "*"}),
+        ("stats", {}),
+    ):
+        assert not client.call(tool, **arguments)["isError"]
 
 
 def test_toolsets_choose_and_the_rest_stays_callable(
@@ -282,7 +328,7 @@ def test_what_writes_is_called_where_its_toolset_was_asked_for(
             "structuredContent"
         ]
         assert (error["code"], error["data"]["reason"]) == (-32006, "toolset_required")
-        assert error["data"]["suggestion"].endswith("--toolsets core,research,fs")
+        assert error["data"]["suggestion"].endswith("--toolsets default,fs")
     assert client.call("fs_read", path="b")["structuredContent"]["content"] == "x\n"
     assert not client.call("write_code", **written)["isError"]
     assert not host(daemon, opened, "--project", str(root), "--toolsets", "fs").call(
@@ -313,13 +359,13 @@ def test_project_is_shown_where_there_is_one_to_name(
     assert naming(host(daemon, opened, cwd=mine)) == set()
     assert naming(host(daemon, opened, cwd=tmp_path)) >= {
         "query",
-        "stats",
+        "read_code",
         "write_code",
     }
     add(daemon, mine)
     add(daemon, other)
     several = host(daemon, opened, "--collections", "shown,named")
-    assert naming(several) >= {"query", "stats", "write_code"}
+    assert naming(several) >= {"query", "read_code", "write_code"}
     error = host(daemon, opened, cwd=mine).call("stats", project="named")[
         "structuredContent"
     ]

@@ -36,7 +36,7 @@ class Nothing(Params):
 GATES = Gates()
 
 
-@handler("hold")
+@handler("hold", listing="by_default")
 async def hold(_call: Call[Any], params: Gate) -> Done:
     """Answer once the gate is open."""
     GATES.running += 1
@@ -49,7 +49,7 @@ async def hold(_call: Call[Any], params: Gate) -> Done:
     return {"done": params.name}
 
 
-@handler("steps")
+@handler("steps", listing="by_default")
 async def steps(call: Call[Any], params: Steps) -> Done:
     """Report progress, from a thread or not."""
 
@@ -65,19 +65,19 @@ async def _done(report: Callable[[], None]) -> None:
     report()
 
 
-@handler("lost")
+@handler("lost", listing="by_default")
 async def lost(_call: Call[Any], params: Nothing) -> Done:  # noqa: ARG001 - the registry reads the hint of params
     """Find nothing."""
     raise NotFound("no such file: x", reason="file_not_found")
 
 
-@handler("broken")
+@handler("broken", listing="by_default")
 async def broken(_call: Call[Any], params: Nothing) -> Done:  # noqa: ARG001 - as above
     """Fail as only a fault of ours does."""
     raise RuntimeError("a secret")
 
 
-@handler("sampling")
+@handler("sampling", listing="by_default")
 async def sampling(call: Call[Any], params: Nothing) -> Done:  # noqa: ARG001 - as above
     """Need what the client may not have."""
     if "sampling" not in client_of(call.session).capabilities:

@@ -80,7 +80,7 @@ def era(request: pytest.FixtureRequest) -> Era:
 def client(
     request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path, era: Era
 ) -> Iterator[McpClient]:
-    speaking = McpClient(transport(request.param, daemon, root), era)
+    speaking = McpClient(transport(request.param, daemon, root, toolsets="compat"), era)
     speaking.start()
     yield speaking
     speaking.transport.close()
@@ -278,7 +278,9 @@ def test_stateless_results_say_what_they_are(client: McpClient) -> None:
 def line(
     request: pytest.FixtureRequest, daemon: DaemonAtHand, root: Path
 ) -> Iterator[McpClient]:
-    speaking = McpClient(transport(request.param, daemon, root), "legacy")
+    speaking = McpClient(
+        transport(request.param, daemon, root, toolsets="compat"), "legacy"
+    )
     yield speaking
     speaking.transport.close()
 
@@ -374,7 +376,7 @@ def test_a_client_sees_its_own_project_only(
 ) -> None:
     other = project({"secret.py": "parse_config"}, name="other")
     daemon.add(other)
-    speaking = McpClient(transport("unix", daemon, root), "legacy")
+    speaking = McpClient(transport("unix", daemon, root, toolsets="compat"), "legacy")
     refused = speaking.call("query", text="parse_config", project="other")
     assert refused["structuredContent"]["data"]["reason"] == "outside_root"
     assert len(speaking.request("resources/list")["resources"]) == 2

@@ -75,7 +75,7 @@ def count_tokens(told: Any) -> float:
 def test_what_every_conversation_begins_with_is_short(
     daemon: DaemonAtHand, root: Path, model: McpClient
 ) -> None:
-    assert count_tokens(model.request("tools/list")["tools"]) <= 3_500
+    assert count_tokens(model.request("tools/list")["tools"]) <= 2_150
     assert count_tokens(INSTRUCTIONS) <= 250
     wire = daemon.wire("unix")
     wire.call("$/bind", project=str(root), toolsets=["all"])
@@ -88,7 +88,7 @@ def test_what_every_conversation_begins_with_is_short(
     assert "project" in tools[0]["inputSchema"]["properties"], (
         "a connection that has to name its project"
     )
-    assert count_tokens(tools) <= 3_500
+    assert count_tokens(tools) <= 2_300
     assert all(
         "Use it" in tool["description"]
         for tool in everything

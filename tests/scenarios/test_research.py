@@ -93,7 +93,7 @@ def indexed(agent: Host, root: Path) -> Host:
 
 @pytest.mark.scenario("research", "MCP Server Protocol", "Server starts")
 def test_server_starts(daemon: DaemonAtHand) -> None:
-    with host(daemon) as agent:
+    with host(daemon, "--toolsets", "research") as agent:
         assert agent.initialized["protocolVersion"]
         assert agent.initialized["serverInfo"]["name"]
         assert "tools" in agent.initialized["capabilities"]

@@ -75,6 +75,6 @@ def _plain(daemon: DaemonAtHand, root: Path, name: Any) -> Way:
 
 def _mcp(daemon: DaemonAtHand, root: Path, name: str) -> Way:
     carrier = name.removeprefix("mcp ").replace("stdio", "shim")
-    client = McpClient(transport(carrier, daemon, root), "legacy")
+    client = McpClient(transport(carrier, daemon, root, toolsets="compat"), "legacy")
     client.start()
     return Way(name, mcp=client)

@@ -187,20 +187,25 @@ def token_of(daemon: DaemonAtHand) -> str:
 
 
 def transport(
-    name: str, daemon: DaemonAtHand, root: Path, *, structured: bool = True
+    name: str,
+    daemon: DaemonAtHand,
+    root: Path,
+    *,
+    structured: bool = True,
+    toolsets: str = "default",
 ) -> Transport:
     """Return a transport bound to a project; ``structured``: for a program, not for a model."""
     if name == "http":
-        asked = {"structured": "1"} if structured else {}
-        return HttpTransport(
-            open_http(daemon), token_of(daemon), {"project": str(root), **asked}
-        )
+        asked = {"project": str(root), "toolsets": toolsets}
+        if structured:
+            asked["structured"] = "1"
+        return HttpTransport(open_http(daemon), token_of(daemon), asked)
     if name == "shim":
-        return LineTransport(
-            (shim_wire if structured else model_wire)(daemon, "--project", str(root))
-        )
+        start = shim_wire if structured else model_wire
+        options = ("--project", str(root), "--toolsets", toolsets)
+        return LineTransport(start(daemon, *options))
     wire = daemon.wire("tcp" if name == "tcp" else "unix")
     if name == "tcp":
         wire.call("auth", token=token_of(daemon))
-    wire.call("$/bind", project=str(root), structured=structured)
+    wire.call("$/bind", project=str(root), structured=structured, toolsets=[toolsets])
     return LineTransport(wire)

@@ -84,22 +84,25 @@ class EditParams(TargetParams):
     )
     end_line: Count | None = Field(
         None,
-        description="Last line to replace, inclusive; start_line - 1 inserts before start_line.",
+        description="Last line to replace; start_line - 1 inserts before start_line.",
     )
     replacement: FileText | None = Field(
         None,
-        description="New lines, in the file's line ends and encoding; empty deletes. Alone: a new file.",
+        description="New lines; empty deletes. Alone: a new file.",
     )
     old_text: FileText | None = Field(
         None,
         min_length=1,
-        description="Instead of lines: text that occurs exactly once.",
+        description="Instead of lines: a text that occurs once.",
     )
     new_text: FileText | None = Field(None, description="What old_text becomes.")
     replace_all: bool = Field(
         False, description="Replace every occurrence of old_text."
     )
-    precondition: PreconditionParams = Field(
+    expected_file_hash: NameText | None = Field(
+        None, description="The #hash of a read: nothing is written if the file differs."
+    )
+    precondition: Annotated[PreconditionParams, RARE] = Field(
         default_factory=PreconditionParams,
         description="What the file is expected to be.",
     )
@@ -107,6 +110,8 @@ class EditParams(TargetParams):
     def request(self, shared: str = "", *, dry_run: bool = False) -> WriteRequest:
         """Return this in the engine's form, or raise InvalidParams if it is not one change."""
         expected = self.precondition.build()
+        if expected.file_hash is None:
+            expected = replace(expected, file_hash=self.expected_file_hash)
         if self.makes_file:  # never over an existing file
             expected = replace(expected, absent=True)
         return WriteRequest(self.target(shared), self._edit(), expected, dry_run)
@@ -263,6 +268,7 @@ def _render_diff(diff: str, style: Style, *, is_cut: bool) -> Iterator[str]:
     "write_code",
     command="write-code path",
     title="Write code",
+    listing="by_default",
     safety="destructive",
     render=render_write,
 )
@@ -326,11 +332,13 @@ class BatchWriteCodeParams(ProjectParams):
     operations: list[OperationParams] = Field(
         min_length=1,
         max_length=MOST_OPERATIONS,
-        description="The edits: an optional id, and arguments of write_code; `paths`: one edit of several files.",
+        description="The edits, each as for write_code; `paths`: one edit of several files.",
     )
-    mode: Annotated[Literal["atomic", "best_effort"], Usage(short="-m")] = Field(
-        "atomic",
-        description="atomic: all or none; best_effort: every valid edit, the others are reported.",
+    mode: Annotated[Literal["atomic", "best_effort"], Usage(short="-m", rare=True)] = (
+        Field(
+            "atomic",
+            description="best_effort: every valid edit, the others are reported.",
+        )
     )
     dry_run: bool = Field(
         False, description="Check everything, change nothing, return the diff."
@@ -340,6 +348,7 @@ class BatchWriteCodeParams(ProjectParams):
 @handler(
     "batch_write_code",
     title="Write code in several places",
+    listing="by_default",
     safety="destructive",
     render=render_batch,
 )

@@ -12,7 +12,15 @@ from typing_extensions import TypedDict
 from flashgrep.api.coverage import Coverage, milliseconds_since
 from flashgrep.base.checkpoint import Expired, expiring
 from flashgrep.base.model import path_to_json, path_to_text
-from flashgrep.base.registry import Call, Handler, Params, RevisionText, Usage, handler
+from flashgrep.base.registry import (
+    RARE,
+    Call,
+    Handler,
+    Params,
+    RevisionText,
+    Usage,
+    handler,
+)
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
     Cursor,
@@ -77,7 +85,7 @@ class ChangesParams(Params):
         default=False, description="List the callers of changed functions and types."
     )
     include: Include = []
-    exclude: Exclude = []
+    exclude: Annotated[Exclude, RARE] = []
     language: InLanguages = []
     limit: Annotated[int, Usage(short="-l")] = Field(
         50, ge=1, le=10_000, description="Most files to return."
@@ -187,6 +195,7 @@ def _range(start: int, lines: int) -> str:
 @handler(
     "changes",
     title="Show changes",
+    listing="by_default",
     command="changes rev",
     toolset="research",
     render=render_changes,

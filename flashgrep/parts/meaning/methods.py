@@ -89,7 +89,7 @@ class SearchCodeParams(Params):
     )
     path: Below = None
     include: Include = []
-    exclude: Exclude = []
+    exclude: Annotated[Exclude, RARE] = []
     language: InLanguages = []
     rev: Annotated[Rev, RARE] = None
     threshold: Annotated[float, RARE] = Field(
@@ -165,13 +165,14 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
 @handler(
     "search_code",
     title="Search code by meaning",
+    listing="by_default",
     toolset="research",
     render=render_chunks,
 )
 async def search_code(
     call: Call[Catalogue], params: SearchCodeParams
 ) -> SearchCodeResult:
-    """Find the functions, classes and sections that answer a question in words, or match names in code.
+    """Search code by what it does: find the functions, classes and sections that answer a question in words.
 
     Use it when you do not know names; query finds text, get_symbol names.
     """

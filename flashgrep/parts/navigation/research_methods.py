@@ -339,12 +339,16 @@ def _render_for_model(
 
 
 @handler(
-    "code_research", title="Research code", toolset="research", render=render_research
+    "code_research",
+    title="Research code",
+    toolset="research",
+    listing="by_default",
+    render=render_research,
 )
 async def code_research(
     call: Call[Catalogue], params: CodeResearchParams
 ) -> CodeResearchResult:
-    """Answer who calls, implements, uses or imports what, hop by hop, with the lines that show it and call chains.
+    """Find callers, implementations, references or imports of a symbol, hop by hop, with the lines that show them.
 
     Use it for callers of callers and paths between symbols; get_symbol for the direct uses of one name.
     """

@@ -103,29 +103,31 @@ class GetSymbolParams(Params):
     """Which symbol, how its name is compared, and which occurrences are wanted."""
 
     symbol_name: SymbolName = Field(
-        description="A name, or a qualified one such as Class.method or mod::fn."
+        description="A name, or a qualified one: Class.method, pkg.Name, mod::fn, path:NAME."
     )
     match: Match = Field(
         "exact",
-        description="prefix: definitions whose name starts with it. fuzzy: the most similar defined names.",
+        description="prefix: definitions whose name starts so. fuzzy: similar names.",
     )
     case: Annotated[
         Literal["sensitive", "insensitive"],
         Usage(rare=True, shortcuts={"-i": "insensitive", "-s": "sensitive"}),
     ] = Field("sensitive", description="How letter case is compared.")
     kind: list[SymbolKind] = Field(
-        default=[], max_length=100, description="Only definitions of these kinds."
+        default=[],
+        max_length=100,
+        description="Only definitions of these kinds, as function, class.",
     )
     role: list[Role] = Field(
-        default=[], max_length=100, description="Only occurrences of these roles."
+        default=[], max_length=100, description="Only these occurrences."
     )
     body: bool = Field(
         default=False,
-        description="Include their text; only of definitions, unless `role` says more.",
+        description="Include the code of definitions.",
     )
     path: Below = None
     include: Include = []
-    exclude: Exclude = []
+    exclude: Annotated[Exclude, RARE] = []
     language: InLanguages = []
     limit: Annotated[int, Usage(short="-l")] = Field(
         50, ge=1, le=10_000, description="Most occurrences to return."
@@ -240,11 +242,12 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
 @handler(
     "get_symbol",
     title="Find a symbol",
+    listing="by_default",
     command="symbol symbol_name",
     render=render_symbols,
 )
 async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbolResult:
-    """Find every occurrence of a symbol: definitions first, then declarations, implementations, imports, calls, uses.
+    """Find a symbol: its definition first, then declarations, implementations, imports, callers, other references.
 
     Use it for names in code; comments and strings do not count (query finds those).
     """
@@ -375,7 +378,12 @@ class OutlineParams(Params):
     """Which file or folder, and how much of it."""
 
     path: PathText = Field(
-        "", description="File or folder, relative to the project; empty: like repo_map."
+        "",
+        description="File or folder; empty: the map.",
+    )
+    mentions: Annotated[list[NameText], Field(max_length=100)] = Field(
+        default=[],
+        description="A map around these names or parts of paths.",
     )
     everything: Annotated[bool, RARE] = Field(
         default=False, description="Include fields, variables and enumerators."
@@ -445,13 +453,14 @@ def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
     "outline",
     command="outline path",
     title="Outline a file, folder or project",
+    listing="by_default",
     toolset="research",
     render=render_outline,
 )
 async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineResult:
-    """Show what a file, or each file of a folder, defines, as a tree; like repo_map without a path.
+    """Show what a file, or each file of a folder, defines, as a tree; without a path, a map of the project.
 
-    Use it before you read a long file. A single line number means: up to the next entry.
+    Use it before you read a long file, or first in unfamiliar code. A single line number means: up to the next entry.
     """
     workspace = await open_view(call, params)
     if params.fresh:
@@ -478,9 +487,11 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
         source = SnapshotSource(snapshot)
         if params.structured and paths is not None:
             return _format_structure(source, paths, params, fresh=fresh)
-        if paths is None:
-            # Without a path, what matters most, like repo_map.
-            made = repository_map(source, max_chars=max_chars)
+        if paths is None or params.mentions:
+            # What matters most, like repo_map.
+            made = repository_map(
+                source, max_chars=max_chars, under=below, mentions=params.mentions
+            )
         else:
             made = outline(
                 source, paths, max_chars=max_chars, everything=params.everything

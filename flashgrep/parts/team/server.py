@@ -26,8 +26,9 @@ from flashgrep import __version__
 from flashgrep.base.config import Settings
 from flashgrep.base.errors import FlashgrepError, InvalidParams, Unavailable
 from flashgrep.base.registry import Call, Capabilities, Handler, Registry, Session
-from flashgrep.mcp.binding import client_of, parse_toolsets
+from flashgrep.mcp.binding import client_of
 from flashgrep.mcp.service import Service
+from flashgrep.mcp.tool_choice import choose_tools
 from flashgrep.methods.common import ProjectParams
 from flashgrep.methods.indexing import StatsResult
 from flashgrep.parts.built_in import REGISTRY
@@ -203,7 +204,7 @@ class TeamSessions(Sessions):
             notes={ACCESS: CURRENT_ACCESS.get()},
         )
         client = client_of(session)
-        client.toolsets = parse_toolsets(",".join(query.getlist("toolsets")).split(","))
+        client.tools = choose_tools(",".join(query.getlist("toolsets")).split(","))
         client.structured = is_on(query, "structured")
         return session
 

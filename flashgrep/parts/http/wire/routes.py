@@ -25,7 +25,8 @@ from flashgrep.base.errors import (
 )
 from flashgrep.base.model import path_from_json, path_to_text
 from flashgrep.base.registry import Call, Capabilities, Session
-from flashgrep.mcp.binding import client_of, parse_toolsets, read_path_map
+from flashgrep.mcp.binding import client_of, read_path_map
+from flashgrep.mcp.tool_choice import choose_tools
 from flashgrep.methods.common import view_of
 from flashgrep.parts.http.site import HEADERS
 from flashgrep.parts.http.wire.admission import VISITOR
@@ -94,7 +95,7 @@ class Sessions:
             wire="http",
         )
         client = client_of(session)
-        client.toolsets = parse_toolsets(",".join(query.getlist("toolsets")).split(","))
+        client.tools = choose_tools(",".join(query.getlist("toolsets")).split(","))
         client.structured = is_on(query, "structured")
         return session
 
