@@ -5,6 +5,7 @@ from flashgrep.methods.core_part import CORE
 from flashgrep.parts.collections import part as collections
 from flashgrep.parts.edit import part as edit
 from flashgrep.parts.git import part as git
+from flashgrep.parts.hook import part as hook
 from flashgrep.parts.hosts import part as hosts
 from flashgrep.parts.http import part as http
 from flashgrep.parts.lsp import part as lsp
@@ -28,6 +29,7 @@ BUILT_IN: tuple[Part, ...] = (
     collections.PART,
     specs.PART,
     ripgrep.PART,
+    hook.PART,
     http.PART,
     hosts.PART,
     pick.PART,

@@ -1,0 +1,188 @@
+"""The daemon's side of ``flashgrep hook``: payloads, explanations, and plans for the programs that take their place."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from flashgrep.base.errors import NotFound
+from flashgrep.parts.hook import grep_plan
+from flashgrep.parts.hook.payloads import (
+    HOSTS,
+    format_answer,
+    format_nothing,
+    read_payload,
+)
+from flashgrep.parts.hook.rewriting import Rewriting, rewrite
+from flashgrep.parts.ripgrep.arguments import Call, Unplannable, parse
+from flashgrep.parts.ripgrep.plan import answer as plan_ripgrep
+from flashgrep.project import Workspace
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.rpc.connect import from_latin1
+from flashgrep.rpc.context import RequestContext
+from flashgrep.search.snapshot import Snapshot
+
+MOST_TOLD: Final = 3
+"""Of the entries that were left out, by name; the rest is counted."""
+_VERSION_SECONDS: Final = 2.0
+_NARROWING: Final = (
+    "hidden unrestricted no-ignore no-ignore-vcs no-ignore-files quiet files glob iglob"
+)
+_NOT_TOLD: Final = frozenset(_NARROWING.split())
+"""Flags of ripgrep with which it leaves out less, or is asked for less."""
+_OWN: Final = (b".git", b".flashgrep")
+"""Nobody looks for source in these."""
+
+
+async def answer_call(
+    context: RequestContext, cwd: str, params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Answer one call of the client; bytes are latin-1 text."""
+    argv: list[str] = params["argv"]
+    kind = argv[0]
+    if kind == "payload":
+        return {"stdout": answer_payload(params, argv[1])}
+    if kind == "--explain":
+        rewriting = rewrite(from_latin1(argv[1]), str(params["flashgrep"]))
+        return {"stdout": format_explanation(rewriting)}
+    words = [from_latin1(word) for word in argv[1:]]
+    if kind == "rg":
+        return await answer_ripgrep(context, cwd, words, params)
+    if not is_gnu(from_latin1(params["program"])):
+        return {"plan": None}
+    return await answer_grep(context, cwd, words)
+
+
+def answer_payload(params: Mapping[str, Any], host: str) -> str:
+    """Return what a host is told about a payload; empty: it runs its command."""
+    call = read_payload(str(params["payload"]), host if host in HOSTS else "")
+    if call is None:
+        return format_nothing(host)
+    rewriting = rewrite(call.command, str(params["flashgrep"]))
+    if rewriting.text == call.command:
+        return format_nothing(call.host)
+    return format_answer(call, rewriting.text, only_reads=rewriting.only_reads)
+
+
+def format_explanation(rewriting: Rewriting) -> str:
+    """Return what happens to a line, command by command."""
+    lines = [f"runs: {rewriting.text}"]
+    for verdict in rewriting.verdicts:
+        if verdict.reason:
+            lines.append(f"  {verdict.name or 'all'}: as it is, {verdict.reason}")
+        else:
+            lines.append(f"  {verdict.name}: by flashgrep, where the index proves")
+    if any(not verdict.reason for verdict in rewriting.verdicts):
+        if rewriting.only_reads:
+            lines.append("  the host need not ask: nothing in the line writes")
+        else:
+            lines.append("  the host asks as it always does")
+    return "\n".join(lines) + "\n"
+
+
+def find_workspace(context: RequestContext, cwd: str) -> Workspace | None:
+    """Return the open and listed project around a folder, or None; opening starts in the background for the next call."""
+    catalogue: Catalogue = context.call.host
+    try:
+        root = catalogue.find_enclosing_root(Path(cwd))
+    except NotFound:
+        return None
+    for workspace in catalogue.list_open():
+        if workspace.path == root:
+            if workspace.tree.listed_since is None or not workspace.index.is_open:
+                return None
+            return workspace
+    catalogue.open_later(str(root))
+    return None
+
+
+async def answer_grep(
+    context: RequestContext, cwd: str, argv: Sequence[str]
+) -> dict[str, Any]:
+    """Return ``{"plan": arguments}`` for a call of GNU grep; None: its own."""
+    workspace = find_workspace(context, cwd)
+    if workspace is None or not await workspace.refresh():
+        return {"plan": None}
+    planned = await workspace.in_thread(
+        lambda snapshot: grep_plan.plan(
+            [*argv], os.fsencode(cwd), snapshot, workspace.walker
+        )
+    )
+    if planned is None:
+        return {"plan": None}
+    return {"plan": [word.decode("latin-1") for word in planned]}
+
+
+async def answer_ripgrep(
+    context: RequestContext, cwd: str, argv: Sequence[str], params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a plan for a call of ripgrep, and a note on what it leaves out by itself."""
+    config = params.get("config")
+    call = Call(
+        argv=argv,
+        cwd=os.fsencode(cwd),
+        config=from_latin1(config) if config else None,
+        readable_input=bool(params.get("readable_input")),
+    )
+    planned = await plan_ripgrep(context, call)
+    workspace = find_workspace(context, cwd)
+    note = ""
+    if workspace is not None and searches_whole_folder(argv):
+        note = await workspace.in_thread(
+            lambda snapshot: describe_omissions(snapshot, os.fsencode(cwd))
+        )
+    return {**planned, "note": note}
+
+
+def searches_whole_folder(argv: Sequence[str]) -> bool:
+    """Return whether ripgrep is asked for all that it finds below the current folder."""
+    try:
+        arguments = parse(argv)
+    except Unplannable:
+        return False
+    names = {flag.name for flag in arguments.flags}
+    paths = arguments.positional if "regexp" in names else arguments.positional[1:]
+    return not names & _NOT_TOLD and all(path in {".", "./"} for path in paths)
+
+
+def describe_omissions(snapshot: Snapshot, cwd: bytes) -> str:
+    """Return which entries below a folder ripgrep leaves out because they are ignored, hidden or binary; or nothing."""
+    inside = os.path.relpath(cwd, snapshot.root.path)
+    lead = b"" if inside == b"." else inside + b"/"
+    names: list[str] = []
+    for path, is_folder in (snapshot.excluded or {}).items():
+        if path.startswith(lead) and path.rpartition(b"/")[2] not in _OWN:
+            shown = path[len(lead) :].decode(errors="replace")
+            names.append(shown + "/" if is_folder else shown)
+    binary = 0
+    for path, reason in snapshot.table.skipped.items():
+        if reason == "binary" and path.startswith(lead):
+            binary += 1
+    parts: list[str] = []
+    if names:
+        told = sorted(names, key=lambda name: (not name.endswith("/"), name))
+        rest = len(names) - MOST_TOLD
+        more = f" and {rest} more" if rest > 0 else ""
+        parts.append(f"ignored or hidden {', '.join(told[:MOST_TOLD])}{more}")
+    if binary:
+        parts.append(f"{binary} binary file{'s' if binary > 1 else ''}")
+    if not parts:
+        return ""
+    return f"rg did not search {'; '.join(parts)} (rg -uuu does)"
+
+
+@lru_cache(maxsize=8)
+def is_gnu(program: str) -> bool:
+    """Return whether a program is GNU grep, whose flags and patterns are known here."""
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            capture_output=True,
+            check=False,
+            timeout=_VERSION_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return b"GNU grep" in done.stdout

@@ -1,0 +1,148 @@
+"""``flashgrep hook``: what a host's hook runs before a shell command, and the searches that it puts in its place.
+
+    flashgrep hook [HOST]               read a host's payload, print what it is to run instead
+    flashgrep hook --explain 'COMMAND'  say what would happen to a command, and why
+    flashgrep hook grep|rg ARGUMENTS    run that program, on the files that the index does not rule out
+
+It fails open: without a daemon, or with one that is slow, of another version or wrong, a payload is answered with
+nothing and a program runs as it was called. Standard library only, and little of it: each call of a host pays for it.
+"""
+
+import os
+import shlex
+import signal
+import stat
+import sys
+
+from flashgrep.base.paths import (
+    PATH_MAP_VARIABLE,
+    Paths,
+    find_program,
+    find_ripgrep,
+    state_folder,
+)
+from flashgrep.cli.launcher import restore_environment
+from flashgrep.rpc.connect import Answer, as_latin1, send_request, try_connect
+
+HOOK = "hook"
+PAYLOAD = "payload"
+EXPLAIN = "--explain"
+PROGRAMS = ("grep", "rg")
+"""What runs in place of a search that was typed."""
+SECONDS = 0.25
+"""To wait for a plan: after that the program alone is faster."""
+HOST_SECONDS = 2.0
+"""To wait for the answer to a payload; hosts wait for 30 to 60 seconds."""
+ERROR = 2
+USAGE = """usage: flashgrep hook [HOST] < PAYLOAD
+       flashgrep hook --explain COMMAND
+       flashgrep hook grep|rg ARGUMENTS
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Run one call, and return its exit status; a program that is run takes this one's place."""
+    first = arguments[0] if arguments else ""
+    if first in PROGRAMS:
+        return become(first, arguments[1:])
+    if first == EXPLAIN and len(arguments) > 1:
+        return explain(" ".join(arguments[1:]))
+    if len(arguments) > 1 or first.startswith("-"):
+        is_help = first in {"--help", "-h"}
+        os.write(1 if is_help else ERROR, USAGE.encode())
+        return 0 if is_help else ERROR
+    return answer_payload(first)
+
+
+def answer_payload(host: str) -> int:
+    """Print what a host is to run instead of the command in the payload on standard input."""
+    text = sys.stdin.buffer.read().decode(errors="replace")
+    try:
+        result = ask([PAYLOAD, host], HOST_SECONDS, payload=text)
+        said = result["stdout"]
+    except (OSError, ValueError, KeyError, TypeError):
+        said = ""
+    # Cursor wants an object, whatever happens.
+    os.write(1, (said or ("{}" if host == "cursor" else "")).encode())
+    return 0
+
+
+def explain(command: str) -> int:
+    """Print what would happen to a command."""
+    try:
+        result = ask([EXPLAIN, as_latin1(command)], HOST_SECONDS)
+        os.write(1, result["stdout"].encode(errors="surrogateescape"))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        os.write(2, f"fgrep: every command runs as it is typed: {error}\n".encode())
+        return ERROR
+    return 0
+
+
+def become(name: str, arguments: list[str]) -> int:
+    """Exec a program on the files that may match, if a daemon knows them at once, else as it was called."""
+    if name == "rg":
+        program = find_ripgrep(os.environ)
+    else:
+        program = find_program(name, os.environ)
+    if program is None:
+        os.write(2, f"{name}: command not found\n".encode())
+        return 127
+    words = [os.fsencode(word) for word in arguments]
+    # getopt reads flags after operands in another way; and a plan has the daemon's
+    # paths.
+    if not (os.environ.get("POSIXLY_CORRECT") or os.environ.get(PATH_MAP_VARIABLE)):
+        try:
+            result = ask(
+                [name, *map(as_latin1, arguments)], SECONDS, program=as_latin1(program)
+            )
+            # A list of words; None: as it was called.
+            if result["plan"] is not None:
+                words = [word.encode("latin-1") for word in result["plan"]]
+            if result.get("note"):
+                os.write(2, f"flashgrep: {result['note']}\n".encode())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            pass
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    return os.execve(program, [name.encode(), *words], restore_environment())  # noqa: S606 - no shell in between
+
+
+def ask(argv: list[str], seconds: float, **more: str) -> dict[str, str]:
+    """Return what the running daemon answers.
+
+    Raises:
+        OSError, ValueError, KeyError: none runs, or it does not answer in time, or not this.
+
+    """
+    connection = try_connect(Paths(state_folder(os.environ)).socket, seconds)
+    if connection is None:
+        raise ConnectionRefusedError("no daemon is running")
+    with connection:
+        connection.settimeout(seconds)
+        request: dict[str, object] = {
+            "argv": [HOOK, *argv],
+            "cwd": as_latin1(os.getcwd()),
+            "flashgrep": find_own_name(),
+            "config": as_latin1(os.environ.get("RIPGREP_CONFIG_PATH", "")),
+            "readable_input": has_readable_input(),
+            **more,
+        }
+        answer: Answer = send_request(connection, "$/cli", request)
+    return answer["result"]
+
+
+def find_own_name() -> str:
+    """Return how a shell finds this program: by its name, or if that is not on PATH by its path, quoted."""
+    ours = os.path.realpath(sys.argv[0])
+    found = find_program("flashgrep", os.environ)
+    if found is not None and os.path.realpath(found) == ours:
+        return "flashgrep"
+    return shlex.quote(os.path.abspath(sys.argv[0]))
+
+
+def has_readable_input() -> bool:
+    """Return whether standard input is what ripgrep searches if it is given no path."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:  # closed
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

@@ -1,0 +1,89 @@
+"""A recursive ``grep``: GNU grep itself, on the files that the index does not rule out and on all that it does not cover.
+
+What grep prints is its own, so a plan changes which files it is given and nothing else. A file that is named is treated
+like one that is met on a walk, except that wildcards are compared with more of its path (``Selection.check_operand``) and
+that its name is printed only if there are several; ``-H`` in front prints it always, and a later ``-h`` still wins.
+"""
+
+import os
+import stat
+from typing import Final
+
+from flashgrep.base.errors import FlashgrepError
+from flashgrep.files.walk import Walker
+from flashgrep.parts.hook.below import (
+    Entry,
+    check_cover,
+    check_size,
+    find_entries,
+    locate,
+)
+from flashgrep.parts.hook.grep_arguments import Selection, parse, read_pattern
+from flashgrep.parts.ripgrep.arguments import Unplannable
+from flashgrep.parts.ripgrep.plan import find_candidates
+from flashgrep.search.snapshot import Snapshot
+
+NO_FILE: Final = b"/dev/null"
+"""Searched if no file can match: grep still checks its arguments, prints nothing and exits with its status."""
+FEW: Final = 50
+MOST_SHARE: Final = 0.5
+"""Of a folder's files: naming a file costs about a tenth of reading it."""
+
+
+def plan(
+    argv: list[str], cwd: bytes, snapshot: Snapshot, walker: Walker
+) -> list[bytes] | None:
+    """Return the arguments to give to grep in place of these; None: these as they are.
+
+    ``snapshot``: the project around the call's folder, as it is now.
+    """
+    try:
+        return _plan(argv, cwd, snapshot, walker)
+    except (Unplannable, FlashgrepError, OSError, ValueError):
+        return None
+
+
+def _plan(
+    argv: list[str], cwd: bytes, snapshot: Snapshot, walker: Walker
+) -> list[bytes]:
+    arguments = parse(argv)
+    if not any(flag.meaning == "recursive" for flag in arguments.flags):
+        raise Unplannable
+    check_cover(snapshot, walker)
+    pattern, operands = read_pattern(arguments, cwd)
+    selection = Selection(arguments)
+
+    likely = find_candidates(pattern, snapshot)
+    # grep reads skipped files, and on behind a NUL byte, where a text of the index
+    # ends; it does not decode UTF-16.
+    likely += snapshot.table.skipped
+    if snapshot.reader is not None:
+        likely += snapshot.reader.find_cut()
+    likely = list(dict.fromkeys(likely))
+
+    entries: list[Entry] = []
+    searched = 0
+    for operand in map(os.fsencode, operands or [""]):
+        if operand and _is_file(os.path.join(cwd, operand)):
+            entries.append(Entry(operand, is_folder=False))
+            continue
+        below = locate(operand, cwd, snapshot, walker)
+        # grep compares wildcards for folders with the operand itself, too.
+        selection.check_operand(operand.rstrip(b"/") or b".", is_folder=True)
+        inner = find_entries(below, likely, snapshot, selection)
+        for entry in inner:
+            selection.check_operand(entry.path, is_folder=entry.is_folder)
+        entries += inner
+        searched += len(snapshot.table.below(below.inside))
+    if len(entries) > max(FEW, searched * MOST_SHARE):
+        raise Unplannable
+    check_size(entries)
+    names = [entry.path for entry in entries] or [NO_FILE]
+    words = [b"-H", *map(os.fsencode, arguments.words)]
+    if not arguments.has_pattern_flags:
+        words += [b"-e", os.fsencode(arguments.operands[0])]
+    return [*words, b"--", *names]
+
+
+def _is_file(path: bytes) -> bool:
+    return stat.S_ISREG(os.lstat(path).st_mode)

@@ -1,0 +1,147 @@
+"""Which commands of a shell line are searches that flashgrep runs, and the line with these in its own words.
+
+Only ``flashgrep hook`` is put in front of a command: its arguments stay as they are written, for the shell to read. What
+they come to is looked at again when the command runs, and whatever is not understood then runs as the program itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from flashgrep.parts.hook import grep_arguments
+from flashgrep.parts.hook.shell import Command, Line, read_line
+from flashgrep.parts.ripgrep import arguments as ripgrep_arguments
+from flashgrep.parts.ripgrep.arguments import Unplannable
+
+_COMPUTED: Final = "x"
+"""Stands for a word that the shell computes."""
+_WRAPPERS: Final = frozenset({"time", "command", "nice", "nohup"})
+"""Programs that run the rest of their words, if no flag of theirs comes first."""
+_READING: Final = "cat cd cut echo false head ls nl pwd tail tr true wc printf"
+_READERS: Final = frozenset(_READING.split())
+"""Commands that change nothing, whatever their arguments are."""
+
+
+class Verdict(NamedTuple):
+    """What is done with one command: its name, where it begins, and why it is left alone; no reason: it is run by us."""
+
+    name: str
+    start: int
+    reason: str
+    notes: bool
+    """Whether what was left out may be told on its standard error."""
+
+
+class Rewriting(NamedTuple):
+    """A line as it is run, what is done with its commands, and whether it only reads."""
+
+    text: str
+    verdicts: tuple[Verdict, ...]
+    only_reads: bool
+
+
+def rewrite(text: str, program: str) -> Rewriting:
+    """Return a line in which ``program`` runs the searches; the same line if there are none.
+
+    ``program``: flashgrep, as the shell finds it.
+    """
+    data = text.encode(errors="surrogateescape")
+    line = read_line(data)
+    if line is None:
+        verdict = Verdict("", 0, "the line is not understood", notes=False)
+        return Rewriting(text, (verdict,), only_reads=False)
+    verdicts = [judge(command) for command in line.commands]
+    served = [verdict for verdict in verdicts if not verdict.reason]
+    for verdict in sorted(served, key=lambda verdict: verdict.start, reverse=True):
+        inserted = f"{program} hook "
+        # Nothing may be said on an error stream that other commands read.
+        if verdict.name == "rg" and not verdict.notes:
+            inserted = f"{program} "
+        data = data[: verdict.start] + inserted.encode() + data[verdict.start :]
+    return Rewriting(
+        data.decode(errors="surrogateescape"), tuple(verdicts), _only_reads(line)
+    )
+
+
+def judge(command: Command) -> Verdict:
+    """Return what is done with a command."""
+    at = _skip_wrappers(command.words)
+    name = command.words[at] or ""
+    start = command.starts[at]
+    words = [word or _COMPUTED for word in command.words[at + 1 :]]
+    check = _PROGRAMS.get(name)
+    if check is None:
+        reason = "no search"
+    elif command.reads_pipe:
+        reason = "it reads its standard input"
+    else:
+        reason = check(words)
+    return Verdict(name, start, reason, notes=not command.moves_errors)
+
+
+def _skip_wrappers(words: Sequence[str | None]) -> int:
+    at = 0
+    while at + 1 < len(words):
+        following = words[at + 1] or "-"
+        if words[at] in _WRAPPERS and not following.startswith("-"):
+            at += 1
+        elif words[at] == "timeout" and following[:1].isdigit() and at + 2 < len(words):
+            at += 2
+        else:
+            break
+    return at
+
+
+def _check_grep(words: list[str]) -> str:
+    try:
+        arguments = grep_arguments.parse(words)
+    except Unplannable:
+        return "a flag that is not planned"
+    if any(flag.meaning == "recursive" for flag in arguments.flags):
+        return ""
+    return "it is not recursive"
+
+
+def _check_ripgrep(words: list[str]) -> str:
+    try:
+        arguments = ripgrep_arguments.parse(words)
+    except Unplannable:
+        return "ripgrep rejects it, or a flag is not known"
+    planned = (
+        ripgrep_arguments.HARMLESS
+        | ripgrep_arguments.COVER
+        | ripgrep_arguments.PATTERN_FLAGS.keys()
+        | {"regexp", "file", "max-count"}
+    )
+    if any(flag.name not in planned for flag in arguments.flags):
+        return "a flag that is not planned"
+    return ""
+
+
+_PROGRAMS: Final[Mapping[str, Callable[[list[str]], str]]] = {
+    "grep": _check_grep,
+    "rg": _check_ripgrep,
+}
+"""The programs that are run by us, each with a function that says why a call is left alone."""
+
+
+def _only_reads(line: Line) -> bool:
+    """Return whether nothing in a line can change a file: a host then need not ask for it."""
+    if line.writes_files or not line.is_plain:
+        return False
+    return all(_is_reader(command) for command in line.commands)
+
+
+def _is_reader(command: Command) -> bool:
+    name = command.words[0] or ""
+    if name in _READERS:
+        return True
+    # Their output file is an argument.
+    if name in {"sort", "uniq"}:
+        operands = [
+            word for word in command.words[1:] if word is None or word[:1] != "-"
+        ]
+        flags = [word for word in command.words[1:] if word and word[:1] == "-"]
+        return not operands and not any("o" in flag or "T" in flag for flag in flags)
+    verdict = judge(command)
+    # Of ripgrep's flags some run programs; grep has none.
+    return verdict.name == "grep" or (verdict.name == "rg" and not verdict.reason)

@@ -1,0 +1,42 @@
+"""An indexed tree, and what is planned for a ``grep`` or ``find`` in it, compared with the program itself."""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashgrep.files.walk import Walker
+from flashgrep.search.snapshot import Snapshot
+from tests.support.rg_tree import Said, run_to_end
+
+GREP = shutil.which("grep") or "grep"
+FIND = shutil.which("find") or "find"
+Plan = Callable[[list[str], bytes, Snapshot, Walker], list[bytes] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """An indexed tree, some of whose files may have changed since."""
+
+    root: Path
+    snapshot: Snapshot
+    walker: Walker
+
+    def check(
+        self, program: str, plan: Plan, arguments: Sequence[str], cwd: Path
+    ) -> bool:
+        """Compare what is planned with the call as it is; return whether anything is planned."""
+        planned = plan([*arguments], os.fsencode(cwd), self.snapshot, self.walker)
+        if planned is None:
+            return False
+        ours = run(program, planned, cwd)
+        theirs = run(program, arguments, cwd)
+        assert ours == theirs, (cwd, arguments, planned)
+        return True
+
+
+def run(program: str, arguments: Sequence[str | bytes], cwd: Path) -> Said:
+    """Run a program in UTF-8."""
+    environ = {**os.environ, "LC_ALL": "C.UTF-8"}
+    return run_to_end([program, *arguments], cwd, environ)

@@ -1,0 +1,158 @@
+"""``flashgrep hook`` as hosts and shells run it: with a daemon and without one."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
+from tests.support.rg_tree import Said, make_tree, ripgrep, run_to_end
+
+OURS = str(Path(FGREP).with_name("flashgrep"))
+COMMANDS = [
+    "-rn foo .",
+    "-rl foo",
+    "-rn zzzz_none .",
+    "-rn ( .",
+    "-rc foo .",
+    "-rn foo nope .",
+    "--nosuch",
+    "",
+    "-rniE foo|bar sub",
+    "-rn --include=*.c foo .",
+    "-n foo a.txt",
+]
+
+
+@pytest.fixture(scope="module")
+def root(
+    daemon: DaemonAtHand, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    root = tmp_path_factory.mktemp("hook") / "tree"
+    root.mkdir()
+    make_tree(root)
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    added = daemon.run("index", str(root))
+    assert added.returncode == 0, added.stderr
+    yield root
+    assert daemon.run("projects", "remove", str(root)).returncode == 0
+
+
+def run_hook(
+    daemon: DaemonAtHand, *arguments: str, text: str = "", cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [OURS, "hook", *arguments],
+        input=text,
+        text=True,
+        capture_output=True,
+        check=False,
+        cwd=cwd,
+        env={**daemon.environ, "PATH": f"{Path(OURS).parent}:{os.environ['PATH']}"},
+        timeout=BOUND,
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_it_is_grep_to_whoever_calls_it(
+    daemon: DaemonAtHand, root: Path, command: str
+) -> None:
+    arguments = command.split()
+    ours = run_to_end([OURS, "hook", "grep", *arguments], root, daemon.environ)
+    assert ours == run_to_end(["grep", *arguments], root, daemon.environ)
+
+
+def test_a_file_saved_just_now_is_found(daemon: DaemonAtHand, root: Path) -> None:
+    (root / "sub" / "new.c").write_bytes(b"int just_saved;\n")
+    command = [OURS, "hook", "grep", "-rn", "just_saved", "."]
+    ours = run_to_end(command, root, daemon.environ)
+    assert ours == Said(b"./sub/new.c:1:int just_saved;\n", b"", 0)
+    (root / "sub" / "new.c").unlink()
+    assert run_to_end(command, root, daemon.environ) == Said(b"", b"", 1)
+
+
+def test_what_ripgrep_leaves_out_is_told_in_one_line(
+    daemon: DaemonAtHand, root: Path
+) -> None:
+    arguments = ["--sort=path", "foo"]
+    ours = run_to_end([OURS, "hook", "rg", *arguments], root, daemon.environ)
+    theirs = ripgrep(["--no-config", *arguments], root)
+    assert (ours.stdout, ours.status) == (theirs.stdout, theirs.status)
+    assert ours.stderr.startswith(b"flashgrep: rg did not search ignored or hidden ")
+    assert ours.stderr.count(b"\n") == 1
+    assert b"build/" in ours.stderr
+    named = run_to_end([OURS, "hook", "rg", "foo", "a.txt"], root, daemon.environ)
+    assert named.stderr == b""
+
+
+def test_a_payload_is_answered_with_the_command_that_takes_its_place(
+    daemon: DaemonAtHand, root: Path
+) -> None:
+    payload = {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "grep -rn foo . | head -2", "description": "d"},
+    }
+    done = run_hook(daemon, "claude-code", text=json.dumps(payload), cwd=root)
+    assert done.returncode == 0, done.stderr
+    updated = json.loads(done.stdout)["hookSpecificOutput"]["updatedInput"]
+    assert updated == {
+        "command": "flashgrep hook grep -rn foo . | head -2",
+        "description": "d",
+    }
+    payload["tool_input"] = {"command": "ls"}
+    done = run_hook(daemon, text=json.dumps(payload), cwd=root)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_rewritten_line_prints_what_the_typed_one_prints(
+    daemon: DaemonAtHand, root: Path
+) -> None:
+    environ = {**daemon.environ, "PATH": f"{Path(OURS).parent}:{os.environ['PATH']}"}
+    for line in (
+        "grep -rn foo . | head -4",
+        "cd sub && grep -rl 'foo' || echo none",
+        "for x in foo bar; do grep -rno $x sub* | wc -l; done",
+        'A="foo one"; grep -rn "$A" --include=*.{txt,c} .',
+    ):
+        payload = {"tool_name": "Bash", "tool_input": {"command": line}}
+        done = run_hook(daemon, text=json.dumps(payload), cwd=root)
+        updated = json.loads(done.stdout)["hookSpecificOutput"]["updatedInput"]
+        changed = updated["command"]
+        assert changed != line
+        bash = ["bash", "-c"]
+        ours = run_to_end([*bash, changed], root, environ)
+        assert ours == run_to_end([*bash, line], root, environ)
+
+
+def test_an_explanation_says_what_happens_to_each_command(
+    daemon: DaemonAtHand, root: Path
+) -> None:
+    line = "grep -rn foo . | wc -l; grep foo a.txt"
+    done = run_hook(daemon, "--explain", line, cwd=root)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "runs: flashgrep hook grep -rn foo . | wc -l; grep foo a.txt",
+        "  grep: by flashgrep, where the index proves",
+        "  wc: as it is, no search",
+        "  grep: as it is, it is not recursive",
+        "  the host need not ask: nothing in the line writes",
+    ]
+
+
+def test_without_a_daemon_everything_runs_as_it_is(
+    cold_daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    tree = project({"a.txt": "needle\n"})
+    payload = {"tool_name": "Bash", "tool_input": {"command": "grep -r needle ."}}
+    done = run_hook(cold_daemon, text=json.dumps(payload), cwd=tree)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    done = run_hook(cold_daemon, "cursor", text=json.dumps(payload), cwd=tree)
+    assert (done.returncode, done.stdout) == (0, "{}")
+    done = run_hook(cold_daemon, "grep", "-rn", "needle", ".", cwd=tree)
+    assert (done.returncode, done.stdout) == (0, "./a.txt:1:needle\n")
+    assert run_hook(cold_daemon, "--explain", "ls").returncode == 2
+    assert not Path(cold_daemon.paths.state).exists()

@@ -1,0 +1,182 @@
+"""Which searches of a shell line are run by flashgrep, and how a host is told."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import flashgrep.parts.hook.client
+from flashgrep.parts.hook.payloads import format_answer, read_payload
+from flashgrep.parts.hook.rewriting import rewrite
+
+GUARD = Path(flashgrep.parts.hook.client.__file__).with_name("guard.sh")
+REWRITTEN = [
+    ("grep -rn foo .", "F hook grep -rn foo ."),
+    ("cd a && grep -rn foo . | head -3", "cd a && F hook grep -rn foo . | head -3"),
+    ("grep -r --include=*.{c,h} 'a b' x", "F hook grep -r --include=*.{c,h} 'a b' x"),
+    ("x=$(grep -rl foo .); echo $x", "x=$(F hook grep -rl foo .); echo $x"),
+    ("LC_ALL=C grep -rn foo", "LC_ALL=C F hook grep -rn foo"),
+    ("timeout 9 grep -rn foo .", "timeout 9 F hook grep -rn foo ."),
+    ("! grep -rq é . || rg é", "! F hook grep -rq é . || F hook rg é"),
+    ("rg -n foo src", "F hook rg -n foo src"),
+    ("rg foo 2>/dev/null", "F rg foo 2>/dev/null"),
+    ("rg foo 2>&1 | wc -l", "F rg foo 2>&1 | wc -l"),
+    ("if grep -rq a .; then ls; fi", "if F hook grep -rq a .; then ls; fi"),
+    ('grep -rn "$NAME" .', 'F hook grep -rn "$NAME" .'),
+    ("(cd sub; grep -rn foo)", "(cd sub; F hook grep -rn foo)"),
+]
+UNCHANGED = [
+    "grep foo a.txt",
+    "cat a | grep -r foo",
+    "grep -r foo < a",
+    "ls | rg foo",
+    "grep -rv foo .",
+    "grep -Rn foo .",
+    "echo 'grep -rn foo .'",
+    "cat <<'E'\ngrep -rn foo .\nE",
+    "grep() { :; }; grep -rn foo .",
+    "grep -rn 'foo .",
+    "bash -c 'grep -rn foo .'",
+    "find . -name x | xargs grep -n foo",
+    "rg --pre cat foo",
+    "git grep -n foo",
+    r"\grep -rn foo .",
+    "$GREP -rn foo .",
+    "",
+]
+READING = [
+    "grep -rn foo .",
+    "cd a && grep -rn foo . | sort | head",
+    "rg foo 2>&1",
+    "grep -rn foo . > /dev/null",
+]
+WRITING = [
+    "grep -rn foo . > out.txt",
+    "grep -rn foo .; rm -rf build",
+    r"grep -rn foo .; \rm -rf build",
+    "grep -rn foo . | sort -o a.txt",
+    "grep -rn foo . | tee a.txt",
+    "grep -rn $(rm x) .",
+    "grep -rn foo . &> all",
+    "grep -rn foo . | uniq - a.txt",
+    "LD_PRELOAD=x.so grep -rn foo .",
+    "export X=1; grep -rn foo .",
+    "grep -rn foo . && $RUN",
+    "grep -rn foo . <(rm x)",
+    "timeout 5 rm x; grep -r foo .",
+    "rg foo; rg --pre ./x foo",
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), REWRITTEN)
+def test_a_recursive_search_is_run_by_flashgrep(line: str, expected: str) -> None:
+    assert rewrite(line, "F").text == expected
+
+
+@pytest.mark.parametrize("line", UNCHANGED)
+def test_whatever_is_not_fully_understood_stays_as_it_is(line: str) -> None:
+    assert rewrite(line, "F").text == line
+
+
+@pytest.mark.parametrize("line", READING)
+def test_a_line_that_only_reads_needs_no_permission(line: str) -> None:
+    assert rewrite(line, "F").only_reads
+
+
+@pytest.mark.parametrize("line", WRITING)
+def test_a_line_that_may_write_is_never_allowed_unasked(line: str) -> None:
+    assert not rewrite(line, "F").only_reads
+
+
+def test_each_host_is_told_in_its_own_form() -> None:
+    arguments = {"command": "grep -r x .", "timeout": 5}
+    changed = {**arguments, "command": "new"}
+    payload = {"tool_name": "Bash", "tool_input": arguments}
+    told = {}
+    for host in ("claude-code", "codex", "cursor", "gemini", "qwen"):
+        call = read_payload(json.dumps(payload), host)
+        assert call is not None
+        told[host] = json.loads(format_answer(call, "new", only_reads=True))
+    output = told["claude-code"]["hookSpecificOutput"]
+    assert output["hookEventName"] == "PreToolUse"
+    assert output["permissionDecision"] == "allow"
+    assert output["updatedInput"] == changed
+    assert told["claude-code"] == told["codex"] == told["qwen"]
+    assert told["cursor"] == {"permission": "allow", "updated_input": changed}
+    assert told["gemini"] == {"hookSpecificOutput": {"tool_input": {"command": "new"}}}
+    copilot = {"toolName": "bash", "toolArgs": json.dumps(arguments)}
+    call = read_payload(json.dumps(copilot), "")
+    assert call is not None
+    answer = json.loads(format_answer(call, "new", only_reads=True))
+    assert answer["modifiedArgs"] == changed
+    assert answer["permissionDecision"] == "allow"
+
+
+def test_a_line_that_writes_is_changed_without_a_permission_or_not_at_all() -> None:
+    payload = json.dumps({"tool_name": "Bash", "tool_input": {"command": "x"}})
+    for host, is_changed in (("claude-code", True), ("codex", False)):
+        call = read_payload(payload, host)
+        assert call is not None
+        answer = format_answer(call, "new", only_reads=False)
+        assert ("new" in answer) is is_changed
+        assert "allow" not in answer
+    call = read_payload(payload, "cursor")
+    assert call is not None
+    assert format_answer(call, "new", only_reads=False) == "{}"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"tool_name": "Read", "tool_input": {"command": "grep -r x"}}',
+        '{"tool_name": "Bash", "tool_input": {"command": 3}}',
+        '{"tool_name": "Bash", "tool_input": "grep -r x"}',
+        '{"toolName": "bash", "toolArgs": "{"}',
+    ],
+)
+def test_payloads_of_another_form_are_left_alone(payload: str) -> None:
+    assert read_payload(payload, "") is None
+
+
+@pytest.mark.parametrize("payload", ['{"tool_name": "Bash"}', "", "not JSON\nat all"])
+def test_the_guard_starts_nothing_for_other_commands(
+    tmp_path: Path, payload: str
+) -> None:
+    program = tmp_path / "flashgrep"
+    program.write_text("#!/bin/sh\ntouch started\n")
+    program.chmod(0o755)
+    for host, expected in (("claude-code", ""), ("cursor", "{}\n")):
+        done = subprocess.run(
+            ["/bin/sh", str(GUARD), host],
+            input=payload,
+            text=True,
+            capture_output=True,
+            check=True,
+            cwd=tmp_path,
+            env={"PATH": str(tmp_path)},
+            timeout=20,
+        )
+        assert (done.stdout, done.stderr) == (expected, "")
+    assert not (tmp_path / "started").exists()
+
+
+def test_the_guard_passes_a_search_on_as_it_came(tmp_path: Path) -> None:
+    program = tmp_path / "flashgrep"
+    program.write_text('#!/bin/sh\necho "$@"\n/bin/cat\n')
+    program.chmod(0o755)
+    payload = '{"command": "grep -rn \\"a\\\\nb\\" \\t%s . "}'
+    done = subprocess.run(
+        ["/bin/sh", str(GUARD), "codex"],
+        input=payload + "\n",
+        text=True,
+        capture_output=True,
+        check=True,
+        env={"PATH": str(tmp_path)},
+        timeout=20,
+    )
+    assert done.stdout == f"hook codex\n{payload}"
