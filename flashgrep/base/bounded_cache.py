@@ -19,6 +19,15 @@ class BoundedCache(Generic[KeyT, ValueT]):
         self._held: OrderedDict[KeyT, tuple[ValueT, int]] = OrderedDict()
         self._lock = threading.Lock()
 
+    def __len__(self) -> int:
+        """Return how many values are held."""
+        return len(self._held)
+
+    @property
+    def size(self) -> int:
+        """The size of all values."""
+        return self._size
+
     def find(self, key: KeyT) -> ValueT | None:
         """Return the value of a key, if it is known."""
         with self._lock:

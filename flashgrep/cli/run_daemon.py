@@ -27,6 +27,7 @@ import anyio.to_thread
 from flashgrep.api.part import Part
 from flashgrep.base import config
 from flashgrep.base.errors import BadSetting, FlashgrepError
+from flashgrep.base.machine import bound_heap
 from flashgrep.base.paths import (
     GRAMMARS_FOLDER,
     GRAMMARS_VARIABLE,
@@ -65,6 +66,7 @@ def main() -> int:
     resource.setrlimit(
         resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1])
     )
+    bound_heap()
     gc.freeze()  # imports stay
     gc.enable()
     gc.set_threshold(*COLLECT_AFTER)

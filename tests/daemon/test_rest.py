@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint
 from flashgrep.base.config import Settings
 from flashgrep.base.registry import Call, Session
 from flashgrep.parts.built_in import BUILT_IN, REGISTRY
-from flashgrep.parts.symbols.symbol_source import forget_parsed_files, parse_and_keep
+from flashgrep.parts.symbols.symbol_source import PARSED_TEXTS, forget_parsed_files
 from flashgrep.project import catalogue as module
 from flashgrep.project import project
 from flashgrep.project.catalogue import Catalogue
@@ -50,7 +50,7 @@ async def test_a_few_questions_leave_nothing_parsed_when_a_minute_has_passed(
             )
             left = ref(Knot())
             with anyio.fail_after(BOUND):
-                while parse_and_keep.cache_info().currsize:
+                while len(PARSED_TEXTS):
                     await checkpoint()
             assert left() is None
 

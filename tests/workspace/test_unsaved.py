@@ -18,9 +18,9 @@ from flashgrep.parts.symbols.parse.imports import FileImports
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.scoping import FileScopes
 from flashgrep.parts.symbols.symbol_source import (
+    PARSED_TEXTS,
     SnapshotSource,
     forget_parsed_files,
-    parse_and_keep,
     tree_of,
 )
 from flashgrep.pattern import Pattern
@@ -196,7 +196,7 @@ async def test_a_connection_that_is_dropped_while_it_speaks_leaves_nothing(
             while sum(isinstance(one, kinds) for one in gc.get_objects()) > before:
                 gc.collect()
                 await checkpoint()
-        assert parse_and_keep.cache_info().currsize == 0
+        assert len(PARSED_TEXTS) == 0
 
 
 async def test_a_position_in_an_unsaved_text_uses_the_tree_its_symbols_came_from(

@@ -267,7 +267,7 @@ class _Definitions:
         self.names: dict[str, ChangedSymbol] = {}
         """By qualified name; of several, the first."""
         found = []
-        for index in range(len(symbols.rows)):
+        for index in range(symbols.count):
             checkpoint()
             one = symbols.defined(index)
             if not (one.kind in _INNER and one.container):

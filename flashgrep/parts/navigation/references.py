@@ -364,11 +364,9 @@ class UnusedSearch:
                 continue
             self.files_read += 1
             if tier_of(path) >= TEST:
-                self.excluded["tests, generated and vendored files"] += len(
-                    symbols.rows
-                )
+                self.excluded["tests, generated and vendored files"] += symbols.count
                 continue
-            for index in range(len(symbols.rows)):
+            for index in range(symbols.count):
                 is_one = (
                     symbols.kind(index) in CALLABLE_KINDS | TYPE_KINDS
                     and symbols.defined_role(index) == "definition"

@@ -244,7 +244,7 @@ def repository_map(
         symbols = opened[path]
         if (
             not isinstance(symbols, FileSymbols)
-            or one.row >= len(symbols.rows)
+            or one.row >= symbols.count
             or symbols.name(one.row) != one.name
         ):
             continue  # changed a moment ago

@@ -329,7 +329,7 @@ class SymbolSearch:
                     for _, symbols in self._open_files(source.paths(), lambda _: True):
                         names.update(
                             symbols.name(index).lower()
-                            for index in range(len(symbols.rows))
+                            for index in range(symbols.count)
                         )
                     known = sorted(known for known in names if known[0] in starts)
                 else:

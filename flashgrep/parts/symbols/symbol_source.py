@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar, cast
 
 import numpy as np
@@ -21,7 +21,7 @@ from flashgrep.parts.symbols.parse.embedded import read_scripts
 from flashgrep.parts.symbols.parse.grammar import NoGrammar, ParseTimeout, grammar_of
 from flashgrep.parts.symbols.parse.imports import FileImports, read_imports
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
-from flashgrep.parts.symbols.parse.model import packed_language
+from flashgrep.parts.symbols.parse.model import packed_language, unpacked_size
 from flashgrep.parts.symbols.parse.repair import parse_and_repair
 from flashgrep.parts.symbols.parse.scoping import MAX_SECONDS, FileScopes, read_scopes
 from flashgrep.pattern import Pattern
@@ -35,18 +35,21 @@ READ_AHEAD: Final = 64
 """Files whose stored symbols are read together: a transaction per file takes as long as reading a small file."""
 _MOST_ROWS: Final = 2_000
 """Most stored symbol rows kept for one question, some kilobytes each: resolving returns to files often."""
-_KEPT_BYTES: Final = 1 << 17
-_KEPT_FILES: Final = 256
-"""Most files parsed and kept because the index lacks them; repeating a lookup that needs all of them is then quick."""
+_MOST_PARSED: Final = 16 << 20
+"""Bytes of files parsed and kept because the index lacks them; repeating a lookup that needs all of them is then quick.
+"""
 
 _MOST_COMPARED: Final = 100
 """Most pending files that are checked on disk for having been added or removed."""
-_MOST_SYMBOLS: Final = 16 << 20
+_MOST_SYMBOLS: Final = 48 << 20
+"""Bytes of texts and the columns of their symbols."""
 _MOST_IMPORTS: Final = 4 << 20
 _MOST_SCOPES: Final = 1 << 20
-"""Bytes of text; unpacked symbols take about twice as much, imports as much again, scopes with a tree 30 times."""
+"""Bytes of text; imports take about as much again, scopes with a tree 30 times."""
 _LARGEST: Final = 1 << 18
 """A larger text would displace too many others."""
+_LARGEST_PARSED: Final = 1 << 20
+"""So would a text whose columns make it larger than this."""
 
 
 class SymbolSource(Protocol):
@@ -166,9 +169,7 @@ class SnapshotSource:
             else:
                 symbols = None
             if isinstance(symbols, FileSymbols):
-                names = (
-                    symbols.name(index).lower() for index in range(len(symbols.rows))
-                )
+                names = (symbols.name(index).lower() for index in range(symbols.count))
                 found = [
                     *found,
                     *(name for name in names if name.startswith(start.lower())),
@@ -307,21 +308,25 @@ def parse_file(
             )
             text.parsed = (language.name, data), symbols
         return text.parsed[1]
-    parsed = (parse_and_keep if len(data) <= _KEPT_BYTES else parse_symbols)(
-        language.name, data
-    )
+    parsed = parse_and_keep(language.name, data)
     return parsed if isinstance(parsed, Skipped) else keep_symbols(parsed, data)
 
 
-@lru_cache(maxsize=_KEPT_FILES)
 def parse_and_keep(language: str, data: bytes) -> ParsedFile | Skipped:
     """Parse a text, or return its recent result."""
-    return parse_symbols(language, data)
+    key = language, data
+    parsed = PARSED_TEXTS.find(key)
+    if parsed is None:
+        parsed = parse_symbols(language, data)
+        size = len(data)
+        if isinstance(parsed, ParsedFile):
+            size += parsed.size
+        PARSED_TEXTS.put(key, size, parsed)
+    return parsed
 
 
 def forget_parsed_files() -> None:
     """Clear the files parsed for lookups, and everything else derived from texts."""
-    parse_and_keep.cache_clear()
     for kept in _all_kept:
         kept.clear()
 
@@ -372,7 +377,8 @@ class TextCache(BoundedCache[Hashable, ValueT]):
         return value
 
 
-_symbols = TextCache[FileSymbols](_MOST_SYMBOLS)
+PARSED_TEXTS: Final = TextCache[ParsedFile | Skipped](_MOST_PARSED, _LARGEST_PARSED)
+_symbols = TextCache[FileSymbols](_MOST_SYMBOLS, _LARGEST_PARSED)
 _imports = TextCache[FileImports](_MOST_IMPORTS)
 _scopes = TextCache[FileScopes | None](_MOST_SCOPES)
 _trees = TextCache[Node | None](_MOST_SCOPES)
@@ -399,12 +405,16 @@ def keep_symbols(given: bytes | ParsedFile, data: bytes) -> FileSymbols:
     """Return a text with its symbols, packed or parsed."""
     if isinstance(given, bytes):
         language = packed_language(given)
+        size = unpacked_size(given)
     else:
         language = given.language
+        size = given.size
     # A row may turn out to be damaged when it is unpacked; the result of parsing must
     # not be mixed up with it.
     return _symbols.find_or_make(
-        (language, data, type(given)), len(data), lambda: FileSymbols(given, data)
+        (language, data, type(given)),
+        len(data) + size,
+        lambda: FileSymbols(given, data),
     )
 
 

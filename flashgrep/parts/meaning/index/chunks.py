@@ -9,7 +9,6 @@ import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import starmap
 from typing import Final, NamedTuple, Protocol, overload
 
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from flashgrep.base.bounded_cache import BoundedCache
 from flashgrep.base.damage import Damaged, inflate
 from flashgrep.base.identifiers import IdentifierCounts
 from flashgrep.index import segments
@@ -35,6 +35,12 @@ FEW: Final = 20_000
 
 MOST_UNPACKED: Final = 16 << 20
 """Bytes. A text has at most 4,000 chunks, which take about 2 MB."""
+
+MOST_SPLIT: Final = 16 << 20
+LARGEST_SPLIT: Final = 2 << 20
+"""Bytes of chunks that are kept inflated, in all and of one text."""
+ROW_BYTES: Final = 48
+"""Bytes of a chunk's row besides its text."""
 
 Ints = npt.NDArray[np.int64]
 ToRead = tuple[int, bytes, bytes, bytes, bytes]
@@ -412,19 +418,30 @@ def unpack(packed: bytes) -> list[StoredChunk]:
     return _make_chunks(inflate(packed, MOST_UNPACKED))
 
 
-@lru_cache(
-    maxsize=1024
-)  # about 10 MB; inflating takes 50 µs a text, and a query looks at 100 of them
+SPLIT_TEXTS: Final = BoundedCache[tuple[bytes, int], Sequence[StoredChunk]](
+    MOST_SPLIT, LARGEST_SPLIT
+)
+
+
 def split_chunks(packed: bytes, count: int) -> Sequence[StoredChunk]:
     """Return the ``count`` chunks of a text, decoded on access: a query needs few, and decoding all takes 0.2 ms.
+
+    Recent ones are kept: inflating takes 50 µs a text, and a query looks at 100 of them.
 
     Raises:
         Damaged: they are not as written. Damage in a single chunk is raised when that chunk is accessed.
 
     """
-    rows = inflate(packed, MOST_UNPACKED)[2:-2].split(b"],[")
-    # A name or signature may contain the separator too; then there are too many rows.
-    return _Chunks(rows) if len(rows) == count else unpack(packed)
+    chunks = SPLIT_TEXTS.find((packed, count))
+    if chunks is None:
+        inflated = inflate(packed, MOST_UNPACKED)
+        rows = inflated[2:-2].split(b"],[")
+        # A name or signature may contain the separator too; then there are too many
+        # rows.
+        chunks = _Chunks(rows) if len(rows) == count else unpack(packed)
+        size = len(packed) + len(inflated) + ROW_BYTES * len(rows)
+        SPLIT_TEXTS.put((packed, count), size, chunks)
+    return chunks
 
 
 def chunks_of_texts(

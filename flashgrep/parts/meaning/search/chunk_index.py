@@ -260,7 +260,7 @@ class MeaningIndex(ProjectService):
             self.forget_index()
             self._embedders.clear()
             # A module-wide cache for all projects; it refills on use.
-            table.split_chunks.cache_clear()
+            table.SPLIT_TEXTS.clear()
         return idle
 
     def _load(self, connection: sqlite3.Connection) -> ChunkState:

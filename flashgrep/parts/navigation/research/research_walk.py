@@ -477,9 +477,7 @@ class Research:
         if mark == "call" and self.hop > 1 and user.kind in TYPE_KINDS:
             # Calling a type runs its constructors, not everything in it.
             inner = (
-                at
-                for at in range(len(symbols.rows))
-                if symbols.parent(at) == user.index
+                at for at in range(symbols.count) if symbols.parent(at) == user.index
             )
             indexes = [
                 at

@@ -143,7 +143,7 @@ def _list_members(
     """Yield the members required by an interface and those it extends."""
     seen.add(interface.key)
     symbols = interface.symbols
-    for index in range(interface.index + 1, len(symbols.rows)):
+    for index in range(interface.index + 1, symbols.count):
         end = symbols.row(index)[NAME_END]
         if (
             symbols.parent(index) == interface.index

@@ -121,9 +121,14 @@ class FileSymbols:
         """Return what identifies the text without holding it."""
         return hashlib.blake2b(self.data, digest_size=16).digest()
 
-    @LazyAttribute
+    @property
+    def count(self) -> int:
+        """How many definitions the file has."""
+        return len(self.parsed.definitions)
+
+    @property
     def rows(self) -> list[list[int]]:
-        """Return the definitions' rows as plain integers."""
+        """The definitions' rows as plain integers, made anew each time: they take seven times as much as the columns."""
         return self.parsed.definitions.tolist()  # type: ignore[no-any-return] # numpy cannot say how deep
 
     @LazyAttribute

@@ -34,6 +34,8 @@ MARKS: Final = ("call", "import", "base")
 COLUMNS: Final = 8
 NAME, NAME_END, START, END, KIND, DECLARES, QUALIFIER, QUALIFIER_END = range(COLUMNS)
 """Columns of the definitions; a qualifier is text such as the receiver's type, empty if its ends are equal."""
+NUMBER_BYTES: Final = 8
+"""Bytes of one number of a column in memory."""
 _FORMAT = 2
 _WITHOUT_BOUND = 1
 MOST_UNPACKED: Final = 64 << 20
@@ -57,6 +59,14 @@ class ParsedFile:
     """Offsets of names that a scope may bind, without definitions, sorted; None: not determined."""
     grammar: str = "generic"
     """``tree-sitter``, or ``generic`` if patterns were used instead of a grammar."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the columns."""
+        columns = [self.definitions, self.skips, self.statements, *self.marks.values()]
+        if self.bound is not None:
+            columns.append(self.bound)
+        return sum(column.nbytes for column in columns)
 
     def names(self, data: bytes) -> list[bytes]:
         """Return the distinct names defined or declared, sorted."""
@@ -209,6 +219,12 @@ def unpack(packed: bytes) -> ParsedFile:
         )
     except (ValueError, IndexError) as error:
         raise Damaged(f"symbols: {error}") from error
+
+
+def unpacked_size(packed: bytes) -> int:
+    """Return the bytes of the columns once they are unpacked, or nearly: some of them are spans of two numbers."""
+    rows, *others = map(int, packed.partition(b"\n")[0].split()[3:])
+    return NUMBER_BYTES * (COLUMNS * rows + 2 * sum(others))
 
 
 def packed_language(packed: bytes) -> str:
