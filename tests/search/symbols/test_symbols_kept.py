@@ -1,0 +1,68 @@
+"""What is kept of texts that were asked about is counted in bytes, so that the bounds of caches are those of memory."""
+
+import gc
+import tracemalloc
+
+import pytest
+
+from flashgrep.base.model import Skipped
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import ParsedFile, pack, unpacked_size
+from flashgrep.parts.symbols.symbol_source import (
+    PARSED_TEXTS,
+    TextCache,
+    forget_parsed_files,
+    keep_symbols,
+    parse_and_keep,
+)
+
+FILES = 60
+FUNCTIONS = 200
+MOST_UNCOUNTED = 2.0
+"""Objects around the columns, and the cache's own entries; every row once more as a list makes it five."""
+
+
+def write_module(number: int) -> bytes:
+    functions = [
+        f"def weave_{number}_{at}(one):\n    return one + {at}\n\n\n"
+        for at in range(FUNCTIONS)
+    ]
+    return "".join(functions).encode()
+
+
+def parse(data: bytes) -> ParsedFile:
+    parsed = parse_and_keep("python", data)
+    assert not isinstance(parsed, Skipped)
+    return parsed
+
+
+def test_symbols_that_are_kept_take_no_more_memory_than_is_counted(
+    request: pytest.FixtureRequest,
+) -> None:
+    packed = {number: pack(parse(write_module(number))) for number in range(FILES)}
+    forget_parsed_files()
+    request.addfinalizer(forget_parsed_files)
+    gc.collect()
+    tracemalloc.start()
+    request.addfinalizer(tracemalloc.stop)
+    for number, columns in packed.items():
+        symbols = keep_symbols(columns, write_module(number))
+        assert len(symbols.rows) == symbols.count == FUNCTIONS
+        assert symbols.index_at(symbols.data.index(b"weave")) == 0
+    gc.collect()
+    memory, _ = tracemalloc.get_traced_memory()
+    counted = sum(one.size for one in gc.get_objects() if isinstance(one, TextCache))
+    assert memory < MOST_UNCOUNTED * counted
+
+
+def test_files_parsed_for_a_question_are_counted_with_their_columns(
+    request: pytest.FixtureRequest,
+) -> None:
+    forget_parsed_files()
+    request.addfinalizer(forget_parsed_files)
+    data = write_module(0)
+    parsed = parse(data)
+    assert parse(data) is parsed
+    assert PARSED_TEXTS.size == len(data) + parsed.size
+    assert unpacked_size(pack(parsed)) >= parsed.size
+    assert FileSymbols(parsed, data).count == FUNCTIONS
