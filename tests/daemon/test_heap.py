@@ -44,6 +44,8 @@ def measure(heap: str) -> int:
     """Return by how many bytes a process is larger after its threads have freed what they took."""
     command = [sys.executable, "-c", PROGRAM, heap]
     output = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
+    before: int
+    after: int
     before, after = json.loads(output)
     return (after - before) * PAGE
 
