@@ -207,3 +207,30 @@ class UnsupportedVersion(FlashgrepError):
 
     code = -32022
     default_reason = "unsupported_version"
+
+
+def read_error(error: ErrorObject) -> FlashgrepError:
+    """Return the failure that a JSON-RPC error object stands for: of the class with its code, and its reason if any."""
+    data = dict(error.get("data") or {})
+    reason = data.pop("reason", None)
+    classes = [FlashgrepError]
+    classes += _list_classes(FlashgrepError)
+    alike = [kind for kind in classes if kind.code == error["code"]]
+    # The most general class of a code comes first.
+    best: type[FlashgrepError] = next(iter(alike), FlashgrepError)
+    for kind in alike:
+        if kind.default_reason == reason:
+            best = kind
+            break
+    failure = best.__new__(best)
+    # Classes differ in their arguments; these are what all of them have.
+    FlashgrepError.__init__(failure, error["message"], reason=reason, **data)
+    return failure
+
+
+def _list_classes(root: type[FlashgrepError]) -> list[type[FlashgrepError]]:
+    """Return the classes below one, each before those derived from it."""
+    classes: list[type[FlashgrepError]] = []
+    for kind in root.__subclasses__():
+        classes += [kind, *_list_classes(kind)]
+    return classes

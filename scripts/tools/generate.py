@@ -19,6 +19,7 @@ from flashgrep.base.registry import Handler
 from flashgrep.base.vocabulary import FLAGS, SYNONYMS
 from flashgrep.cli.command_table import format_table
 from flashgrep.parts.built_in import BUILT_IN, REGISTRY
+from scripts.tools.client_types import format_client_types
 
 HEAD = """# flashgrep: reference of methods
 
@@ -102,6 +103,7 @@ def generated() -> dict[Path, str]:
             for path in (root / "server.json", root / "skills" / "SKILL.md")
         },
         root / "flashgrep" / "cli" / "commands.tsv": format_table(REGISTRY, BUILT_IN),
+        root / "flashgrep" / "client" / "wire_types.py": format_client_types(REGISTRY),
         root / "ARCHITECTURE.md": _architecture(root),
         root / "README.md": _readme(root),
         root / "docs" / "languages.md": _languages(),

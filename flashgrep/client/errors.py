@@ -1,0 +1,27 @@
+"""Failures that only a client has; all others are of the error tree, ``flashgrep.base.errors``."""
+
+from flashgrep.base.errors import FlashgrepError, InvalidParams
+from flashgrep.client.values import Symbol
+
+
+class Unreachable(FlashgrepError, ConnectionError):
+    """The daemon cannot be started, or ended before it answered."""
+
+    default_reason = "unreachable"
+
+
+class Incomplete(FlashgrepError):
+    """An answer does not cover everything, and ``strict=True`` was asked for; `data` has the coverage."""
+
+    default_reason = "incomplete"
+
+
+class Ambiguous(InvalidParams):
+    """Several definitions have the name: `definitions`. Ask about one of them."""
+
+    default_reason = "ambiguous"
+
+    def __init__(self, name: str, definitions: list[Symbol]) -> None:
+        places = ", ".join(f"{place.path}:{place.line}" for place in definitions[:5])
+        super().__init__(f"{len(definitions)} definitions are called {name}: {places}")
+        self.definitions = definitions
