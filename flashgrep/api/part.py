@@ -13,8 +13,9 @@ from flashgrep.api.service import HostService, ProjectService, ServiceKey
 from flashgrep.base.registry import Handler, Registry
 from flashgrep.index.stage import Stage
 
-ClientCall = Callable[[Any, str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
-"""Called with the request's context, the caller's folder and the call's parameters; bytes are latin-1 text."""
+ClientCall = Callable[[Any, str, Mapping[str, Any]], Awaitable[dict[str, Any] | None]]
+"""Called with the request's context, the caller's folder and the call's parameters; bytes are latin-1 text. None: the
+method of that name answers."""
 
 
 class CheckResult(NamedTuple):

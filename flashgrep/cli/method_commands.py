@@ -22,15 +22,15 @@ from pydantic.fields import FieldInfo
 from flashgrep.base.places import find_places
 from flashgrep.base.registry import Handler, Registry, Renderer, usage_of
 from flashgrep.cli.commands import USAGE_ERROR, describe_error, make_command
+from flashgrep.cli.shell_pages import has_pages
 from flashgrep.methods.text import Style, escape_controls, find_notes, format_json
 
 NOTHING_FOUND = 1
-QUERY_HINT = "fgrep: query searches the whole project: narrow it with -g 'src/**', or use fgrep rg PATTERN PATH\n"
-"""For users of grep and rg, which take paths."""
 PROJECT_HELP = (
     "Project to ask, by name or path; default: the one around the current folder."
 )
 ALL_PROJECTS = "all_projects"
+ALL_HELP = "Print everything on a terminal; into a pipe everything is printed anyway."
 PROJECT_FIELDS = frozenset({"project", "projects"})
 PLAIN = (str, int, float, bool)
 PATH_FIELDS = frozenset({"file_path", "path", "src", "dst"})
@@ -51,6 +51,8 @@ class Output:
     stdout: bytes
     stderr: bytes
     status: int
+    following: str | None = None
+    """The cursor of what is still to be printed."""
 
 
 def render(
@@ -150,6 +152,10 @@ class Invocation:
     as_json: bool
     projects: Sequence[str] | Literal["*"]
     """Projects to ask: none means that of the current folder, ``*`` all known ones."""
+    everything: bool = False
+    """Whether everything is printed on a terminal, too."""
+    is_whole: bool = False
+    """Whether the answer is printed to its end, page after page."""
 
 
 def parse_line(
@@ -174,9 +180,7 @@ def parse_line(
             )
     except typer.TyperException as error:
         hint = ""
-        if argv[0] == "query" and "extra argument" in error.format_message():
-            hint = QUERY_HINT
-        elif declared.arguments == PLACE_ARGUMENTS:
+        if declared.arguments == PLACE_ARGUMENTS:
             hint = PLACE_HINT
         elif declared.arguments == LINES_ARGUMENTS:
             hint = LINES_HINT
@@ -247,7 +251,9 @@ def make_method_command(registry: Registry, handler: Handler) -> Any:
     }
 
     def run(**given: Any) -> Invocation:
-        as_json, named = given.pop("as_json"), given.pop("project") or []
+        as_json = given.pop("as_json")
+        everything = given.pop("everything", False)
+        named = given.pop("project") or []
         projects: Sequence[str] | Literal["*"] = (
             [named] if isinstance(named, str) else named
         )
@@ -271,7 +277,7 @@ def make_method_command(registry: Registry, handler: Handler) -> Any:
                 raise typer.BadParameter(
                     f"{flag} and --{field} {params[field]} contradict each other"
                 )
-        return Invocation(handler.name, params, as_json, projects)
+        return Invocation(handler.name, params, as_json, projects, everything)
 
     parameters = [*_field_parameters(registry, handler)]
     for flag, (field, value) in sorted(shortcuts.items(), key=lambda item: item[1]):
@@ -294,6 +300,8 @@ def make_method_command(registry: Registry, handler: Handler) -> Any:
             "project", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=project
         )
     )
+    if has_pages(handler):
+        parameters.append(_flag("everything", "--all", ALL_HELP))
     parameters.append(_flag("as_json", "--json", "Print the raw result as JSON."))
     # typer reads these two as if the function had been written with them.
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

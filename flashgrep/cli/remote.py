@@ -1,13 +1,16 @@
 """The daemon's side of a method's command: parse its arguments, call the method, render the answer."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from flashgrep.base.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.base.path_map import parse_path_map
+from flashgrep.base.registry import Registry
+from flashgrep.cli.commands import USAGE_ERROR
+from flashgrep.cli.grep_options import WrongOption
 from flashgrep.cli.method_commands import (
     PATH_FIELDS,
     Invocation,
@@ -15,6 +18,8 @@ from flashgrep.cli.method_commands import (
     parse_line,
     render,
 )
+from flashgrep.cli.query_line import QUERY, read_query_line
+from flashgrep.cli.shell_pages import SIZES, has_pages, widen
 from flashgrep.methods.text import Style
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
@@ -28,7 +33,11 @@ MOST_RG_ARGUMENTS = 50_000
 
 
 async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
-    """Answer ``$/cli``: ``{argv, cwd, tty, color, width}`` to ``{stdout, stderr, status}``; bytes as latin-1."""
+    """Answer ``$/cli``: ``{argv, cwd, tty, color, width}`` to ``{stdout, stderr, status}``; bytes as latin-1.
+
+    With ``next`` in the answer there is more: the client asks again with this ``cursor``. Of a part's own calls the
+    part says what is answered.
+    """
     given = params.get("argv") if isinstance(params, dict) else None
     if isinstance(given, list) and len(given) > (
         MOST_RG_ARGUMENTS if given[0] == "rg" else MOST_ARGUMENTS
@@ -56,9 +65,21 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
     catalogue: Catalogue = context.call.host
     for part in catalogue.parts:
         if argv and argv[0] in part.client_calls:
-            return await part.client_calls[argv[0]](
+            answer = await part.client_calls[argv[0]](
                 context, cwd, {**params, "argv": argv[1:]}
             )
+            if answer is not None:
+                return answer
+    if argv[:1] == [QUERY] and "--help" not in argv:
+        try:
+            words, line = read_query_line(catalogue.registry, argv[1:])
+        except WrongOption as error:
+            message = f"Usage: fgrep query [OPTIONS] PATTERN [PATH]\nfgrep: {error}\n"
+            return _encode(Output(b"", message.encode(errors="replace"), USAGE_ERROR))
+        argv = [QUERY, *words]
+        if line.everything:
+            argv.insert(1, "--all")
+        style = replace(style, columns=line.has("column", "vimgrep"))
     output = parse_line(catalogue.registry, argv, width)
     if isinstance(output, Invocation):
         if path_map is not None:
@@ -70,19 +91,74 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
                 if projects == "*"
                 else [*map(path_map.to_ours, projects)],
             )
+        invocation, style = size_page(catalogue.registry, output, style, params)
         try:
-            output = await _call_method(context, output, style)
+            output = await _call_method(context, invocation, style)
         except FlashgrepError as error:
             suggestion = error.data.get("suggestion")
             message = f"fgrep: {error.message}\n" + (
                 f"fgrep: {suggestion}\n" if suggestion else ""
             )
             output = Output(b"", message.encode(errors="replace"), error.exit_status)
-    return {
+    return _encode(output)
+
+
+def size_page(
+    registry: Registry, invocation: Invocation, style: Style, params: Mapping[str, Any]
+) -> tuple[Invocation, Style]:
+    """Return a call with the sizes that its reader wants, and the style with the way to get more.
+
+    ``params``: of ``$/cli``; its ``cursor`` is where the previous answer to the same client ended.
+    """
+    handler = registry.get(invocation.method)
+    if invocation.as_json:
+        return invocation, style
+    may_go_on = has_pages(handler) and not SIZES & invocation.params.keys()
+    is_whole = may_go_on and (invocation.everything or not style.headings)
+    widened = widen(
+        handler,
+        invocation.params,
+        is_whole=is_whole,
+        height=int(params.get("height", 0)),
+    )
+    if is_whole and "cursor" in params:
+        widened["cursor"] = str(params["cursor"])
+    if style.color and invocation.method == QUERY:
+        # To show in the lines what matched.
+        widened["spans"] = True
+    return (
+        replace(invocation, params=widened, is_whole=is_whole),
+        replace(style, offers_all=has_pages(handler)),
+    )
+
+
+def _encode(output: Output) -> dict[str, Any]:
+    """Return an output as the client takes it."""
+    answer: dict[str, Any] = {
         "stdout": output.stdout.decode("latin-1"),
         "stderr": output.stderr.decode("latin-1"),
         "status": output.status,
     }
+    if output.following is not None:
+        answer["next"] = output.following
+    return answer
+
+
+def _show(
+    catalogue: Catalogue, invocation: Invocation, result: Any, style: Style
+) -> Output:
+    """Render the answer to a call; where everything is wanted, what follows is left to the next one."""
+    following = None
+    if invocation.is_whole and result.get("next"):
+        following = result["next"]
+        result = {**result, "next": None}
+    output = render(
+        result,
+        style,
+        catalogue.registry.get(invocation.method).render,
+        as_json=invocation.as_json,
+    )
+    return replace(output, following=following)
 
 
 async def _call_method(
@@ -104,23 +180,13 @@ async def _call_method(
                 invocation.method,
                 {**invocation.params, "project": invocation.projects[0]},
             )
-            return render(
-                result,
-                style,
-                catalogue.registry.get(invocation.method).render,
-                as_json=invocation.as_json,
-            )
+            return _show(catalogue, invocation, result, style)
         if invocation.method != "stats" or invocation.projects:
             raise
         stats = await context.call_method(
             "stats", invocation.params
         )  # of the daemon: there is no project here
-        return render(
-            stats,
-            style,
-            catalogue.registry.get("stats").render,
-            as_json=invocation.as_json,
-        )
+        return _show(catalogue, invocation, stats, style)
     root = workspace.path
     # The call is bound, not its connection: commands on one connection run side by
     # side, each in its own folder.
@@ -130,10 +196,7 @@ async def _call_method(
         for name, item in invocation.params.items()
     }
     result = await context.call_method(invocation.method, params)
-    renderer = catalogue.registry.get(invocation.method).render
-    shown = render(
-        result, replace(style, root=str(root)), renderer, as_json=invocation.as_json
-    )
+    shown = _show(catalogue, invocation, result, replace(style, root=str(root)))
     return _warn([workspace], shown)
 
 
@@ -156,9 +219,8 @@ async def _call_for_several(
         for workspace in catalogue.list_open()
         if workspace.name in result["coverage"]["projects"]
     ]
-    renderer = catalogue.registry.get(invocation.method).render
     style = replace(style, roots=result["coverage"]["projects"])
-    return _warn(asked, render(result, style, renderer, as_json=invocation.as_json))
+    return _warn(asked, _show(catalogue, invocation, result, style))
 
 
 def _warn(workspaces: Iterable[Workspace], output: Output) -> Output:

@@ -21,6 +21,7 @@ from flashgrep.base.errors import ErrorObject, clip
 
 PATH_COLOR = "\x1b[35m"
 LINE_COLOR = "\x1b[32m"
+MATCH_COLOR = "\x1b[1;31m"
 PLAIN = "\x1b[0m"
 LINE_LONG, LINE_SHOWN, LINE_LEAD = 200, 120, 40
 """A model is shown part of a matching line longer than this (lines of code are shorter): this many characters, with at
@@ -57,6 +58,10 @@ class Style:
     color: bool = False
     headings: bool = True
     """One heading per file instead of its path on each line; off in a pipe."""
+    columns: bool = False
+    """The column of a hit after its line, for a person."""
+    offers_all: bool = False
+    """``--all`` prints what is left out."""
     root: str = ""
     cwd: str = ""
     roots: Mapping[str, str] = field(default_factory=dict)
@@ -153,7 +158,9 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
         last = path
         matched = hit["text"].split("\n")
         if style.is_person:
-            matched[0] = f"{hit['column']}:{matched[0]}"
+            matched = mark_matches(hit, style).split("\n")
+            if style.columns:
+                matched[0] = f"{hit['column']}:{matched[0]}"
         elif hit.get("cut") or len(hit["text"]) > LINE_LONG:
             first = hit.get("text_column", 1)
             low = 0
@@ -185,7 +192,30 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
                 prefix = ""
             else:
                 prefix = path + separator
-            yield prefix + style.line(number) + separator + style.text(text)
+            # What matched is already marked and escaped.
+            shown = text if separator == ":" and style.is_person else style.text(text)
+            yield prefix + style.line(number) + separator + shown
+
+
+def mark_matches(hit: Mapping[str, Any], style: Style) -> str:
+    """Return the text of a hit for a person, with what matched in a colour; a part of a long line with marks."""
+    text = hit["text"]
+    first = hit.get("text_column", 1)
+    shown = ""
+    end = 0
+    for match in hit.get("spans", ()) if style.color else ():
+        if match["start_line"] != match["end_line"] or "\n" in text:
+            continue
+        start = max(end, match["start_column"] - first)
+        stop = min(len(text), match["end_column"] - first)
+        if start < stop:
+            shown += style.text(text[end:start])
+            shown += style.paint(MATCH_COLOR, style.text(text[start:stop]))
+            end = stop
+    shown += style.text(text[end:])
+    if hit.get("cut"):
+        shown = "…" * (first > 1) + shown + "…"
+    return shown
 
 
 def trim_context(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -404,7 +434,9 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
             of_all = f"{shown} of {total:,} shown"
         else:
             of_all = "there is more"
-        if style.is_person:
+        if style.is_person and style.headings and style.offers_all:
+            way = "--all shows everything"
+        elif style.is_person:
             way = f"continue with --cursor {shlex.quote(result['next'])}"
         else:
             way = f"more: cursor={result['next']}"

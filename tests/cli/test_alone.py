@@ -43,7 +43,7 @@ def test_reading_commands_answer_and_say_how(
             "needle",
             "--mode",
             "literal",
-        ): "a.py:1:5:def needle():\nb/c.txt:1:4:no needle\n",
+        ): "a.py:1:def needle():\nb/c.txt:1:no needle\n",
         ("symbol", "needle"): None,
         ("stats",): None,
     }

@@ -30,14 +30,12 @@ def root(project: MakeProject) -> Path:
     return project(FILES)
 
 
-def test_hits_are_printed_as_path_line_column_text(
-    daemon: DaemonAtHand, root: Path
-) -> None:
+def test_hits_are_printed_as_path_line_text(daemon: DaemonAtHand, root: Path) -> None:
     found = daemon.run("query", "needle", "--order", "path", cwd=root)
     assert found.stdout.splitlines() == [
-        "notes.md:2:8:second needle",
-        "src/app.py:3:5:def needle(x):",
-        "src/Ünï.txt:1:7:näive needle",
+        "notes.md:2:second needle",
+        "src/app.py:3:def needle(x):",
+        "src/Ünï.txt:1:näive needle",
     ]
     assert (found.returncode, found.stderr) == (0, "")
 
@@ -56,14 +54,14 @@ def test_paths_are_seen_from_the_folder_of_the_caller(
 def test_context_is_printed_as_grep_does(daemon: DaemonAtHand, root: Path) -> None:
     found = daemon.run("query", "second needle", "-C", "1", cwd=root)
     assert (
-        found.stdout
-        == "notes.md-1-first\nnotes.md:2:1:second needle\nnotes.md-3-third\n"
+        found.stdout == "notes.md-1-first\nnotes.md:2:second needle\nnotes.md-3-third\n"
     )
 
 
 def test_nothing_found_is_status_1_and_says_what_was_searched_on_stderr(
     daemon: DaemonAtHand, root: Path
 ) -> None:
+    daemon.run("index", str(root))
     found = daemon.run("query", "no such text", cwd=root)
     assert (found.returncode, found.stdout) == (1, "")
     assert "nothing found in 3 files" in found.stderr
@@ -103,13 +101,21 @@ def test_json_is_the_raw_result(daemon: DaemonAtHand, root: Path) -> None:
 def test_more_hits_than_the_limit_are_announced_with_a_cursor_that_goes_on(
     daemon: DaemonAtHand, root: Path
 ) -> None:
-    first = daemon.run("query", "needle", "--order", "path", "-l", "2", cwd=root)
+    first = daemon.run("query", "needle", "--order", "path", "--limit", "2", cwd=root)
     assert "2 of 3 shown; continue with --cursor " in first.stderr
     cursor = shlex.split(first.stderr)[-1]  # as a shell reads it
     second = daemon.run(
-        "query", "needle", "--order", "path", "-l", "2", "--cursor", cursor, cwd=root
+        "query",
+        "needle",
+        "--order",
+        "path",
+        "--limit",
+        "2",
+        "--cursor",
+        cursor,
+        cwd=root,
     )
-    assert second.stdout == "src/Ünï.txt:1:7:näive needle\n"
+    assert second.stdout == "src/Ünï.txt:1:näive needle\n"
 
 
 def test_files_are_listed_one_a_line(daemon: DaemonAtHand, root: Path) -> None:
@@ -132,7 +138,7 @@ def test_a_file_name_that_is_not_utf8_is_printed_in_its_own_bytes(
         capture_output=True,
         check=True,
     )
-    assert found.stdout == b"b\xff.txt:1:1:odd one out\n"
+    assert found.stdout == b"b\xff.txt:1:odd one out\n"
 
 
 def test_a_folder_outside_any_project_is_not_indexed_by_a_mere_query(
@@ -150,12 +156,12 @@ def test_another_project_is_asked_by_name_from_anywhere(
     root = project({"a.txt": "elsewhere\n"}, name="other")
     assert daemon.run("projects", "add", str(root)).stdout == f"other  {root}\n"
     found = daemon.run("query", "elsewhere", "--project", "other", cwd=Path("/"))
-    assert found.stdout.endswith("other/a.txt:1:1:elsewhere\n")
+    assert found.stdout.endswith("other/a.txt:1:elsewhere\n")
 
 
 def test_a_path_means_the_project_it_lies_in(daemon: DaemonAtHand, root: Path) -> None:
     found = daemon.run("query", "second", "--project", "./src/..//src", cwd=root)
-    assert found.stdout == "notes.md:2:1:second needle\n"
+    assert found.stdout == "notes.md:2:second needle\n"
     assert "src  " not in daemon.run("projects", "list").stdout
 
 

@@ -36,7 +36,7 @@ def test_the_first_run_starts_indexes_finds_and_says_where_to_go_on(
     assert said.returncode == 0, said.stderr
     assert "indexed: 1 file," in said.stderr
     assert "listing" not in said.stderr  # how far it is would fill a log
-    assert "a.py:1:5:def needle():" in said.stdout
+    assert "a.py:1:def needle():" in said.stdout
     titles = [line for line in said.stdout.splitlines() if line.startswith("== ")]
     assert titles == [
         "== The daemon",

@@ -40,14 +40,33 @@ def test_a_terminal_gets_one_coloured_heading_for_each_file() -> None:
         headings=True,
     )
     assert stdout.decode() == (
-        "\x1b[35ma/b.py\x1b[0m\n\x1b[32m3\x1b[0m:5:x = 1\n\x1b[32m9\x1b[0m:5:x = 1\n"
-        "\n\x1b[35mc.py\x1b[0m\n\x1b[32m3\x1b[0m:5:x = 1\n"
+        "\x1b[35ma/b.py\x1b[0m\n\x1b[32m3\x1b[0m:x = 1\n\x1b[32m9\x1b[0m:x = 1\n"
+        "\n\x1b[35mc.py\x1b[0m\n\x1b[32m3\x1b[0m:x = 1\n"
     )
 
 
 def test_lines_of_a_hit_that_spans_several_are_numbered() -> None:
     stdout, _, _ = shown({"results": [HIT | {"text": "one\ntwo", "end_line": 4}]})
-    assert stdout == b"a/b.py:3:5:one\na/b.py:4:two\n"
+    assert stdout == b"a/b.py:3:one\na/b.py:4:two\n"
+
+
+def test_what_matched_is_marked_and_the_column_is_shown_on_request() -> None:
+    text = "need\x1bl(need)" + "x" * 3
+    places = [(1, 5), (8, 12)]
+    spans = [
+        {"start_line": 3, "end_line": 3, "start_column": first, "end_column": end}
+        for first, end in places
+    ]
+    stdout, _, _ = shown(
+        {"results": [HIT | {"text": text, "spans": spans, "cut": True}]},
+        color=True,
+        headings=True,
+        columns=True,
+    )
+    marked = "\x1b[1;31mneed\x1b[0m"
+    assert stdout.decode().splitlines()[1] == (
+        f"\x1b[32m3\x1b[0m:5:{marked}\\x1bl({marked})xxx…"
+    )
 
 
 def test_context_is_set_apart_by_dashes() -> None:
@@ -56,12 +75,12 @@ def test_context_is_set_apart_by_dashes() -> None:
     assert stdout.splitlines() == [
         b"a/b.py-1-b1",
         b"a/b.py-2-b2",
-        b"a/b.py:3:5:x = 1",
+        b"a/b.py:3:x = 1",
         b"a/b.py-4-a1",
         b"--",
         b"a/b.py-6-b1",
         b"a/b.py-7-b2",
-        b"a/b.py:8:5:x = 1",
+        b"a/b.py:8:x = 1",
         b"a/b.py-9-a1",
     ]
 
@@ -108,7 +127,7 @@ def test_paths_are_printed_in_their_own_bytes_and_from_where_the_reader_stands()
     stdout, _, _ = shown(
         {"results": [HIT | {"file_path_bytes": raw}]}, root="/r", cwd="/r/a/deep"
     )
-    assert stdout == b"../\xff.py:3:5:x = 1\n"
+    assert stdout == b"../\xff.py:3:x = 1\n"
 
 
 @pytest.mark.parametrize(

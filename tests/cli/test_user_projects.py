@@ -65,8 +65,8 @@ def test_projects_of_one_name_are_distinguished(
         project({"one.txt": "needle"}, "twin"),
         project({"two.txt": "needle"}, "twin"),
     )
-    assert results(daemon, one, "needle") == ["one.txt:1:1:needle"]
-    assert results(daemon, two, "needle") == ["two.txt:1:1:needle"]
+    assert results(daemon, one, "needle") == ["one.txt:1:needle"]
+    assert results(daemon, two, "needle") == ["two.txt:1:needle"]
     assert results(daemon, Path("/"), "needle", "--project", "twin-2") == results(
         daemon, Path("/"), "needle", "--project", str(two)
     )
@@ -77,14 +77,14 @@ def test_a_repository_inside_a_project_is_one_of_its_own(
 ) -> None:
     outer = project({"a.txt": "needle", "inner/b.txt": "needle"})
     assert results(daemon, outer / "inner", "needle", "--order", "path") == [
-        "../a.txt:1:1:needle",
-        "b.txt:1:1:needle",
+        "../a.txt:1:needle",
+        "b.txt:1:needle",
     ]
     subprocess.run(["git", "init", "-q", str(outer / "inner")], check=True)
-    assert results(daemon, outer / "inner", "needle") == ["b.txt:1:1:needle"]
+    assert results(daemon, outer / "inner", "needle") == ["b.txt:1:needle"]
     assert results(daemon, outer, "needle", "--order", "path") == [
-        "a.txt:1:1:needle",
-        "inner/b.txt:1:1:needle",
+        "a.txt:1:needle",
+        "inner/b.txt:1:needle",
     ]
 
 
@@ -115,7 +115,7 @@ def test_a_moved_project_is_found_where_it_is_now(
     moved = root.with_name("after")
     root.rename(moved)
     (moved / "a.txt").write_text("needle again")
-    assert results(daemon, moved, "needle") == ["a.txt:1:1:needle again"]
+    assert results(daemon, moved, "needle") == ["a.txt:1:needle again"]
     lost = daemon.run("query", "needle", "--project", str(root))
     assert (lost.returncode, lost.stdout) == (2, "")
     assert "no such folder" in lost.stderr or "no project here" in lost.stderr
@@ -127,7 +127,7 @@ def test_its_cache_folder_deleted_under_the_daemon_a_project_answers_and_is_inde
     root = project({"a.txt": "needle"})
     daemon.run("index", cwd=root)
     shutil.rmtree(daemon.paths.cache)
-    assert results(daemon, root, "needle") == ["a.txt:1:1:needle"]
+    assert results(daemon, root, "needle") == ["a.txt:1:needle"]
     again = daemon.run("index", cwd=root)
     assert "indexed: 1 file," in again.stderr
     stats = json.loads(daemon.run("stats", "--json", cwd=root).stdout)
@@ -143,7 +143,7 @@ def test_a_restarted_daemon_knows_its_projects(
     assert cold_daemon.run("daemon", "restart").returncode == 0
     assert cold_daemon.status()["pid"] != first
     found = results(cold_daemon, Path("/"), "needle", "--project", "kept")
-    assert found == [f"{str(root)[1:]}/a.txt:1:1:needle"]
+    assert found == [f"{str(root)[1:]}/a.txt:1:needle"]
 
 
 def test_git_sees_nothing_of_us(daemon: DaemonAtHand, project: MakeProject) -> None:
@@ -168,7 +168,7 @@ def test_every_wire_gives_the_same_answer(
     for text in ("needle", "nee.le", "no such"):
         over_wire = wire.call("query", text=text, mode="regex")
         by_command = json.loads(
-            daemon.run("query", text, "-e", "--json", cwd=root).stdout
+            daemon.run("query", text, "-E", "--json", cwd=root).stdout
         )
         for answer in (over_wire, by_command):
             for volatile in ("took_ms", "stage", "generation"):
@@ -211,8 +211,8 @@ def test_a_project_that_cannot_be_written_to_is_searched(
     with read_only(root):
         is_mount = root.is_mount()
         assert results(cold_daemon, root, "needle") == [
-            "a.py:1:5:def needle():",
-            "b.txt:1:1:needle",
+            "a.py:1:def needle():",
+            "b.txt:1:needle",
         ]
         assert cold_daemon.run("symbol", "needle", cwd=root).stdout.startswith(
             "a.py:1:5:definition"

@@ -280,7 +280,7 @@ def test_a_daemon_whose_socket_was_removed_makes_way_for_one_that_can_be_reached
     lost = pid_of(cold_daemon)
     Path(cold_daemon.paths.socket).unlink()  # as cleaners of temporary folders do
     answer = cold_daemon.run("query", "needle", cwd=root)
-    assert (answer.stdout, answer.stderr) == ("a.py:1:1:needle = 1\n", "")
+    assert (answer.stdout, answer.stderr) == ("a.py:1:needle = 1\n", "")
     wait_until_gone(lost)
     assert cold_daemon.status()["pid"] == pid_of(cold_daemon)
 
@@ -320,7 +320,7 @@ def test_a_folder_that_cannot_be_written_is_served_on_the_control_socket(
     assert added.returncode == 0, added.stderr
     assert str(root) in daemon.status()["problems"]
     found = daemon.run("query", "needle", cwd=root)
-    assert found.stdout == "a.py:1:1:needle = 1\n"
+    assert found.stdout == "a.py:1:needle = 1\n"
 
 
 def test_git_sees_nothing_of_ours_and_the_folder_is_private(

@@ -71,7 +71,7 @@ def test_of_many_newer_clients_one_replaces_it_and_an_older_one_leaves_it_alone(
 ) -> None:
     root = project({"a.py": "needle = 1\n"})
     older, newer = install("0.0.9"), install("99.1")
-    found = "a.py:1:1:needle = 1\n"
+    found = "a.py:1:needle = 1\n"
     assert older.run("query", "needle", cwd=root) == (found, "")
     assert cold_daemon.status()["version"] == "0.0.9"
     clients = [newer.start("query", "needle", cwd=root) for _ in range(3)]
@@ -185,7 +185,7 @@ def test_of_two_installations_of_one_version_the_one_with_newer_code_answers_and
     project: MakeProject,
 ) -> None:
     root = project({"a.py": "needle = 1\n"})
-    found = "a.py:1:1:needle = 1\n"
+    found = "a.py:1:needle = 1\n"
     assert cold_daemon.run("query", "needle", cwd=root).stdout == found
     newer = install(OURS)
     clients = [newer.start("query", "needle", cwd=root) for _ in range(2)]
@@ -220,10 +220,10 @@ def test_a_daemon_whose_package_was_removed_is_replaced_by_a_client_of_another_i
 ) -> None:
     root = project({"a.py": "needle = 1\n"})
     removed = install(OURS)
-    assert removed.run("query", "needle", cwd=root) == ("a.py:1:1:needle = 1\n", "")
+    assert removed.run("query", "needle", cwd=root) == ("a.py:1:needle = 1\n", "")
     shutil.rmtree(removed.package)
     answer = cold_daemon.run("query", "needle", cwd=root)
-    assert answer.stdout == "a.py:1:1:needle = 1\n"
+    assert answer.stdout == "a.py:1:needle = 1\n"
     assert answer.stderr == f"fgrep: the daemon runs older code: replaced by {OURS}\n"
 
 

@@ -24,7 +24,7 @@ NOTHING_CHOSEN: Final = 1
 AROUND: Final = 40
 """Lines of preview before and after the one found."""
 COMMANDS: Final[dict[Kind, str]] = {
-    "text": "query --limit 500 --max-tokens 100000",
+    "text": "query --smart-case --column --limit 500 --max-tokens 100000",
     "files": "files --limit 1000",
     "symbols": "symbol --match fuzzy --limit 200",
     "meaning": "search-code --limit 30",

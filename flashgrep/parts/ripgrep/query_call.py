@@ -1,0 +1,121 @@
+"""``fgrep query`` in a shell: ripgrep prints the lines, on the files that the index does not rule out.
+
+So a pipe gets every line, whole and in path order, byte for byte as ripgrep writes it. What ripgrep cannot answer is
+left to the method: other revisions and projects, answers as JSON, limits and cursors, and the page of best hits that a
+person at a terminal gets.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from flashgrep.base.errors import BadPattern, NotFound
+from flashgrep.cli.grep_options import (
+    GrepLine,
+    Mode,
+    WrongOption,
+    find_ripgrep_only,
+    parse,
+    write_ripgrep,
+)
+from flashgrep.cli.query_line import find_fields
+from flashgrep.files.globs import types
+from flashgrep.methods.query import selects_text
+from flashgrep.parts.ripgrep.arguments import Call
+from flashgrep.parts.ripgrep.plan import NO_FILE, answer
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.rpc.context import RequestContext
+
+FALLBACK_NOTE = "no line has the text itself; these match it as a regular expression"
+"""As for other readers of a smart answer."""
+
+
+async def answer_query(
+    context: RequestContext, cwd: str, params: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return ripgrep's arguments, as ``{"ripgrep": words}``, bytes as latin-1; None: the method answers.
+
+    ``probe``: words that say by their status whether a line has the text itself; without one ``otherwise`` is run in
+    place of ``ripgrep``, after ``note``.
+    """
+    catalogue: Catalogue = context.call.host
+    try:
+        line = parse(params["argv"], find_fields(catalogue.registry))
+    except WrongOption:
+        return None
+    is_page = bool(params.get("tty")) and not line.everything
+    is_for_method = not find_ripgrep_only(line)
+    if not line.patterns and not line.has("file"):
+        return None
+    if line.others or params.get("path_map") or (is_page and is_for_method):
+        return None
+    if not has_ripgrep_types(line) or any("\n" in text for text in line.patterns):
+        return None
+    paths = line.paths
+    if not paths:
+        try:
+            root = catalogue.find_enclosing_root(Path(cwd))
+        except NotFound:
+            return None
+        above = len(Path(cwd).relative_to(root).parts)
+        if above:
+            paths = ["/".join([".."] * above)]
+    shown = [*choose_look(line, params), "--", *paths]
+    mode: Mode = "literal" if line.mode == "smart" else line.mode
+    literal = write_ripgrep(line, mode) + shown
+    planned = await plan_call(context, cwd, literal)
+    result: dict[str, Any] = {"ripgrep": planned}
+    if line.may_be_regex and is_fit_for_regex(line.patterns):
+        result["probe"] = [encode(b"--quiet"), *planned]
+        regex = write_ripgrep(line, "regex") + shown
+        result["otherwise"] = await plan_call(context, cwd, regex)
+        result["note"] = FALLBACK_NOTE
+    elif planned[-1] == encode(NO_FILE) and is_for_method and not line.paths:
+        # Nothing has it: the method says how much was searched and what comes near.
+        return None
+    return result
+
+
+def is_fit_for_regex(patterns: Sequence[str]) -> bool:
+    """Return whether texts may be meant as regular expressions: valid ones that select no empty text."""
+    try:
+        return selects_text(tuple(patterns))
+    except BadPattern:
+        return False
+
+
+def has_ripgrep_types(line: GrepLine) -> bool:
+    """Return whether ripgrep knows the file types that are asked for; else they are languages of ours."""
+    wanted = {value for name, value in line.flags if name in {"type", "type-not"}}
+    return wanted <= {*types(), "all"} or line.has("type-add")
+
+
+def choose_look(line: GrepLine, params: Mapping[str, Any]) -> list[str]:
+    """Return the flags for how the lines are printed, where the call leaves it open."""
+    words: list[str] = []
+    if not line.has("line-number", "no-line-number", "quiet"):
+        words.append("--line-number")
+    if not line.has("sort", "sortr", "quiet"):
+        words.append("--sort=path")
+    if params.get("pager"):
+        # ripgrep writes into a pipe, but a person reads it on a terminal.
+        if params.get("color") and not line.has("color"):
+            words.append("--color=always")
+        if not line.has("heading", "no-heading"):
+            words.append("--heading")
+    return words
+
+
+async def plan_call(context: RequestContext, cwd: str, words: list[str]) -> list[str]:
+    """Return ripgrep's words for a call, on the files that may match if they are known; bytes as latin-1."""
+    call = Call(argv=words, cwd=os.fsencode(cwd), config=None, readable_input=False)
+    planned = (await answer(context, call))["plan"]
+    if planned is not None:
+        return list(planned)
+    return [encode(os.fsencode(word)) for word in ["--no-config", *words]]
+
+
+def encode(word: bytes) -> str:
+    """Return a word of bytes as the wire carries it."""
+    return word.decode("latin-1")
