@@ -9,6 +9,7 @@ from collections.abc import Callable
 from scripts.attacks.doors import attack_doors
 from scripts.attacks.faults import attack_by_damage, attack_by_kills
 from scripts.attacks.floods import attack_by_floods
+from scripts.attacks.http_door import attack_over_http
 from scripts.attacks.messages import attack_with_mutations, attack_with_types
 from scripts.attacks.odd_messages import attack_relays
 from scripts.attacks.paths import attack_by_races, attack_paths
@@ -23,6 +24,7 @@ KINDS: dict[str, Callable[[Target], Outcome]] = {
     "messages": attack_with_mutations,
     "types": attack_with_types,
     "relays": attack_relays,
+    "http": attack_over_http,
     "floods": attack_by_floods,
     "strangers": attack_as_stranger,
     "repositories": attack_from_repositories,

@@ -20,7 +20,7 @@ import pytest
 
 from flashgrep.daemon import lifecycle
 from flashgrep.parts.http.wire import documents
-from flashgrep.parts.http.wire.server import HEAD_SECONDS, MOST_SILENT
+from flashgrep.parts.http.wire.protocol import MOST_SILENT, Deadlines
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.support.http_request import Answer, send_request
 from tests.support.mcp_clients import INITIALIZE, open_http, token_of
@@ -441,7 +441,7 @@ def test_of_those_who_say_nothing_the_oldest_gives_way(site: Site) -> None:
         for _ in range(MOST_SILENT + 8)
     ]
     for one in crowd[:8]:
-        one.settimeout(HEAD_SECONDS / 3)  # not because its time is over
+        one.settimeout(Deadlines().head / 3)  # not because its time is over
         assert one.recv(1) == b""
     assert site.lives()
     for one in crowd:

@@ -11,6 +11,7 @@ import pytest
 
 from flashgrep.parts.team import access
 from flashgrep.parts.team.database import connect
+from flashgrep.parts.team.guard import ATTEMPTS_AT_ONCE
 from tests.support.git import git
 from tests.support.http_request import send_request
 from tests.support.postgres import Server
@@ -209,6 +210,30 @@ def test_nobody_comes_in_without_a_token_nor_from_a_page(
     assert client.send("/call/query", body, **{"content-type": "text/plain"})[0] == 415
     assert client.send("/call/query", body, **{"content-length": "999999999"})[0] == 413
     assert client.send("/call/query?read_only=0&projects=r0", body)[0] == 400
+
+
+def test_wrong_tokens_are_looked_up_no_faster_than_a_bound_and_right_ones_always(
+    served: tuple[Rig, Client],
+) -> None:
+    _, client = served
+    body = {"query": "alpha", "project": "r0"}
+    client.call("query", **body)
+    guessed = [
+        Client(client.port, f"guess-{number}").send("/call/query", body)[0]
+        for number in range(2 * ATTEMPTS_AT_ONCE)
+    ]
+    assert guessed[:10] == [401] * 10
+    assert set(guessed) == {401, 429}
+    assert guessed.count(429) > ATTEMPTS_AT_ONCE / 4
+    client.call("query", **body)
+
+
+def test_whoever_signs_in_sends_little(served: tuple[Rig, Client]) -> None:
+    _, client = served
+    origin = f"http://127.0.0.1:{client.port}"
+    named = {"origin": origin, "authorization": ""}
+    assert client.send("/login", {"token": "x" * (1 << 20)}, **named)[0] == 413
+    assert client.send("/login", {"token": "wrong"}, **named)[0] == 401
 
 
 def test_each_call_leaves_a_line_in_the_audit_log(served: tuple[Rig, Client]) -> None:

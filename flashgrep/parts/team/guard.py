@@ -7,14 +7,15 @@ names the person it has signed in.
 
 import hashlib
 import secrets
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 
 import anyio.to_thread
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -22,9 +23,11 @@ from flashgrep.base.errors import FlashgrepError, Forbidden
 from flashgrep.base.scheduler import FLOW
 from flashgrep.parts.http.site import HEADERS, KEY_HEADER, is_open
 from flashgrep.parts.http.wire.admission import (
+    ADMITTED,
     FOREIGN_ORIGIN,
     HEALTH,
     OPEN_PATHS,
+    TOO_MANY,
     VISITOR,
     Receive,
     Refusal,
@@ -40,6 +43,7 @@ from flashgrep.parts.http.wire.admission import (
     send_with,
 )
 from flashgrep.parts.http.wire.documents import STATUS
+from flashgrep.parts.http.wire.protocol import Rate
 from flashgrep.parts.team.store_connection import Credentials
 from flashgrep.parts.team.team_catalogue import Access, TeamCatalogue
 
@@ -50,6 +54,16 @@ MOST_NAME: Final = 256
 MOST_GROUPS: Final = 1000
 NO_STORE: Final = {**HEADERS, "cache-control": "no-store"}
 MOST_TOKEN: Final = 4096
+MOST_SIGN_IN: Final = 16 * 1024
+"""Bytes of a request that signs in."""
+ATTEMPTS_A_SECOND: Final = 10
+"""Tokens never seen before that are looked up, in the long run; each takes a thread and a statement."""
+ATTEMPTS_AT_ONCE: Final = 100
+MOST_PROVEN: Final = 4096
+"""Tokens that are remembered to have been right."""
+NO_TOKEN: Final = Refusal(
+    401, "auth_required", "a token is required", ((b"www-authenticate", b"Bearer"),)
+)
 CURRENT_ACCESS: ContextVar[Access] = ContextVar("asking")
 """The sender of the current request."""
 
@@ -126,6 +140,27 @@ def hash_browser(cookie: str, key: str) -> str:
     return hash_secret(f"browser {cookie} {key}")
 
 
+class Attempts:
+    """Bounds how often tokens are guessed: one that was right before is never held up by a crowd of wrong ones."""
+
+    def __init__(self) -> None:
+        self._rate = Rate(ATTEMPTS_A_SECOND, ATTEMPTS_AT_ONCE)
+        self._proven: OrderedDict[str, None] = OrderedDict()
+        """Hashes of tokens, the longest unused first."""
+
+    def may_try(self, token: str) -> bool:
+        """Return whether a token, given by its hash, may be looked up now."""
+        return token in self._proven or self._rate.take()
+
+    def note(self, token: str, *, is_right: bool) -> None:
+        """Remember what the lookup of a token has shown."""
+        self._proven.pop(token, None)
+        if is_right:
+            self._proven[token] = None
+            if len(self._proven) > MOST_PROVEN:
+                self._proven.popitem(last=False)
+
+
 @dataclass(slots=True)
 class TeamGuard:
     """Authenticates requests before the application sees them."""
@@ -134,6 +169,7 @@ class TeamGuard:
     catalogue: TeamCatalogue
     max_body: int
     rules: AccessRules
+    attempts: Attempts = field(default_factory=Attempts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle an ASGI event."""
@@ -161,41 +197,54 @@ class TeamGuard:
             headers,
             is_ambiguous=any(names.count(one.encode()) > 1 for one in judged),
         )
+        path = scope["path"]
         is_known = False
-        if refusal is None and not (
-            scope["path"] in OPEN_PATHS
-            or scope["path"] == SIGN_IN
-            or is_open(scope["path"])
-        ):
-            try:
-                credentials = self.rules.read_credentials(headers) or Credentials("")
-                CURRENT_ACCESS.set(
-                    await anyio.to_thread.run_sync(
-                        self.catalogue.find_access, *credentials
-                    )
-                )
-                is_known = True
-            except Forbidden:
-                refusal = Refusal(
-                    401,
-                    "auth_required",
-                    "a token is required",
-                    ((b"www-authenticate", b"Bearer"),),
-                )
-            except FlashgrepError as error:
-                refusal = Refusal(503, error.reason or "database_away", error.message)
+        is_public = path in OPEN_PATHS or path == SIGN_IN or is_open(path)
+        if refusal is None and not is_public:
+            refusal = await self._authenticate(headers)
+            is_known = refusal is None
+        if not scope[ADMITTED](is_known=is_known):
+            refusal = TOO_MANY
         if refusal is not None:
             await refuse(refusal, receive, send)
             return
         # Turns are scheduled by subject, so one person's flood of questions does not
         # delay others.
         FLOW.set(("team", CURRENT_ACCESS.get().subject if is_known else ""))
-        answering = send_with(send, [date_header()])
+        added = [date_header()]
+        if not is_known:
+            added.append((b"connection", b"close"))
         await self.app(
             {**scope, VISITOR: False},
-            receive_at_most(receive, self.max_body),
-            answering,
+            receive_at_most(receive, self._find_most(path)),
+            send_with(send, added),
         )
+
+    async def _authenticate(self, headers: Mapping[str, str]) -> Refusal | None:
+        """Find who sent a request, for ``CURRENT_ACCESS``; return why that is refused, or None."""
+        credentials = None
+        try:
+            credentials = self.rules.read_credentials(headers)
+            if credentials is None:
+                return NO_TOKEN
+            if not self.attempts.may_try(credentials.token):
+                return TOO_MANY
+            access = await anyio.to_thread.run_sync(
+                self.catalogue.find_access, *credentials
+            )
+        except Forbidden:
+            if credentials is not None:
+                self.attempts.note(credentials.token, is_right=False)
+            return NO_TOKEN
+        except FlashgrepError as error:
+            return Refusal(503, error.reason or "database_away", error.message)
+        self.attempts.note(credentials.token, is_right=True)
+        CURRENT_ACCESS.set(access)
+        return None
+
+    def _find_most(self, path: str) -> int:
+        """Return the most bytes of a request's body."""
+        return MOST_SIGN_IN if path == SIGN_IN else self.max_body
 
     def judge(
         self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool
@@ -225,15 +274,18 @@ class TeamGuard:
             return Refusal(
                 421, "foreign_host", f"the page is at {self.rules.origins[0]}/"
             )
-        return judge_type(scope, headers) or judge_size(headers, self.max_body)
+        return judge_type(scope, headers) or judge_size(headers, self._find_most(path))
 
 
 class SignIn:
     """Signs browsers in and out: exchanges a token for a cookie and a key, which expire."""
 
-    def __init__(self, catalogue: TeamCatalogue, rules: AccessRules) -> None:
+    def __init__(
+        self, catalogue: TeamCatalogue, rules: AccessRules, attempts: Attempts
+    ) -> None:
         self._catalogue = catalogue
         self._rules = rules
+        self._attempts = attempts
 
     def routes(self) -> list[Route]:
         """Return the routes."""
@@ -247,24 +299,33 @@ class SignIn:
         try:
             given = await request.json()
             token = given["token"] if set(given) == {"token"} else None
+        except ClientDisconnect:
+            return JSONResponse(
+                {"error": {"message": "the body is too long"}}, 413, NO_STORE
+            )
         except (ValueError, TypeError, KeyError):
             token = None
         if not isinstance(token, str) or not 0 < len(token) <= MOST_TOKEN:
             return JSONResponse(
                 {"error": {"message": 'send {"token": …}'}}, 400, NO_STORE
             )
+        hashed = hash_secret(token)
+        if not self._attempts.may_try(hashed):
+            error = {"error": {"message": TOO_MANY.message}}
+            return JSONResponse(error, TOO_MANY.status, NO_STORE)
         cookie, key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
 
         def sign_in() -> str:
-            return self._catalogue.sign_in(
-                hash_secret(token), hash_browser(cookie, key)
-            )
+            return self._catalogue.sign_in(hashed, hash_browser(cookie, key))
 
         async def answer() -> Response:
-            return JSONResponse(
-                {"key": key, "subject": await anyio.to_thread.run_sync(sign_in)},
-                headers=NO_STORE,
-            )
+            try:
+                subject = await anyio.to_thread.run_sync(sign_in)
+            except Forbidden:
+                self._attempts.note(hashed, is_right=False)
+                raise
+            self._attempts.note(hashed, is_right=True)
+            return JSONResponse({"key": key, "subject": subject}, headers=NO_STORE)
 
         response = await _answer_or_error(answer)
         if response.status_code == HTTPStatus.OK:

@@ -50,7 +50,13 @@ from flashgrep.parts.http.wire.routes import (
 )
 from flashgrep.parts.http.wire.server import server
 from flashgrep.parts.team.clones import TAGS
-from flashgrep.parts.team.guard import CURRENT_ACCESS, AccessRules, SignIn, TeamGuard
+from flashgrep.parts.team.guard import (
+    CURRENT_ACCESS,
+    AccessRules,
+    Attempts,
+    SignIn,
+    TeamGuard,
+)
 from flashgrep.parts.team.team_catalogue import (
     ACCESS,
     Access,
@@ -318,12 +324,13 @@ def make_application(
         stateless=True,
         max_request_body_size=settings.max_line_bytes,
     )
+    attempts = Attempts()
     routes: list[Any] = [
         *(route for route in plain.all() if route.path in ROUTES),
         Route("/hook/{name:path}", take_hook, methods=["POST"]),
         Route("/raw", send_file, methods=["GET"]),
         *Site(facts, rules.origins[0]).routes(),
-        *SignIn(catalogue, rules).routes(),
+        *SignIn(catalogue, rules, attempts).routes(),
         Route(
             "/mcp",
             Endpoint(manager, service.dispatcher.reader),
@@ -335,7 +342,7 @@ def make_application(
         lifespan=lambda _app: manager.run(),
         exception_handlers={Exception: plain.answer_fault},
     )
-    return TeamGuard(app, catalogue, settings.max_line_bytes, rules)
+    return TeamGuard(app, catalogue, settings.max_line_bytes, rules, attempts)
 
 
 async def serve(

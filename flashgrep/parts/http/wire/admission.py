@@ -38,6 +38,8 @@ OPEN_PATHS: Final = frozenset({HEALTH, "/docs", "/openapi.json"})
 """Paths that reveal nothing about anybody's code."""
 VISITOR: Final = "flashgrep.visitor"
 """Set in the scope of requests from a browser on our page, known by its cookie and key: they may only read."""
+ADMITTED: Final = "flashgrep.admitted"
+"""In the scope: called with ``is_known`` before a request is answered; it returns whether that may be done in full."""
 MOST_DRAINED: Final = 64 * 1024
 DRAIN_SECONDS: Final = 1.0
 
@@ -52,6 +54,12 @@ class Refusal:
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
+TOO_MANY: Final = Refusal(
+    429,
+    "too_many_requests",
+    "too many requests without a token; try again in a second",
+    ((b"retry-after", b"1"),),
+)
 FOREIGN_ORIGIN: Final = Refusal(
     403, "foreign_origin", "requests from this origin are refused"
 )
@@ -91,17 +99,20 @@ class Guard:
             for found, _, value in cookies
             if found == name
         )
-        scope[VISITOR] = is_visitor and not self._has_token(headers)
-        refusal = self._judge(scope, headers, is_ambiguous=is_ambiguous)
+        has_token = self._has_token(headers)
+        scope[VISITOR] = is_visitor and not has_token
+        is_known = is_visitor or has_token
+        if scope[ADMITTED](is_known=is_known):
+            refusal = self._judge(scope, headers, is_ambiguous=is_ambiguous)
+        else:
+            refusal = TOO_MANY
         if refusal is not None:
             await refuse(refusal, receive, send)
             return
         self.seen()
         FLOW.set(("http", *scope["client"]))
         added = [date_header()]
-        if not (
-            scope[VISITOR] or self._has_token(headers)
-        ):  # anonymous requests do not keep connections open
+        if not is_known:  # anonymous requests do not keep connections open
             added.append((b"connection", b"close"))
         await self.app(
             scope, receive_at_most(receive, self.max_body), send_with(send, added)
