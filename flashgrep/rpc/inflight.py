@@ -40,7 +40,7 @@ class Line:
         self.is_answered = message == []
         """Whether the daemon answers it, be it by an error."""
         self.asked: dict[str, dict[str, object]] = {}
-        """What awaits an answer, by the key of its id: ``id``, ``method`` and ``modern``.
+        """What awaits an answer, by the key of its id: ``id``, ``method``, ``tool`` and ``modern``.
 
         Under the id null only what stands alone: in the answer to a batch it says nothing about other lines.
         """
@@ -61,6 +61,11 @@ class Line:
     def methods(self) -> set[object]:
         """The methods of the requests."""
         return {item["method"] for item in self.asked.values()}
+
+    @property
+    def operations(self) -> set[object]:
+        """The methods of the requests; of a tool's call the tool."""
+        return {item["tool"] or item["method"] for item in self.asked.values()}
 
 
 class InFlight:
@@ -199,8 +204,12 @@ def _describe(item: object, key: str) -> dict[str, object]:
     meta = params.get("_meta") if isinstance(params, dict) else None
     is_modern = isinstance(meta, dict) and MODERN_KEY in meta
     request_id = None if key == NULL else fields.get("id")
+    tool = None
+    if method == "tools/call" and isinstance(params, dict):
+        tool = params.get("name")
     return {
         "id": request_id,
+        "tool": tool if isinstance(tool, str) else None,
         "method": method if isinstance(method, str) else None,
         "modern": is_modern,
     }

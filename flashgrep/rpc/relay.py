@@ -48,6 +48,37 @@ REPEATED = frozenset(
     }
 )
 """Sent again if they were in flight: hosts give up if one fails, and none does work that could crash a daemon."""
+READS = frozenset(
+    {
+        "callers",
+        "calls",
+        "changes",
+        "code_research",
+        "declaration",
+        "definition",
+        "get_slice",
+        "get_symbol",
+        "glob",
+        "implementations",
+        "list_files",
+        "outline",
+        "query",
+        "read_code",
+        "references",
+        "repo_map",
+        "search_code",
+        "search_code_by_payload",
+        "search_code_fulltext",
+        "search_code_semantic",
+        "semantic_search",
+        "stats",
+        "structural",
+        "supertypes",
+    }
+)
+"""Methods and tools that only read: sent again once if they were in flight. Once, since one may have ended the daemon.
+A test compares them with the registry, which a relay does not load."""
+READ_SENDINGS = 2
 MOST_SENDINGS = 4
 """How many daemons one line may crash before it is answered with an error."""
 CALM_SECONDS = 30.0
@@ -447,9 +478,9 @@ class Relay:
         # answer.
         if not self._source_open and not self._in_flight and not unsent:
             return
-        if (
-            self._has_buffers
-        ):  # before answers of the next daemon, which knows nothing of them
+        had_buffers = self._has_buffers
+        if had_buffers:
+            # Before answers of the next daemon, which knows nothing of them.
             self._to_host += BUFFERS_LOST
             self._has_buffers = False
         self._note_trouble("the daemon ended")
@@ -462,14 +493,23 @@ class Relay:
             line.sendings += 1
         again = [line for line in self._in_flight.lines() if id(line) not in unsent]
         for line in again + waiting:
-            # A completely sent request may have written, or crashed the daemon.
             if line.sendings < MOST_SENDINGS and (
-                id(line) in unsent or line.methods <= REPEATED
+                id(line) in unsent or self._is_repeatable(line, had_buffers=had_buffers)
             ):
                 self._to_daemon.append(line)
             else:
                 self._refuse(line)
         self._to_daemon_size = sum(len(line.data) for line in self._to_daemon)
+
+    def _is_repeatable(self, line: Line, *, had_buffers: bool) -> bool:
+        """Return whether a completely sent line may be sent to the next daemon: it cannot have written."""
+        if line.methods <= REPEATED:
+            return True
+        # The next daemon knows nothing of unsaved text, and would answer from the disk.
+        # A host that has hung up does not wait for a daemon to start.
+        if had_buffers or not self._source_open:
+            return False
+        return line.sendings < READ_SENDINGS and line.operations <= READS
 
     def _note_trouble(self, why: str) -> None:
         """Report what is wrong, and wait before the next attempt, longer each time."""

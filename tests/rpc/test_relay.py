@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from flashgrep.base.errors import InvalidParams
+from flashgrep.parts.built_in import REGISTRY
 from flashgrep.rpc import relay as relay_module
 from flashgrep.rpc.inflight import InFlight, Line, answered_key, id_key, parse
 from flashgrep.rpc.message import encode, error_line
-from flashgrep.rpc.relay import MOST_QUEUED, REPEATED, Relay
+from flashgrep.rpc.relay import MOST_QUEUED, READS, REPEATED, Relay
 
 BOUND = 20.0
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}
@@ -139,7 +140,7 @@ def host() -> Iterator[Host]:
     made.close()
 
 
-def ask(number: Any, method: str = "query", **params: Any) -> dict[str, Any]:
+def ask(number: Any, method: str = "write_code", **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
@@ -284,7 +285,7 @@ def test_a_tools_call_in_flight_ends_as_a_result_that_a_model_reads(
         if modern
         else {}
     )
-    host.say(ask(1, "tools/call", name="query", **meta))
+    host.say(ask(1, "tools/call", name="write_code", **meta))
     far.next()
     far.end()
     result = host.next()["result"]
@@ -324,7 +325,7 @@ def test_the_handshake_is_repeated_and_its_answers_are_kept_from_the_host(
     assert host.next()["id"] == "level"
     for round_ in range(2):
         far.end()
-        host.say(ask(round_, "tools/call", name="query"))
+        host.say(ask(round_, "tools/call", name="write_code"))
         answer = None
         while answer is None:
             if not host.daemons.empty():
@@ -347,7 +348,7 @@ def test_the_handshake_is_repeated_and_its_answers_are_kept_from_the_host(
                 0
             ]:  # it had been sent before the end was seen
                 assert host.next()["result"]["isError"]
-                host.say(ask(round_, "tools/call", name="query"))
+                host.say(ask(round_, "tools/call", name="write_code"))
         assert answer == {"jsonrpc": "2.0", "result": "found", "id": round_}
     far.end()
 
@@ -365,6 +366,66 @@ def test_what_a_host_gives_up_over_is_sent_again(host: Host, method: str) -> Non
     far.answer(far.next(), "at last")
     assert host.next() == {"jsonrpc": "2.0", "result": "at last", "id": 7}
     far.end()
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        {"jsonrpc": "2.0", "id": 7, "method": "query", "params": {}},
+        {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {"name": "query"},
+        },
+    ],
+)
+def test_a_read_that_the_daemons_end_cut_is_sent_again_once(
+    host: Host, read: dict[str, Any]
+) -> None:
+    far = host.start()
+    host.say(read)
+    assert far.next() == read
+    far.end()
+    far = host.daemons.get(timeout=BOUND)
+    assert far.next() == read
+    far.answer(read, "found")
+    assert host.next() == {"jsonrpc": "2.0", "result": "found", "id": 7}
+    host.say(ask(8, "query"))
+    far.next()
+    far.end()
+    far = host.daemons.get(timeout=BOUND)
+    far.next()
+    far.end()
+    assert host.next()["error"]["data"]["reason"] == "daemon_ended", (
+        "one that ends each daemon is not sent for ever"
+    )
+
+
+def test_a_batch_with_a_write_in_it_is_not_sent_again(host: Host) -> None:
+    far = host.start()
+    host.say([ask(1, "query"), ask(2, "write_code")])
+    far.next()
+    far.end()
+    assert [answer["id"] for answer in host.next()] == [1, 2]
+
+
+def test_a_read_of_unsaved_text_is_not_sent_to_a_daemon_that_lacks_it(
+    host: Host,
+) -> None:
+    far = host.start()
+    host.say({"jsonrpc": "2.0", "method": "buffers", "params": {"action": "open"}})
+    host.say(ask(1, "query"))
+    far.next()
+    far.next()
+    far.end()
+    assert host.next() == {"jsonrpc": "2.0", "method": "$/buffersLost"}
+    assert host.next()["error"]["data"]["reason"] == "daemon_ended"
+
+
+def test_what_the_relay_repeats_only_reads() -> None:
+    reading = {handler.name for handler in REGISTRY if handler.safety == "reads"}
+    assert reading >= READS
 
 
 def test_a_daemon_that_ends_each_time_is_not_asked_for_ever(
