@@ -53,6 +53,8 @@ class Searchers:
         _refuse_definition
     )
     """Returns the best definition of a name in a file or below a folder (empty: anywhere); raises NotFound."""
+    near_names: Callable[[View, str], Awaitable[list[str]]] | None = None
+    """Returns names with a definition that are similar to one that has none. None: nobody does."""
     ranking: Ranking | None = None
     """Answers an exact question for lines, best first; a function of a module, since lookup workers call it, too."""
     embedding: Callable[[Any, Any], Awaitable[Any]] = _refuse_embedding

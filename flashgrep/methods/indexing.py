@@ -54,7 +54,7 @@ class IndexCodebaseParams(Params):
     )
     rebuild: bool = Field(default=False, description="Delete the index and rebuild it.")
     deadline_ms: Annotated[int, RARE] = Field(
-        100_000,
+        45_000,
         ge=1,
         le=600_000,
         description="After this time the answer reports the progress; indexing continues.",

@@ -26,6 +26,7 @@ from flashgrep.base.registry import (
     handler,
 )
 from flashgrep.files.columns import Range
+from flashgrep.files.globs import PathFilter
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
     Below,
@@ -60,6 +61,16 @@ from flashgrep.search.path_search import near_paths
 
 MOST_CONTEXT = 100
 SUGGESTIONS = 3
+MODEL_TOKENS, MODEL_HITS = 500, 100
+"""For a model that sets no limit: what a page may take, since a page of a few short lines costs another call."""
+NEAREST = 3
+"""Most lines shown to a model for a text that no line has."""
+MOST_COMPARED = 200
+"""Lines with the rarest word of a missing text that are compared."""
+MOST_COUNTED_WORDS = 6
+"""Words of a missing text whose files are counted, longest first, to find the rarest."""
+WORD = re.compile(r"\w{3,}")
+IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 LOOKS_LIKE_REGEX = re.compile(r"[\\^$|*+?\[\](){}]|\.[*+]")
 """What only a regular expression is likely to contain."""
 SmartMode = Literal["literal", "regex", "words"]
@@ -213,7 +224,7 @@ class QueryResult(TypedDict):
     """Hits in order, their total if known, and what was covered.
 
     `fallback`: nothing has the text itself; these hits are of it as a regex, or lines with most of its words.
-    `suggestions`: if nothing was found, files with a similar name.
+    `suggestions`: if nothing was found, similar names in the code, and files with a similar name.
     """
 
     results: list[QueryHit]
@@ -229,6 +240,8 @@ class QueryResult(TypedDict):
 def render_query(result: QueryResult, style: Style) -> Iterator[str]:
     """Yield the hits as ripgrep prints them, or a line for each file."""
     hits = result["results"]
+    if hits and result.get("mode") == "words" and not style.is_person:
+        yield "[nothing has this text; nearest:]"
     if hits and "text" in hits[0]:
         yield from render_hits(hits, style)
     else:
@@ -248,11 +261,23 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
     know what the code does. Ignored, hidden and binary files are left out.
     """
     return await ask_projects(
-        call, params, _ask, _join, limit=call.host.settings.query.default_limit
+        call, params, _ask, _join, limit=_choose_page(call, params)[0]
     )
 
 
 HANDLERS: tuple[Handler, ...] = (query,)
+
+
+def _choose_page(call: Call[Catalogue], params: QueryParams) -> tuple[int, int]:
+    """Return the most hits of an answer, and the most characters."""
+    settings = call.host.settings.query
+    limit = params.limit or settings.default_limit
+    tokens = params.max_tokens or settings.max_tokens
+    has_context = params.context or params.before or params.after
+    if call.as_text and params.limit is None and not has_context:
+        limit = MODEL_HITS
+        tokens = params.max_tokens or MODEL_TOKENS
+    return limit, tokens * CHARS_PER_TOKEN
 
 
 async def _ask(
@@ -280,9 +305,7 @@ async def _ask(
     else:  # later pages use the interpretation that the first one settled on
         mode, position = decode_cursor(params, params.cursor, _read_state)
         modes = [mode]
-    settings = call.host.settings.query
-    limit = params.limit or settings.default_limit
-    chars = (params.max_tokens or settings.max_tokens) * CHARS_PER_TOKEN
+    limit, chars = _choose_page(call, params)
     ranking = None
     if params.order == "relevance" or (params.order is None and params.mode == "smart"):
         ranking = call.host.searchers.ranking
@@ -297,7 +320,10 @@ async def _ask(
                 continue
             # Include what was saved while earlier interpretations were tried.
             fresh = params.fresh and await workspace.refresh()
-            answer = await words(workspace, params.query, limit, keep)
+            if call.as_text:
+                answer = await _find_nearest(workspace, params, keep)
+            else:
+                answer = await words(workspace, params.query, limit, keep)
         else:
             pattern = Pattern(
                 texts=(params.query, *params.any_of),
@@ -355,7 +381,9 @@ async def _ask(
         near = await workspace.in_turn(
             lambda: near_paths(params.query, workspace.paths(), SUGGESTIONS)
         )
-        result["suggestions"] = [path_to_text(path) for path in near]
+        names = await _find_near_names(call, workspace, params)
+        suggestions = [*names, *(path_to_text(path) for path in near)]
+        result["suggestions"] = suggestions[:SUGGESTIONS]
     if params.explain and pattern is not None and params.engine == "linear":
         result["explained"] = {
             "pattern": str(pattern),
@@ -371,6 +399,79 @@ async def _ask(
         else lambda at: -answer.results[at].get("score", 0)
     )
     return Page(result, rank, get_args(SmartMode).index(mode))
+
+
+async def _find_nearest(
+    view: View, params: QueryParams, keep: PathFilter | None
+) -> Answer:
+    """Return few lines for words that no line has as a text: with the rarest of them, and most of the others.
+
+    Any more would only look like an answer.
+    """
+    rarest = await _find_rarest_word(view, params, keep)
+    if rarest is None:
+        answer = Answer()
+        answer.total = 0
+        return answer
+    question = Question(
+        pattern=Pattern(texts=(rarest,), mode="literal", case="insensitive"),
+        keep=keep,
+        limit=MOST_COMPARED,
+        max_chars=MOST_COMPARED * 200,
+        as_text=True,
+        deadline=time.monotonic() + params.deadline_ms / 1000,
+    )
+    answer = await view.search(question)
+    words = {word.lower() for word in WORD.findall(params.query)}
+
+    def count_other_words(hit: dict[str, Any]) -> int:
+        text = hit["text"].lower()
+        return sum(word in text for word in words)
+
+    nearest = sorted(answer.results, key=count_other_words, reverse=True)
+    answer.results = nearest[:NEAREST]
+    answer.ranks = []
+    answer.total = len(answer.results)
+    answer.next = None
+    return answer
+
+
+async def _find_rarest_word(
+    view: View, params: QueryParams, keep: PathFilter | None
+) -> str | None:
+    """Return the word of a text that the fewest files have, in small letters; None: no file has any."""
+    words = {word.lower() for word in WORD.findall(params.query)}
+    longest = sorted(words, key=lambda word: (-len(word), word))[:MOST_COUNTED_WORDS]
+    rarest = None
+    fewest = 0
+    for word in longest:
+        question = Question(
+            pattern=Pattern(texts=(word,), mode="literal", case="insensitive"),
+            keep=keep,
+            output="files",
+            limit=1,
+            deadline=time.monotonic() + params.deadline_ms / 1000,
+            count_on=COUNT_ON_FILES,
+        )
+        files = (await view.search(question)).total
+        # Unknown: more than are counted.
+        if files is None:
+            files = COUNT_ON_FILES + 1
+        if files and (rarest is None or files < fewest):
+            rarest = word
+            fewest = files
+    return rarest
+
+
+async def _find_near_names(
+    call: Call[Catalogue], view: View, params: QueryParams
+) -> list[str]:
+    """Return names in the code that are similar to the one searched for; none if the text is not one name."""
+    near_names = call.host.searchers.near_names
+    name = params.query.strip()
+    if near_names is None or params.any_of or not IDENTIFIER.fullmatch(name):
+        return []
+    return await near_names(view, name)
 
 
 def _join(result: QueryResult, answers: Sequence[ProjectAnswer[QueryResult]]) -> None:

@@ -138,14 +138,17 @@ def escape_controls(text: str) -> str:
 def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
     """Yield matching lines with their context, below a heading for each file or after its path, as ripgrep does.
 
-    For a model, a file's hits are grouped at the position of the best one, and long lines are cut around the match.
+    For a model, a file's hits stand by line at the position of the best one, and long lines are cut around the match.
     """
     last = None
     if not style.is_person:
         files: dict[str, list[Mapping[str, Any]]] = {}
         for hit in hits:
             files.setdefault(style.path(hit), []).append(hit)
-        hits = [hit for same in files.values() for hit in trim_context(same)]
+        hits = []
+        for same in files.values():
+            in_order = sorted(same, key=lambda hit: int(hit["start_line"]))
+            hits.extend(trim_context(in_order))
     for hit in hits:
         path = style.path(hit)
         before = hit.get("before", [])
@@ -378,7 +381,9 @@ def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:
             count = str(files)
         else:
             count = f"{files:,}"
-        if coverage:
+        if coverage and not files and not skipped and not style.is_person:
+            where = ": no file is asked; do path, include and exclude name one?"
+        elif coverage:
             where = f" in {count} {'file' if files == 1 else 'files'}{skipped}"
         else:
             where = ""
@@ -398,7 +403,7 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     near = [one for one in result.get("suggestions") or [] if isinstance(one, str)]
     if not results:
         yield from explain_empty(result, style)
-    elif result.get("mode") == "words":
+    elif result.get("mode") == "words" and style.is_person:
         yield "no line has the text itself; these lines come nearest"
     elif result.get("fallback") == "regex":
         yield "no line has the text itself; these match it as a regular expression"

@@ -140,6 +140,88 @@ def test_nothing_found_says_what_was_searched_and_what_is_near(
     assert "near: parse_config" in read(model, "get_symbol", symbol_name="parse_confg")
 
 
+def test_a_text_that_is_nowhere_gets_few_lines_and_says_so_first(
+    model: McpClient, root: Path
+) -> None:
+    words = root / "src" / "words.py"
+    words.write_text(
+        "".join(f"# such a line has whatever no {n}\n" for n in range(30))
+        + "# the zebra and whatever\n"
+    )
+    try:
+        answer = read(model, "query", query="no such zebra whatsoever is here")
+        assert answer.splitlines() == [
+            "[nothing has this text; nearest:]",
+            "src/words.py",
+            "31:# the zebra and whatever",
+        ]
+        absent = read(model, "query", query="quagga okapi whatsoever")
+        assert absent.startswith("[nothing found in ")
+        assert len(absent.splitlines()) <= 2
+    finally:
+        words.unlink()
+
+
+def test_a_misspelt_name_is_answered_with_those_near_it(model: McpClient) -> None:
+    assert "[near: parse_config" in read(model, "query", query="parse_cnofig")
+
+
+def test_no_file_of_the_kind_asked_for_is_said(model: McpClient) -> None:
+    answer = read(model, "query", query="parse_config", include=["**/*.go"])
+    assert answer.startswith("[nothing found: no file is asked")
+
+
+def test_lines_of_a_file_ascend_and_sources_come_before_prose_and_generated_code(
+    model: McpClient, root: Path
+) -> None:
+    texts = {
+        "CHANGELOG.md": "# RATIO_REF\nRATIO_REF is new\n",
+        "dist/out.py": "x = env['RATIO_REF']\n",
+        "src/uses.py": "a = 1\nb = 'RATIO_REF_OLD'\nc = env['RATIO_REF']\n"
+        "d = 'RATIO_REF_OLD'\n",
+    }
+    for name, text in texts.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    try:
+        answer = read(model, "query", query="RATIO_REF").splitlines()
+        assert answer[0] == "src/uses.py"
+        assert [line[:2] for line in answer[1:4]] == ["2:", "3:", "4:"]
+        assert set(answer[4:]) >= {"CHANGELOG.md", "dist/out.py"}
+    finally:
+        for name in texts:
+            (root / name).unlink()
+        (root / "dist").rmdir()
+
+
+def test_a_page_is_filled_by_tokens_not_by_ten_lines(
+    model: McpClient, root: Path
+) -> None:
+    many = root / "src" / "many.py"
+    many.write_text("".join(f"call_many({n})\n" for n in range(400)))
+    try:
+        lines = read(model, "query", query="call_many").splitlines()
+        assert 60 <= len(lines) <= 110
+        assert "of 400 shown; more: cursor=" in lines[-1]
+        assert len("\n".join(lines)) <= 2_400
+        few = read(model, "query", query="call_many", limit=3).splitlines()
+        assert len(few) == 5
+    finally:
+        many.unlink()
+
+
+def test_a_line_is_shown_once_however_often_it_has_the_name(
+    model: McpClient, root: Path
+) -> None:
+    twice = root / "src" / "twice.py"
+    twice.write_text("def turn_twice(x): ...\n\n\ny = turn_twice(turn_twice(1))\n")
+    try:
+        lines = read(model, "get_symbol", symbol_name="turn_twice").splitlines()
+        assert sum("y = turn_twice" in line for line in lines) == 1
+    finally:
+        twice.unlink()
+
+
 def test_a_symbol_is_its_places(model: McpClient) -> None:
     assert read(model, "get_symbol", symbol_name="parse_config") == (
         "src/config.py:1-3 function def parse_config(path):\n"

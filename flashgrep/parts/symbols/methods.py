@@ -215,7 +215,8 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
             return f"{hit.get('container', '')}: {text}".removeprefix(": ")
         return f"{role}{within}: {text}"
 
-    for has_body, hits in groupby(result["results"], key=lambda hit: "body" in hit):
+    shown = result["results"] if style.is_person else drop_doubles(result["results"])
+    for has_body, hits in groupby(shown, key=lambda hit: "body" in hit):
         if has_body:  # its signature is in it
             for hit in hits:
                 if hit.get("container"):
@@ -237,6 +238,19 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
             style,
         )
     yield from (note.format(count) for key, note in NOTES if (count := result.get(key)))
+
+
+def drop_doubles(hits: Sequence[SymbolHit]) -> list[SymbolHit]:
+    """Return hits without further uses on a line already shown: a model sees the whole line with the first."""
+    lines: set[tuple[str, str, int]] = set()
+    kept: list[SymbolHit] = []
+    for hit in hits:
+        line = (hit.get("project", ""), hit["file_path"], hit["line_number"])
+        if line in lines and "kind" not in hit:
+            continue
+        lines.add(line)
+        kept.append(hit)
+    return kept
 
 
 @handler(

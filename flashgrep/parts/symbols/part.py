@@ -5,7 +5,7 @@ from flashgrep.api.searchers import Searchers
 from flashgrep.parts.symbols import methods, syntax
 from flashgrep.parts.symbols.relevance import search_by_relevance
 from flashgrep.parts.symbols.stages import STAGES
-from flashgrep.parts.symbols.symbol_search import find_definition
+from flashgrep.parts.symbols.symbol_search import find_definition, suggest_names
 from flashgrep.parts.symbols.symbol_source import (
     PARSED_FILES,
     STORED_SYMBOLS,
@@ -20,7 +20,11 @@ PART = Part(
         *methods.HANDLERS,
         *syntax.HANDLERS,
     ),
-    searchers=Searchers(definition=find_definition, ranking=search_by_relevance),
+    searchers=Searchers(
+        definition=find_definition,
+        near_names=suggest_names,
+        ranking=search_by_relevance,
+    ),
     project_services={STORED_SYMBOLS: lambda _project: StoredSymbols()},
     host_services={PARSED_FILES: lambda _host: ParsedFiles()},
     stages=STAGES,

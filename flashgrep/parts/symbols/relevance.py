@@ -20,7 +20,7 @@ import numpy as np
 from flashgrep.base.checkpoint import Expired, checkpoint, expiring
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.model import Document
-from flashgrep.index.table import TIERS, tier_of
+from flashgrep.index.table import GENERATED, TIERS, tier_of
 from flashgrep.parts.symbols import symbol_table as table
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import DECLARES, KIND, KINDS, NAME, NAME_END
@@ -48,7 +48,7 @@ _DEFINING = -2 * TIERS
 _LED = -TIERS
 """Added to the tier of a defining file, or one with that name, for its other lines."""
 
-RANKS: Final = 4
+RANKS: Final = 6
 """Parts of a rank that are comparable across projects: all except path and line."""
 Match = tuple[bytes, Document, LineMatch]
 """A matching line of a file."""
@@ -61,6 +61,11 @@ _DEFINES = re.compile(
 )
 _C_FUNCTION = re.compile(r"^[A-Za-z_][\w\s*&:<>,]*\([^;]*$")
 
+_PROSE = re.compile(
+    rb"\.(?:md|mdx|markdown|rst|txt|adoc|asciidoc|org|tex|po)$"
+    rb"|(?:^|/)(?:changelog|changes|readme|license|news|history|authors)[^/.]*$",
+    re.IGNORECASE,
+)
 _tier_of = lru_cache(maxsize=1024)(tier_of)
 """Hits of one file are adjacent, and computing its tier costs as much as all the rest of ranking one."""
 
@@ -313,8 +318,8 @@ def rank_key(
     """Return the sort key of a hit, best first; ``line``: its text, the match's start in it, and its number.
 
     ``parsed``: the line's role according to the file's symbols. Order: definitions of the name; whole words before
-    parts of words; tier of the file; files with that name; then path and line, so that the order of equal hits is
-    stable.
+    parts of words; sources before prose and generated code; what looks like a definition; tier of the file; files with
+    that name; then path and line, so that the order of equal hits is stable.
     """
     text, at, number = line
     word = words[0]
@@ -331,7 +336,24 @@ def rank_key(
             if is_whole and looks_defining(text, at, end)
             else Definition.USED
         )
-    return (parsed, not is_whole, _tier_of(path), not is_named, path, number)
+    # Prose and generated code may be full of a name; only what defines it comes before
+    # the sources that use it.
+    return (
+        min(parsed, Definition.PERHAPS),
+        not is_whole,
+        is_secondary(path),
+        parsed,
+        _tier_of(path),
+        not is_named,
+        path,
+        number,
+    )
+
+
+@lru_cache(maxsize=1024)
+def is_secondary(path: bytes) -> bool:
+    """Return whether a file is prose or generated, by its path."""
+    return _tier_of(path) >= GENERATED or _PROSE.search(path) is not None
 
 
 def _is_word(character: str) -> bool:

@@ -202,6 +202,13 @@ def find_near_names(source: SymbolSource, name: str) -> list[str]:
     )
 
 
+async def suggest_names(view: View, name: str) -> list[str]:
+    """Return similar names in a view, as ``find_near_names``."""
+    return await view.in_thread(
+        lambda snapshot: find_near_names(SnapshotSource(snapshot), name)
+    )
+
+
 class SymbolSearch:
     """Answers one question; runs in a thread."""
 
