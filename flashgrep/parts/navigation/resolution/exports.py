@@ -49,6 +49,17 @@ class Value:
     """The result of calling it, if nothing else is known."""
     elements: "Values" = ()
     """The elements of a collection; the collection itself is outside."""
+    is_nothing: bool = False
+    """Whether it is what ``None`` or ``null`` stands for, which says nothing about a type."""
+    is_returned: bool = False
+    """Whether code outside returned it: it may be anything, also an object of ours that was passed there."""
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether this project defines neither the value nor a part of it."""
+        if self.definition is not None or self.is_nothing:
+            return False
+        return not (self.module or self.literal or self.results or self.elements)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -62,6 +73,8 @@ class Value:
             self.is_instance,
             self.module,
             self.literal,
+            self.is_nothing,
+            self.is_returned,
             *parts,
         )
 
@@ -70,6 +83,10 @@ Values = tuple[Value, ...]
 """The possible values of an expression; empty: unknown."""
 OUTSIDE: Final = Value()
 """A value that this project does not define."""
+RETURNED: Final = Value(is_returned=True)
+"""The result of a call of something outside."""
+NOTHING: Final = Value(is_nothing=True)
+"""``None``, ``null``, ``undefined``, ``nil``."""
 
 
 class Exports(ABC):

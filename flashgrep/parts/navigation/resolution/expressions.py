@@ -7,7 +7,9 @@ from typing import Final
 from tree_sitter import Node
 
 from flashgrep.parts.navigation.resolution.exports import (
+    NOTHING,
     OUTSIDE,
+    RETURNED,
     Exports,
     Value,
     Values,
@@ -45,6 +47,18 @@ _LITERALS: Final = (
     "float_literal", "interpreted_string_literal", "raw_string_literal", "rune_literal", "nil", "func_literal",
     "template_literal_type",
 )  # fmt: skip
+_NULLS: Final = frozenset({"none", "null", "undefined", "nil"})
+PLAIN: Final = _NULLS | {
+    "integer",
+    "float",
+    "true",
+    "false",
+    "number",
+    "int_literal",
+    "float_literal",
+}
+"""Literals that a name has until it gets its value: they say nothing about its type."""
+TEXTS: Final = frozenset({"string", "concatenated_string", "template_string"})
 _COMPARING: Final = frozenset(
     {"==", "===", "!=", "!==", "<", ">", "<=", ">=", "instanceof", "in"}
 )
@@ -171,9 +185,7 @@ class Expressions(Exports):
         """Evaluate an expression with alternatives; comparisons have none."""
         if operator_of(file, node) in _COMPARING:
             return (OUTSIDE,)
-        return distinct(
-            value for part in parts_of(node) for value in self.infer(file, part)
-        )
+        return either(self.infer(file, part) for part in parts_of(node))
 
     def infer_condition(self, file: FileScopes, node: Node) -> Values:
         """Evaluate ``a if b else c`` and ``b ? a : c``."""
@@ -183,7 +195,7 @@ class Expressions(Exports):
             kept = parts[1:]
         else:
             kept = [*parts[:1], *parts[2:]]
-        return distinct(value for part in kept for value in self.infer(file, part))
+        return either(self.infer(file, part) for part in kept)
 
     def infer_element(self, file: FileScopes, node: Node) -> Values:
         """Evaluate an element of a collection; a generic class with its arguments is that class."""
@@ -217,6 +229,8 @@ class Expressions(Exports):
 
     def infer_outside(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a literal or a built-in type; ``any`` may be anything."""
+        if node.type in _NULLS or file.text(node) in {"null", "undefined"}:
+            return (NOTHING,)
         if file.text(node) in {"any", "unknown"}:
             return ()
         return (OUTSIDE,)
@@ -239,8 +253,10 @@ class Expressions(Exports):
         found: list[Value] = []
         for one in values:
             definition = one.definition
+            if one.is_nothing:
+                continue
             if definition is None:
-                found += one.results or (OUTSIDE,)
+                found += one.results or (RETURNED,)
             elif one.is_instance:
                 found += self._call_instance(definition)
             elif definition.kind in TYPE_KINDS | {"type"}:
@@ -347,9 +363,7 @@ class Expressions(Exports):
                     )
                 ),
             )
-        return distinct(
-            value for one in scope.returned for value in self.infer(file, one)
-        )
+        return either(self.infer(file, one) for one in scope.returned)
 
     # Types
 
@@ -370,7 +384,7 @@ class Expressions(Exports):
         """Evaluate a type's name."""
         if file.text(node) == "Self":
             return self.infer_this(file, node)
-        if file.text(node) in {"Any", "any", "typing.Any"}:
+        if file.text(node) in {"Any", "any", "typing.Any", "object", "unknown"}:
             return ()
         values = self.infer(file, node)
         if (
@@ -461,9 +475,7 @@ class Expressions(Exports):
 
     def type_either(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a union or another type with alternatives."""
-        return distinct(
-            value for part in parts_of(node) for value in self.type_of(file, part)
-        )
+        return either(self.type_of(file, part) for part in parts_of(node))
 
     def type_function(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a function type."""
@@ -553,6 +565,21 @@ def as_instances(values: Iterable[Value]) -> Values:
 def distinct(values: Iterable[Value]) -> Values:
     """Return values without duplicates."""
     return tuple({one.key: one for one in values}.values())
+
+
+def either(alternatives: Iterable[Values]) -> Values:
+    """Return the values of one of several expressions.
+
+    If one of them is unknown, another that is outside proves nothing about the whole.
+    """
+    found: list[Value] = []
+    is_unknown = False
+    for values in alternatives:
+        found += values
+        is_unknown = is_unknown or not values
+    if is_unknown:
+        found = [value for value in found if not value.is_outside]
+    return distinct(found)
 
 
 _How = Callable[[Expressions, FileScopes, Node], Values]

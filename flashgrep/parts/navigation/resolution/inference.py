@@ -15,13 +15,22 @@ from typing import Final
 from flashgrep.base.lazy import LazyAttribute
 from flashgrep.parts.navigation.resolution.callbacks import Callbacks
 from flashgrep.parts.navigation.resolution.exports import (
+    NOTHING,
     OUTSIDE,
+    RETURNED,
     Value,
     Values,
     decorators,
     without_overloads,
 )
-from flashgrep.parts.navigation.resolution.expressions import MEMBER_OF, distinct, nth
+from flashgrep.parts.navigation.resolution.expressions import (
+    MEMBER_OF,
+    PLAIN,
+    TEXTS,
+    distinct,
+    either,
+    nth,
+)
 from flashgrep.parts.navigation.resolution.linkage import Includes
 from flashgrep.parts.navigation.resolution.plain_text import (
     find_methods,
@@ -185,7 +194,7 @@ class Names(Callbacks):
 
     def _find_meaning(self, file: FileScopes, bindings: list[Binding]) -> Values:
         """Return what the bindings of a name in one scope refer to; definitions stand for themselves."""
-        held: list[Value] = []
+        held: list[Values] = []
         defined: list[Definition] = []
         symbols = self.open_file(file.path)
         # Overloads of a class's method count only if none of them has a body.
@@ -209,11 +218,11 @@ class Names(Callbacks):
             if symbols is not None and index >= 0:
                 defined.append(Definition(file.path, symbols, index))
             else:
-                held += (
-                    replace(value, is_variable=True)
-                    for value in self._evaluate(file, one)
-                )
-        return distinct([*(Value(one) for one in without_overloads(defined)), *held])
+                held.append(self._evaluate(file, one))
+        variables = (replace(value, is_variable=True) for value in either(held))
+        return distinct(
+            [*(Value(one) for one in without_overloads(defined)), *variables]
+        )
 
     def _evaluate(self, file: FileScopes, binding: Binding) -> Values:
         """Return the values that a binding's type or initial value implies."""
@@ -235,6 +244,10 @@ class Names(Callbacks):
             return next(filter(None, (find(file, binding) for find in finders)), ())
         elif binding.value.type == "expression_list":
             return self._find_item(file, binding)
+        elif binding.value.type in PLAIN or (
+            binding.value.type in TEXTS and self._is_open(file, binding)
+        ):
+            return (NOTHING,)
         else:
             values = self.infer(file, binding.value)
         if binding.way == "element":
@@ -242,6 +255,13 @@ class Names(Callbacks):
         if binding.member:
             return self.dereference(self.members(values, binding.member))
         return () if binding.way == "unpacked" else values
+
+    def _is_open(self, file: FileScopes, binding: Binding) -> bool:
+        """Whether other code may give a name another value: a parameter, a field."""
+        if binding.kind in {"parameter", "field"}:
+            return True
+        scope = file.scope_at(binding.offset)
+        return scope != MODULE and file.scopes[scope].is_class
 
     def _find_self(self, file: FileScopes, binding: Binding) -> Values:
         """Return the receiver of a method if a parameter stands for it."""
@@ -338,7 +358,7 @@ class Names(Callbacks):
 
     def dereference(self, values: Values) -> Values:
         """Return values with variables replaced by their values."""
-        found: list[Value] = []
+        found: list[Values] = []
         for one in values:
             definition = one.definition
             if (
@@ -346,7 +366,7 @@ class Names(Callbacks):
                 or one.is_instance
                 or definition.kind not in _VALUE_KINDS
             ):
-                found.append(one)
+                found.append((one,))
                 continue
             offset = definition.key[1]
             owner = self.owner_of(definition)
@@ -364,9 +384,10 @@ class Names(Callbacks):
                 ):
                     # Other assignments to the name also count: the first is often
                     # ``None``.
-                    if binding.offset == offset or binding.kind == "name":
-                        found += self._evaluate(file, binding)
-        return distinct(found)
+                    is_own = binding.offset == offset
+                    if is_own or binding.kind in {"name", "field"}:
+                        found.append(self._evaluate(file, binding))
+        return either(found)
 
     # Members
 
@@ -374,6 +395,8 @@ class Names(Callbacks):
         """Return the member of a module, a class or an object; empty if unknown."""
         found: list[Value] = []
         for one in values:
+            if one.is_nothing:
+                continue
             if one.definition is not None:
                 found += self.member(one.definition, name)
             elif one.literal is not None:
@@ -387,7 +410,7 @@ class Names(Callbacks):
                         else self.find_index_type(file, offset)
                     )
             elif one.module is None:
-                found.append(OUTSIDE)
+                found.append(RETURNED if one.is_returned else OUTSIDE)
             elif exported := self.export(one.module, name):
                 found += exported
         return distinct(found)

@@ -204,6 +204,8 @@ class Resolver:
                 meant = None
         if meant is None and on is not None:
             return self.make_guess(use)
+        if meant and on is not None and all(one.is_returned for one in meant):
+            return partial(_resolve_on_result, use)
         if meant is None or any(one.is_variable for one in meant):
             literal = find_literal(symbols, word, use.offset)
         else:
@@ -746,6 +748,14 @@ class Resolver:
     def _families(self) -> dict[str, int]:
         """How many families of types the rivals belong to, by language."""
         return {}
+
+
+def _resolve_on_result(use: Use, target: Definition) -> Resolution | None:
+    """Resolve a use on what code outside returned: it may be an object of ours, but rarely is."""
+    is_alike = is_same_family(use.symbols.language, target.language)
+    if target.kind in METHODS and is_alike:
+        return Resolution(WEAK, "on a library's result")
+    return None
 
 
 def _has_hash(symbols: FileSymbols, offset: int) -> bool:
