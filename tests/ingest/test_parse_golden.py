@@ -108,6 +108,7 @@ def test_every_capture_of_a_query_means_something() -> None:
         "skip",
         "statement",
         "error",
+        "attribute",
         *MARKS,
         *_CONSTRUCTS,
     }

@@ -93,7 +93,8 @@ def collect_tags(
     named: dict[int, tuple[int, _Row]] = {}
     scopes: list[_Row] = []
     references: dict[str, list[Node]] = {
-        kind: [] for kind in (*MARKS, "bound", "skip", "statement", "error")
+        kind: []
+        for kind in (*MARKS, "bound", "skip", "statement", "error", "attribute")
     }
     for number, (pattern, captured) in enumerate(cursor.matches(root)):
         if number % _CHECKED == 0:
@@ -113,6 +114,8 @@ def collect_tags(
             and (name not in named or named[name][0] > pattern)
         ):  # of several patterns, the first is the most specific
             named[name] = pattern, row
+    if references["attribute"]:
+        references["call"] = _outside(references["call"], references["attribute"])
     skips = _spans(references["skip"])
     if (root.has_error or blanked) and (
         LANGUAGES[language].nature == "code" or language == "tex"
@@ -287,6 +290,15 @@ def _starts(
 def _spans(nodes: Iterable[Node]) -> Ints:
     """Return the nodes' spans, sorted, without those inside another."""
     return _outermost((node.start_byte, node.end_byte) for node in nodes)
+
+
+def _outside(names: Sequence[Node], around: Sequence[Node]) -> list[Node]:
+    """Return the names that are in none of the nodes, as what an attribute lists is not called."""
+    starts = np.array([node.start_byte for node in names], np.int64)
+    inside = is_inside(starts, _spans(around)).tolist()
+    return [
+        node for node, is_listed in zip(names, inside, strict=True) if not is_listed
+    ]
 
 
 def _outermost(spans: Iterable[tuple[int, int]]) -> Ints:

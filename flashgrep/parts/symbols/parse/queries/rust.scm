@@ -38,6 +38,11 @@
 (struct_expression name: (type_identifier) @call)
 (macro_invocation macro: (identifier) @call)
 (macro_invocation macro: (scoped_identifier name: (identifier) @call))
+; Tokens of a macro are no syntax: a name before parentheses is a call, as it is anywhere else.
+(token_tree (identifier) @call . (token_tree . "("))
+(token_tree (identifier) @call . "!" . (token_tree))
+(attribute_item) @attribute
+(inner_attribute_item) @attribute
 (impl_item trait: (type_identifier) @base)
 (impl_item trait: (generic_type type: (type_identifier) @base))
 (impl_item trait: (scoped_type_identifier name: (type_identifier) @base))
