@@ -35,20 +35,25 @@ TEXTS = {**FILES, **draw_files(5, 150)}
 
 async def ask_locally(
     root: Path, questions: list[str]
-) -> dict[str, list[tuple[str, int, float]]]:
-    """Return the places and scores of each answer of the local index."""
+) -> tuple[dict[str, list[tuple[str, int, float]]], dict[str, list[tuple[str, int]]]]:
+    """Return the places and scores of each answer of the local index, and its files with their functions' number."""
     found = {}
+    files = {}
     async with opened(root) as workspace:
         await workspace.wait_embedded()
         for question in questions:
             answer = await search_by_meaning(
-                workspace, MeaningQuestion(text=question, limit=10, passages=True)
+                workspace,
+                MeaningQuestion(text=question, limit=10, passages=True, files=10),
             )
+            files[question] = [
+                (file.path.decode(), len(file.functions)) for file in answer.files
+            ]
             found[question] = [
                 (piece.path.decode(), piece.chunk.start_line, piece.score)
                 for piece in answer.results
             ]
-    return found
+    return found, files
 
 
 async def ask_store(call: Callable[..., Any], question: str, **more: Any) -> Any:
@@ -65,11 +70,13 @@ async def test_the_first_answers_are_those_of_the_local_index(
     root = rig.make_repository("one", TEXTS)
     rig.sync()
     asked = rig.ask_as("ann")
-    local = await ask_locally(root, QUESTIONS)
+    local, best = await ask_locally(root, QUESTIONS)
     for question in QUESTIONS:
         page = await ask_store(asked.call, question)
         assert page["coverage"]["complete"], page["coverage"]
         assert page["ranked_by"] == "words and meaning"
+        listed = [(one["path"], len(one["functions"])) for one in page["files"]]
+        assert listed == best[question], question
         files = list(dict.fromkeys(hit["file_path"] for hit in page["results"]))
         assert files == list(dict.fromkeys(path for path, _, _ in local[question])), (
             question

@@ -46,8 +46,8 @@ from flashgrep.methods.projects import (
 from flashgrep.methods.text import Style, render_places, span
 from flashgrep.parts.meaning.embed.models import MODELS
 from flashgrep.parts.meaning.questions import find_best_lines, search_by_meaning
-from flashgrep.parts.meaning.search.current_chunks import FoundChunk
-from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
+from flashgrep.parts.meaning.search.current_chunks import FoundChunk, FoundFile
+from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer, MeaningQuestion
 from flashgrep.parts.meaning.search.passages import Excerpt, Span
 from flashgrep.parts.meaning.search.word_search import spellings_of
 from flashgrep.project import Workspace
@@ -57,17 +57,19 @@ from flashgrep.search.snapshot import SearchStats
 
 CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
 """Characters around a chunk's text: of JSON, and of its heading."""
-MODEL_TOKENS = 560
-"""Default budget of code for a model. On our questions an answer takes 491 tokens; 32 % contain all code of the right
-definition, 44 % its head; for the others the place is given."""
+MODEL_TOKENS = 520
+"""Default budget of code for a model; the lines of files that follow take 40 to 100 tokens more."""
+MOST_FILES = 10
+"""Files of an answer, each with its best functions."""
 MOST_LINES, LINE_LENGTH = 10, 200
 """Lines, with most of the question's words, in the error returned before there is an index, and the characters of
 each."""
 LEAST_CUT = 900
 """Minimum characters left for which a model is shown the most relevant lines of a function that does not fit."""
 NEAR = 0.8
-"""Results below this share of the best score are only counted for a model. With 0.6 an answer takes 66 tokens more,
-shows the right function whole in 1 % more answers and names it in 10 % more."""
+"""Results below this share of the best score show no code to a model: their files follow, with their functions."""
+NEAR_FILE = 0.5
+"""Files below this share of the best file's score are not shown to a model."""
 
 
 class SearchCodeParams(Params):
@@ -126,40 +128,96 @@ class CodeMatch(TypedDict):
     end_line: int
 
 
+class FunctionPlace(TypedDict):
+    """A function of a file, by its lines from 1, both inclusive; `name` is empty for code outside of functions."""
+
+    name: str
+    start_line: int
+    end_line: int
+
+
+class FileMatch(TypedDict):
+    """One of the best files, with its best functions, best first; `project`: if several were asked."""
+
+    project: NotRequired[str]
+    path: str
+    file_path: str
+    file_path_bytes: NotRequired[str]
+    functions: list[FunctionPlace]
+
+
 class SearchCodeResult(TypedDict):
     """Chunks of code, best first; `ranked_by` is `words` until there are vectors, then `words and meaning`.
 
-    `weaker`: in plain text, how many results are left out because they score far below the best.
+    `files`: the best files, best first. A file with several good functions comes before one with a single better one,
+    so this is the list for choosing a file, and `results` for reading code.
     """
 
     results: list[CodeMatch]
+    files: list[FileMatch]
     ranked_by: str
     chunks_searched: int
-    weaker: NotRequired[int]
     coverage: Coverage
 
 
 def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
-    """Yield each chunk's place, kind and name; for a model those with code first, the best one with its score."""
-
-    def describe(piece: CodeMatch) -> tuple[str, str, str]:
-        lines = str(piece["start_line"]) if style.is_person else span(piece)
-        return style.path(piece), lines, f"{piece['kind']} {piece['name']}".rstrip()
-
-    # A person opens the place in an editor; the code itself would fill the screen.
-    bare = [
-        piece for piece in result["results"] if style.is_person or not piece["content"]
-    ]
-    for at, piece in enumerate(result["results"] if not style.is_person else []):
-        if piece["content"]:
-            path, lines, said = describe(piece)
-            score = "" if at else f" ({piece['score']:.2f})"
-            yield from [f"{path}:{lines} {said}{score}", piece["content"], ""]
-    yield from render_places(map(describe, bare), style)
+    """Yield each chunk's place, kind and name; for a model those with code first, then one line a file."""
     if style.is_person:
+        # A person opens the place in an editor; the code itself would fill the screen.
+        yield from render_places(
+            (
+                (style.path(piece), str(piece["start_line"]), describe_chunk(piece))
+                for piece in result["results"]
+            ),
+            style,
+        )
         return
-    if result.get("weaker"):
-        yield f"[{result['weaker']} weaker: limit={result['weaker'] + len(result['results'])}]"
+    for at, piece in enumerate(result["results"]):
+        if piece["content"]:
+            score = "" if at else f" ({piece['score']:.2f})"
+            place = f"{style.path(piece)}:{span(piece)}"
+            yield from (
+                f"{place} {describe_chunk(piece)}{score}",
+                piece["content"],
+                "",
+            )
+    yield from render_files(result, style)
+
+
+def describe_chunk(piece: CodeMatch) -> str:
+    """Return a chunk's kind and name."""
+    return f"{piece['kind']} {piece['name']}".rstrip()
+
+
+def render_files(result: SearchCodeResult, style: Style) -> Iterator[str]:
+    """Yield a line for each file, with the functions whose code is not shown: ``path: name 12-40, other 55-60``.
+
+    Results without code are among them, in the line of their file.
+    """
+    lines = dict[str, list[str]]()
+    seen = {
+        (style.path(piece), piece["start_line"], piece["end_line"])
+        for piece in result["results"]
+        if piece["content"]
+    }
+    functions = [
+        (style.path(file), function)
+        for file in result["files"]
+        for function in file["functions"]
+    ]
+    bare = [
+        (style.path(piece), piece)
+        for piece in result["results"]
+        if not piece["content"]
+    ]
+    for path, function in (*functions, *bare):
+        place = (path, function["start_line"], function["end_line"])
+        if place not in seen:
+            seen.add(place)
+            described = f"{function['name']} {span(function)}".lstrip()
+            lines.setdefault(path, []).append(described)
+    for path, places in lines.items():
+        yield f"{path}: {', '.join(places)}"
 
 
 @handler(
@@ -220,14 +278,9 @@ async def _ask(
         threshold=params.threshold,
         reranker=await anyio.to_thread.run_sync(call.host.service(MODELS).reranker),
         passages=True,
+        files=min(params.limit, MOST_FILES),
     )
     answer = await search_by_meaning(view, question)
-    found = answer.results
-    if call.as_text and "limit" not in params.model_fields_set:
-        # No limit was given: results far below the best would only fill a model's
-        # context.
-        found = [piece for piece in found if piece.near >= NEAR]
-
     unseen = f"{answer.unseen} files are not indexed yet; those with most of the words were searched"
     coverage = view.coverage(
         SearchStats(), fresh=fresh and not answer.unseen, started=started
@@ -242,16 +295,19 @@ async def _ask(
         coverage["detail"] = "; ".join(filter(None, details))
     # A model that reads text gets less by default than a program that asks for JSON.
     default = MODEL_TOKENS if call.as_text else call.host.settings.query.max_tokens
+    tokens = params.max_tokens or default
+    if call.as_text and "limit" not in params.model_fields_set:
+        results, files = choose_for_model(answer, params.query, tokens)
+    else:
+        results = fit_code(answer.results, params.query, tokens, as_text=call.as_text)
+        files = [format_file(file) for file in answer.files]
     result: SearchCodeResult = {
-        "results": fit_code(
-            found, params.query, params.max_tokens or default, as_text=call.as_text
-        ),
+        "results": results,
+        "files": files,
         "ranked_by": answer.ranked_by,
         "chunks_searched": answer.chunks,
         "coverage": coverage,
     }
-    if len(found) < len(answer.results):
-        result["weaker"] = len(answer.results) - len(found)
     # Scores are absolute, so those of several projects compare.
     return Page(result, lambda at: -result["results"][at]["score"])
 
@@ -264,8 +320,17 @@ def _join(
         (one.result["ranked_by"] for one in answers), key=len
     )  # words, or words and meaning
     result["chunks_searched"] = sum(one.result["chunks_searched"] for one in answers)
-    if weaker := sum(one.result.get("weaker", 0) for one in answers):
-        result["weaker"] = weaker
+    # Each project's files are in order; the better projects' files come first.
+    files = list[FileMatch]()
+    for one in sorted(answers, key=_rank_project):
+        for file in one.result["files"]:
+            files.append({**file, "project": one.name})
+    result["files"] = files[:MOST_FILES]
+
+
+def _rank_project(answer: ProjectAnswer[SearchCodeResult]) -> float:
+    """Return the negative of its best score: those are absolute."""
+    return -max((piece["score"] for piece in answer.result["results"]), default=0.0)
 
 
 class SemanticSearchParams(Params):
@@ -399,6 +464,41 @@ async def semantic_search(
 
 
 HANDLERS: tuple[Handler, ...] = (search_code, semantic_search)
+
+
+def choose_for_model(
+    answer: MeaningAnswer, query: str, tokens: int
+) -> tuple[list[CodeMatch], list[FileMatch]]:
+    """Return what a model sees that set no limit: the code that fits of the best functions, and the best files.
+
+    A function whose code does not fit has its place in the line of its file, if that is among the best.
+    """
+    near = [piece for piece in answer.results if piece.near >= NEAR]
+    code = fit_code(near, query, tokens, as_text=True)
+    files = [format_file(file) for file in answer.files if file.near >= NEAR_FILE]
+    return [piece for piece in code if piece["content"]], files
+
+
+def format_file(file: FoundFile) -> FileMatch:
+    """Return a file with the places of its functions."""
+    path = path_to_json(file.path)
+    functions = list[FunctionPlace]()
+    for piece in file.functions:
+        name = piece.chunk.name
+        first = piece.chunk.start_line
+        last = piece.chunk.end_line
+        if piece.passage is not None and piece.passage.name:
+            name = piece.passage.name
+            first, last = piece.passage.whole
+        functions.append({"name": name, "start_line": first, "end_line": last})
+    found: FileMatch = {
+        "path": path["file_path"],
+        "file_path": path["file_path"],
+        "functions": functions,
+    }
+    if "file_path_bytes" in path:
+        found["file_path_bytes"] = path["file_path_bytes"]
+    return found
 
 
 def fit_code(

@@ -329,6 +329,39 @@ def test_a_function_is_whole_and_one_too_long_is_its_head_and_the_part_that_answ
         file.unlink()
 
 
+OVERLOADS = b"".join(
+    b"template <class %c>\nvoid damp_vibration(%c telescope) {\n" % (letter, letter)
+    + b"  telescope.damp_slowly_and_wait_until_it_is_still();\n" * 40
+    + b"}\n\n"
+    for letter in b"ABCDEFGH"
+)
+"""A function by one name for many types."""
+
+
+def test_files_are_listed_best_first_each_with_its_best_functions(
+    ask: Asking, shelf: Path
+) -> None:
+    file = shelf / "blog" / "damping.cpp"
+    try:
+        file.write_bytes(OVERLOADS)
+        result = ask.call(
+            "search_code", query="damp vibration of the telescope", project="blog"
+        )
+    finally:
+        file.unlink()
+    best = result["files"][0]
+    assert best["path"] == best["file_path"] == "damping.cpp"
+    assert 1 <= len(best["functions"]) <= 2
+    for function in best["functions"]:
+        assert function["name"] == "damp_vibration"
+        assert function["end_line"] - function["start_line"] in {41, 42}
+    paths = [one["path"] for one in result["files"]]
+    assert len(set(paths)) == len(paths) > 1
+    assert all(1 <= len(one["functions"]) <= 3 for one in result["files"])
+    places = [one["path"] for one in result["results"]]
+    assert places.count("damping.cpp") == 2, "two places of one symbol"
+
+
 @pytest.mark.parametrize(
     "params",
     [

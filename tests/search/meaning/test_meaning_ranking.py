@@ -15,6 +15,7 @@ from flashgrep.parts.meaning.search.fusion import (
     RULES,
     AnalyzedQuery,
     Candidate,
+    FunctionOrder,
     Kind,
     Rules,
     analyze_query,
@@ -22,6 +23,7 @@ from flashgrep.parts.meaning.search.fusion import (
     classify_query,
     mix_scores,
     query_words,
+    rank_files,
     semantic_share,
 )
 from flashgrep.parts.meaning.search.word_search import covered_share
@@ -53,7 +55,9 @@ def candidate(
 def alone(**rules: float) -> Rules:
     """Return rules of which only these do anything."""
     covers = {"name_cover": 0.0, "file_cover": 0.0, "path_cover": 0.0}
-    idle = {"defined": 0.0, "coherence": 0.0, "whole": 0.0, "repeated": 1.0} | covers
+    terms = {"names_type": 0.0, "named_whole": 0.0, "named_both": 0.0}
+    idle = {"defined": 0.0, "coherence": 0.0, "whole": 0.0, "repeated": 1.0}
+    idle |= covers | terms
     factors = dict.fromkeys(
         [
             "test",
@@ -377,22 +381,108 @@ def test_further_chunks_of_a_file_make_room_for_other_files() -> None:
     )
 
 
-def test_functions_of_one_file_make_some_room_for_others_that_are_nearly_as_good() -> (
+def drawn(order: FunctionOrder, places: int) -> list[str]:
+    """Return the files of the first functions, each of which takes a place."""
+    paths = list[str]()
+    while order and len(paths) < places:
+        paths.append(order.next().path.decode())
+        order.advance(is_shown=True)
+    return paths
+
+
+def test_functions_are_mixed_by_their_file_and_themselves_in_the_order_of_their_file() -> (
     None
 ):
     found = [
         *(candidate("a.py", 1 - at / 100, place=at) for at in range(4)),
         candidate("b.py", 0.9),
+        candidate("b.py", 0.5, place=1),
     ]
-    ranked = apply_rules(found, PLAIN, alone().for_functions())
-    assert [one.path.decode() for one in ranked] == [
-        "a.py",
-        "a.py",
-        "a.py",
-        "b.py",
-        "a.py",
+    files = rank_files(found, PLAIN, alone(coherence=0.25))
+    assert [file.path for file in files] == [b"a.py", b"b.py"]
+    assert [chunk.key[1] for chunk in files[0].chunks] == [0, 1, 2, 3]
+    rules = alone(coherence=0.25, file_share=0.5, further=0.9)
+    assert drawn(FunctionOrder(files, rules, 10), 6) == [
+        *("a.py", "a.py", "b.py"),
+        *("a.py", "a.py", "b.py"),
     ]
-    assert [round(one.strength, 2) for one in ranked] == [1.0, 0.99, 0.98, 0.9, 0.97]
+    repeated = FunctionOrder(files, rules, 10)
+    for _ in range(3):
+        repeated.advance(is_shown=False)
+    assert repeated.next().path == b"a.py", "what took no place counts for nothing"
+
+
+def test_one_file_never_fills_an_answer_that_others_can_share() -> None:
+    found = [candidate("a.py", 1.0, place=at) for at in range(20)]
+    found += [candidate(f"{at}.py", 0.01) for at in range(3)]
+    files = rank_files(found, PLAIN, alone())
+    shown = drawn(FunctionOrder(files, alone(further=1.0), 5), 10)
+    assert shown == [*["a.py"] * 5, "0.py", "1.py", "2.py", "a.py", "a.py"]
+
+
+def test_a_file_that_the_question_names_whole_goes_before_a_longer_name() -> None:
+    for text in ("how the circuit breaker opens", "CircuitBreaker trips when"):
+        question = analyze_query(text, {"circuit": 1.0, "breaker": 1.0})
+        found = [
+            candidate("circuit_breaker_metrics.py", 1.0),
+            candidate("circuit-breakers.py", 0.95),
+        ]
+        ranked = apply_rules(found, question, alone(named_whole=0.15))
+        assert [one.path for one in ranked] == [
+            b"circuit-breakers.py",
+            b"circuit_breaker_metrics.py",
+        ]
+        assert ranked[0].score == pytest.approx(0.95 + 0.15)
+    several = [candidate(f"{at}/breaker.py") for at in range(4)]
+    ranked = apply_rules(
+        several, analyze_query("the breaker", {}), alone(named_whole=0.2)
+    )
+    assert [one.score for one in ranked] == [pytest.approx(1 + 0.2 / 2)] * 4
+    short = apply_rules(
+        [candidate("io.py")], analyze_query("io errors", {}), alone(named_whole=0.2)
+    )
+    assert short[0].score == 1
+
+
+def test_of_two_names_that_a_question_mentions_the_shorter_is_meant() -> None:
+    question = analyze_query("how sessions are stored", {})
+    found = [
+        candidate("user_session_store_settings.py"),
+        candidate("session_store.py"),
+    ]
+    ranked = apply_rules(found, question, alone(named_both=0.2))
+    assert ranked[0].path == b"session_store.py"
+    assert ranked[0].score == pytest.approx(1 + 0.2 * 1.0 * 1.0)
+    assert ranked[1].score == pytest.approx(1 + 0.2 * 1.0 * 2 / 4)
+
+
+def test_a_file_that_defines_a_named_type_is_lifted_by_its_share_of_the_names() -> None:
+    question = analyze_query("how does RetryPolicy wrap an HttpClient", {})
+    assert question.identifiers == ("RetryPolicy", "HttpClient")
+    found = [candidate("a.py", 1.0), candidate("tests/b.py", 1.0)]
+    shares = {b"a.py": 0.5, b"tests/b.py": 1.0}
+    ranked = apply_rules(found, question, alone(names_type=0.5, test=0.4), shares)
+    assert [one.score for one in ranked] == [
+        pytest.approx(1 + 0.5 * 0.5),
+        pytest.approx(0.4 + 0.4 * 0.5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Where is the Encoder of io_util", ("Encoder", "io_util")),
+        ("how parseURL and XMLReader work", ("parseURL", "XMLReader")),
+        ("Engine.start", ("start",)),
+        ("Engine", ("Engine",)),
+        ("src/Engine.py", ()),
+        ("how do engines start", ()),
+    ],
+)
+def test_words_that_look_like_names_in_code_are_identifiers(
+    text: str, names: tuple[str, ...]
+) -> None:
+    assert analyze_query(text, {}).identifiers == names
 
 
 @given(st.randoms(use_true_random=False))

@@ -1,6 +1,7 @@
 """Search by meaning over a real project: code is found at once, whatever changed."""
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -9,6 +10,7 @@ from flashgrep.files.globs import PathFilter
 from flashgrep.index import schema
 from flashgrep.index.schema import list_vector_files
 from flashgrep.parts.meaning.index import chunks
+from flashgrep.parts.meaning.search.fusion import RULES
 from flashgrep.project import Workspace
 from tests.support.meaning import (
     CART,
@@ -268,3 +270,24 @@ async def test_an_index_thrown_away_answers_right_again(root: Path) -> None:
         assert len(after) == 1
         assert after != before
         assert not before[0].exists()
+
+
+async def test_a_named_type_lifts_the_file_that_defines_it(tmp_path: Path) -> None:
+    mention = "def draw_{0}(stars):\n    # Draws {0} stars of the SkyMap\n    pass\n"
+    files = {
+        "stars/drawing.py": mention.format("bright").encode(),
+        "stars/atlas.py": b"class SkyMap:\n    pass\n",
+    }
+    question = "where are stars of the SkyMap drawn"
+    async with meant(tmp_path, files) as workspace:
+        without = replace(RULES, names_type=0.0)
+        assert await best(workspace, question, rules=without) == [
+            b"stars/drawing.py",
+            b"stars/atlas.py",
+        ]
+        assert (await best(workspace, question))[0] == b"stars/atlas.py"
+        put(tmp_path, {"stars/other.py": b"class SkyMap(Base):\n    pass\n"})
+        assert set((await best(workspace, question))[:2]) == {
+            b"stars/atlas.py",
+            b"stars/other.py",
+        }, "a file that is not stored yet, too"

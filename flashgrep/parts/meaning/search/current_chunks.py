@@ -1,7 +1,8 @@
 """Chunks of code for answers: cut from current files, found by their text, or listed."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from flashgrep.base.languages import language_of
 from flashgrep.base.model import Document, path_from_json
@@ -34,6 +35,16 @@ class FoundChunk:
     """Its ranking score relative to the best answer, 0 to 1, ignoring other chunks of its file."""
     passage: Passage | None = None
     """The chunk and the function around it, if requested."""
+
+
+class FoundFile(NamedTuple):
+    """One of the best files, with its best functions."""
+
+    path: bytes
+    near: float
+    """Its ranking score relative to the best file, 0 to 1."""
+    functions: Sequence[FoundChunk]
+    """Best first."""
 
 
 Keep = Callable[[bytes], bool] | None

@@ -29,25 +29,33 @@ from flashgrep.parts.meaning.search.chunk_index import (
     weigh_words,
     whole_similarity,
 )
-from flashgrep.parts.meaning.search.current_chunks import FoundChunk, cut_chunks
+from flashgrep.parts.meaning.search.current_chunks import (
+    FoundChunk,
+    FoundFile,
+    cut_chunks,
+)
 from flashgrep.parts.meaning.search.fusion import (
     RULES,
     AnalyzedQuery,
     Candidate,
+    FunctionOrder,
+    RankedFile,
     Rules,
     analyze_query,
     apply_rules,
     mix_scores,
     query_words,
+    rank_files,
     semantic_share,
 )
 from flashgrep.parts.meaning.search.passages import find_passage
 from flashgrep.parts.meaning.search.word_search import (
     covered_share,
     forms_of,
-    rank_files,
+    rank_by_words,
 )
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import TYPE_KINDS
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
@@ -56,6 +64,18 @@ MOST_CHANGED = 64
 
 MOST_LOOKED_UP = 200
 """Candidates whose file and names are looked up, the best by words and vectors alone: about 3 ms."""
+
+MOST_OPENED = 16
+"""Candidate files that are opened to see whether they define a type that the question names."""
+
+NAMED_KINDS = TYPE_KINDS - {"extension"} | {"type", "module"}
+"""Kinds of definitions by which a question may name a file: an extension adds to a type of another file."""
+
+FUNCTIONS_OF_FILE = 3
+"""Functions that are returned of each of the best files."""
+
+PLACES_OF_SYMBOL = 2
+"""Results with one qualified name in a file: a declaration and a definition, or two of many overloads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +92,8 @@ class MeaningQuestion:
     """Which chunks count."""
     passages: bool = False
     """Whether to return the functions around the chunks; each function is then returned once."""
+    files: int = 0
+    """Most files to return with their best functions, best first."""
     threshold: float = 0.0
     """Minimum score of an answer."""
     rules: Rules = RULES
@@ -84,6 +106,8 @@ class MeaningAnswer:
     """Chunks, best first, and how they were found."""
 
     results: list[FoundChunk] = field(default_factory=list)
+    files: list[FoundFile] = field(default_factory=list)
+    """The best files, in their order, which differs from that of their functions."""
     chunks: int = 0
     """Chunks that were searched."""
     ranked_by: str = "words"
@@ -131,6 +155,7 @@ class MeaningSearch:
         self._changed: list[_UnstoredFile] = []
         self._chunks: dict[int, Sequence[StoredChunk]] = {}
         self._read: dict[bytes, bytes | None] = {}
+        self._found: dict[tuple[int, int], FoundChunk | None] = {}
         self._symbols = SnapshotSource(snapshot)
 
     def run(self) -> MeaningAnswer:
@@ -157,9 +182,14 @@ class MeaningSearch:
         self._compare_files(described)
         # The similarity of whole files counts no more than similarity does in the mix.
         rules = replace(rules, whole=rules.whole * self._share)
+        types = self._find_named_types(described)
         if self._question.passages:
-            rules = rules.for_functions()
-        self._collect(apply_rules(described, self._query, rules))
+            files = rank_files(described, self._query, rules, types)
+            self._rerank(self._collect_functions(files, rules))
+            self._collect_files(files)
+        else:
+            ranked = apply_rules(described, self._query, rules, types)
+            self._rerank(self._collect_chunks(ranked))
         self._answer.chunks += sum(
             len(changed.text.chunks) for changed in self._changed
         )
@@ -273,7 +303,7 @@ class MeaningSearch:
         if self._answer.unseen:
             files = snapshot.table
             waiting = set(texts)
-            ranked = rank_files(snapshot, self._question.text)
+            ranked = rank_by_words(snapshot, self._question.text)
             places = [
                 at
                 for path in ranked
@@ -402,38 +432,102 @@ class MeaningSearch:
                 one.key[0], one.similarity if one.key[0] < 0 else 0.0
             )
 
-    def _collect(self, ranked: list[Candidate]) -> None:
-        question = self._question
+    def _find_named_types(self, candidates: Sequence[Candidate]) -> dict[bytes, float]:
+        """Return by file the share of the question's identifiers that it defines as types or modules."""
+        names = self._query.identifiers
+        counts = dict[bytes, int]()
+        for name in names:
+            defining = self._symbols.defining(name, prefix=False)
+            if defining is None:
+                paths = {one.path for one in candidates if name in one.defines}
+            else:
+                among = set(defining)
+                paths = {one.path for one in candidates if one.path in among}
+            for path in sorted(paths)[:MOST_OPENED]:
+                if self._defines_type(path, name):
+                    counts[path] = counts.get(path, 0) + 1
+        return {path: count / len(names) for path, count in counts.items()}
+
+    def _defines_type(self, path: bytes, name: str) -> bool:
+        symbols = self._symbols.open(path)
+        return isinstance(symbols, FileSymbols) and any(
+            symbols.kind(index) in NAMED_KINDS for index in symbols.defining(name)
+        )
+
+    @property
+    def _most(self) -> int:
+        """Results to collect: a reranker chooses among more."""
         reranker = self._question.reranker
-        chunks = list[FoundChunk]()
         if reranker is None:
-            most = question.limit
-        else:
-            most = max(question.limit, reranker.top)
+            return self._question.limit
+        return max(self._question.limit, reranker.top)
+
+    def _collect_chunks(self, ranked: Sequence[Candidate]) -> list[FoundChunk]:
+        """Return the best chunks that are still in their files."""
+        chunks = list[FoundChunk]()
         for one in ranked:
-            if len(chunks) == most:
+            if len(chunks) == self._most:
                 break
             found = self._read_chunk(one)
-            if found is None or (
-                question.wanted is not None and not question.wanted(found)
-            ):
-                continue
-            # Each function is returned once, with its best chunk.
-            same = (
-                other.passage
-                for other in chunks
-                if other.path == one.path and other.passage
-            )
-            if found.passage is not None and any(
-                passage.covers(found.passage) for passage in same
-            ):
-                continue
-            near = one.strength / ranked[0].strength
-            found = replace(
-                found, score=round(self.relevance(one, found), 4), near=near
-            )
-            if reranker is not None or found.score >= question.threshold:
+            if found is not None and self._counts(found):
                 chunks.append(found)
+        return chunks
+
+    def _collect_functions(
+        self, files: Sequence[RankedFile], rules: Rules
+    ) -> list[FoundChunk]:
+        """Return the best functions: each once, with its best chunk, and no file's alone."""
+        order = FunctionOrder(files, rules, self._most // 2)
+        best = max((file.chunks[0].strength for file in files), default=1.0)
+        chunks = list[FoundChunk]()
+        places = dict[bytes, list[FoundChunk]]()
+        while order and len(chunks) < self._most:
+            candidate = order.next()
+            found = self._read_chunk(candidate)
+            same = places.setdefault(candidate.path, [])
+            is_shown = (
+                found is not None
+                and self._counts(found)
+                and not is_repeated(found, same)
+            )
+            order.advance(is_shown=is_shown)
+            if found is not None and is_shown:
+                found = replace(found, near=candidate.strength / best)
+                same.append(found)
+                chunks.append(found)
+        return chunks
+
+    def _collect_files(self, files: Sequence[RankedFile]) -> None:
+        """Add the best files to the answer, each with its best functions."""
+        for file in files:
+            if len(self._answer.files) == self._question.files:
+                break
+            functions = list[FoundChunk]()
+            for candidate in file.chunks:
+                if len(functions) == FUNCTIONS_OF_FILE:
+                    break
+                found = self._read_chunk(candidate)
+                if (
+                    found is not None
+                    and self._counts(found)
+                    and not is_repeated(found, functions)
+                ):
+                    functions.append(found)
+            if functions:
+                near = file.score / files[0].score
+                self._answer.files.append(FoundFile(file.path, near, functions))
+
+    def _counts(self, found: FoundChunk) -> bool:
+        """Return whether a chunk is wanted and good enough; a reranker scores anew."""
+        question = self._question
+        if question.wanted is not None and not question.wanted(found):
+            return False
+        return question.reranker is not None or found.score >= question.threshold
+
+    def _rerank(self, chunks: list[FoundChunk]) -> None:
+        """Add the best chunks to the answer, in the order of the reranker if there is one."""
+        question = self._question
+        reranker = question.reranker
         if reranker is not None and chunks:
             try:
                 scores = reranker.scores(
@@ -460,6 +554,11 @@ class MeaningSearch:
 
     def _read_chunk(self, one: Candidate) -> FoundChunk | None:
         """Return a candidate's chunk from its file, with the enclosing function if requested."""
+        if one.key not in self._found:
+            self._found[one.key] = self._find_chunk(one)
+        return self._found[one.key]
+
+    def _find_chunk(self, one: Candidate) -> FoundChunk | None:
         text_id, place = one.key
         if text_id >= 0 and one.path not in self._read:
             # A file that has changed since it was indexed no longer has this chunk.
@@ -486,12 +585,13 @@ class MeaningSearch:
                 else None
             )
             passage = find_passage(data, chunk, known)
-        return FoundChunk(
+        found = FoundChunk(
             one.path,
             chunk,
             data[chunk.start : chunk.end].decode("utf-8", SHOWN),
             passage=passage,
         )
+        return replace(found, score=round(self.relevance(one, found), 4))
 
     def relevance(self, one: Candidate, found: FoundChunk) -> float:
         """Return how good an answer a chunk is by itself, 0 to 1, independent of other results.
@@ -513,3 +613,20 @@ class MeaningSearch:
             ).encode()
             said = covered_share(self._families.values(), text)
         return min(1.0, max(meant, said))
+
+
+def is_repeated(found: FoundChunk, shown: Sequence[FoundChunk]) -> bool:
+    """Return whether a chunk's function is among those already shown of its file, or its name as often as it may be."""
+    passage = found.passage
+    if passage is None:
+        return False
+    name = passage.name or found.chunk.name
+    namesakes = 0
+    for other in shown:
+        if other.passage is None:
+            continue
+        is_same = bool(passage.name) and other.passage.whole == passage.whole
+        if is_same or other.passage.covers(passage):
+            return True
+        namesakes += (other.passage.name or other.chunk.name) == name
+    return bool(name) and namesakes >= PLACES_OF_SYMBOL

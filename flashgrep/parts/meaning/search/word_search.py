@@ -156,7 +156,7 @@ def search_words(
     return answer
 
 
-def rank_files(snapshot: Snapshot, text: str) -> list[bytes]:
+def rank_by_words(snapshot: Snapshot, text: str) -> list[bytes]:
     """Return up to a few thousand files with most of a question's words, best first, indexed or not."""
     words = [word.encode() for word in query_words(text)]
     return [path for _, path in _score_files(snapshot, words, SearchStats())]
