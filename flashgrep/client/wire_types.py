@@ -450,13 +450,31 @@ class CodeMatch(TypedDict):
     end_line: int
 
 
+class FileMatch(TypedDict):
+    """One of the best files, with its best functions, best first."""
+
+    project: NotRequired[str]
+    path: str
+    file_path: str
+    file_path_bytes: NotRequired[str]
+    functions: list["FunctionPlace"]
+
+
+class FunctionPlace(TypedDict):
+    """A function of a file, by its lines from 1, both inclusive."""
+
+    name: str
+    start_line: int
+    end_line: int
+
+
 class SearchCodeResult(TypedDict):
     """Chunks of code, best first."""
 
     results: list["CodeMatch"]
+    files: list["FileMatch"]
     ranked_by: str
     chunks_searched: int
-    weaker: NotRequired[int]
     coverage: "Coverage"
 
 
