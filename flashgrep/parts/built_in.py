@@ -13,6 +13,7 @@ from flashgrep.parts.meaning import part as meaning
 from flashgrep.parts.navigation import part as navigation
 from flashgrep.parts.pick import part as pick
 from flashgrep.parts.ripgrep import part as ripgrep
+from flashgrep.parts.shells import part as shells
 from flashgrep.parts.specs import part as specs
 from flashgrep.parts.structural import part as structural
 from flashgrep.parts.symbols import part as symbols
@@ -33,6 +34,7 @@ BUILT_IN: tuple[Part, ...] = (
     http.PART,
     hosts.PART,
     pick.PART,
+    shells.PART,
     team.PART,
     lsp.PART,
 )

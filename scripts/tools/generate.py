@@ -20,6 +20,7 @@ from flashgrep.base.vocabulary import FLAGS, SYNONYMS
 from flashgrep.cli.command_table import format_table
 from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from scripts.tools.client_types import format_client_types
+from scripts.tools.shell_files import format_shell_files
 
 HEAD = """# flashgrep: reference of methods
 
@@ -90,6 +91,7 @@ def generated() -> dict[Path, str]:
     reference = "\n".join(
         [HEAD, *(_section(handler) for handler in REGISTRY), *_vocabulary()]
     )
+    table = format_table(REGISTRY, BUILT_IN)
     return {
         root / "skills" / "reference.md": reference,
         root / ".flashgrep.example": config.format_example(),
@@ -102,8 +104,9 @@ def generated() -> dict[Path, str]:
             )
             for path in (root / "server.json", root / "skills" / "SKILL.md")
         },
-        root / "flashgrep" / "cli" / "commands.tsv": format_table(REGISTRY, BUILT_IN),
+        root / "flashgrep" / "cli" / "commands.tsv": table,
         root / "flashgrep" / "client" / "wire_types.py": format_client_types(REGISTRY),
+        **format_shell_files(table),
         root / "ARCHITECTURE.md": _architecture(root),
         root / "README.md": _readme(root),
         root / "docs" / "languages.md": _languages(),
