@@ -510,3 +510,24 @@ def test_of_two_bases_of_one_name_the_one_in_scope_or_written_is_meant(
         if edge.resolution.confidence > 0.5
     }
     assert sure == {"Web.App.run", "Guard.Site.visit"}
+
+
+def test_all_direct_users_are_told_and_what_is_cut_behind_them_is_said(
+    tmp_path: Path,
+) -> None:
+    """A walk ended at 300 symbols, and its answer looked complete."""
+    count = 700
+    users = "".join(
+        f"def user_{number}():\n    used()\n\n\n" for number in range(count)
+    )
+    above = "".join(
+        f"def above_{number}():\n    user_{number}()\n\n\n" for number in range(count)
+    )
+    text = f"def used(): ...\n\n\n{users}{above}"
+    source = project(tmp_path, {"used.py": text})
+    direct = researched(source, "who calls used", 1)
+    assert len(direct.graph.edges) == count
+    assert (direct.left_out, direct.complete) == (0, True)
+    further = researched(source, "who calls used", 2)
+    assert further.left_out > 0
+    assert not further.complete

@@ -58,6 +58,9 @@ from flashgrep.parts.symbols.parse.scoping import SCOPED
 from flashgrep.parts.symbols.symbol_source import SymbolSource
 
 MOST_NODES: Final = 300
+"""Most symbols of a path, or of what is further away than the first hop."""
+MOST_DIRECT: Final = 20_000
+"""Most symbols in the first hop, about 10 MB: what was asked about is told whole, page by page."""
 MOST_FRONTIER: Final = 60
 """Most symbols followed in one hop."""
 MOST_FILES: Final = 2_000
@@ -148,6 +151,8 @@ class Research:
     _ahead: list[Definition] = field(default_factory=list)
     """For a path: where the next hop from its beginning starts; ``_frontier`` is for the hop from its end."""
     _bases: set[tuple[bytes, int]] = field(default_factory=set)
+    _direct: int = 0
+    """How many symbols the graph had after the first hop."""
 
     def __post_init__(self) -> None:
         self.question = parse_question(self.query, self.kind)
@@ -155,8 +160,8 @@ class Research:
 
     @property
     def complete(self) -> bool:
-        """Whether all files were looked at that may have an answer."""
-        return self._budget.complete
+        """Whether all files were looked at that may have an answer, and all that was found was followed."""
+        return self._budget.complete and not self.left_out
 
     @property
     def is_inward(self) -> bool:
@@ -255,11 +260,13 @@ class Research:
                 )
         if is_first and kind in _BY_NAME and not self.roots:
             self._find_uses_by_name(kind)
+        if is_first:
+            self._direct = len(self.graph.nodes)
         self.files_read = len(self._definitions.files)
         more = (
             bool(self._frontier or self._ahead)
             and self.hop < self.hops
-            and self.complete
+            and self._budget.complete
         )
         if kind == "path":
             ways = self.graph.find_shortest_paths(self.goals, self.roots)
@@ -628,13 +635,20 @@ class Research:
         )
 
     def _add(self, definition: Definition) -> bool:
-        if (
-            definition.key not in self.graph.nodes
-            and len(self.graph.nodes) >= MOST_NODES
-        ):
+        is_new = definition.key not in self.graph.nodes
+        if is_new and len(self.graph.nodes) >= self._most_nodes:
             self.left_out += 1
             return False
         return self.graph.add_node(definition, self.hop)
+
+    @property
+    def _most_nodes(self) -> int:
+        """The most symbols that the graph may have after this hop."""
+        if self.question.kind == "path":
+            return MOST_NODES
+        if self.hop <= 1:
+            return MOST_DIRECT
+        return self._direct + MOST_NODES
 
     def _open(self, paths: Iterable[bytes]) -> Iterator[tuple[bytes, FileSymbols]]:
         for path in self._budget.limit(paths):
