@@ -156,7 +156,15 @@ def test_each_host_gets_its_own_form() -> None:
         "type": "stdio",
         "command": COMMAND[0],
         "args": ["mcp"],
+        "alwaysLoad": True,
     }
+    assert made["codex"]["tool_timeout_sec"] == 300
+    assert made["cline-cli"] == {
+        "command": COMMAND[0],
+        "args": ["mcp"],
+        "timeout": 300,
+    }
+    assert made["kilo"] == made["opencode"]
     assert made["copilot"] == {
         "type": "local",
         "command": COMMAND[0],

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import flashgrep.parts.hook.client
 from flashgrep.parts.hook.payloads import format_answer, read_payload
 from flashgrep.parts.hook.rewriting import rewrite
+from flashgrep.parts.hosts.hooks import make_guard
 
-GUARD = Path(flashgrep.parts.hook.client.__file__).with_name("guard.sh")
 REWRITTEN = [
     ("grep -rn foo .", "F hook grep -rn foo ."),
     ("cd a && grep -rn foo . | head -3", "cd a && F hook grep -rn foo . | head -3"),
@@ -152,7 +151,7 @@ def test_the_guard_starts_nothing_for_other_commands(
     program.chmod(0o755)
     for host, expected in (("claude-code", ""), ("cursor", "{}\n")):
         done = subprocess.run(
-            ["/bin/sh", str(GUARD), host],
+            ["/bin/sh", "-c", make_guard(host)],
             input=payload,
             text=True,
             capture_output=True,
@@ -171,7 +170,7 @@ def test_the_guard_passes_a_search_on_as_it_came(tmp_path: Path) -> None:
     program.chmod(0o755)
     payload = '{"command": "grep -rn \\"a\\\\nb\\" \\t%s . "}'
     done = subprocess.run(
-        ["/bin/sh", str(GUARD), "codex"],
+        ["/bin/sh", "-c", make_guard("codex")],
         input=payload + "\n",
         text=True,
         capture_output=True,

@@ -12,7 +12,12 @@ SERVER: Final = "flashgrep"
 SUBCOMMAND: Final = "mcp"
 PROJECT_OPTION: Final = "--project"
 
-Form = Literal["plain", "typed", "copilot", "opencode", "goose"]
+TOOL_SECONDS: Final = 300
+"""For one call, where a host has a short limit of its own: Codex and Cline end a call after 60 s."""
+
+Form = Literal[
+    "plain", "typed", "claude", "codex", "cline", "copilot", "opencode", "goose"
+]
 Format = Literal["json", "toml", "yaml"]
 
 
@@ -65,6 +70,13 @@ class Host:
         match self.form:
             case "typed":
                 return {"type": "stdio", **plain}
+            case "claude":
+                # Else its tools are deferred: the model sees names, and types grep.
+                return {"type": "stdio", **plain, "alwaysLoad": True}
+            case "codex":
+                return {**plain, "tool_timeout_sec": TOOL_SECONDS}
+            case "cline":
+                return {**plain, "timeout": TOOL_SECONDS}
             case "copilot":
                 return {"type": "local", **plain, "tools": ["*"]}
             case "opencode":
@@ -78,7 +90,7 @@ class Host:
                     "name": SERVER,
                     "description": "Search, read and edit code",
                     "enabled": True,
-                    "timeout": 300,
+                    "timeout": TOOL_SECONDS,
                 }
                 return {"type": "stdio", **named, "cmd": program, "args": arguments}
         return plain
@@ -134,7 +146,7 @@ HOSTS: Final[Mapping[str, Host]] = {
         "Claude Code",
         "{claude}/.claude.json",
         ".mcp.json",
-        form="typed",
+        form="claude",
         programs=("claude",),
         folder="{home}/.claude",
         approval="Claude Code asks before it uses servers of .mcp.json: start `claude` here and approve flashgrep",
@@ -149,6 +161,7 @@ HOSTS: Final[Mapping[str, Host]] = {
         "{codex}/config.toml",
         ".codex/config.toml",
         "mcp_servers",
+        "codex",
         format="toml",
         programs=("codex",),
         approval="Codex reads a project's settings once the folder is trusted: start `codex` here and trust it",
@@ -197,7 +210,15 @@ HOSTS: Final[Mapping[str, Host]] = {
     "cline": Host(
         "Cline",
         f"{_VSCODE_STORAGE}/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        form="cline",
         folder=f"{_VSCODE_STORAGE}/saoudrizwan.claude-dev",
+    ),
+    "cline-cli": Host(
+        "Cline CLI",
+        "{home}/.cline/data/settings/cline_mcp_settings.json",
+        form="cline",
+        programs=("cline",),
+        folder="{home}/.cline",
     ),
     "roo": Host(
         "Roo Code",
@@ -207,9 +228,11 @@ HOSTS: Final[Mapping[str, Host]] = {
     ),
     "kilo": Host(
         "Kilo Code",
-        f"{_VSCODE_STORAGE}/kilocode.kilo-code/settings/mcp_settings.json",
-        ".kilocode/mcp.json",
-        folder=f"{_VSCODE_STORAGE}/kilocode.kilo-code",
+        "{config}/kilo/kilo.jsonc",
+        ".kilo/kilo.jsonc",
+        "mcp",
+        "opencode",
+        programs=("kilo",),
     ),
     "kiro": Host(
         "Kiro",
@@ -242,6 +265,7 @@ HOSTS: Final[Mapping[str, Host]] = {
     "copilot": Host(
         "Copilot CLI",
         "{copilot}/mcp-config.json",
+        ".github/mcp.json",
         form="copilot",
         programs=("copilot",),
     ),
@@ -265,6 +289,48 @@ HOSTS: Final[Mapping[str, Host]] = {
         "{home}/.qwen/settings.json",
         ".qwen/settings.json",
         programs=("qwen",),
+    ),
+    "antigravity": Host(
+        "Antigravity",
+        "{home}/.gemini/antigravity/mcp_config.json",
+        programs=("antigravity",),
+    ),
+    "augment": Host("Augment", "{home}/.augment/settings.json", programs=("auggie",)),
+    "continue": Host(
+        "Continue",
+        "{home}/.continue/mcpServers/flashgrep.json",
+        ".continue/mcpServers/flashgrep.json",
+        programs=("cn",),
+        folder="{home}/.continue",
+    ),
+    "droid": Host(
+        "Factory Droid",
+        "{home}/.factory/mcp.json",
+        ".factory/mcp.json",
+        form="typed",
+        programs=("droid",),
+    ),
+    "grok": Host(
+        "Grok",
+        "{home}/.grok/config.toml",
+        ".grok/config.toml",
+        "mcp_servers",
+        format="toml",
+        programs=("grok",),
+    ),
+    "kimi": Host("Kimi CLI", "{home}/.kimi/mcp.json", programs=("kimi",)),
+    "openhands": Host(
+        "OpenHands", "{home}/.openhands/mcp.json", programs=("openhands",)
+    ),
+    "qoder": Host("Qoder", "{home}/.qoder/mcp.json", programs=("qodercli", "qoder")),
+    "visual-studio": Host(
+        "Visual Studio",
+        "{home}/.mcp.json",
+        ".vs/mcp.json",
+        "servers",
+        "typed",
+        programs=("devenv",),
+        folder="{home}/.vs",
     ),
     "zencoder": Host(
         "Zencoder",

@@ -6,6 +6,7 @@
 import difflib
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.cli.launcher import TABLE
 from flashgrep.cli.project_files import clear_project, find_ours
 from flashgrep.daemon import lifecycle
+from flashgrep.parts.hosts.hooks import HOOK_PLACES, MARK, plan_hook
 from flashgrep.parts.hosts.host_settings import (
     NOTES,
     Change,
@@ -45,6 +47,8 @@ from flashgrep.rpc.connect import from_latin1
 ALL: Final = "all"
 RULES: Final = "rules"
 """The owner of rules, in notes."""
+HOOK: Final = "hook of "
+"""Before the name of a host: the owner of its hook, in notes."""
 _BEGIN = "<!-- flashgrep -->"
 _END = "<!-- /flashgrep -->"
 _RULES: Final = """\
@@ -145,9 +149,41 @@ def install(
             typer.echo(print_entry(host, in_project=not everywhere))
         else:
             for change in _plan(
-                host, everywhere=everywhere, rules=rules, uninstall=uninstall
+                host,
+                everywhere=everywhere,
+                rules=rules,
+                uninstall=uninstall,
             ):
                 _carry_out(change, dry_run=dry_run, uninstall=uninstall)
+    except FlashgrepError as error:
+        fail(error.message)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}")
+
+
+def install_hook(
+    host: Annotated[str, typer.Argument(metavar="HOST", help=", ".join(HOOK_PLACES))],
+    *,
+    everywhere: Annotated[
+        bool,
+        typer.Option("--global", help="For all projects, in your user settings."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the change without making it.")
+    ] = False,
+    uninstall: Annotated[
+        bool, typer.Option("--uninstall", help="Take the hook out again.")
+    ] = False,
+) -> None:
+    """Answer the recursive grep and rg that an agent types in a shell: add a hook to its host's settings.
+
+    flashgrep hook --explain 'COMMAND' says what would happen to a command. Gemini's hook comes with its extension.
+    """
+    if host not in HOOK_PLACES:
+        fail(f"unknown host {host!r}; hooks are known of {', '.join(HOOK_PLACES)}")
+    try:
+        planned = _plan_hook(host, everywhere=everywhere, uninstall=uninstall)
+        _carry_out(planned, dry_run=dry_run, uninstall=uninstall)
     except FlashgrepError as error:
         fail(error.message)
     except OSError as error:
@@ -168,6 +204,8 @@ def _plan(
     """Yield the changes a call asks for; ask the user if it names no host."""
     if host in HOSTS:
         yield _plan_host(host, everywhere=everywhere, uninstall=uninstall)
+    if uninstall and host in HOOK_PLACES:
+        yield _plan_hook(host, everywhere=everywhere, uninstall=uninstall)
     if rules:
         for change in plan_rules(Path.cwd(), remove=uninstall):
             yield PlannedChange(change, RULES)
@@ -201,6 +239,15 @@ def _offer_hosts(*, ask: bool) -> Iterator[PlannedChange]:
             )
         ):
             yield _plan_host(name, everywhere=True, uninstall=False)
+            if (
+                ask
+                and name in HOOK_PLACES
+                and typer.confirm(
+                    "Also answer the recursive grep and rg that its agent types (a hook)?",
+                    default=False,
+                )
+            ):
+                yield _plan_hook(name, everywhere=True, uninstall=False)
         elif not asking:
             typer.echo(f"{name:15} {path}")
     if ask and not asking:
@@ -229,6 +276,20 @@ def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> PlannedChange
     ]
     change = plan_entry(host, path, command, in_project=in_project)
     return PlannedChange(change, name, "" if uninstall else "\n".join(advice))
+
+
+def _plan_hook(name: str, *, everywhere: bool, uninstall: bool) -> PlannedChange:
+    place = HOOK_PLACES[name]
+    folders = locate_folders(os.environ, Path.home())
+    path = place.file(folders, None if everywhere else Path.cwd())
+    program = None
+    if not uninstall:
+        # Without the subcommand for the protocol.
+        program = shlex.join(find_command(shared=not everywhere)[:-1])
+    advice = (
+        "" if uninstall else f"restart {HOSTS[name].title}: it may ask about the hook"
+    )
+    return PlannedChange(plan_hook(name, path, program), HOOK + name, advice)
 
 
 def _carry_out(planned: PlannedChange, *, dry_run: bool, uninstall: bool) -> None:
@@ -335,6 +396,9 @@ def find_own_changes(projects: list[Path]) -> Iterator[ChangedHostFile]:
             text = each.path.read_bytes()
             if _BEGIN.encode() in text or each.path.name == Path(_CURSOR_RULES).name:
                 yield each
+        elif each.owner.startswith(HOOK) and each.path.exists():
+            if MARK.encode() in each.path.read_bytes():
+                yield each
 
 
 def plan_removal(entry: ChangedHostFile) -> Change:
@@ -346,6 +410,8 @@ def plan_removal(entry: ChangedHostFile) -> Change:
     """
     if entry.owner == RULES:
         return plan_rules_file(entry.path, remove=True)
+    if entry.owner.startswith(HOOK):
+        return plan_hook(entry.owner.removeprefix(HOOK), entry.path, None)
     return plan_entry(HOSTS[entry.owner], entry.path, None)
 
 
