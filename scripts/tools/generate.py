@@ -20,6 +20,7 @@ from flashgrep.base.vocabulary import FLAGS, SYNONYMS
 from flashgrep.cli.command_table import format_table
 from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from scripts.tools.client_types import format_client_types
+from scripts.tools.plugins import make_plugin_files
 from scripts.tools.shell_files import format_shell_files
 
 HEAD = """# flashgrep: reference of methods
@@ -77,6 +78,7 @@ def main(arguments: list[str]) -> int:
     ]
     if "--check" not in arguments:
         for path in stale:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(generated()[path], encoding="utf-8")
             sys.stdout.write(f"wrote {path}\n")
         return 0
@@ -107,6 +109,7 @@ def generated() -> dict[Path, str]:
         root / "flashgrep" / "cli" / "commands.tsv": table,
         root / "flashgrep" / "client" / "wire_types.py": format_client_types(REGISTRY),
         **format_shell_files(table),
+        **make_plugin_files(root),
         root / "ARCHITECTURE.md": _architecture(root),
         root / "README.md": _readme(root),
         root / "docs" / "languages.md": _languages(),
