@@ -23,7 +23,7 @@ from flashgrep.base.places import find_places
 from flashgrep.base.registry import Handler, Registry, Renderer, usage_of
 from flashgrep.cli.commands import USAGE_ERROR, describe_error, make_command
 from flashgrep.cli.shell_pages import has_pages
-from flashgrep.methods.text import Style, escape_controls, find_notes, format_json
+from flashgrep.methods.text import Note, Style, escape_controls, find_notes, format_json
 
 NOTHING_FOUND = 1
 PROJECT_HELP = (
@@ -66,13 +66,17 @@ def render(
     status = NOTHING_FOUND if isinstance(result, dict) and _has_nothing(result) else 0
     if as_json:
         return Output(format_json(result).encode(), b"", status)
-    text = "\n".join((renderer or _render_any)(result, style))
+    lines: list[str] = []
+    notes = ""
+    for line in (renderer or _render_any)(result, style):
+        if isinstance(line, Note):
+            notes += f"fgrep: {line.removeprefix('[').removesuffix(']')}\n"
+        else:
+            lines.append(line)
+    text = "\n".join(lines)
     text += "" if text.endswith("\n") or not text else "\n"
-    notes = (
-        "".join(f"fgrep: {note}\n" for note in find_notes(result, style))
-        if isinstance(result, dict)
-        else ""
-    )
+    if isinstance(result, dict):
+        notes += "".join(f"fgrep: {note}\n" for note in find_notes(result, style))
     return Output(
         text.encode("utf-8", "surrogateescape"),
         escape_controls(notes).encode(errors="replace"),

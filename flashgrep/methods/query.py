@@ -52,7 +52,7 @@ from flashgrep.methods.projects import (
     ProjectSelection,
     ask_projects,
 )
-from flashgrep.methods.text import Style, render_hits
+from flashgrep.methods.text import Note, Style, render_hits
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
@@ -250,7 +250,7 @@ def render_query(result: QueryResult, style: Style) -> Iterator[str]:
             for hit in hits
         )
     if "explained" in result:
-        yield f"explained: {json.dumps(result['explained'])}"
+        yield Note(f"explained: {json.dumps(result['explained'])}")
 
 
 @handler("query", title="Search text", listing="by_default", render=render_query)

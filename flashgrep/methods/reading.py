@@ -37,7 +37,7 @@ from flashgrep.methods.common import (
     resolve_path,
     tell_near,
 )
-from flashgrep.methods.text import Style, span
+from flashgrep.methods.text import Note, Style, span
 from flashgrep.project.catalogue import Catalogue
 
 MOST_TARGETS, LEAST_TOKENS = 50, 50
@@ -181,11 +181,11 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
     if text and not text.endswith("\n") and not result["truncated"]:
         yield NO_LINE_END
     if others := result.get("also_defined"):
-        yield f"[also defined at {', '.join(others)}]"
+        yield Note(f"[also defined at {', '.join(others)}]")
     for one in result.get("more", ()):
         yield from render_slice(one, style)
         if one["truncated"]:
-            yield f"[continues at line {one['continuation_start_line']}]"
+            yield Note(f"[continues at line {one['continuation_start_line']}]")
 
 
 @handler(

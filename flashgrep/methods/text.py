@@ -49,6 +49,12 @@ ENTRY_SHOWN = 56
 """Characters of an outline's line: for long signatures, read the definition."""
 
 
+class Note(str):
+    """A line of an answer that is about it: part of a model's text, on stderr for a person."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Style:
     """Who an answer is rendered for: by default a model."""

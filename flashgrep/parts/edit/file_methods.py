@@ -31,7 +31,7 @@ from flashgrep.files.encoding import (
 from flashgrep.files.system import digest, format_path
 from flashgrep.methods.common import PATH, PATH_BYTES, ProjectParams
 from flashgrep.methods.reading import NO_LINE_END, describe_text
-from flashgrep.methods.text import FOR_MODEL, Style, format_time
+from flashgrep.methods.text import FOR_MODEL, Note, Style, format_time
 from flashgrep.parts.edit import files, transfer
 from flashgrep.parts.edit.files import (
     FileEntry,
@@ -249,7 +249,9 @@ def render_folder(result: FsListResult, style: Style) -> Iterator[str]:
     if not result["entries"] and not style.is_person:
         yield "[no entries]"
     if result["next_offset"] is not None and not style.is_person:
-        yield f"[{result['returned']} of {result['total']} shown; more: offset={result['next_offset']}]"
+        yield Note(
+            f"[{result['returned']} of {result['total']} shown; more: offset={result['next_offset']}]"
+        )
 
 
 def render_tree(

@@ -26,7 +26,7 @@ from flashgrep.methods.common import (
     open_view,
     resolve_path,
 )
-from flashgrep.methods.text import Style, render_places
+from flashgrep.methods.text import Note, Style, render_places
 from flashgrep.parts.navigation import language_server_source
 from flashgrep.parts.navigation.hierarchy import (
     Hierarchy,
@@ -134,9 +134,9 @@ def render_targets(result: PlacesResult, style: Style) -> Iterator[str]:
     )
     for source, shown in SOURCES.items():
         if number := sum(one.get("source") == source for one in result["results"]):
-            yield f"[{number} of {len(result['results'])} from {shown}]"
+            yield Note(f"[{number} of {len(result['results'])} from {shown}]")
     if "reason" in result and not style.is_person:
-        yield f"[{result['reason']}: {result.get('detail', '')}]"
+        yield Note(f"[{result['reason']}: {result.get('detail', '')}]")
 
 
 @handler(
@@ -238,7 +238,7 @@ def render_hover(result: HoverResult, style: Style) -> Iterator[str]:
         if text
     )
     if "reason" in result and not style.is_person:
-        yield f"[{result['reason']}: {result.get('detail', '')}]"
+        yield Note(f"[{result['reason']}: {result.get('detail', '')}]")
 
 
 @handler(

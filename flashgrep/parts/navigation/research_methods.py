@@ -38,7 +38,7 @@ from flashgrep.methods.common import (
     encode_cursor,
     resolve_path,
 )
-from flashgrep.methods.text import Style, render_places, span
+from flashgrep.methods.text import Note, Style, render_places, span
 from flashgrep.parts.navigation.references import UnusedSearch
 from flashgrep.parts.navigation.research.finished_walks import (
     WalkState,
@@ -230,16 +230,22 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
             result, named, {node["id"] for node in listed}, style
         )
     if result["left_out"] and not result["next"]:
-        yield f"[{result['left_out']} more were not followed: the limit of one question]"
+        yield Note(
+            f"[{result['left_out']} more were not followed: the limit of one question]"
+        )
     yield from (
         f"{one['file_path']}:{one['line']} perhaps: {one['text']} ({one['why']})"
         for one in result.get("vague", ())
     )
     if result["unsure"] and "vague" not in result:
-        yield f"[{result['unsure']} uses of such names left out: too ambiguous to resolve; unsure=true lists them]"
+        yield Note(
+            f"[{result['unsure']} uses of such names left out: too ambiguous to resolve; unsure=true lists them]"
+        )
     yield from (f"tests: {test}" for test in result.get("tests", ()))
     if excluded := result.get("excluded"):
-        yield f"[not listed: {', '.join(f'{count} {reason}' for reason, count in excluded.items())}]"
+        yield Note(
+            f"[not listed: {', '.join(f'{count} {reason}' for reason, count in excluded.items())}]"
+        )
 
 
 def _render_uses(

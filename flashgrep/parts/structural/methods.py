@@ -43,7 +43,7 @@ from flashgrep.methods.common import (
     make_path_filter,
     open_view,
 )
-from flashgrep.methods.text import Style, render_hits
+from flashgrep.methods.text import Note, Style, render_hits
 from flashgrep.parts.edit.batch import (
     BatchResult,
     Replacement,
@@ -164,7 +164,9 @@ def render_structural(result: StructuralResult, style: Style) -> Iterator[str]:
             way = f"fgrep structural-rewrite {shlex.quote(change)}"
         else:
             way = f"structural_rewrite change={change}"
-        yield f"[{result['total']} places in {result['files']} files; nothing is written yet; to write it: {way}]"
+        yield Note(
+            f"[{result['total']} places in {result['files']} files; nothing is written yet; to write it: {way}]"
+        )
 
 
 @handler(

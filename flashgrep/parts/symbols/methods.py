@@ -56,7 +56,7 @@ from flashgrep.methods.projects import (
     ProjectSelection,
     ask_projects,
 )
-from flashgrep.methods.text import Style, render_places, shorten_entries, span
+from flashgrep.methods.text import Note, Style, render_places, shorten_entries, span
 from flashgrep.parts.symbols.outlines import Outline, nest, open_all, outline
 from flashgrep.parts.symbols.parse.lookup import Role
 from flashgrep.parts.symbols.parse.model import END, NAME, NAME_END, START
@@ -237,7 +237,10 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
             ),
             style,
         )
-    yield from (note.format(count) for key, note in NOTES if (count := result.get(key)))
+    for key, note in NOTES:
+        count = result.get(key)
+        if count:
+            yield Note(note.format(count))
 
 
 def drop_doubles(hits: Sequence[SymbolHit]) -> list[SymbolHit]:
@@ -460,7 +463,9 @@ def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
     """Yield the outline, and how much of it is left out."""
     yield from render_map(result, style)
     if result.get("path") and result["left_out"]:
-        yield f"[{result['left_out']:,} more left out; outline a part of it, or raise max_tokens]"
+        yield Note(
+            f"[{result['left_out']:,} more left out; outline a part of it, or raise max_tokens]"
+        )
 
 
 @handler(

@@ -34,7 +34,7 @@ from flashgrep.parts.symbols.parse.lookup import (
     matches_qualifiers,
     split_name,
 )
-from flashgrep.parts.symbols.parse.model import NAME
+from flashgrep.parts.symbols.parse.model import NAME, TYPE_KINDS
 from flashgrep.parts.symbols.symbol_source import NOT_HELD, SnapshotSource, SymbolSource
 from flashgrep.search.snapshot import SearchStats
 
@@ -56,6 +56,8 @@ SHOWING_SECONDS: Final = 0.2
 COMPARED: Final = 5_000
 """Names, or places, compared between two checkpoints, in 1 to 4 ms."""
 NEAR_NAMES: Final = 5_000
+HEADING_RANK: Final = 2
+"""Of headings among definitions of one name: they stand for text about what has it."""
 MOST_ALIKE: Final = 20
 """Most definitions of one name that are compared to find the best; each is read."""
 SUGGESTED: Final = 5
@@ -92,7 +94,7 @@ class FoundSymbol:
     occurrence: Occurrence
     signature: str
     doc: str
-    order: tuple[int, int, int, float]
+    order: tuple[int, int, int, float, int]
     """Its sort key before path and position: ``_Place``'s window, role, tier and dissimilarity of the name."""
     body: str = ""
     columns: tuple[int, int] | None = None
@@ -123,6 +125,8 @@ class _Place:
     rank: int
     tier: int
     unlike: float
+    kind_rank: int
+    """Types before what has their name, such as a method, and headings of documents last."""
     path: bytes
     offset: int
     size: int
@@ -239,7 +243,10 @@ class SymbolSearch:
             self.answer.total = len(places)
         else:
             self.answer.total = None
-        defined = sum(place.rank == RANK["definition"] for place in places)
+        defined = sum(
+            place.rank == RANK["definition"] and place.kind_rank != HEADING_RANK
+            for place in places
+        )
         if (
             question.match == "exact"
             and not self._qualifiers
@@ -371,7 +378,14 @@ class SymbolSearch:
                         # Only the position is kept; signatures are read for the page
                         # that is shown.
                         yield _Place(
-                            window, RANK[role], tier, unlike, path, offset, size
+                            window,
+                            RANK[role],
+                            tier,
+                            unlike,
+                            rank_kind(symbols, offset),
+                            path,
+                            offset,
+                            size,
                         )
 
     @LazyAttribute
@@ -487,6 +501,7 @@ class SymbolSearch:
                             RANK[role],
                             tier_of(path),
                             float(len(name.decode())),
+                            rank_kind(symbols, at),
                             path,
                             at,
                             size,
@@ -579,7 +594,13 @@ class SymbolSearch:
             return None
         occurrence = symbols.occurrence(place.offset, ROLES[place.rank], place.size)
         index = symbols.index_at(place.offset)
-        order = (place.window, place.rank, place.tier, place.unlike)
+        order = (
+            place.window,
+            place.rank,
+            place.tier,
+            place.unlike,
+            place.kind_rank,
+        )
         columns: tuple[int, int] | None = None
         if self._question.encoding is not None:
             counted = Columns(symbols.lines, self._question.encoding)
@@ -617,6 +638,17 @@ class SymbolSearch:
             "\n".join(body),
             columns,
         )
+
+
+def rank_kind(symbols: FileSymbols, offset: int) -> int:
+    """Return where the kind of a name's definition puts it among those of one name; of a use 0."""
+    index = symbols.index_at(offset)
+    if index < 0:
+        return 0
+    kind = symbols.kind(index)
+    if kind == "heading":
+        return HEADING_RANK
+    return 0 if kind in TYPE_KINDS or kind == "type" else 1
 
 
 def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:

@@ -166,12 +166,20 @@ class Insert(NamedTuple):
     """Whether other code can use its definitions: not those of examples, nor those of styles."""
 
 
-def read_fences(language: str, data: bytes) -> Iterator[Insert]:
-    """Yield the code in a Markdown text's fences, also in lists and quotes, or in the blocks of reStructuredText."""
+class Fence(NamedTuple):
+    """A block of code in prose: where its text begins and ends, its label, and whether it is in a quote."""
+
+    start: int
+    end: int
+    label: bytes
+    is_quoted: bool = False
+
+
+def find_fences(language: str, data: bytes) -> Iterator[Fence]:
+    """Yield the fences of a Markdown text, also in lists and quotes, or the blocks of code of reStructuredText."""
     if language == "rst":
         for found in islice(_DIRECTIVE.finditer(data), _MOST_FENCES):
-            if name := _code_language(found[2]):
-                yield Insert(name, found.start(3), found[3])
+            yield Fence(found.start(3), found.end(3), found[2])
         return
     at, number = 0, 0
     while number < _MOST_FENCES and (opened := _FENCE.search(data, at)):
@@ -182,11 +190,17 @@ def read_fences(language: str, data: bytes) -> Iterator[Insert]:
             closed.start() if closed else len(data),
         )
         at, number = closed.end() if closed else len(data), number + 1
-        if name := _code_language(opened[4]):
-            text = data[start:end]
-            if b">" in opened[1]:
+        yield Fence(start, end, opened[4], b">" in opened[1])
+
+
+def read_fences(language: str, data: bytes) -> Iterator[Insert]:
+    """Yield the code in fences that are labelled with a language, with the marks of quotes blanked out."""
+    for fence in find_fences(language, data):
+        if name := _code_language(fence.label):
+            text = data[fence.start : fence.end]
+            if fence.is_quoted:
                 text = _QUOTED.sub(lambda quoted: b" " * len(quoted[0]), text)
-            yield Insert(name, start, text)
+            yield Insert(name, fence.start, text)
 
 
 def _code_language(named: bytes) -> str:

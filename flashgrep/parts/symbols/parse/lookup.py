@@ -20,6 +20,7 @@ from flashgrep.parts.symbols.parse.describe import (
     receiver,
     signature,
 )
+from flashgrep.parts.symbols.parse.embedded import find_fences
 from flashgrep.parts.symbols.parse.model import (
     CALLABLE_KINDS,
     DECLARES,
@@ -63,6 +64,12 @@ OWN: Final = frozenset(
     {"self", "this", "cls", "Self", "super", "@", "base", "parent", "static"}
 )
 """Words for the object a method runs on."""
+PROSE: Final = frozenset(
+    name
+    for name, language in LANGUAGES.items()
+    if language.nature == "prose" and name not in {"html", "tex", "bibtex"}
+)
+"""Languages whose words are words, except in blocks of code; headings are definitions all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +350,10 @@ class FileSymbols:
             return "import"
         if _has(self.parsed.marked("call"), offset):
             return "call"
-        return None if self._within(self.parsed.skips, offset) else "reference"
+        is_prose = self.language in PROSE and not self._within(self._fences, offset)
+        if is_prose or self._within(self.parsed.skips, offset):
+            return None
+        return "reference"
 
     def words(
         self, wanted: bytes, *, fold: bool, start: int = 0, end: int | None = None
@@ -403,8 +413,11 @@ class FileSymbols:
             self.parsed.statements, offsets
         )
         found: list[Role | None] = ["reference"] * len(offsets)
+        is_skipped = _are_within(self.parsed.skips, offsets)
+        if self.language in PROSE:
+            is_skipped |= ~_are_within(self._fences, offsets)
         for role, where in (
-            (None, _are_within(self.parsed.skips, offsets)),
+            (None, is_skipped),
             ("call", _are_among(self.parsed.marked("call"), offsets)),
             ("import", is_import),
             ("implementation", _are_among(self.parsed.marked("base"), offsets)),
@@ -412,6 +425,14 @@ class FileSymbols:
             for at in where.nonzero()[0].tolist():
                 found[at] = role  # type: ignore[assignment] # mypy takes the tuples' first part for any text
         return found
+
+    @LazyAttribute
+    def _fences(self) -> Ints:
+        """Return the blocks of code in prose, as spans in order."""
+        spans = [
+            (fence.start, fence.end) for fence in find_fences(self.language, self.data)
+        ]
+        return np.array(spans, np.int64).reshape(-1, 2)
 
     @staticmethod
     def _within(spans: Ints, offset: int) -> bool:
