@@ -110,7 +110,7 @@ def test_a_model_sees_each_line_around_the_hits_of_a_file_once(
         for number in lines
         if any(place - before <= number <= place + after for place in places)
     }
-    order = sorted(near) if before or after else places
+    order = sorted(near)
     told = [
         f"{number}{':' if number in places else '-'}{lines[number]}" for number in order
     ]

@@ -9,9 +9,10 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage, milliseconds_since
+from flashgrep.api.view import View
 from flashgrep.base.errors import NotFound, Unavailable, clip
 from flashgrep.base.languages import language_of
-from flashgrep.base.model import path_to_json
+from flashgrep.base.model import path_from_json, path_to_json
 from flashgrep.base.registry import (
     RARE,
     Call,
@@ -53,6 +54,7 @@ from flashgrep.parts.meaning.search.word_search import spellings_of
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.project.project import BARE
+from flashgrep.search.exact import Answer
 from flashgrep.search.snapshot import SearchStats
 
 CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
@@ -265,6 +267,10 @@ async def _ask(
             likely = await find_best_lines(
                 view, params.query, min(params.limit, MOST_LINES), keep
             )
+            if call.as_text and likely.results:
+                # An agent drops a tool that fails in its first minutes.
+                lines = _format_lines(workspace, view, likely, started)
+                return Page(lines, lambda at: -lines["results"][at]["score"])
             error.data["likely_lines"] = [
                 f"{hit['file_path']}:{hit['start_line']}: {clip(hit['text'].strip(), LINE_LENGTH)}"
                 for hit in likely.results
@@ -310,6 +316,39 @@ async def _ask(
     }
     # Scores are absolute, so those of several projects compare.
     return Page(result, lambda at: -result["results"][at]["score"])
+
+
+def _format_lines(
+    workspace: Workspace, view: View, likely: Answer, started: float
+) -> SearchCodeResult:
+    """Return the lines with most of a question's words as pieces of code, for a project that has no chunks yet."""
+    results: list[CodeMatch] = []
+    for hit in likely.results:
+        path = path_from_json(hit["file_path"], hit.get("file_path_bytes"))
+        results.append(
+            {
+                **path_to_json(path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
+                "content": clip(hit["text"].strip(), LINE_LENGTH),
+                "path": hit["file_path"],
+                "startLine": hit["start_line"],
+                "endLine": hit["end_line"],
+                "score": hit["score"],
+                "kind": "line",
+                "name": "",
+                "language": language_of(path).name,
+                "start_line": hit["start_line"],
+                "end_line": hit["end_line"],
+            }
+        )
+    coverage = view.coverage(likely, fresh=False, started=started)
+    coverage["complete"] = False
+    coverage["detail"] = f"the index is at {workspace.progress.share():.0%}"
+    return {
+        "results": results,
+        "ranked_by": "words",
+        "chunks_searched": 0,
+        "coverage": coverage,
+    }
 
 
 def _join(

@@ -1,6 +1,7 @@
 """The methods that search by meaning on a running daemon, over every wire: parameters, filters, errors, budgets."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,7 +13,7 @@ import pytest
 
 from tests.conftest import DaemonAtHand, MakeProject, short_folder
 from tests.scenarios.hosts import host, post
-from tests.support.mcp_clients import token_of
+from tests.support.mcp_clients import LineTransport, McpClient, token_of
 from tests.support.meaning import FILES
 from tests.support.workspace import put
 
@@ -384,6 +385,29 @@ def test_search_code_refuses_what_is_out_of_bounds(
     ask: Asking, params: dict[str, Any]
 ) -> None:
     assert ask.fail("search_code", project="shop", **params)["code"] == -32602
+
+
+def test_a_model_is_answered_by_words_while_there_is_no_index(
+    known: DaemonAtHand, project: MakeProject
+) -> None:
+    files = {
+        f"f{at}.py": f"def function_{at}():\n    return {at}\n" for at in range(300)
+    }
+    files["lamp.py"] = "\n\ndef light_the_lamp():\n    pass\n"
+    root = project(files, name="unseen_by_models")
+    known.add(root)
+    wire = known.wire("unix")
+    wire.call("$/bind", project=str(root))
+    result = McpClient(LineTransport(wire), "legacy").call(
+        "search_code", query="light the lamp"
+    )
+    wire.close()
+    assert not result["isError"], result
+    text = result["content"][0]["text"]
+    assert "lamp.py:3" in text
+    if "def light_the_lamp():\n    pass" not in text:  # it was indexed meanwhile
+        assert "ranked by words only" in text
+        assert re.search(r"\[incomplete: the index is at \d+%\]", text)
 
 
 def test_a_project_without_an_index_is_refused_with_its_path_and_what_to_do(
