@@ -5,6 +5,7 @@ in which the host started us.
 """
 
 import os
+import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes, urlsplit
 
 import anyio
+import anyio.to_thread
 
 from flashgrep.base.errors import (
     DeadlineExceeded,
@@ -31,6 +33,7 @@ from flashgrep.rpc.context import RequestContext
 LEGACY: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Revisions with a handshake."""
 NOTE: Final = "mcp"
+TEMPORARY: Final = (Path("/", "tmp"), Path("/", "var", "tmp"), Path("/", "dev", "shm"))
 ROOTS_SECONDS = 5.0
 """Longest wait of a client's first call for the roots that the client announced."""
 BIND_FIELDS = frozenset(
@@ -61,6 +64,8 @@ class Client:
     """Whether the client is a program that wants JSON with schemas; a model reads text."""
     fallback: str | None = None
     """The folder in which the host started us: its project is used unless the client names roots."""
+    visited: str = ""
+    """The root of that folder if it is no project: it is read, and not written to."""
     to_choose: int = 0
     """Number of requests to choose the project by roots or ``fallback``; each change of roots is one."""
     chosen: int = 0
@@ -160,12 +165,13 @@ class Binder:
                     if may_ask and "roots" in client.capabilities
                     else []
                 )
-                if not roots and client.fallback is not None:
-                    with suppress(NotFound):
-                        roots = [
-                            self._catalogue.find_enclosing_root(Path(client.fallback))
-                        ]
                 opened = []
+                if not roots and client.fallback is not None:
+                    folder = Path(client.fallback)
+                    try:
+                        roots = [self._catalogue.find_enclosing_root(folder)]
+                    except NotFound:
+                        opened += await self._visit(client, folder)
                 for root in roots:
                     with suppress(
                         NotFound, Forbidden
@@ -180,6 +186,18 @@ class Binder:
         Connections are bound to roots, not names: another project may take over a name.
         """
         return str((await self._catalogue.open(project)).path)
+
+    async def _visit(self, client: Client, folder: Path) -> list[str]:
+        """Open the plain folder in which a host was started, to be read; none for one about everything."""
+        root = await anyio.to_thread.run_sync(find_visitable, folder)
+        if root is None:
+            return []
+        try:
+            workspace = await self._catalogue.visit(root)
+        except (NotFound, Forbidden):
+            return []
+        client.visited = str(workspace.path)
+        return [client.visited]
 
     async def _ask_for_roots(self, context: RequestContext) -> list[Path]:
         try:
@@ -220,6 +238,23 @@ class Binder:
                 if Path.home().resolve().is_relative_to(folder.resolve())
                 else folder
             )
+
+
+def find_visitable(folder: Path) -> Path | None:
+    """Return a folder's resolved path if a host started in it is about it: not if it is the home or a temporary folder.
+
+    Nor if it contains one of these: hosts started from a menu are in ``/``.
+    """
+    try:
+        resolved = folder.resolve(strict=True)
+        if not resolved.is_dir():
+            return None
+        for outer in (Path.home(), Path(tempfile.gettempdir()), *TEMPORARY):
+            if outer.resolve().is_relative_to(resolved):
+                return None
+    except (OSError, RuntimeError, ValueError):
+        return None
+    return resolved
 
 
 def read_path_map(texts: Iterable[str]) -> PathMap | None:

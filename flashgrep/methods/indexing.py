@@ -131,6 +131,8 @@ async def index_codebase(
     root = root_around(call, resolve_folder(call, params.path))
     embedding = await _choose_embedding(call, params.provider)
     workspace = await call.host.workspace(call, root)
+    if call.host.is_visited(root):
+        workspace = await call.host.adopt(Path(root))
     # From now on, calls on this connection that name no project use this one.
     call.session.indexed = tuple(
         dict.fromkeys([*call.session.indexed, str(workspace.path)])

@@ -58,6 +58,8 @@ RECOVERY_SECONDS = 5.0
 COLLECT_SECONDS = 60.0
 """Seconds of work without such a rest after which garbage is collected all the same: a busy daemon never rests."""
 
+VISITED = "the folder is no project: it is read and searched, not indexed; index_codebase makes it one"
+ALONE = "nothing is indexed: no daemon runs"
 HOW_TO_GET_A_PROJECT = (
     "start the client in a project's folder, pass `project` (a name or an absolute path), "
     "or call index_codebase with the absolute path of a folder"
@@ -116,6 +118,9 @@ class Catalogue:
         )
         self._file = state_dir / PROJECTS_FILE
         self._roots: dict[str, Path] = self._load()
+        self._visited: dict[str, Path] = {}
+        """By name: folders that a host was started in and that are no projects; read, and neither indexed nor listed.
+        Lost with the daemon."""
         self._open: dict[str, Workspace] = {}
         self._opening: set[str] = set()
         self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
@@ -365,6 +370,32 @@ class Catalogue:
             )
         return real
 
+    def is_visited(self, root: str) -> bool:
+        """Return whether the folder at a root is only visited: it is no project."""
+        return Path(root) in self._visited.values()
+
+    async def visit(self, root: Path) -> Workspace:
+        """Open a folder, by its resolved path, that is no project, to be read but not indexed, written to or listed.
+
+        Raises:
+            NotFound: it does not exist.
+            Forbidden: it is one of flashgrep's own folders.
+
+        """
+        if root not in {*self._roots.values(), *self._visited.values()}:
+            self._visited[self._choose_name(root)] = root
+        return await self.open(str(root), adopt=False)
+
+    async def adopt(self, root: Path) -> Workspace:
+        """Return the project at a root; a folder that was only visited becomes one."""
+        for name, visited in list(self._visited.items()):
+            if visited == root:
+                del self._visited[name]
+                workspace = self._open.pop(name, None)
+                if workspace is not None:
+                    await workspace.close()
+        return await self.open(str(root))
+
     async def open(self, root_or_name: str, *, adopt: bool = True) -> Workspace:
         """Return a project by name or absolute path; ``adopt``: make any other folder a project.
 
@@ -528,11 +559,11 @@ class Catalogue:
         another folder while we wait for it.
         """
         while True:
-            root = self._roots[self._find_name(root_or_name, make=make)]
+            root = self._root_of(self._find_name(root_or_name, make=make))
             lock = self._locks.setdefault(root, anyio.Lock())
             async with lock:
                 name = self._find_name(root_or_name, make=make)
-                if self._roots[name] == root:
+                if self._root_of(name) == root:
                     yield name
                     return
 
@@ -559,14 +590,17 @@ class Catalogue:
         )
 
     async def _open_project(self, name: str) -> Workspace:
-        root = self._roots[name]
+        root = self._root_of(name)
+        is_visited = name in self._visited
         if not root.is_dir():
             raise NotFound(
                 f"no such folder: {root}",
                 reason="directory_not_found",
                 target_path=str(root),
             )
-        self._on_open(root)
+        # A folder that is only visited gets nothing of ours, not even a socket.
+        if not is_visited:
+            self._on_open(root)
         loaded = await anyio.to_thread.run_sync(self._settings_for, root)
         settings = loaded.settings
         options = WorkspaceOptions(
@@ -577,11 +611,12 @@ class Catalogue:
             kept_bytes=settings.index.revision_bytes,
             kept_days=settings.index.revision_days,
             workers=settings.index.workers or count_cores(),
-            read_only=settings.read_only,
+            read_only=settings.read_only or is_visited,
             spec_folders=tuple(settings.specs.folders),
             embedding=settings.embedding.model_dump_json(),
             environ=self.environ,
-            indexes=self._indexes,
+            indexes=self._indexes and not is_visited,
+            unindexed=VISITED if is_visited else ALONE,
             settings_warnings=loaded.warnings,
             limits=Limits(
                 read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes
@@ -628,7 +663,7 @@ class Catalogue:
         if root_or_name in self._roots:
             return root_or_name
         root = self._find_root(root_or_name)
-        for name, known in self._roots.items():
+        for name, known in (*self._roots.items(), *self._visited.items()):
             if known == root:
                 return name
         if root is None or not make:
@@ -648,14 +683,25 @@ class Catalogue:
                 "the whole file system cannot be a project: name a folder in it",
                 reason="outside_root",
             )
-        name = stem = os.fsencode(root.name).decode("utf-8", "replace") or "root"
-        number = 1
-        # Folders of the same name, such as two clones, get a number.
-        while name in self._roots:
-            number += 1
-            name = f"{stem}-{number}"
+        name = self._choose_name(root)
         self._roots[name] = root
         self._save()
+        return name
+
+    def _root_of(self, name: str) -> Path:
+        """Return the root of a project or a visited folder by its name."""
+        visited = self._visited.get(name)
+        if visited is not None:
+            return visited
+        return self._roots[name]
+
+    def _choose_name(self, root: Path) -> str:
+        """Return a name for a folder: its own; folders of the same name, such as two clones, get a number."""
+        name = stem = os.fsencode(root.name).decode("utf-8", "replace") or "root"
+        number = 1
+        while name in self._roots or name in self._visited:
+            number += 1
+            name = f"{stem}-{number}"
         return name
 
     def _load(self) -> dict[str, Path]:

@@ -90,6 +90,8 @@ class WorkspaceOptions:
     environ: Mapping[str, str] = field(default_factory=dict)
     """Holds the keys of embedding providers."""
     indexes: bool = True
+    unindexed: str = ""
+    """Why nothing is indexed, if so."""
     """Whether an index is built and kept up to date; without one everything is found by scanning."""
 
 
@@ -206,7 +208,7 @@ class Workspace:
     async def open(self, tasks: TaskGroup) -> None:
         """Recover writes left unfinished by a killed daemon, load the index, watch, and keep the index up to date."""
         if not self.options.indexes:
-            self.progress.enter("failed", "nothing is indexed: no daemon runs")
+            self.progress.enter("failed", self.options.unindexed)
         try:
             for service in self._services:
                 await anyio.to_thread.run_sync(service.recover)

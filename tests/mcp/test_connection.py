@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -258,6 +259,42 @@ def test_indexing_is_shown_only_to_a_client_without_a_project(
     assert names(nowhere) == TEN
 
 
+def test_a_plain_folder_is_read_and_searched_and_becomes_no_project(
+    daemon: DaemonAtHand, opened: list[Wire], tmp_path: Path
+) -> None:
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    (folder / "a.py").write_text("def needle():\n    pass\n")
+    client = host(daemon, opened, cwd=folder)
+    assert client.call("query", query="needle")["structuredContent"]["total"] == 1
+    read = client.call("read_code", path="a.py")["structuredContent"]
+    assert read["content"] == "def needle():\n    pass\n"
+    found = client.call("get_symbol", symbol_name="needle")["structuredContent"]
+    assert [hit["role"] for hit in found["results"]] == ["definition"]
+    (folder / "b.py").write_text("needle()\n")
+    assert client.call("query", query="needle")["structuredContent"]["total"] == 2
+    written = client.call("write_code", path="a.py", old_text="pass", new_text="...")
+    assert written["structuredContent"]["data"]["reason"] == "read_only"
+    assert str(folder) not in Path(daemon.paths.state, "projects.json").read_text()
+    assert sorted(path.name for path in folder.iterdir()) == ["a.py", "b.py"]
+    assert "index_codebase" in names(client)
+    assert client.call("index_codebase", path=".")["structuredContent"]["complete"]
+    assert str(folder) in Path(daemon.paths.state, "projects.json").read_text()
+    assert "index_codebase" not in names(client)
+    written = client.call("write_code", path="a.py", old_text="pass", new_text="...")
+    assert not written["isError"]
+
+
+def test_a_host_in_a_folder_of_everything_is_about_nothing(
+    daemon: DaemonAtHand, opened: list[Wire]
+) -> None:
+    home = Path(daemon.environ.get("HOME", Path.home()))
+    for folder in (Path("/"), Path(tempfile.gettempdir()), home, home.parent):
+        client = host(daemon, opened, cwd=folder)
+        error = client.call("query", query="needle")["structuredContent"]
+        assert error["data"]["reason"] == "project_not_found", folder
+
+
 def test_what_is_not_listed_is_listed_by_compat_or_its_toolset_and_callable_always(
     daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
 ) -> None:
@@ -344,7 +381,7 @@ def test_what_writes_is_called_where_its_toolset_was_asked_for(
 
 
 def test_project_is_shown_where_there_is_one_to_name(
-    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire], tmp_path: Path
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
 ) -> None:
     def naming(client: McpClient) -> set[str]:
         listed = client.request("tools/list")["tools"]
@@ -357,7 +394,7 @@ def test_project_is_shown_where_there_is_one_to_name(
     mine, other = project({"a": "x"}, name="shown"), project({"b": "x"}, name="named")
     assert naming(host(daemon, opened, "--project", str(mine))) == set()
     assert naming(host(daemon, opened, cwd=mine)) == set()
-    assert naming(host(daemon, opened, cwd=tmp_path)) >= {
+    assert naming(host(daemon, opened, cwd="/")) >= {
         "query",
         "read_code",
         "write_code",
