@@ -345,6 +345,7 @@ def _format_lines(
     coverage["detail"] = f"the index is at {workspace.progress.share():.0%}"
     return {
         "results": results,
+        "files": [],
         "ranked_by": "words",
         "chunks_searched": 0,
         "coverage": coverage,
