@@ -464,10 +464,10 @@ def list_settings() -> Iterator[tuple[str, FieldInfo]]:
 
 def get_value(settings: Settings, key: str) -> Any:
     """Return the value of a dotted key."""
-    found: Any = settings
+    setting: Any = settings
     for part in key.split("."):
-        found = getattr(found, part)
-    return found
+        setting = getattr(setting, part)
+    return setting
 
 
 def format_example() -> str:
@@ -538,13 +538,13 @@ def _read_file(path: Path) -> dict[str, Any]:
 def _flatten(
     table: Mapping[str, Any], prefix: str, source: str
 ) -> Iterator[tuple[str, Any]]:
-    known = {key for key, _ in list_settings()}
-    sections = {key.rpartition(".")[0] for key in known} - {""}
+    keys = {key for key, _ in list_settings()}
+    sections = {key.rpartition(".")[0] for key in keys} - {""}
     for name, item in table.items():
         key = prefix + name
         # Before sections: a list or a text may have any shape, and its own type
         # validates it.
-        if key in known:
+        if key in keys:
             yield key, item
         elif key in sections and isinstance(item, dict):
             yield from _flatten(item, key + ".", source)
@@ -553,14 +553,14 @@ def _flatten(
                 f"{source}: {key} is a section, write [{key}]", source=source, key=key
             )
         else:
-            raise unknown_setting(source, key, sorted(known))
+            raise unknown_setting(source, key, sorted(keys))
 
 
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     names = {
         ENV_PREFIX + key.upper().replace(".", "_"): key for key, _ in list_settings()
     }
-    found: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
     # Other programs use names like MCP_ENABLED too, so an invalid value is not meant
     # for us.
     for key in (key for key in names.values() if key.startswith("mcp.")):
@@ -568,13 +568,13 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if text is not None:
             with suppress(BadSetting):
                 check_alone("environment", {key: text})
-                found[key] = text
+                overrides[key] = text
     for name, text in environ.items():
         if name in names:
-            found[names[name]] = text
+            overrides[names[name]] = text
         elif name.startswith(ENV_PREFIX) and name not in NOT_SETTINGS:
             raise unknown_setting("environment", name, sorted(names))
-    return found
+    return overrides
 
 
 def unknown_setting(source: str, key: str, known: list[str]) -> BadSetting:

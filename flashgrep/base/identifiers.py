@@ -65,15 +65,15 @@ def count_identifiers(texts: Sequence[bytes]) -> IdentifierCounts:
     number_of: defaultdict[bytes, int] = defaultdict()
     # One lookup numbers an identifier, and no line of Python runs for it.
     number_of.default_factory = number_of.__len__
-    found = array("q")
+    found_numbers = array("q")
     ends = [0]
     for text in texts:
-        found.extend(map(number_of.__getitem__, find_identifiers(text)))
-        ends.append(len(found))
+        found_numbers.extend(map(number_of.__getitem__, find_identifiers(text)))
+        ends.append(len(found_numbers))
     number_of.default_factory = None  # else it would reference itself, and indexing processes rarely collect garbage
     # Text and identifier in one number, so that one sort groups equal pairs.
     pairs = np.repeat(np.arange(len(texts)) << _NUMBER_BITS, np.diff(ends)) | np.array(
-        found, np.int64
+        found_numbers, np.int64
     )
     pairs.sort()
     starts = np.flatnonzero(np.diff(pairs, prepend=-1))

@@ -298,11 +298,11 @@ def language_of(path: bytes, data: bytes = b"") -> Language:
 def name_class(path: bytes) -> str:
     """Return the class of a file's name: files of one class with the same text have the same language."""
     name = path.rpartition(b"/")[2]
-    found = _language_of_name(name.decode("utf-8", "replace"))
-    if found is UNKNOWN:
+    language = _language_of_name(name.decode("utf-8", "replace"))
+    if language is UNKNOWN:
         return "" if b"." in name[1:] else _NO_ENDING
     # Only its text tells whether a header is C or C++.
-    return _C_HEADER if found.name == "c" and name.endswith(b".h") else found.name
+    return _C_HEADER if language.name == "c" and name.endswith(b".h") else language.name
 
 
 def classes_of(named: str) -> frozenset[str]:

@@ -49,8 +49,8 @@ def find_owner(root: bytes) -> bytes:
     root = os.path.realpath(root)
     link = os.path.join(root, b".git")
     try:
-        found = os.lstat(link)
-        if stat.S_ISDIR(found.st_mode):
+        status = os.lstat(link)
+        if stat.S_ISDIR(status.st_mode):
             # Git also accepts a common directory inside; but git itself never creates
             # such a repository.
             return (
@@ -88,8 +88,8 @@ def _find_superproject(own: bytes, root: bytes) -> bytes:
 
     """
     # From the left: for nested submodules the outermost repository counts.
-    for found in re.finditer(rb"/modules/", own):
-        outer = own[: found.start()]
+    for match in re.finditer(rb"/modules/", own):
+        outer = own[: match.start()]
         if not os.path.isfile(os.path.join(outer, b"HEAD")):
             continue
         if read_work_tree(own) != root or not _check_owner(own):
@@ -193,8 +193,8 @@ def check_store(folder: Path) -> None:
         OSError: one does not exist, or others may write to it.
 
     """
-    for each in (folder.parent.parent, folder.parent, folder):
-        check_private(str(each))
+    for path in (folder.parent.parent, folder.parent, folder):
+        check_private(str(path))
 
 
 def make_store(folder: Path, owner: bytes) -> None:
@@ -204,8 +204,8 @@ def make_store(folder: Path, owner: bytes) -> None:
         OSError: it cannot be created, or others may write to it.
 
     """
-    for each in (folder.parent.parent, folder.parent, folder):
-        make_private(str(each))
+    for path in (folder.parent.parent, folder.parent, folder):
+        make_private(str(path))
     note = folder / OWNER
     if note.is_symlink() or not note.is_file() or note.read_bytes() != owner:
         fresh = (
@@ -273,8 +273,10 @@ class PrivateFolders:
 
     def identities(self) -> frozenset[Identity]:
         """Return the folders that exist now: one may be created later, or replaced."""
-        found = (identify(folder) for folder in self._folders)
-        return frozenset(one for one in found if one is not None)
+        found_identities = (identify(folder) for folder in self._folders)
+        return frozenset(
+            identity for identity in found_identities if identity is not None
+        )
 
     def includes(self, status: os.stat_result) -> bool:
         """Return whether a file with this status, which must be recent, is one of the folders.
@@ -286,11 +288,11 @@ class PrivateFolders:
         if not stat.S_ISDIR(status.st_mode):
             return False
         now = time.time()
-        seen, known = self._seen
+        seen, known_identities = self._seen
         if not seen <= now < seen + MOST_AGE or status.st_ctime > seen - TICK:
-            known = self.identities()
-            self._seen = (now, known)
-        return (status.st_dev, status.st_ino) in known
+            known_identities = self.identities()
+            self._seen = (now, known_identities)
+        return (status.st_dev, status.st_ino) in known_identities
 
     def contain(self, path: str | bytes) -> bool:
         """Return whether a path is one of the folders, or is inside one."""
@@ -313,7 +315,7 @@ NO_FOLDERS = PrivateFolders()
 def identify(path: str | bytes) -> Identity | None:
     """Return a file's device and inode, following links; None if it is inaccessible."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

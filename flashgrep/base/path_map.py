@@ -47,47 +47,47 @@ class PathMap:
         if len(pairs) > MOST_PAIRS:
             raise ValueError(f"at most {MOST_PAIRS} pairs of paths")
         self._pairs: list[tuple[str, str]] = []
-        for theirs, ours in pairs:
+        for remote, local in pairs:
             if (
-                not ours.startswith("/")
-                or not (theirs.startswith("/") or DRIVE.match(theirs))
-                or "\0" in theirs + ours
+                not local.startswith("/")
+                or not (remote.startswith("/") or DRIVE.match(remote))
+                or "\0" in remote + local
             ):
-                raise ValueError(f"not a pair of absolute paths: {theirs}={ours}")
-            self._pairs.append((theirs.rstrip("\\/"), ours.rstrip("/")))
+                raise ValueError(f"not a pair of absolute paths: {remote}={local}")
+            self._pairs.append((remote.rstrip("\\/"), local.rstrip("/")))
 
     def to_ours(self, path: str) -> str:
         """Translate a client's path to ours; outside of the folders it is unchanged."""
-        best, found = -1, path
-        for theirs, ours in self._pairs:
-            is_windows = DRIVE.match(theirs) is not None
+        best, translated = -1, path
+        for remote, local in self._pairs:
+            is_windows = DRIVE.match(remote) is not None
             # Windows accepts either separator and either case; elsewhere both matter.
             # Folding changes no length, so the offset below fits the path as it was
             # given.
-            given, folder = (
-                (_fold(path), _fold(theirs)) if is_windows else (path, theirs)
+            whole, folder = (
+                (_fold(path), _fold(remote)) if is_windows else (path, remote)
             )
-            if len(theirs) > best and (
-                given == folder or given.startswith(folder + "/")
+            if len(remote) > best and (
+                whole == folder or whole.startswith(folder + "/")
             ):
-                rest = path[len(theirs) :]
-                best, found = (
-                    len(theirs),
-                    ours + (rest.replace("\\", "/") if is_windows else rest),
+                rest = path[len(remote) :]
+                best, translated = (
+                    len(remote),
+                    local + (rest.replace("\\", "/") if is_windows else rest),
                 )
-        return found or "/"
+        return translated or "/"
 
     def to_theirs(self, path: str) -> str:
         """Translate one of our paths to the client's; outside of the folders it is unchanged."""
-        best, found = -1, path
-        for theirs, ours in self._pairs:
-            if len(ours) > best and (path == ours or path.startswith(ours + "/")):
-                rest = path[len(ours) :]
-                best, found = (
-                    len(ours),
-                    theirs + (rest.replace("/", "\\") if "\\" in theirs else rest),
+        best, translated = -1, path
+        for remote, local in self._pairs:
+            if len(local) > best and (path == local or path.startswith(local + "/")):
+                rest = path[len(local) :]
+                best, translated = (
+                    len(local),
+                    remote + (rest.replace("/", "\\") if "\\" in remote else rest),
                 )
-        return found or "/"
+        return translated or "/"
 
     def translate_params(self, params: Any) -> Any:
         """Return a method's parameters with their paths translated to ours."""
@@ -111,7 +111,7 @@ class PathMap:
         """Return a sentence with the folders in it translated to the client's."""
         # Reversed: of two pairs with one folder of ours the first wins, as in
         # to_theirs.
-        by_ours = {ours: theirs for theirs, ours in reversed(self._pairs) if ours}
+        by_ours = {local: remote for remote, local in reversed(self._pairs) if local}
         folders = "|".join(map(re.escape, sorted(by_ours, key=len, reverse=True)))
         return (
             re.sub(
@@ -133,8 +133,8 @@ def parse_path_map(texts: Iterable[str]) -> PathMap | None:
     """
     pairs = []
     for text in ",".join(texts).split(","):
-        theirs, _, ours = text.strip().partition("=")
-        pairs += [(theirs, ours)] if text.strip() else []
+        remote, _, local = text.strip().partition("=")
+        pairs += [(remote, local)] if text.strip() else []
     return PathMap(pairs) if pairs else None
 
 
@@ -152,15 +152,17 @@ def _translate(
             translated[name] = translate(item)
         elif name in fields and isinstance(item, list):
             translated[name] = [
-                translate(each)
-                if isinstance(each, str)
-                else _translate(each, translate, tell, fields)
-                for each in item
+                translate(text)
+                if isinstance(text, str)
+                else _translate(text, translate, tell, fields)
+                for text in item
             ]
         elif name == PROJECTS and isinstance(
             item, Mapping
         ):  # a table: the root of each by its name
-            translated[name] = {each: translate(root) for each, root in item.items()}
+            translated[name] = {
+                current_root: translate(root) for current_root, root in item.items()
+            }
         elif (
             name.endswith(BYTES)
             and name.removesuffix(BYTES) in fields

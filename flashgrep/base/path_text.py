@@ -67,26 +67,26 @@ class PathText:
         # A leading NUL is the separator before a path, so the hit is one byte before
         # its path.
         skip = part.startswith(b"\0")
-        found = []
+        places = []
         end = (
             len(text) if high is None else int(self._ends[high - 1]) + 1 if high else 0
         )
         at = text.find(part, (int(self._ends[low - 1]) if low else 0) + 1 - skip, end)
         while 0 <= at < len(text) - 1:
-            found.append(at + skip)
+            places.append(at + skip)
             # Continue with the next path: one hit is enough for each.
             at = text.find(part, text.find(b"\0", at + skip) + 1 - skip, end)
-        return np.searchsorted(self._ends, np.array(found, np.int32))
+        return np.searchsorted(self._ends, np.array(places, np.int32))
 
     def with_literals(self, wanted: Literals) -> Places:
         """Return the indexes of the paths that have these parts, ascending."""
         if wanted.step:
             tails = (b"",) if wanted.step.endswith(b"/") else (b"/", b"\0")
-            each = [
+            literals = [
                 lead + wanted.step + tail for lead in (b"/", b"\0") for tail in tails
             ]
             return np.unique(
-                np.concatenate([self._places_of(self.text, part) for part in each])
+                np.concatenate([self._places_of(self.text, part) for part in literals])
             )
         low, high = 0, len(self._ends)
         if wanted.start:
@@ -114,15 +114,15 @@ class PathText:
         self, globs: Sequence[Literals], matches: Callable[[bytes], bool]
     ) -> Mask:
         """Return the paths that have the literal parts of one of the globs and that ``matches`` accepts."""
-        found = np.zeros(len(self._ends), bool)
+        mask = np.zeros(len(self._ends), bool)
         for glob in globs if len(globs) <= MOST_GLOBS else [Literals()]:
             places = self.with_literals(glob)
             if glob.exact:
-                found[places] = True
+                mask[places] = True
                 continue
             # Match each path once, however many globs propose it.
-            for place in places[~found[places]].tolist():
+            for place in places[~mask[places]].tolist():
                 checkpoint()
                 if matches(self[place]):
-                    found[place] = True
-        return found
+                    mask[place] = True
+        return mask

@@ -158,18 +158,18 @@ def check_private(folder: str) -> None:
         OSError: it does not exist.
 
     """
-    found = os.stat(folder)
+    status = os.stat(folder)
     for owner in (
         os.lstat(folder).st_uid,
-        found.st_uid,
+        status.st_uid,
     ):  # another user could redirect their link at any time
         if owner != os.geteuid():
             raise PermissionError(
                 f"{folder} belongs to user {owner}, not to you ({os.geteuid()})"
             )
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(
-            f"{folder} is writable by others (mode {found.st_mode & 0o777:o}); chmod 700 it"
+            f"{folder} is writable by others (mode {status.st_mode & 0o777:o}); chmod 700 it"
         )
 
 
@@ -181,14 +181,14 @@ def find_ripgrep(environ: Mapping[str, str]) -> str | None:
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
     """Return the path of the first program of this name on PATH, or None."""
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
-        found = os.path.join(folder, name)
+        program = os.path.join(folder, name)
         # Relative folders are skipped: they may belong to a repository.
         if (
             os.path.isabs(folder)
-            and os.path.isfile(found)
-            and os.access(found, os.X_OK)
+            and os.path.isfile(program)
+            and os.access(program, os.X_OK)
         ):
-            return found
+            return program
     return None
 
 

@@ -44,10 +44,10 @@ def find_places(text: str) -> Iterator[LinesOfFile]:
     readings = 0
     for start in _START.finditer(text, 1):
         form = _RANGE if start[0] == ":" else _URL_RANGE
-        found = form.fullmatch(text, start.start())
-        if found is None or not int(found["first"]):
+        match = form.fullmatch(text, start.start())
+        if match is None or not int(match["first"]):
             continue
-        parts = found.groupdict()
+        parts = match.groupdict()
         first = int(parts["first"])
         last = int(parts["last"] or parts.get("column_last") or first)
         column = parts.get("column")

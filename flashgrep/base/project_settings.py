@@ -148,11 +148,11 @@ def _check_stricter(key: str, item: Any, present: Any, source: str) -> None:
         # These cannot be stricter or looser, but no folder may be outside the project,
         # and each one costs a walk.
         if len(item) > MAX_FOLDERS or any(
-            len(one) > MAX_FOLDER
-            or one.startswith("/")
-            or ".." in one.split("/")
-            or "\0" in one
-            for one in item
+            len(folder) > MAX_FOLDER
+            or folder.startswith("/")
+            or ".." in folder.split("/")
+            or "\0" in folder
+            for folder in item
         ):
             message = f"{source}: {key}: at most {MAX_FOLDERS} folders of the project, without '..'"
             raise BadSetting(message, source=source, key=key)
@@ -175,7 +175,7 @@ def _check_stricter(key: str, item: Any, present: Any, source: str) -> None:
 def _clean(warning: str) -> str:
     """Return a warning, shortened and without terminal control characters."""
     plain = "".join(
-        one if one.isprintable() else f"\\x{ord(one):02x}"
-        for one in warning[:MAX_WARNING]
+        letter if letter.isprintable() else f"\\x{ord(letter):02x}"
+        for letter in warning[:MAX_WARNING]
     )
     return plain if len(warning) <= MAX_WARNING else plain + "…"

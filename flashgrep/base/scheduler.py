@@ -206,10 +206,10 @@ class Scheduler:
         checkpoint; nobody waits for that.
         """
         shared = SHARED_TURN.get()
-        found = None if shared is None else await shared.run(begin, self._run_alone)
-        if found is None:
+        outcome = None if shared is None else await shared.run(begin, self._run_alone)
+        if outcome is None:
             return await self._run_alone(begin, portable)
-        result: ResultT = found[0]
+        result: ResultT = outcome[0]
         return result
 
     async def _run_alone(
@@ -320,9 +320,9 @@ class Scheduler:
                         len(self._for_workers) > self._most_for_workers
                     ):  # perhaps none was ever given to a worker
                         self._for_workers = [
-                            one
-                            for one in self._for_workers
-                            if one[2] in one[2].flow.waiting
+                            current_worker
+                            for current_worker in self._for_workers
+                            if current_worker[2] in current_worker[2].flow.waiting
                         ]
                         heapq.heapify(self._for_workers)
                         self._most_for_workers = 2 * len(self._for_workers) + SPARE
@@ -375,8 +375,8 @@ class Scheduler:
             else:
                 self._hand(task, portable, worker)
         with self._lock:
-            for one in passed:
-                heapq.heappush(self._for_workers, one)
+            for entry in passed:
+                heapq.heappush(self._for_workers, entry)
 
     def _hand(self, task: _Task, portable: Portable[object], worker: Worker) -> None:
         """Let a free worker run a waiting lookup, or let it wait for its turn here; on the event loop."""

@@ -43,13 +43,13 @@ class SharedTurn:
         ``run_turn`` runs a function in a turn.
         """
         loop = asyncio.get_running_loop()
-        ended: Ended = loop.create_future()
-        self._requested.append((begin, ended))
+        future: Ended = loop.create_future()
+        self._requested.append((begin, future))
         if (
             len(self._requested) == 1
         ):  # tasks started together request their lookups within one step of the loop
             loop.call_soon(self._tasks.start_soon, self._run_turn, run_turn)
-        return await ended
+        return await future
 
     async def _run_turn(self, run_turn: Callable[[Begin], Awaitable[object]]) -> None:
         # Later requests form the next batch.
@@ -72,14 +72,14 @@ class _Batch:
         self._left: deque[tuple[Look, Ended]] = deque()
         self._outcomes: deque[_Outcome] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        for _, ended in requested:
-            ended.add_done_callback(self._note_end)
+        for _, ending in requested:
+            ending.add_done_callback(self._note_end)
 
     def begin(self) -> Look:
         """Begin all lookups; return the function that runs them in the turn's thread."""
-        for begin, ended in self._requested:
-            with _Outcome(ended) as outcome:
-                self._left.append((begin(), ended))
+        for begin, ending in self._requested:
+            with _Outcome(ending) as outcome:
+                self._left.append((begin(), ending))
                 continue
             self._outcomes.append(
                 outcome
@@ -104,9 +104,9 @@ class _Batch:
             self._outcomes.popleft().settle()
         with suppress(IndexError):  # the thread takes lookups concurrently
             while True:
-                _, ended = self._left.popleft()
-                if not ended.done():
-                    ended.set_result(None)
+                _, ending = self._left.popleft()
+                if not ending.done():
+                    ending.set_result(None)
 
     def _look(self) -> None:
         # Processor time, since the time spent waiting for the interpreter's lock says
@@ -114,16 +114,16 @@ class _Batch:
         until = time.thread_time() + SHARED_SECONDS
         while time.thread_time() < until:
             try:
-                look, ended = self._left.popleft()
+                look, ending = self._left.popleft()
             except IndexError:  # all have started, or were just released
                 return
-            if not ended.done():  # otherwise it was cancelled
-                with _Outcome(ended) as outcome:
+            if not ending.done():  # otherwise it was cancelled
+                with _Outcome(ending) as outcome:
                     outcome.result = look()
                 self._outcomes.append(outcome)
 
     def _note_end(self, _: Ended) -> None:
-        if all(ended.done() for _, ended in self._requested):
+        if all(ending.done() for _, ending in self._requested):
             self.scope.cancel()
 
 

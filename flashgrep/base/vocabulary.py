@@ -215,7 +215,7 @@ class _Shape:
                     if isinstance(item, str) and item not in self.items
                     else ""
                 )
-                known = (
+                candidates = (
                     names.get(name) or (name if name in self.items else "")
                     for name in (
                         folded,
@@ -223,8 +223,8 @@ class _Shape:
                         folded.removesuffix("es"),
                     )
                 )
-                meant = next(filter(None, known), "")
-                read += meant.split() or [item]
+                term = next(filter(None, candidates), "")
+                read += term.split() or [item]
             value = read
         return value
 
@@ -248,15 +248,15 @@ class _Shape:
         # A list or an object may be given as JSON. Anything else is the text itself:
         # ``[ab]*`` is a glob, and so is ``[1]``, although that is also a list of a
         # number.
-        found: Any = text
+        parsed: Any = text
         if len(text) <= MOST_JSON and text.lstrip()[:1] in {"[", "{"}:
             with suppress(ValueError):
                 value = orjson.loads(text)
                 if isinstance(value, dict) or all(
                     isinstance(item, str | dict) for item in value
                 ):
-                    found = value
-        return [found] if list in self.kinds and isinstance(found, str) else found
+                    parsed = value
+        return [parsed] if list in self.kinds and isinstance(parsed, str) else parsed
 
 
 @dataclass(slots=True)
@@ -272,20 +272,20 @@ class Vocabulary:
     @classmethod
     def of(cls, model: type[BaseModel]) -> "Vocabulary":
         """Return the vocabulary of a model."""
-        made = cls(
+        vocabulary = cls(
             tuple(
                 declared.alias or name for name, declared in model.model_fields.items()
             )
         )
-        accepted = {*made.fields, *model.model_fields}
+        accepted = {*vocabulary.fields, *model.model_fields}
         for name, declared in model.model_fields.items():
-            shown = declared.alias or name
-            for other in SYNONYMS.get(shown, "").split():
+            alias = declared.alias or name
+            for other in SYNONYMS.get(alias, "").split():
                 # The method's own field of that name takes precedence.
                 if other not in accepted:
                     # If two fields share an alternative name, the one declared first
                     # takes precedence.
-                    made.names.setdefault(other, shown)
+                    vocabulary.names.setdefault(other, alias)
             parts = [*declared.metadata, *_parts(declared.annotation)]
             kinds = frozenset(
                 _kind(part)
@@ -314,8 +314,8 @@ class Vocabulary:
             shape = _Shape(
                 kinds, not declared.is_required(), is_verbatim, choices, items
             )
-            made._shapes[name] = made._shapes[shown] = shape
-        return made
+            vocabulary._shapes[name] = vocabulary._shapes[alias] = shape
+        return vocabulary
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters under the fields' own names, in the form the fields accept.
@@ -324,7 +324,7 @@ class Vocabulary:
             FieldProblem: an unknown name, or a field given twice, with different values.
 
         """
-        taken: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         others: list[tuple[str, Any]] = []
         for name, value in given.items():
             shape = self._shapes.get(name)
@@ -333,21 +333,26 @@ class Vocabulary:
                 # given by its own name.
                 others.append((name, value))
             else:
-                self._take(taken, name, shape.read(value, VALUES.get(name, {})))
+                self._take(arguments, name, shape.read(value, VALUES.get(name, {})))
         for name, value in others:
-            meant = self._translate(name, value)
-            if meant is None:
+            translation = self._translate(name, value)
+            if translation is None:
                 reported = {name, *self.names, *FLAGS}
                 more = sum(other not in reported for other, _ in others)
                 # Also compare with alternative names: "pattrn" is near "pattern", which
                 # stands for query.
-                known = dict(zip(self.fields, self.fields, strict=True)) | self.names
-                asked = _snake(name)[:MOST_NAME]
+                known_fields = (
+                    dict(zip(self.fields, self.fields, strict=True)) | self.names
+                )
+                spelling = _snake(name)[:MOST_NAME]
                 near = process.extractOne(
-                    asked, list(known), scorer=fuzz.ratio, score_cutoff=NEAR_ENOUGH
+                    spelling,
+                    list(known_fields),
+                    scorer=fuzz.ratio,
+                    score_cutoff=NEAR_ENOUGH,
                 )
                 advice = (
-                    f"did you mean {known[near[0]]}?"
+                    f"did you mean {known_fields[near[0]]}?"
                     if near
                     else f"known are {', '.join(self.fields) or 'none'}"
                 )
@@ -355,15 +360,15 @@ class Vocabulary:
                     name,
                     f"no such field{f' (and {more} more)' if more else ''}; {advice}",
                 )
-            for target, read in meant.items():
+            for target, read in translation.items():
                 # Equal values do not conflict: some hosts send a field under both
                 # names.
-                if taken.get(target, read) != read and read is not _DROP:
+                if arguments.get(target, read) != read and read is not _DROP:
                     raise FieldProblem(
                         name, f"it is the same as {target}, and both are given"
                     )
-                self._take(taken, target, read)
-        return taken
+                self._take(arguments, target, read)
+        return arguments
 
     def _take(self, taken: dict[str, Any], name: str, value: Any) -> None:
         """Set a field's value; several values for a field that takes one go to the field that takes several."""
@@ -393,7 +398,7 @@ class Vocabulary:
         elif (
             name in {"include", "exclude"}
             and isinstance(value, list)
-            and all(isinstance(one, str) for one in value)
+            and all(isinstance(text, str) for text in value)
         ):
             several = (
                 re.split(", ?", glob) if _LISTED.fullmatch(glob) else [glob]
@@ -476,22 +481,22 @@ def _kind(part: Any) -> Any:
 
 def name_place(given: Mapping[str, Any]) -> Any:
     """Return an object with a file, and its lines or a symbol, as one text, such as ``src/a.py:10-20``."""
-    known = {
+    fields = {
         SYNONYM_OF.get(_snake(name), _snake(name)): value
         for name, value in given.items()
     }
     span = next(
-        (read for name in RANGES if (read := _read_span(known.pop(name, None)))), None
+        (read for name in RANGES if (read := _read_span(fields.pop(name, None)))), None
     )
-    first, last = span or (known.pop("start_line", None), known.pop("end_line", None))
-    path, symbol = known.pop("path", None), known.pop("symbol_name", None)
+    first, last = span or (fields.pop("start_line", None), fields.pop("end_line", None))
+    path, symbol = fields.pop("path", None), fields.pop("symbol_name", None)
     place = symbol if first is None else f"{first}-{first if last is None else last}"
     # Another member would be lost in the text, so return the object unchanged; the
     # model then rejects it.
     if (
-        known
+        fields
         or not (path or symbol)
-        or not all(isinstance(one, str | None) for one in (path, place))
+        or not all(isinstance(text, str | None) for text in (path, place))
     ):
         return given
     return f"{path}:{place}" if path and place else path or place
@@ -499,8 +504,8 @@ def name_place(given: Mapping[str, Any]) -> Any:
 
 def _read_span(value: Any) -> list[int] | None:
     """Return the first and the last line of a range, or None."""
-    if isinstance(value, str) and (found := _SPAN.fullmatch(value.strip("[]"))):
-        return [int(number) for number in found.groups()]
+    if isinstance(value, str) and (match := _SPAN.fullmatch(value.strip("[]"))):
+        return [int(number) for number in match.groups()]
     is_pair = isinstance(value, list) and len(value) == len(("first", "last"))
     return (
         value if is_pair and all(isinstance(number, int) for number in value) else None

@@ -49,9 +49,9 @@ RELAY_MODULE = "flashgrep.rpc.relay"
 
 def find_command(name: str) -> tuple[str, str, str] | None:
     """Return a command as in ``read_commands``; one of another package's part is in the daemon's own table."""
-    known = read_commands()
-    if name in known:
-        return known[name]
+    commands = read_commands()
+    if name in commands:
+        return commands[name]
     try:
         return read_commands(os.path.join(state_folder(os.environ), TABLE)).get(name)
     except OSError:  # there is no such part

@@ -40,7 +40,7 @@ def format_table(registry: Registry, parts: Iterable[Part]) -> str:
 
 def write_table(paths: Paths, parts: Sequence[Part]) -> None:
     """Write the commands of other packages' parts into the state folder; remove the table if there are none."""
-    known = read_commands()
+    known_commands = read_commands()
     others: list[Part] = []
     for part in parts:
         commands = (
@@ -48,7 +48,7 @@ def write_table(paths: Paths, parts: Sequence[Part]) -> None:
             | set(part.commands)
             | set(part.protocols)
         )
-        if not commands <= known.keys():
+        if not commands <= known_commands.keys():
             others.append(part)
     file = Path(paths.state, TABLE)
     if not others:

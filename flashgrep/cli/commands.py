@@ -33,8 +33,8 @@ class StrictCommand(TyperCommand):
 
         """
         if args:
-            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-            for option, times in Counter(given).items():
+            _, _, parameters = self.make_parser(ctx).parse_args(args=list(args))
+            for option, times in Counter(parameters).items():
                 if (
                     times > 1
                     and isinstance(option, TyperOption)

@@ -41,9 +41,9 @@ def show(
     # lexists: a link in place of the file gets a warning instead of being skipped.
     root = next(
         (
-            each
-            for each in folders
-            if os.path.lexists(each / PROJECT_FOLDER / PROJECT_CONFIG)
+            folder
+            for folder in folders
+            if os.path.lexists(folder / PROJECT_FOLDER / PROJECT_CONFIG)
         ),
         None,
     )

@@ -202,8 +202,8 @@ def _split_word(
         return _translate(name, value)
     if name not in fields:
         near = difflib.get_close_matches(name, [*fields, *PLAIN, *WITH_VALUE], 1)
-        meant = f" Did you mean --{near[0]}?" if near else ""
-        raise WrongOption(f"No such option: --{name}.{meant}")
+        hint = f" Did you mean --{near[0]}?" if near else ""
+        raise WrongOption(f"No such option: --{name}.{hint}")
     others.append(word)
     if fields[name] and not equals:
         others.append(_next_value(following, word))

@@ -70,10 +70,10 @@ def remove(
     with failing_cleanly():
         # As in --project: a slash or dots make it a path; a bare word is a name, even
         # if a folder here is called so.
-        wanted = (
+        project_name = (
             str(Path(name).resolve()) if "/" in name or name in {".", ".."} else name
         )
-        for root in ask_daemon("$/remove", name=as_latin1(wanted))["removed"]:
+        for root in ask_daemon("$/remove", name=as_latin1(project_name))["removed"]:
             clear_project(Path(from_latin1(root)))
             typer.echo(f"removed {from_latin1(root)}")
 
@@ -118,7 +118,7 @@ def add_project(path: Path) -> Any:
 def show_progress(root: str) -> None:
     """Show indexing on stderr until it is done: a bar on a terminal, lines elsewhere."""
     console = Console(stderr=True)
-    begun = time.monotonic()
+    start = time.monotonic()
     state: Any = None
     if console.is_terminal:
         columns = (
@@ -138,7 +138,7 @@ def show_progress(root: str) -> None:
                     described=_describe(state),
                 )
     else:
-        next_line = begun + PLAIN_SECONDS
+        next_line = start + PLAIN_SECONDS
         for state in _follow(root):
             # A log gets a line from time to time; a bar would fill it with control
             # characters.
@@ -148,7 +148,7 @@ def show_progress(root: str) -> None:
     if state["stage"] == "failed":
         fail(f"indexing failed: {state['detail']}")
     count = f"{state['files']:,} {'file' if state['files'] == 1 else 'files'}"
-    sys.stderr.write(f"indexed: {count}, after {time.monotonic() - begun:.1f} s\n")
+    sys.stderr.write(f"indexed: {count}, after {time.monotonic() - start:.1f} s\n")
 
 
 def _follow(root: str) -> Iterator[Any]:
@@ -167,11 +167,11 @@ def _describe(state: Any) -> str:
     if state["stage"] == "listing":
         return "…"
     eta = "" if state["eta_seconds"] is None else f", {state['eta_seconds']:.0f} s left"
-    left = state["left"].get(state["stage"])
-    if left is None:
-        done = f"{state['files_done']:,}/{state['files_total']:,} files"
-    elif left < 0:  # not known until the segments are merged
-        done = "merging"
+    texts_left = state["left"].get(state["stage"])
+    if texts_left is None:
+        progress = f"{state['files_done']:,}/{state['files_total']:,} files"
+    elif texts_left < 0:  # not known until the segments are merged
+        progress = "merging"
     else:
-        done = f"{left:,} texts to go"
-    return f"{state['share']:.1%} of all, {done}{eta}"
+        progress = f"{texts_left:,} texts to go"
+    return f"{state['share']:.1%} of all, {progress}{eta}"

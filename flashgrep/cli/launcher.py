@@ -116,9 +116,9 @@ def main() -> int:
         # grep.
         return int(__import__("flashgrep.cli.client", fromlist=["run"]).run())
     is_terminal = os.isatty(0)
-    meant = guess_command(arguments) if is_terminal or names_more(arguments) else ""
-    if meant:
-        lines = [f"fgrep: no command {arguments[0]!r}; did you mean: fgrep {meant}"]
+    command = guess_command(arguments) if is_terminal or names_more(arguments) else ""
+    if command:
+        lines = [f"fgrep: no command {arguments[0]!r}; did you mean: fgrep {command}"]
         if is_terminal:
             lines.append(
                 f"fgrep: to search what you type for that text: grep -F {arguments[0]}"
@@ -170,9 +170,9 @@ def split_operands(arguments: list[str]) -> list[str] | None:
         if argument == "--":
             operands += rest
         elif argument.startswith("--"):
-            name, given, _ = argument[2:].partition("=")
+            name, value_text, _ = argument[2:].partition("=")
             if name in GREP_LONG_WITH_VALUE:
-                if not given:
+                if not value_text:
                     next(rest, None)
             elif name not in GREP_LONG:
                 return None
@@ -221,7 +221,7 @@ def become_grep(arguments: list[str]) -> int:
     """Exec the ``grep -F`` on PATH with the environment it would have without us; return only if there is none."""
     folder = os.path.dirname(sys.argv[0])
     # A link named grep that points back to us would call itself for ever.
-    ours = {
+    own_programs = {
         os.path.realpath(sys.argv[0]),
         os.path.realpath(os.path.join(folder, "flashgrep")),
     }
@@ -230,7 +230,7 @@ def become_grep(arguments: list[str]) -> int:
         if (
             os.access(grep, os.X_OK)
             and not os.path.isdir(grep)
-            and os.path.realpath(grep) not in ours
+            and os.path.realpath(grep) not in own_programs
         ):
             restore_signals()
             os.execve(grep, ["grep", "-F", *arguments], restore_environment())  # noqa: S606 - no shell in between
@@ -260,11 +260,11 @@ def restore_environment() -> dict[str, str]:
     if environ.get("LC_CTYPE", "") in {"C.UTF-8", "C.utf8", "UTF-8"}:
         try:
             with open("/proc/self/environ", "rb") as file:
-                given = file.read().split(b"\0")
+                variables = file.read().split(b"\0")
         except OSError:
             return environ
         del environ["LC_CTYPE"]
-        for variable in given:
+        for variable in variables:
             name, _, value = variable.partition(b"=")
             if name == b"LC_CTYPE":
                 environ["LC_CTYPE"] = os.fsdecode(value)

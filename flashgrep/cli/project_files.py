@@ -30,9 +30,9 @@ def find_ours(root: Path) -> list[Path]:
     folder = root / PROJECT_FOLDER
     if folder.is_symlink():
         return []
-    found = list_former_files(root)
+    former_files = list_former_files(root)
     if Path(project_socket(str(root))).is_socket():
-        found.append(Path(project_socket(str(root))))
+        former_files.append(Path(project_socket(str(root))))
     with suppress(OSError, ValueError):
         ignore = folder / ".gitignore"
         if (
@@ -40,5 +40,5 @@ def find_ours(root: Path) -> list[Path]:
             and ignore.stat().st_size == len(IGNORE_ALL)
             and ignore.read_text() == IGNORE_ALL
         ):
-            found.append(ignore)
-    return found
+            former_files.append(ignore)
+    return former_files

@@ -38,14 +38,14 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
     With ``next`` in the answer there is more: the client asks again with this ``cursor``. Of a part's own calls the
     part says what is answered.
     """
-    given = params.get("argv") if isinstance(params, dict) else None
-    if isinstance(given, list) and len(given) > (
-        MOST_RG_ARGUMENTS if given[0] == "rg" else MOST_ARGUMENTS
+    param = params.get("argv") if isinstance(params, dict) else None
+    if isinstance(param, list) and len(param) > (
+        MOST_RG_ARGUMENTS if param[0] == "rg" else MOST_ARGUMENTS
     ):
         raise TooLarge(
-            f"too many arguments: {len(given)}",
+            f"too many arguments: {len(param)}",
             limit_items=MOST_ARGUMENTS,
-            observed_items=len(given),
+            observed_items=len(param),
         )
     try:
         argv = [from_latin1(argument) for argument in params["argv"]]
@@ -196,8 +196,8 @@ async def _call_method(
         for name, item in invocation.params.items()
     }
     result = await context.call_method(invocation.method, params)
-    shown = _show(catalogue, invocation, result, replace(style, root=str(root)))
-    return _warn([workspace], shown)
+    output = _show(catalogue, invocation, result, replace(style, root=str(root)))
+    return _warn([workspace], output)
 
 
 async def _call_for_several(
@@ -214,13 +214,13 @@ async def _call_for_several(
     result = await context.call_method(
         invocation.method, {**invocation.params, "projects": projects}
     )
-    asked = [
+    workspaces = [
         workspace
         for workspace in catalogue.list_open()
         if workspace.name in result["coverage"]["projects"]
     ]
     style = replace(style, roots=result["coverage"]["projects"])
-    return _warn(asked, _show(catalogue, invocation, result, style))
+    return _warn(workspaces, _show(catalogue, invocation, result, style))
 
 
 def _warn(workspaces: Iterable[Workspace], output: Output) -> Output:
@@ -229,9 +229,9 @@ def _warn(workspaces: Iterable[Workspace], output: Output) -> Output:
     for workspace in unwarned:
         workspace.warned = True
     warnings = [
-        f"fgrep: {one}\n"
+        f"fgrep: {settings_warning}\n"
         for workspace in unwarned
-        for one in workspace.options.settings_warnings
+        for settings_warning in workspace.options.settings_warnings
     ]
     return replace(
         output, stderr="".join(warnings).encode(errors="replace") + output.stderr

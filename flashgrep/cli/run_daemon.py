@@ -104,9 +104,9 @@ def run(
     daemon = assemble(paths, environ, flags, parts())
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # The soft limit of 1,024 that systems set is for select(); this process uses epoll.
-    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    most_files = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most_files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, hard))
     with suppress(OSError):
         # Our stderr goes to a file that only crashes write to.
         if Path(paths.crash_log).stat().st_size > MOST_CRASHES:

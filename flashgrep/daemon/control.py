@@ -161,7 +161,7 @@ class Control:
         """Return how far the index of the project at ``root`` is; ``done`` when nothing is left to do or it failed."""
         workspace = await self.catalogue.open(read_path(params, "root"))
         progress = workspace.progress
-        done = progress.stage == "failed" or (
+        is_done = progress.stage == "failed" or (
             progress.stage == "ready" and not workspace.tree.pending
         )
         return {
@@ -169,7 +169,7 @@ class Control:
             "share": progress.share(),
             "eta_seconds": progress.eta_seconds(),
             "files": workspace.tree.count(),
-            "done": done,
+            "done": is_done,
         }
 
     async def remove(self, _context: RequestContext, params: Any) -> dict[str, Any]:
@@ -247,10 +247,10 @@ def read_path(params: Any, name: str) -> str:
         InvalidParams: it is missing.
 
     """
-    found = params.get(name) if isinstance(params, dict) else None
-    if not isinstance(found, str):
+    param = params.get(name) if isinstance(params, dict) else None
+    if not isinstance(param, str):
         raise InvalidParams(f"{name}: a string is required", field=name)
-    return from_latin1(found, "replace")
+    return from_latin1(param, "replace")
 
 
 def measure_memory() -> int:

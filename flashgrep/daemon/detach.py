@@ -13,9 +13,9 @@ def main() -> None:
     """Fork, clean up, and become the command."""
     if os.fork():
         os._exit(0)
-    kept = int(sys.argv[1])
+    lifeline = int(sys.argv[1])
     for name in os.listdir("/dev/fd"):  # noqa: PTH208 - pathlib would double the cost of this program
-        if int(name) > 2 and int(name) != kept:  # noqa: PLR2004 - beyond stdin, stdout and stderr
+        if int(name) > 2 and int(name) != lifeline:  # noqa: PLR2004 - beyond stdin, stdout and stderr
             with suppress(
                 OSError
             ):  # the descriptor of the listing itself is already closed

@@ -88,10 +88,10 @@ class Listeners:
         """Listen on the loopback port, on the next free one, or on none; ``tcp`` says which."""
         if not self.settings.tcp.enabled:
             return
-        wanted = self.settings.tcp.port
-        self.tcp = {"wanted": wanted, "port": None, "problem": ""}
+        port = self.settings.tcp.port
+        self.tcp = {"wanted": port, "port": None, "problem": ""}
         try:
-            serve = partial(serve_tcp, self.dispatcher, self._make_session, port=wanted)
+            serve = partial(serve_tcp, self.dispatcher, self._make_session, port=port)
             self.tcp["port"] = await self.tasks.start(serve)
         except (FlashgrepError, OSError) as error:
             self.tcp["problem"] = str(error)
@@ -116,9 +116,9 @@ class Listeners:
                 make_project_folder(str(root))
                 # A socket that answers is left alone: it belongs to another user's
                 # daemon, or one with another state folder.
-                found = try_connect(path)
-                if found is not None:
-                    found.close()
+                connection = try_connect(path)
+                if connection is not None:
+                    connection.close()
                     raise Unavailable(f"another daemon serves {path}")
                 scope = anyio.CancelScope()
                 await self.tasks.start(self._serve_project, root, Path(path), scope)
@@ -271,15 +271,15 @@ class HttpListener:
             Unavailable: the port is taken, or the connection is ending.
 
         """
-        given, settings = (
+        request, settings = (
             params if isinstance(params, dict) else {},
             self._listeners.settings,
         )
-        if given.get("stop"):
+        if request.get("stop"):
             self._release(context.peer)
             await self.close_unheld()
             return {"port": self.port}
-        port = given.get("port", settings.http.port)
+        port = request.get("port", settings.http.port)
         if not isinstance(port, int) or not 0 <= port <= HIGHEST_PORT:
             raise InvalidParams("port: a number up to 65535 is required", field="port")
         peer = context.peer
@@ -296,7 +296,7 @@ class HttpListener:
             if is_new:
                 self._release(peer)
             raise
-        invite = given.get("invite")
+        invite = request.get("invite")
         return {
             "port": opened,
             **(

@@ -71,9 +71,9 @@ def _make(path: Path) -> str:
         fcntl.flock(file, fcntl.LOCK_EX)
         # Whoever held the lock before has renamed this file, or another of its name, to
         # the token.
-        made = _read(path)
-        if made is not None:
-            return made
+        new_token = _read(path)
+        if new_token is not None:
+            return new_token
         token = secrets.token_hex(TOKEN_BYTES)
         os.ftruncate(file.fileno(), 0)
         os.fchmod(file.fileno(), PRIVATE_FILE)

@@ -199,11 +199,11 @@ class Buffers:
         """Return the buffer of a file, or raise NotFound."""
         buffer = self._buffers.get(path)
         if buffer is None:
-            shown = path_to_text(path)
+            text = path_to_text(path)
             raise NotFound(
-                f"no buffer is open for {shown}",
+                f"no buffer is open for {text}",
                 reason="buffer_not_open",
-                target_path=shown,
+                target_path=text,
             )
         return buffer
 
@@ -239,17 +239,17 @@ class Buffers:
                     observed_bytes=observed, limit_bytes=limit, guidance="close buffers, or save the file",
                 )  # fmt: skip
         more = estimate_memory(size, lines) - (former.memory if former else 0)
-        held = more + sum(buffers.memory for buffers in self._of_all)
+        memory = more + sum(buffers.memory for buffers in self._of_all)
         # Refuse only a connection with more than its share: a greedy client must not
         # keep others from opening files.
         if (
             more > 0
-            and held > MOST_HELD_BY_ALL
+            and memory > MOST_HELD_BY_ALL
             and self.memory + more > MOST_HELD_BY_ALL // len(self._of_all)
         ):
             raise TooLarge(
                 "the unsaved texts of all connections together are too large",
-                reason="buffers_of_all_too_large", observed_bytes=held, limit_bytes=MOST_HELD_BY_ALL,
+                reason="buffers_of_all_too_large", observed_bytes=memory, limit_bytes=MOST_HELD_BY_ALL,
                 guidance="close buffers, or save the file; other clients have buffers, too",
             )  # fmt: skip
 

@@ -91,11 +91,11 @@ def measure(text: bytes, encoding: PositionEncoding) -> int:
     """Return how many columns a part of a line takes."""
     if encoding == "utf-8" or text.isascii():
         return len(text)
-    shown = text.decode("utf-8", _BYTES_KEPT)
+    shown_text = text.decode("utf-8", _BYTES_KEPT)
     return (
-        len(shown)
+        len(shown_text)
         if encoding == "utf-32"
-        else len(shown.encode("utf-16-le", "surrogatepass")) // 2
+        else len(shown_text.encode("utf-16-le", "surrogatepass")) // 2
     )
 
 

@@ -178,8 +178,8 @@ def restore_bad_bytes(text: DecodedText, start: int, end: int, new: str) -> str:
 
     """
     encode_strict(new, text.encoding)
-    wanted = _find_bad(new, 0, len(new)) if text.lossless is not text.text else []
-    if not wanted:
+    bad_places = _find_bad(new, 0, len(new)) if text.lossless is not text.text else []
+    if not bad_places:
         return new
     replaced = _find_bad(text.text, start, end)
     values = {text.lossless[at] for at in replaced}
@@ -187,17 +187,17 @@ def restore_bad_bytes(text: DecodedText, start: int, end: int, new: str) -> str:
         return new.replace(REPLACEMENT, values.pop())
     # By the word it is in; if words were changed but not their order, by order; if a
     # word was moved here, by the same word anywhere in the file.
-    origins = _match_words(text, replaced, new, wanted)
-    left = [at for at in wanted if at not in origins]
+    origins = _match_words(text, replaced, new, bad_places)
+    unmatched = [at for at in bad_places if at not in origins]
     used = set(origins.values())
     unused = [at for at in replaced if at not in used]
-    if len(left) == len(unused):
-        origins |= dict(zip(left, unused, strict=True))
-    elif left:
+    if len(unmatched) == len(unused):
+        origins |= dict(zip(unmatched, unused, strict=True))
+    elif unmatched:
         origins |= _match_words(
-            text, _find_bad(text.text, 0, len(text.text)), new, left, moved=True
+            text, _find_bad(text.text, 0, len(text.text)), new, unmatched, moved=True
         )
-    if len(origins) < len(wanted):
+    if len(origins) < len(bad_places):
         raise InvalidParams(
             "U+FFFD in the new text: the file has bytes there that are no text, and which of them are meant cannot be "
             "told; leave them out of what is replaced, or change fewer of them at once",
@@ -206,7 +206,7 @@ def restore_bad_bytes(text: DecodedText, start: int, end: int, new: str) -> str:
             character="U+FFFD",
         )
     parts, past = [], 0
-    for at in wanted:
+    for at in bad_places:
         parts += [new[past:at], text.lossless[origins[at]]]
         past = at + 1
     return "".join([*parts, new[past:]])
@@ -245,6 +245,6 @@ def _match_words(
     origins = {}
     for at in wanted:
         same = by_word.get(surroundings(new, at), [])
-        if same and len({text.lossless[each] for each in same}) == 1:
+        if same and len({text.lossless[place] for place in same}) == 1:
             origins[at] = same[0] if moved or len(same) == 1 else same.pop(0)
     return origins

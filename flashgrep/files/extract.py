@@ -93,10 +93,10 @@ def read_file(
     except OSError as error:
         return _refuse(files, path, error)
     try:
-        found = os.fstat(handle)
-        size = found.st_size
-        stat = FileStat.from_status(found)
-        if not S_ISREG(found.st_mode):
+        status = os.fstat(handle)
+        size = status.st_size
+        stat = FileStat.from_status(status)
+        if not S_ISREG(status.st_mode):
             return stat, Skipped("not_a_file")
         if max_size is not None and size > max_size:
             return stat, Skipped("too_large", f"{size} bytes")
@@ -116,13 +116,13 @@ def _refuse(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, Sk
             error.errno, error.strerror, os.fsdecode(path)
         ) from error
     try:
-        found = files.lstat(path)
+        status = files.lstat(path)
     except (FileNotFoundError, NotADirectoryError) as gone:
         raise FileNotFoundError(gone.errno, gone.strerror, os.fsdecode(path)) from gone
     except OSError:
         # Its folder cannot be read either.
         return FileStat(0, 0, 0, 0), Skipped("unreadable", error.strerror or "")
-    stat = FileStat.from_status(found)
+    stat = FileStat.from_status(status)
     if error.errno in _NO_FILE:
         return stat, Skipped("not_a_file")
     return stat, Skipped("unreadable", error.strerror or "")

@@ -112,9 +112,9 @@ def find(
     keys = list(search.run(known))
     at, end = _sort_and_cut(keys, options, window)
     files = [
-        found
+        file
         for index in range(at, end)
-        if (found := search.describe(index, keys[index])) is not None
+        if (file := search.describe(index, keys[index])) is not None
     ]
     return GlobPage(
         files=files,
@@ -159,13 +159,17 @@ def find_among(
             )
         return Key(stat_file(lead + path)[options.sort_by == "modified"], path)
 
-    literals = [one._replace(start=lead + one.start) for one in patterns.literals]
+    literals = [
+        literal._replace(start=lead + literal.start) for literal in patterns.literals
+    ]
     matching = paths.matching(
         literals, lambda path: path.startswith(lead) and patterns.includes(path[start:])
     )
-    found = (paths[at][start:] for at in np.flatnonzero(matching).tolist())
+    relative_paths = (paths[at][start:] for at in np.flatnonzero(matching).tolist())
     keys = [
-        key_of(path) for path in found if patterns.is_allowed(path) and is_entered(path)
+        key_of(path)
+        for path in relative_paths
+        if patterns.is_allowed(path) and is_entered(path)
     ]
     at, end = _sort_and_cut(keys, options, window)
     files = [
@@ -203,12 +207,12 @@ def _sort_and_cut(
 
 def folder_of(root: bytes, path: str, private: PrivateFolders = NO_FOLDERS) -> bytes:
     """Return the folder a caller named, like ``place_of``; also raises NotFound if it is not a folder."""
-    found = place_of(root, path, private, reason="directory_not_found")
-    if not os.path.isdir(os.path.join(root, found)):
+    folder = place_of(root, path, private, reason="directory_not_found")
+    if not os.path.isdir(os.path.join(root, folder)):
         raise NotFound(
             f"no such directory: {path}", reason="directory_not_found", path=path
         )
-    return found
+    return folder
 
 
 def place_of(
@@ -334,15 +338,15 @@ class _Search:
     def _known(self, known: PresentFiles, places: Places) -> Collection[Key]:
         """Return the files that match; ``places``: indexes of the settled files below the folder searched."""
         lead, includes = len(self._lead), self._patterns.includes
-        found: dict[bytes, Key] = {}
+        keys: dict[bytes, Key] = {}
 
         def add(path: bytes) -> None:
             with contextlib.suppress(OSError):  # gone meanwhile
-                found[path] = self._key(path)
+                keys[path] = self._key(path)
 
         globs = [
-            one._replace(start=self._lead + one.start)
-            for one in self._patterns.literals
+            literal._replace(start=self._lead + literal.start)
+            for literal in self._patterns.literals
         ]
         matching = known.settled.matching(globs, lambda path: includes(path[lead:]))
         matching[known.overruled] = False
@@ -391,11 +395,11 @@ class _Search:
                 and self._is_there(path, stat.S_ISDIR)
                 and identify(self._base + path) not in self._private
             ]
-            found.update(
+            keys.update(
                 (key.path, key)
                 for key in itertools.chain(self._walk(starts), self._find_new())
             )
-        return found.values()
+        return keys.values()
 
     def _is_entered(self, path: bytes) -> bool:
         """Return whether a walk would reach the file, judging by its path."""
@@ -469,12 +473,12 @@ class _Search:
         unsaved = self.unsaved.get(self._lead + path)
         if unsaved is not None:
             return unsaved
-        found = (
+        status = (
             os.stat(self._base + path)
             if self.options.follow_symlinks
             else self._files.lstat(self._lead + path)
         )
-        return found.st_size, found.st_mtime_ns
+        return status.st_size, status.st_mtime_ns
 
     def _visit(self, folder: _Folder, pending: list[_Folder]) -> Iterator[Key]:
         opened, entries = -1, list[os.DirEntry[str]]()
@@ -556,8 +560,8 @@ class _Search:
             ):
                 return None
             return _Folder(path, folder.depth + 1)
-        found = entry.stat(follow_symlinks=True)
-        here = (found.st_dev, found.st_ino)
+        status = entry.stat(follow_symlinks=True)
+        here = (status.st_dev, status.st_ino)
         links = folder.links + entry.is_symlink()
         if here in folder.above or links > MAX_LINKS or here in self._private:
             return None  # a loop, too many links, or one of flashgrep's own folders

@@ -139,9 +139,9 @@ def _check_file(path: bytes) -> None:
     except (OSError, ValueError):  # git says what it thinks of that
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        shown = os.fsdecode(path).encode("utf-8", "replace").decode()
+        text = os.fsdecode(path).encode("utf-8", "replace").decode()
         raise Unavailable(
-            f"git cannot read the repository: not a file: {shown}",
+            f"git cannot read the repository: not a file: {text}",
             reason="repository_broken",
         )
 

@@ -75,9 +75,9 @@ class TypeFilter:
         globs = [glob for name in names for glob in _find_globs(name)]
         self._has_name = name_matcher(globs)
         self.literals = [
-            one
+            literal
             for glob in globs
-            for one in find_literals(glob.encode(), BRACES, any_depth=True)
+            for literal in find_literals(glob.encode(), BRACES, any_depth=True)
         ]
 
     def matches(self, path: bytes) -> bool:
@@ -90,16 +90,16 @@ def _find_globs(name: str) -> tuple[str, ...]:
     key = name.strip().lower()
     if key == "all":
         return tuple(glob for globs in table.values() for glob in globs)
-    found = table.get(_ALIASES.get(key, key))
-    if found is not None:
-        return found
+    found_globs = table.get(_ALIASES.get(key, key))
+    if found_globs is not None:
+        return found_globs
     if key in LANGUAGES:
         return LANGUAGES[key].globs()
-    known = sorted({*table, *_ALIASES, *LANGUAGES})
+    names = sorted({*table, *_ALIASES, *LANGUAGES})
     ranked = process.extract(
-        name.lower(), known, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=5
+        name.lower(), names, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=5
     )
-    near = [found for found, _, _ in ranked]
+    near = [candidate for candidate, _, _ in ranked]
     hint = f", did you mean {', '.join(near)}?" if near else ""
     raise InvalidParams(
         f"unknown language: {name}{hint}",
@@ -120,7 +120,9 @@ def name_matcher(globs: Iterable[str]) -> Predicate:
     """Return the predicate of file names that match one of the globs, by suffixes and whole names if they suffice."""
     names, endings, others = set(), set(), []
     for glob in (
-        simple for given in globs for simple in expand_alternatives(given.encode())
+        simple
+        for given_glob in globs
+        for simple in expand_alternatives(given_glob.encode())
     ):
         if find_plain_name(glob, BRACES) is not None:
             names.add(glob)
@@ -166,10 +168,10 @@ class PathFilter:
         ``without``: folders, relative to the root, that are excluded with everything below them. ``under``: the only
         file wanted, or the folder that all files must be below; globs may also be relative to it.
         """
-        wanted = [glob for glob in include if not glob.startswith("!")]
+        globs = [glob for glob in include if not glob.startswith("!")]
         unwanted = [*exclude, *(glob[1:] for glob in include if glob.startswith("!"))]
         unwanted += ["/" + escape_glob(folder) for folder in without]
-        self._includes = Globs("include", wanted, under=under) if wanted else None
+        self._includes = Globs("include", globs, under=under) if globs else None
         self._excludes = (
             Globs("exclude", unwanted, under=under, below=True) if unwanted else None
         )
@@ -189,18 +191,20 @@ class PathFilter:
 
     def mask(self, paths: PathText) -> Mask:
         """Return which of the paths are wanted."""
-        wanted = np.ones(len(paths), bool)
+        wanted_mask = np.ones(len(paths), bool)
         if self._under:
             itself = Literals(start=self._under, end=self._under)
-            wanted &= paths.matching(
+            wanted_mask &= paths.matching(
                 [Literals(start=self._below, exact=True), itself], self._under.__eq__
             )
         for globs in (self._languages, self._includes):
             if globs is not None:
-                wanted &= paths.matching(globs.literals, globs.matches)
+                wanted_mask &= paths.matching(globs.literals, globs.matches)
         if self._excludes is not None:
-            wanted &= ~paths.matching(self._excludes.literals, self._excludes.matches)
-        return wanted
+            wanted_mask &= ~paths.matching(
+                self._excludes.literals, self._excludes.matches
+            )
+        return wanted_mask
 
 
 class Globs:
@@ -268,11 +272,11 @@ def escape_glob(path: bytes) -> str:
 
 
 def _bad(field: str, glob: str, problem: str) -> InvalidParams:
-    shown = glob if len(glob) <= MOST_SHOWN else glob[:MOST_SHOWN] + "…"
+    text = glob if len(glob) <= MOST_SHOWN else glob[:MOST_SHOWN] + "…"
     return InvalidParams(
-        f"{field}: bad glob {shown!r}: {problem}",
+        f"{field}: bad glob {text!r}: {problem}",
         field=field,
-        glob=shown,
+        glob=text,
         problem=problem,
     )
 
@@ -345,7 +349,7 @@ class GlobPatterns:
         fold, lead = not options.case_sensitive, path_to_text(options.under) + "/"
         # Patterns are relative to the folder searched; those relative to the root are
         # accepted, too.
-        wanted = [
+        includes_wanted = [
             *options.include,
             *(
                 glob[len(lead) :]
@@ -353,7 +357,7 @@ class GlobPatterns:
                 if options.under and glob.startswith(lead)
             ),
         ]
-        includes = Globs(options.include_field, wanted, fold=fold)
+        includes = Globs(options.include_field, includes_wanted, fold=fold)
         self.includes, self.literals = includes.matches, includes.literals
         self._excludes = (
             Globs("exclude", options.exclude, fold=fold, below=True).matches
@@ -379,7 +383,7 @@ class GlobPatterns:
         # What matches begin with: the text before a pattern's first wildcard; empty for
         # a name, or if case is ignored.
         self._prefixes: list[bytes] = []
-        for glob in wanted:
+        for glob in includes_wanted:
             raw = (
                 glob.encode("utf-8", "surrogateescape")
                 .replace(b"\\", b"/")

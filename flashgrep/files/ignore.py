@@ -262,16 +262,16 @@ class RuleSet:
             return
         yield from self._plain_names.intersection(names)
         if self._find_names is not None:
-            for found in self._find_names(joined):
-                yield found[1:-1]
+            for name in self._find_names(joined):
+                yield name[1:-1]
         if self._paths:
             local = (self._prefix + folder[self._strip :]).removesuffix(b"/")
             yield from self._plain_paths.get(local, _NOTHING).intersection(names)
             if self._find_paths is not None:
                 lead = b"\0" + local + b"/" if local else b"\0"
                 placed = lead + joined[1:-1].replace(b"\0\0", b"\0" + lead) + b"\0"
-                for found in self._find_paths(placed):
-                    yield found[len(lead) : -1]
+                for path in self._find_paths(placed):
+                    yield path[len(lead) : -1]
 
     def __bool__(self) -> bool:
         return bool(self.signs)
@@ -321,9 +321,9 @@ class Scope:
         """Return True if a rule excludes the entry, False if one re-includes it, None if none matches."""
         return next(
             (
-                found
+                verdict
                 for rules in self.order
-                if (found := rules.verdict(path, name, is_dir)) is not None
+                if (verdict := rules.verdict(path, name, is_dir)) is not None
             ),
             None,
         )

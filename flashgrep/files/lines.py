@@ -91,8 +91,8 @@ class SmallFile:
 
     def count(self) -> int:
         """Return the number of lines, reading what is needed."""
-        ended = int(self._ends[-1]) if len(self._ends) else len(self.bom)
-        return len(self._ends) + (ended < self.size)
+        last_end = int(self._ends[-1]) if len(self._ends) else len(self.bom)
+        return len(self._ends) + (last_end < self.size)
 
 
 @dataclass(slots=True)
@@ -158,18 +158,18 @@ class LargeFile:
         """Return where a line (from 1) starts, or None past the last."""
         if line == 1:
             return len(self.bom)
-        wanted = line - 1
-        self._index.extend(self._descriptor, wanted, self._deadline)
-        if self._index.count() < wanted:
+        line_index = line - 1
+        self._index.extend(self._descriptor, line_index, self._deadline)
+        if self._index.count() < line_index:
             return None
         # The LF before the line is in the first block up to whose end that many are
         # counted.
-        block = bisect_left(self._index.counts, wanted)
+        block = bisect_left(self._index.counts, line_index)
         before = self._index.counts[block - 1] if block else 0
         ends = find_line_ends(self.read(block * BLOCK, BLOCK), self.encoding)
-        if wanted - before > len(ends):  # the file was cut short under us
+        if line_index - before > len(ends):  # the file was cut short under us
             return None
-        start = block * BLOCK + int(ends[wanted - before - 1])
+        start = block * BLOCK + int(ends[line_index - before - 1])
         return start if start < self.size else None
 
     def read(self, offset: int, length: int) -> bytes:
@@ -219,15 +219,15 @@ class VersionCache(Generic[VersionT]):
             status.st_mtime_ns,
             status.st_ctime_ns,
         )
-        if (known := self._kept.find(key)) is not None:
-            return known
+        if (version := self._kept.find(key)) is not None:
+            return version
         # Reading may take long, and two threads reading the same file do no harm.
-        made = make()
+        new_version = make()
         # A version that is too fresh cannot be told from the next one; one that grew
         # meanwhile is not this one.
         if (
             time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED_NS
-            and made.size == status.st_size
+            and new_version.size == status.st_size
         ):
-            self._kept.put(key, self._cost(made), made)
-        return made
+            self._kept.put(key, self._cost(new_version), new_version)
+        return new_version

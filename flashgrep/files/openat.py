@@ -246,11 +246,11 @@ def _has_openat2() -> bool:
 
 
 def _openat2(folder: int, path: bytes, flags: int) -> int:
-    found: int = _LIBC.syscall(_OPENAT2, folder, path, _HOW[flags], _HOW_SIZE)
-    if found < 0:
+    descriptor: int = _LIBC.syscall(_OPENAT2, folder, path, _HOW[flags], _HOW_SIZE)
+    if descriptor < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), os.fsdecode(path))
-    return found
+    return descriptor
 
 
 def _step_by_step(folder: int, path: bytes, flags: int) -> int:
@@ -270,5 +270,5 @@ def _step_by_step(folder: int, path: bytes, flags: int) -> int:
 
 
 def _identity(descriptor: int) -> Identity:
-    found = os.fstat(descriptor)
-    return found.st_dev, found.st_ino
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino

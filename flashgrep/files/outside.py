@@ -59,7 +59,7 @@ def find_mounts(root: bytes, mounts: Path = _MOUNTS) -> dict[bytes, Mount]:
     except OSError:
         return {}  # not Linux: watchdog handles other systems
     path = os.path.realpath(root).rstrip(b"/")
-    outer, found = b"", dict[bytes, Mount]()
+    outer, found_mounts = b"", dict[bytes, Mount]()
     for line in lines:
         fields, _, rest = line.partition(b" - ")
         parts = fields.split(b" ")
@@ -79,12 +79,12 @@ def find_mounts(root: bytes, mounts: Path = _MOUNTS) -> dict[bytes, Mount]:
         # A path is on its innermost mount point. Of two mounts at one point, the later
         # one hides the earlier.
         if point.startswith(path + b"/"):
-            found[point[len(path) + 1 :]] = mount
+            found_mounts[point[len(path) + 1 :]] = mount
         elif (path == point or path.startswith(point + b"/")) and len(point) >= len(
             outer
         ):
-            outer, found[b""] = point, mount
-    return found
+            outer, found_mounts[b""] = point, mount
+    return found_mounts
 
 
 def find_silent_type(root: bytes, mounts: Path = _MOUNTS) -> str:
@@ -118,8 +118,8 @@ class Mounts:
             return False
         # Mounts elsewhere, such as those of every container that starts, do not concern
         # the tree.
-        known, self._known = self._known, find_mounts(self._root)
-        return known != self._known
+        mounts, self._known = self._known, find_mounts(self._root)
+        return mounts != self._known
 
     def silent_at(self, folder: bytes) -> str:
         """Return the type of the file system mounted at a folder if it sends no change events."""
@@ -182,15 +182,15 @@ States = dict[bytes, tuple[int, int]]
 
 def stat_files(files: Rules, only: Iterable[bytes]) -> States:
     """Return the present states of files."""
-    found: States = {}
+    states: States = {}
     for path in only:
         try:
             state = os.stat(path)
         except OSError:
-            found[path] = -1, -1
+            states[path] = -1, -1
         else:
-            found[path] = (0, 0) if files[path] else (state.st_mtime_ns, state.st_size)
-    return found
+            states[path] = (0, 0) if files[path] else (state.st_mtime_ns, state.st_size)
+    return states
 
 
 class OutsideWatch:
@@ -348,22 +348,22 @@ class OutsideRules:
         """Check the files that may have changed; return whether one has since it was last checked."""
         version, files = self._watch.version(), self._find()
         if version != self._version or len(files) != len(self._states):
-            found = self._watch_and_look(version)
+            states = self._watch_and_look(version)
         elif self._unwatched:
-            found = self._states | stat_files(files, self._unwatched)
+            states = self._states | stat_files(files, self._unwatched)
         else:
             return False
-        has_changed = found != self._states
-        self._states = found
+        has_changed = states != self._states
+        self._states = states
         return has_changed
 
     def note(self, before: States) -> None:
         """Record that the rules have been read; ``before``: the states at that time of the files known by then."""
-        found = self._watch_and_look(self._watch.version())
+        states = self._watch_and_look(self._watch.version())
         # Nested repositories found meanwhile add files. If a file has changed, the next
         # question notices.
-        if before.items() <= found.items():
-            self._states = found
+        if before.items() <= states.items():
+            self._states = states
         else:
             self._states, self._version = before, -1
 

@@ -191,12 +191,12 @@ def _take_slice(
     offset = None if problem else source.start_of(start)
     if offset is None:
         count = source.total()
-        known = (
+        extent = (
             ""
             if count is None
             else f" (the file has {count} {'line' if count == 1 else 'lines'})"
         )
-        problem = problem or f"start_line {start} is past the end{known}"
+        problem = problem or f"start_line {start} is past the end{extent}"
     elif query.start_byte is not None:
         if not offset <= query.start_byte < source.size:
             problem = (
@@ -204,9 +204,9 @@ def _take_slice(
             )
         offset = query.start_byte
     if offset is None or problem:
-        shown = format_path(asked)
+        text = format_path(asked)
         raise InvalidRange(
-            f"{problem}: {shown}", file_path=shown, total_lines=source.total()
+            f"{problem}: {text}", file_path=text, total_lines=source.total()
         )
     # After the range: a line that does not exist is the more useful error of the two.
     if query.max_bytes is not None and query.max_bytes > most:
@@ -236,14 +236,14 @@ def _take(source: Source, part: _Part, query: SliceQuery, room: int) -> _Part:
     at_end = offset + len(data) >= source.size
     if at_end and (not len(ends) or ends[-1] < len(data)):
         ends = np.append(ends, len(data))  # the last line, which has no end
-    wanted = [
+    bounds = [
         bound
         for bound in (end and end - start + 1, query.max_lines)
         if bound is not None
     ]
     # As many line ends as fit in the budget of bytes.
     lines = min(
-        min(wanted, default=len(ends)), int(ends.searchsorted(room, side="right"))
+        min(bounds, default=len(ends)), int(ends.searchsorted(room, side="right"))
     )
     if lines == 0:  # a line over the budget: whole characters, one at least
         lossless = (
@@ -295,10 +295,10 @@ def _format_slice(
     )
     # A cut line continues at the same line's next byte.
     onward = (last if part.is_cut else last + 1) if truncated else None
-    shown, in_base64 = format_path(path), encode_path(path)
+    shown_text, in_base64 = format_path(path), encode_path(path)
     cursor: Cursor | None = None
     if onward is not None:
-        cursor = Cursor(file_path=shown, continuation_start_line=onward)
+        cursor = Cursor(file_path=shown_text, continuation_start_line=onward)
         if in_base64 is not None:
             cursor["file_path_bytes"] = in_base64
         if part.is_cut:
@@ -307,7 +307,7 @@ def _format_slice(
             cursor["end_line"] = part.end
     text = replace_lone(part.lossless)
     result = SliceResult(
-        file_path=shown,
+        file_path=shown_text,
         start_line=part.start,
         end_line=last,
         content=text,

@@ -105,7 +105,7 @@ class Root:
             self.descriptor = os.open(self.path, LISTING & ~os.O_NOFOLLOW)
         self._former: list[int] = []
         self._prefixes = tuple(
-            {each.rstrip(b"/") + b"/" for each in (self.path, os.path.realpath(path))}
+            {root.rstrip(b"/") + b"/" for root in (self.path, os.path.realpath(path))}
         )
 
     def __enter__(self) -> Self:
@@ -157,9 +157,9 @@ class Root:
         """
         if not path or b"\0" in path:
             problem = "path contains a NUL byte" if path else "empty path"
-            shown = format_path(path)
+            text = format_path(path)
             raise InvalidParams(
-                f"{problem}: {shown!r}", field="file_path", target_path=shown
+                f"{problem}: {text!r}", field="file_path", target_path=text
             )
         with _Walk(
             self, path, self.split(path, path), write=write, parents=parents
@@ -194,8 +194,8 @@ class Root:
                     return descriptor, status, place.path
                 os.close(descriptor)
                 raise not_a_file(path)
-        shown = format_path(path)
-        raise Busy(f"path keeps changing: {shown}", target_path=shown)
+        text = format_path(path)
+        raise Busy(f"path keeps changing: {text}", target_path=text)
 
     def open_folder(self, path: bytes) -> tuple[int, bytes]:
         """Open a folder for listing; returns its descriptor and its path with links resolved."""
@@ -204,11 +204,11 @@ class Root:
             if status is None:
                 raise missing(path, "directory")
             if not stat.S_ISDIR(status.st_mode):
-                shown = format_path(path)
+                text = format_path(path)
                 raise InvalidParams(
-                    f"not a directory: {shown}",
+                    f"not a directory: {text}",
                     reason="not_a_directory",
-                    target_path=shown,
+                    target_path=text,
                 )
             return os.open(place.name, LISTING, dir_fd=place.folder), place.path
 
@@ -244,9 +244,9 @@ class Root:
             # root's descriptor all the same.
             prefix = next(
                 (
-                    each
-                    for each in self._prefixes
-                    if (path.rstrip(b"/") + b"/").startswith(each)
+                    current_prefix
+                    for current_prefix in self._prefixes
+                    if (path.rstrip(b"/") + b"/").startswith(current_prefix)
                 ),
                 None,
             )
@@ -372,8 +372,12 @@ class _Walk:
             translate_errors(self._asked),
             Descriptor(os.open(b".", LISTING, dir_fd=here)) as descriptor,
         ):
-            names = [os.fsencode(each) for each in os.listdir(descriptor)]
-        same = [each for each in names if format_path(each).encode() == name]
+            names = [os.fsencode(entry) for entry in os.listdir(descriptor)]
+        same = [
+            current_name
+            for current_name in names
+            if format_path(current_name).encode() == name
+        ]
         return same[0] if len(same) == 1 else name
 
 
@@ -406,8 +410,8 @@ def _fold(name: bytes) -> str:
 
 def outside_root(path: bytes) -> Forbidden:
     """Return the error for a path that leaves the root."""
-    shown = format_path(path)
-    return Forbidden(f"path leaves the project: {shown}", target_path=shown)
+    text = format_path(path)
+    return Forbidden(f"path leaves the project: {text}", target_path=text)
 
 
 def git_path(path: bytes) -> Forbidden:

@@ -58,8 +58,8 @@ def parse_git_rule(line: bytes) -> Rule:
 
 def parse_git_rules(text: bytes) -> Iterator[Rule]:
     """Yield the rules of an ignore file's text, as git reads it."""
-    for ended in io.BytesIO(text.removeprefix(b"\xef\xbb\xbf")):
-        line = ended.removesuffix(b"\n")
+    for line_given in io.BytesIO(text.removeprefix(b"\xef\xbb\xbf")):
+        line = line_given.removesuffix(b"\n")
         if not line or line.startswith(b"#"):
             continue
         line = line.removesuffix(b"\r")

@@ -62,11 +62,11 @@ class Scopes:
         self._base = root.rstrip(b"/") + b"/"
         self._options = options
         self._git = options.ignore and options.vcs_ignore
-        wanted = {"flashgrep": options.flashgrep_ignore, "git": self._git}
+        switches = {"flashgrep": options.flashgrep_ignore, "git": self._git}
         self._files = {
             name: kind
             for name, kind in _KINDS.items()
-            if wanted.get(kind[0], options.ignore)
+            if switches.get(kind[0], options.ignore)
         }
         self._configs = dict.fromkeys(list_config_files())
         self._excludes: tuple[States, bytes] | None = None
@@ -88,11 +88,11 @@ class Scopes:
         if self._options.nothing:
             return None
         steps = []
-        known = self._known
-        while folder and folder not in known:
+        scopes = self._known
+        while folder and folder not in scopes:
             steps.append(folder)
             folder = folder.rpartition(b"/")[0]
-        if folder not in known:
+        if folder not in scopes:
             # Rules of all folders above the root apply, too; the nearest folder comes
             # last.
             outer = Scope(hidden=self._options.hidden)
@@ -110,8 +110,8 @@ class Scopes:
                     outer = self._read(
                         above, outer, here, prefix=b"/".join(parts[depth:]) + b"/"
                     )
-            known[b""] = self.enter(b"", outer, _list_rules_files(self._root))
-        scope = known[folder]
+            scopes[b""] = self.enter(b"", outer, _list_rules_files(self._root))
+        scope = scopes[folder]
         for step in reversed(steps):
             scope = self._child(step, scope)
         return scope
@@ -132,10 +132,12 @@ class Scopes:
         below = folder + b"/"
         for file in [file for file in self.cut if file.startswith(self._base + below)]:
             self.cut.pop(file, None)
-        for known in [
-            known for known in self._known if known == folder or known.startswith(below)
+        for path in [
+            known_path
+            for known_path in self._known
+            if known_path == folder or known_path.startswith(below)
         ]:
-            self._known.pop(known, None)
+            self._known.pop(path, None)
 
     def outside(self) -> Mapping[bytes, bool]:
         """Return the path of every rules file outside the tree, present or not; True: only its presence counts.
@@ -148,27 +150,27 @@ class Scopes:
     @property
     def excludes(self) -> bytes:
         """Return the user's global excludes file; looked up at first need, since git may take seconds."""
-        known, states = (
+        known_excludes, states = (
             self._excludes,
             stat_files(dict.fromkeys(self._configs, False), self._configs),
         )
-        if known is None or known[0] != states:
-            known = self._excludes = states, find_global_excludes(self._root)
-        return known[1]
+        if known_excludes is None or known_excludes[0] != states:
+            known_excludes = self._excludes = states, find_global_excludes(self._root)
+        return known_excludes[1]
 
     def _child(self, folder: bytes, outer: Scope | None) -> Scope | None:
         scope = None
         if outer is not None and outer.admits(folder, folder.rpartition(b"/")[2], True):
             try:
-                found = os.lstat(self._base + folder)
+                status = os.lstat(self._base + folder)
             except OSError:
                 return outer  # missing now: the rules above it apply, and nothing is cached
             is_private = (
-                found.st_dev,
-                found.st_ino,
+                status.st_dev,
+                status.st_ino,
             ) in self._options.private.identities()
             self.differs_from_ripgrep |= is_private
-            if S_ISDIR(found.st_mode) and not is_private:
+            if S_ISDIR(status.st_mode) and not is_private:
                 here = _list_rules_files(self._base + folder)
                 scope = self.enter(folder, outer, here) if here else outer
                 self._with_rules += bool(here)
@@ -196,25 +198,27 @@ class Scopes:
             rules = [self._rules(file, strip, prefix, GIT_RULES) for file in last]
             self.reincludes_hidden |= rules[-1] is not None and False in rules[-1].signs
             scope = scope.with_rules(
-                git=(), git_last=tuple(found for found in rules if found)
+                git=(), git_last=tuple(rule for rule in rules if rule)
             ).within_git()
         for name, (kind, dialect) in self._files.items():
             if name in names and (kind != "git" or scope.in_git):
-                found = self._rules(path + b"/" + name, strip, prefix, dialect)
-                if found is not None:
+                rule_set = self._rules(path + b"/" + name, strip, prefix, dialect)
+                if rule_set is not None:
                     self.differs_from_ripgrep |= kind == "flashgrep"
-                    scope = scope.with_rules(**{kind: (found, *getattr(scope, kind))})
+                    scope = scope.with_rules(
+                        **{kind: (rule_set, *getattr(scope, kind))}
+                    )
         return scope
 
     def _rules(
         self, file: bytes, strip: int, prefix: bytes, dialect: RuleDialect
     ) -> RuleSet | None:
-        found = read_rules(file, strip=strip, prefix=prefix, dialect=dialect)
-        if found is not None and found.cut:
+        rules = read_rules(file, strip=strip, prefix=prefix, dialect=dialect)
+        if rules is not None and rules.cut:
             self.differs_from_ripgrep = True
             if len(self.cut) < _MAX_CUT:
-                self.cut[file] = found.cut
-        return found or None
+                self.cut[file] = rules.cut
+        return rules or None
 
 
 def _list_rules_files(folder: bytes) -> list[bytes]:

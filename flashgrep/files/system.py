@@ -51,27 +51,27 @@ def encode_path(path: bytes) -> str | None:
 
 def missing(path: bytes, kind: Kind = "file") -> NotFound:
     """Return the error for something missing."""
-    shown = format_path(path)
+    text = format_path(path)
     return NotFound(
-        f"{kind} not found: {shown}",
+        f"{kind} not found: {text}",
         reason=f"{kind}_not_found",
-        target_path=shown,
+        target_path=text,
         target_kind=kind,
     )
 
 
 def not_a_file(path: bytes) -> InvalidParams:
     """Return the error for a folder, device, socket or pipe where a file is needed."""
-    shown = format_path(path)
+    text = format_path(path)
     return InvalidParams(
-        f"not a regular file: {shown}", reason="not_a_file", target_path=shown
+        f"not a regular file: {text}", reason="not_a_file", target_path=text
     )
 
 
 def protected_path(path: bytes, problem: str = "never written") -> Forbidden:
     """Return the error for a path that no call may touch."""
-    shown = format_path(path)
-    return Forbidden(f"{problem}: {shown}", reason="protected_path", target_path=shown)
+    text = format_path(path)
+    return Forbidden(f"{problem}: {text}", reason="protected_path", target_path=text)
 
 
 _REASONS = {
@@ -98,19 +98,19 @@ _CLASSES: dict[str, type[FlashgrepError]] = {
 
 def translate_error(error: OSError, path: bytes, kind: Kind = "file") -> FlashgrepError:
     """Return the project's error for an operating system's."""
-    shown = format_path(path)
+    text = format_path(path)
     # ENOTDIR: a part of the path is a file, so nothing can be below it.
     if error.errno in {errno.ENOENT, errno.ENOTDIR}:
         return missing(path, kind)
     if error.errno == errno.ELOOP:
         # The name became a link after it was looked at: somebody replaces it again and
         # again.
-        return Busy(f"path keeps changing: {shown}", target_path=shown)
+        return Busy(f"path keeps changing: {text}", target_path=text)
     if error.errno == errno.EISDIR:
         return not_a_file(path)
     reason, what = _REASONS.get(error.errno or 0, ("io_error", "the system refused"))
-    data = {"target_path": shown, "errno": errno.errorcode.get(error.errno or 0, "")}
-    return _CLASSES.get(reason, Unavailable)(f"{what}: {shown}", reason=reason, **data)
+    data = {"target_path": text, "errno": errno.errorcode.get(error.errno or 0, "")}
+    return _CLASSES.get(reason, Unavailable)(f"{what}: {text}", reason=reason, **data)
 
 
 @contextmanager

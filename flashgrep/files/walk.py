@@ -260,20 +260,20 @@ class Walker:
                             continue
                         pending.append((lead + name, scope))
                     elif entry.is_file(follow_symlinks=False):
-                        found = entry.stat(follow_symlinks=False)
-                        found = (
-                            found
-                            if found.st_nlink == 1
-                            else walk.stat_linked_file(lead + name, opened, found)
+                        status = entry.stat(follow_symlinks=False)
+                        status = (
+                            status
+                            if status.st_nlink == 1
+                            else walk.stat_linked_file(lead + name, opened, status)
                         )
                         yield _new_entry(
                             Entry,
                             (
                                 lead + name,
-                                found.st_size,
-                                found.st_mtime_ns,
-                                found.st_ctime_ns,
-                                found.st_ino,
+                                status.st_size,
+                                status.st_mtime_ns,
+                                status.st_ctime_ns,
+                                status.st_ino,
                             ),
                         )
                 except PermissionError as error:

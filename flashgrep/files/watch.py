@@ -207,7 +207,7 @@ class Inotify:
 
     def drain(self) -> list[Change]:
         """Read the queue until it is empty."""
-        found = [Change("overflow")] if self._mounts.has_changed() else []
+        changes = [Change("overflow")] if self._mounts.has_changed() else []
         while self._fd >= 0:
             try:
                 data = os.read(self._fd, READ_BYTES)
@@ -218,15 +218,15 @@ class Inotify:
                 number, mask, _, size = self._EVENT.unpack_from(data, at)
                 at += self._EVENT.size
                 if number in self._linked:
-                    found += [Change("file", path) for path in self._linked[number]]
+                    changes += [Change("file", path) for path in self._linked[number]]
                     if mask & self._IGNORED:  # this watch has ended
                         del self._linked[number]
                 else:
                     self._take_event(
-                        number, mask, data[at : at + size].rstrip(b"\0"), found
+                        number, mask, data[at : at + size].rstrip(b"\0"), changes
                     )
                 at += size
-        return found
+        return changes
 
     def _take_event(
         self, number: int, mask: int, name: bytes, found: list[Change]
@@ -258,12 +258,12 @@ class Inotify:
 
         A deleted folder was empty, so there is nothing below it to remove.
         """
-        ended = [folder] if folder in self._numbers else []
+        watched = [folder] if folder in self._numbers else []
         if moved:
-            ended += [
+            watched += [
                 below for below in self._numbers if below.startswith(folder + b"/")
             ]
-        for path in ended:
+        for path in watched:
             number = self._numbers.pop(path)
             self._folders.pop(number, None)
             self._libc.inotify_rm_watch(self._fd, number)
@@ -307,8 +307,8 @@ class MarkerWatcher(FileSystemEventHandler):
     def drain(self) -> list[Change]:
         """Return and clear what the thread has collected."""
         with self._lock:
-            found, self._found = self._found, []
-        return found
+            changes, self._found = self._found, []
+        return changes
 
     def settle(self, timeout: float) -> bool:
         """Write a marker file to the project's own folder, following no link, and wait for its event."""
@@ -355,12 +355,12 @@ class MarkerWatcher(FileSystemEventHandler):
                 continue
             kind: ChangeKind = "file"
             if event.is_directory:
-                left = place == event.src_path and event.event_type in {
+                has_left = place == event.src_path and event.event_type in {
                     "moved",
                     "deleted",
                 }
-                if not left and event.event_type == "modified":
+                if not has_left and event.event_type == "modified":
                     continue
-                kind = "folder_gone" if left else "folder"
+                kind = "folder_gone" if has_left else "folder"
             with self._lock:
                 self._found.append(Change(kind, path))

@@ -108,15 +108,15 @@ def expand_alternatives(glob: bytes) -> list[bytes]:
     for members, listed, text in zip(
         pieces[1::3], pieces[2::3], pieces[3::3], strict=True
     ):
-        each = (
+        alternatives = (
             [members[at : at + 1] for at in range(len(members))]
             if members is not None
             else listed.split(b",")
         )
-        choices.append([one + text for one in each])
-        count *= len(each)
+        choices.append([alternative + text for alternative in alternatives])
+        count *= len(alternatives)
     return (
-        [b"".join(one) for one in product(*choices)]
+        [b"".join(member) for member in product(*choices)]
         if count <= MOST_ALTERNATIVES
         else [glob]
     )
@@ -132,31 +132,31 @@ def find_literals(
     if dialect.fold:
         return [Literals()]
     return [
-        found
-        for one in expand_alternatives(glob)
-        for found in _literals(one, dialect, any_depth=any_depth, below=below)
+        literal
+        for alternative in expand_alternatives(glob)
+        for literal in _literals(alternative, dialect, any_depth=any_depth, below=below)
     ]
 
 
 def _literals(
     glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool
 ) -> Iterator[Literals]:
-    found = _COMMON.fullmatch(glob)
+    match = _COMMON.fullmatch(glob)
     if (
-        found
-        and find_plain_name(text := found[found.lastindex or 0], dialect) is not None
+        match
+        and find_plain_name(text := match[match.lastindex or 0], dialect) is not None
     ):
-        if found.lastindex == _FOLDER and not dialect.free_star:
+        if match.lastindex == _FOLDER and not dialect.free_star:
             yield Literals(step=text + b"/", exact=True)
             return
         if any_depth and below:
             yield (
                 Literals(step=text, exact=True)
-                if found.lastindex == 1
+                if match.lastindex == 1
                 else Literals(inside=text, exact=True)
             )
             return
-    special = [found.start() for found in _SPECIAL.finditer(glob)]
+    special = [found_match.start() for found_match in _SPECIAL.finditer(glob)]
     first, last = (special[0], special[-1] + 1) if special else (len(glob), 0)
     start, wild, end = glob[:first], glob[first:last], glob[last:]
     if wild.endswith(b"**"):
@@ -234,8 +234,8 @@ def _compile(sources: Iterable[bytes]) -> list[Any]:
     # The library caches the last 128 expressions whatever their size, so long ones
     # bypass its cache.
     return [
-        (re2.compile if len(one) <= _REMEMBERED else re2._Regexp)(one, options)  # noqa: SLF001
-        for one in joined
+        (re2.compile if len(pattern) <= _REMEMBERED else re2._Regexp)(pattern, options)  # noqa: SLF001
+        for pattern in joined
     ]
 
 
@@ -249,7 +249,7 @@ class _Translation:
         self.depth = 0
 
     def pieces(self) -> Iterator[bytes]:
-        one = (
+        piece = (
             _CHARACTER
             if self.dialect.characters
             else ANY
@@ -262,7 +262,7 @@ class _Translation:
             if byte == b"*":
                 yield self._translate_stars()
             elif byte == b"?":
-                yield one
+                yield piece
             elif byte == b"[":
                 yield self._translate_set()
             elif byte == b"\\":

@@ -47,16 +47,16 @@ def evaluate(expression: GramExpr, row: SegmentRow, lists: GramLists) -> TextIds
     """Return the numbers of a segment's texts that satisfy the expression, ascending; None if it excludes none."""
     # Documents are counted from the segment's first one here, so that a table of them
     # is small.
-    found = _Segment(lists, row.last - row.first + 1).evaluate(expression)
-    return None if found is None else found.astype(np.int64) + row.first
+    text_ids = _Segment(lists, row.last - row.first + 1).evaluate(expression)
+    return None if text_ids is None else text_ids.astype(np.int64) + row.first
 
 
 def join_segments(found: Sequence[TextIds | None]) -> TextIds | None:
     """Return the texts of several segments, ascending; None if any of them excludes none."""
-    known = [text_ids for text_ids in found if text_ids is not None]
-    if len(known) < len(found):
+    lists = [text_ids for text_ids in found if text_ids is not None]
+    if len(lists) < len(found):
         return None
-    return np.sort(np.concatenate(known)) if known else np.empty(0, np.int64)
+    return np.sort(np.concatenate(lists)) if lists else np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,11 @@ class _Segment:
         if isinstance(expression, AnyOf):
             lists = []
             for part in expression.parts:
-                found = self.evaluate(part)
+                text_ids = self.evaluate(part)
                 # If one alternative excludes nothing, neither does the whole.
-                if found is None:
+                if text_ids is None:
                     return None
-                lists.append(found)
+                lists.append(text_ids)
             return self._union(lists)
         if isinstance(expression, Gram):
             first = number(expression.value)
@@ -99,13 +99,13 @@ class _Segment:
             if len(grams) > SPREAD
             else range(SPREAD)
         )
-        found: npt.NDArray[np.uint32] | None = None
+        text_ids: npt.NDArray[np.uint32] | None = None
         for is_first in (True, False):
-            if found is not None and len(found) <= ENOUGH:
+            if text_ids is not None and len(text_ids) <= ENOUGH:
                 break
             spans = [
-                self.lists.find(number(one.value))
-                for at, one in enumerate(grams)
+                self.lists.find(number(gram.value))
+                for at, gram in enumerate(grams)
                 if (at in first) == is_first
             ]
             # If no document has one of the grams, nothing matches and no list need be
@@ -113,15 +113,15 @@ class _Segment:
             if not all(map(len, spans)):
                 return np.empty(0, np.uint32)
             for span in sorted(spans, key=len):
-                if found is None or len(span) <= len(found) * VERIFY_BYTES:
-                    found = self._both(found, decode(span))
+                if text_ids is None or len(span) <= len(text_ids) * VERIFY_BYTES:
+                    text_ids = self._both(text_ids, decode(span))
         # The other parts cost more: ranges of grams and alternatives read many lists.
         for part in parts:
             if isinstance(part, Gram) and len(part.value) == GRAM:
                 continue
-            if found is None or len(found) > FEW:
-                found = self._both(found, self.evaluate(part))
-        return found
+            if text_ids is None or len(text_ids) > FEW:
+                text_ids = self._both(text_ids, self.evaluate(part))
+        return text_ids
 
     def _both(
         self, one: npt.NDArray[np.uint32] | None, other: npt.NDArray[np.uint32] | None

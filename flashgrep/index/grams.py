@@ -52,19 +52,19 @@ def grams_of(text: bytes) -> Grams:
             max(0, len(folded) - GRAM + 1), ">u4", folded, strides=(1,)
         )
         parts.append(_distinct(windows.astype(np.uint32)))
-    found: Grams = parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts))
+    part: Grams = parts[0] if len(parts) == 1 else _distinct(np.concatenate(parts))
     # Without those that consist of blanks or span lines. Finds zero bytes: subtracting
     # one sets the highest bit, which was not set before (Mycroft, 1987).
-    others = found ^ _LINE_ENDS | _LAST
-    kept = (others - _ONES) & ~others & _HIGHS == 0
-    if len(found):
-        blanks = found.searchsorted(_BLANK_GRAMS)
-        kept[blanks[found.take(blanks, mode="clip") == _BLANK_GRAMS]] = False
-    found = found.take(kept.nonzero()[0])
+    others = part ^ _LINE_ENDS | _LAST
+    is_gram = (others - _ONES) & ~others & _HIGHS == 0
+    if len(part):
+        blanks = part.searchsorted(_BLANK_GRAMS)
+        is_gram[blanks[part.take(blanks, mode="clip") == _BLANK_GRAMS]] = False
+    part = part.take(is_gram.nonzero()[0])
     if not text.isascii() and any(letter in text for letter in _FOLDING):
         folds = np.uint32(number(FOLDS))
-        return np.insert(found, np.searchsorted(found, folds), folds)
-    return found
+        return np.insert(part, np.searchsorted(part, folds), folds)
+    return part
 
 
 def number(gram: bytes) -> int:

@@ -37,7 +37,7 @@ def read_known(connection: sqlite3.Connection) -> IndexedTexts:
     rows = connection.execute(
         "SELECT blob, name_class, id FROM text WHERE blob IS NOT NULL"
     )
-    known = IndexedTexts(
+    indexed_texts = IndexedTexts(
         {(blob, named): text_id for blob, named, text_id in rows}, {}, set()
     )
     for blob, named, text_id, skip, checksum in connection.execute(
@@ -46,14 +46,14 @@ def read_known(connection: sqlite3.Connection) -> IndexedTexts:
         if checksum != _checksum((blob, named), text_id, skip):
             raise Damaged("row of a kept text: checksum")
         if skip:
-            known.skips[blob, named] = skip
+            indexed_texts.skips[blob, named] = skip
         else:
-            known.text_ids[blob, named] = text_id
+            indexed_texts.text_ids[blob, named] = text_id
     rows = connection.execute(
         "SELECT id FROM text WHERE id NOT IN (SELECT text_id FROM symbol)"
     )
-    known.unparsed.update(row[0] for row in rows)
-    return known
+    indexed_texts.unparsed.update(row[0] for row in rows)
+    return indexed_texts
 
 
 def put(
@@ -69,7 +69,7 @@ def renew(
     connection: sqlite3.Connection, names: Sequence[Name], until: int
 ) -> list[Name]:
     """Keep known contents until ``until`` and return the unknown ones; call it inside a transaction."""
-    known = read_known(connection).text_ids
+    text_ids = read_known(connection).text_ids
     unknown = []
     # An existing row is renewed; a content that a file has needs no row; one that only
     # its text knows gets a row.
@@ -79,10 +79,10 @@ def renew(
         )
         if connection.execute(update, [until, *name]).rowcount:
             continue
-        if name not in known:
+        if name not in text_ids:
             unknown.append(name)
-        elif not connection.execute(_OF_A_FILE, [known[name]]).fetchone():
-            put(connection, [(name, known[name], "")], until)
+        elif not connection.execute(_OF_A_FILE, [text_ids[name]]).fetchone():
+            put(connection, [(name, text_ids[name], "")], until)
     return unknown
 
 

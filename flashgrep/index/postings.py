@@ -119,22 +119,22 @@ def _encode_leb128(
     # second bytes, then all third.
     wide = np.flatnonzero(values >= MORE)
     rest = values.take(wide)
-    left = np.ones(len(wide), np.int64)
+    lengths = np.ones(len(wide), np.int64)
     for bits in (14, 21, 28):
-        left += rest >= (1 << bits)
+        lengths += rest >= (1 << bits)
     widths = np.ones(len(values), np.int64)
-    widths[wide] += left
+    widths[wide] += lengths
     ends = np.cumsum(widths)
     out = (values & (MORE - 1)).astype(np.uint8)
     out[wide] |= MORE
     out = out.repeat(widths)
-    at = ends.take(wide) - left
+    at = ends.take(wide) - lengths
     while len(at):
         rest >>= np.uint32(7)
-        left -= 1
-        out[at] = (rest & (MORE - 1)) | np.where(left > 0, MORE, 0)
-        longer = np.flatnonzero(left)
-        at, rest, left = at.take(longer) + 1, rest.take(longer), left.take(longer)
+        lengths -= 1
+        out[at] = (rest & (MORE - 1)) | np.where(lengths > 0, MORE, 0)
+        longer = np.flatnonzero(lengths)
+        at, rest, lengths = at.take(longer) + 1, rest.take(longer), lengths.take(longer)
     return out, ends
 
 
@@ -231,8 +231,8 @@ def count(data: memoryview | bytes) -> int:
 def decode(data: memoryview | bytes) -> Numbers:
     """Return the document numbers of a list, ascending, minus the segment's first."""
     raw = np.frombuffer(data, np.uint8)
-    found: Numbers = _decode_leb128(raw).cumsum(dtype=np.uint32)
-    return found
+    numbers: Numbers = _decode_leb128(raw).cumsum(dtype=np.uint32)
+    return numbers
 
 
 def _decode_leb128(raw: npt.NDArray[np.uint8]) -> Numbers:
@@ -242,16 +242,16 @@ def _decode_leb128(raw: npt.NDArray[np.uint8]) -> Numbers:
     if not len(at):
         return raw.astype(np.uint32)
     values = (raw & 0x7F).astype(np.uint32)
-    kept = np.ones(len(raw), bool)
-    kept[at + 1] = False
+    is_last = np.ones(len(raw), bool)
+    is_last[at + 1] = False
     while len(at):  # once for each byte of the longest number: its last two bytes first
         deeper = more[at + 1]
         last = at[~deeper]
         values[last] += values[last + 1] << np.uint32(7)
         more[last] = False
         at = at[deeper]
-    found: Numbers = values[kept]
-    return found
+    numbers: Numbers = values[is_last]
+    return numbers
 
 
 def decode_lists(
@@ -312,8 +312,8 @@ def join(
         pairs >> np.uint64(32),
         numbers[(pairs & np.uint64(LAST_KEY)).astype(np.int64)],
     )
-    wanted = (keys >= covered[0]) & (keys <= covered[1]) & (documents >= 0)
-    pairs = keys[wanted] << np.uint64(32) | documents[wanted].astype(np.uint64)
+    is_covered = (keys >= covered[0]) & (keys <= covered[1]) & (documents >= 0)
+    pairs = keys[is_covered] << np.uint64(32) | documents[is_covered].astype(np.uint64)
     pairs.sort()
     yield from encode(pairs, segment, covered)
 

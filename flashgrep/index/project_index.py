@@ -72,8 +72,10 @@ class ProjectIndex:
             raise
         reader = Reader(self.file, self._root, self._stages)
         try:
-            table, done = FileTable.of(reader.files()), reader.done(embedding)
-            loaded = Loaded(table, reader.generation(), done, self.file.stat().st_mtime)
+            table, complete = FileTable.of(reader.files()), reader.done(embedding)
+            loaded = Loaded(
+                table, reader.generation(), complete, self.file.stat().st_mtime
+            )
         except BaseException:
             reader.close()
             raise
@@ -135,12 +137,12 @@ def forget_projects(file: Path, roots: Collection[bytes]) -> bool:
     """
     try:
         with contextlib.closing(Writer(file)) as writer:
-            known = {*writer.list_roots()}
-            others = known.difference(roots)
+            known_roots = {*writer.list_roots()}
+            others = known_roots.difference(roots)
             # If no other project is left, the caller deletes the whole store, so
             # nothing need be dropped from it.
             if others:
-                writer.drop_projects(known.intersection(roots))
+                writer.drop_projects(known_roots.intersection(roots))
             # Projects whose folders no longer exist do not keep a store alive.
             return any(map(identify, others))
     except Damaged:

@@ -228,22 +228,22 @@ class Reader:
             generation = connection.execute(
                 "SELECT value FROM meta WHERE key = 'generation'"
             ).fetchone()[0]
-            known = self._known.get(expression)
-            if known is not None and known[0] == generation:
-                return known[1]
+            known_candidates = self._known.get(expression)
+            if known_candidates is not None and known_candidates[0] == generation:
+                return known_candidates[1]
             # Segments cover distinct texts, so each is evaluated separately and the
             # results are concatenated.
             rows = segments(connection, Kind.GRAMS)
-            found = join_segments(
+            found_segments = join_segments(
                 [evaluate(expression, row, _Lists(connection, row.id)) for row in rows]
             )
         # Cached until the index changes: agents ask for further pages, and repeat
         # queries.
-        if found is None or len(found) <= MOST_REMEMBERED:
+        if found_segments is None or len(found_segments) <= MOST_REMEMBERED:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            self._known[expression] = (generation, found)
-        return found
+            self._known[expression] = (generation, found_segments)
+        return found_segments
 
     def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:
         """Return those texts, ascending, that may have each identifier of ``text`` as a word, in any ASCII case."""
@@ -289,9 +289,9 @@ class Reader:
     def known_texts(self) -> IndexedTexts:
         """Return what is known of contents by their git object ids; verifies that every text is in a segment."""
         with self.transaction() as connection:
-            known = read_known(connection)
-            _check_coverage(connection, known.text_ids.values())
-            return known
+            indexed_texts = read_known(connection)
+            _check_coverage(connection, indexed_texts.text_ids.values())
+            return indexed_texts
 
     def done(self, embedding: str) -> set[LateStage]:
         """Return the late stages that have reached every text of the project; vectors with these settings."""
@@ -309,13 +309,13 @@ class Reader:
     def size(self) -> IndexSize:
         """Return what the index currently holds."""
         with self.transaction() as connection:
-            one = connection.execute
+            execute = connection.execute
             project = schema.find_project(connection, self.root)
-            files, texts = one(
+            files, texts = execute(
                 "SELECT count(*), count(DISTINCT text_id) FROM path WHERE project = ? AND skip = ''",
                 [project],
             ).fetchone()
-            lines, shared_texts, shared_bytes = one(
+            lines, shared_texts, shared_bytes = execute(
                 "SELECT total(lines), total(shared), total(shared * size) FROM (SELECT lines, size, "
                 "id IN (SELECT text_id FROM path WHERE project != :own) AS shared "
                 "FROM text WHERE id IN (SELECT text_id FROM path WHERE project = :own))",
@@ -326,20 +326,22 @@ class Reader:
                 figures.update(stage.measure(connection, project))
             rows = segments(connection, Kind.GRAMS)
             pages, page_size = (
-                one("PRAGMA page_count").fetchone()[0],
-                one("PRAGMA page_size").fetchone()[0],
+                execute("PRAGMA page_count").fetchone()[0],
+                execute("PRAGMA page_size").fetchone()[0],
             )
             size = IndexSize(
                 files,
                 texts,
                 int(lines),
                 len(rows),
-                one("SELECT value FROM meta WHERE key = 'generation'").fetchone()[0],
+                execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()[
+                    0
+                ],
                 sum(row.bytes for row in rows),
                 pages * page_size,
                 0,
                 0,
-                one("SELECT count(*) FROM project").fetchone()[0],
+                execute("SELECT count(*) FROM project").fetchone()[0],
                 int(shared_texts),
                 int(shared_bytes),
                 *kept.count(connection),
@@ -357,10 +359,10 @@ def identity_of(file: Path) -> Identity:
 def _device_and_inode(file: Path, least: int) -> tuple[int, int] | None:
     """Return the device and inode of a file; None if it is missing or smaller than ``least`` bytes."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return (found.st_dev, found.st_ino) if found.st_size >= least else None
+    return (status.st_dev, status.st_ino) if status.st_size >= least else None
 
 
 def _check_coverage(connection: sqlite3.Connection, text_ids: Iterable[int]) -> None:

@@ -170,10 +170,8 @@ def row_checksum(
 
 def find_project(connection: sqlite3.Connection, root: bytes) -> int:
     """Return a project's number; 0, which no row has, if nothing is stored for it."""
-    found = connection.execute(
-        "SELECT id FROM project WHERE root = ?", [root]
-    ).fetchone()
-    return 0 if found is None else int(found[0])
+    row = connection.execute("SELECT id FROM project WHERE root = ?", [root]).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
@@ -261,9 +259,9 @@ def _check(connection: sqlite3.Connection) -> None:
     # anything.
     if _read_schema(connection) != _make_schema():
         raise Damaged("unexpected tables")
-    found = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-    if not found or found[0] != FORMAT:
-        raise Damaged(f"format {found and found[0]}, expected {FORMAT}")
+    row = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+    if not row or row[0] != FORMAT:
+        raise Damaged(f"format {row and row[0]}, expected {FORMAT}")
 
 
 def _read_schema(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
@@ -372,11 +370,11 @@ def _find_damage(connection: sqlite3.Connection) -> str:
     numbers = dict.fromkeys(_COUNTERS) | dict(
         connection.execute("SELECT key, value FROM meta").fetchall()
     )
-    given = connection.execute(
+    row = connection.execute(
         "SELECT (SELECT max(id) FROM project), (SELECT max(id) FROM text), (SELECT max(id) FROM segment), "
         "(SELECT max(first + count - 1) FROM chunked), -1, -1"
     ).fetchone()
-    for name, most in zip(_COUNTERS, given, strict=True):
+    for name, most in zip(_COUNTERS, row, strict=True):
         number = numbers[name]
         if not isinstance(number, int) or number <= (most or 0):
             return f"reused numbers: {name}"

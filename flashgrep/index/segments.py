@@ -56,10 +56,10 @@ def segments(connection: sqlite3.Connection, kind: Kind) -> list[SegmentRow]:
 
     """
     rows = _all(connection)
-    kept = connection.execute(
+    kept_row = connection.execute(
         "SELECT value FROM meta WHERE key = 'segments'"
     ).fetchone()
-    if kept is None or kept[0] != _checksum(rows):
+    if kept_row is None or kept_row[0] != _checksum(rows):
         raise Damaged("list of segments: checksum")
     return [row for row in rows if row.kind == kind]
 
@@ -122,14 +122,14 @@ def block_of(connection: sqlite3.Connection, segment: int, key: int) -> OpenBloc
 
     """
     base = segment << 32
-    found = connection.execute(
+    row = connection.execute(
         # Only the last block that begins at or before the key can cover it.
         "SELECT data FROM posting_block WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1",
         [base, base | key],
     ).fetchone()
-    if found is None:
+    if row is None:
         raise Damaged("postings: missing block")
-    block = open_block(found[0], segment)
+    block = open_block(row[0], segment)
     if not block.first <= key <= block.last:
         raise Damaged("postings: no block covers the key")
     return block
@@ -192,13 +192,13 @@ def merge(
         offsets: list[int] = []
         for row in rows:
             base = row.id << 32
-            found = connection.execute(
+            cursor = connection.execute(
                 # Start at the block that covers ``low``; it may begin before ``low``.
                 "SELECT data FROM posting_block WHERE id <= ? AND id >= "
                 "(SELECT max(id) FROM posting_block WHERE id BETWEEN ? AND ?) ORDER BY id",
                 [base | high, base, base | low],
             )
-            blocks += (open_block(data, row.id) for (data,) in found)
+            blocks += (open_block(data, row.id) for (data,) in cursor)
             offsets += [row.first - rows[0].first] * (len(blocks) - len(offsets))
         size += _put_blocks(
             connection, target, join(blocks, offsets, target, (low, high), numbers)

@@ -165,10 +165,12 @@ class FileTable:
                 now = np.array(
                     [[clamp(number) for number in file[1:]] for file in batch], np.int64
                 )
-            known = np.flatnonzero(at >= 0)
+            matched = np.flatnonzero(at >= 0)
             same = np.zeros(len(batch), bool)
-            same[known] = (self.columns[at[known], _STAT] == now[known]).all(axis=1)
-            missing[at[known]] = False
+            same[matched] = (self.columns[at[matched], _STAT] == now[matched]).all(
+                axis=1
+            )
+            missing[at[matched]] = False
             changed.update(
                 (batch[place][0], batch[place][1])
                 for place in np.flatnonzero(~same).tolist()
@@ -215,7 +217,7 @@ class FileTable:
     ) -> "FileTable":
         """Return a new table with these rows added or replaced and the paths in ``gone`` removed."""
         fresh = {row.path: row for row in rows}
-        left = [at for at in map(self.find, gone) if at is not None]
+        left_places = [at for at in map(self.find, gone) if at is not None]
         # A copy: running queries keep using the table they started with.
         columns = self.columns.copy()
         added = []
@@ -227,15 +229,17 @@ class FileTable:
                 columns[at] = _column(row)
         skipped = {path: why for path, why in self.skipped.items() if path not in fresh}
         skipped.update((path, row.skip) for path, row in fresh.items() if row.skip)
-        for at in left:
+        for at in left_places:
             skipped.pop(self.paths[at], None)
         paths = self.paths
-        if left:
+        if left_places:
             keep = np.ones(len(paths), bool)
-            keep[left] = False
+            keep[left_places] = False
             columns = columns[keep]
             paths = [
-                path for path, kept in zip(paths, keep.tolist(), strict=True) if kept
+                path
+                for path, is_ours in zip(paths, keep.tolist(), strict=True)
+                if is_ours
             ]
         if added:
             added.sort()

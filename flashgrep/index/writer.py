@@ -86,9 +86,9 @@ class Writer:
 
     def add_project(self, root: bytes) -> int:
         """Return the number under which the project at a root is stored, adding the project if it is new."""
-        known = schema.find_project(self.connection, root)
-        if known:
-            return known
+        project = schema.find_project(self.connection, root)
+        if project:
+            return project
         with self.transaction() as connection:
             number = take_numbers(connection, "next_project")
             connection.execute(
@@ -242,7 +242,7 @@ class Writer:
             chosen = [segments.segments(connection, kind) for kind in segments.Kind]
             if not dropped:
                 chosen = [list(segments.worth_merging(rows)) for rows in chosen]
-            total, done = sum(row.bytes for rows in chosen for row in rows), 0
+            total, merged = sum(row.bytes for rows in chosen for row in rows), 0
             for rows in filter(None, chosen):
                 alive = self._find_alive(rows) if dropped else None
                 size = sum(row.bytes for row in rows)
@@ -250,9 +250,9 @@ class Writer:
                     # Inside the transaction, so that closing the generator here rolls
                     # everything back.
                     yield Merging(
-                        min(ALMOST, (done + share * size) / max(1, total)), anew
+                        min(ALMOST, (merged + share * size) / max(1, total)), anew
                     )
-                done += size
+                merged += size
         yield Merging(1.0, anew)
 
     def shrink(self) -> Iterator[float]:
@@ -260,21 +260,21 @@ class Writer:
 
         Call it when no stage is left that would reuse them right away.
         """
-        freed = left = self.connection.execute("PRAGMA freelist_count").fetchone()[0]
-        while left:
+        freed = pages = self.connection.execute("PRAGMA freelist_count").fetchone()[0]
+        while pages:
             self.connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES});")
-            left = self.connection.execute("PRAGMA freelist_count").fetchone()[0]
-            yield 1 - left / freed
+            pages = self.connection.execute("PRAGMA freelist_count").fetchone()[0]
+            yield 1 - pages / freed
 
     def _find_alive(self, rows: Sequence[SegmentRow]) -> npt.NDArray[np.bool_]:
         """Return which documents of adjacent segments still exist."""
         first, last = rows[0].first, rows[-1].last
         alive = np.zeros(last - first + 1, bool)
         if rows[0].kind == segments.Kind.GRAMS:
-            known = self.connection.execute(
+            cursor = self.connection.execute(
                 "SELECT id FROM text WHERE id BETWEEN ? AND ?", [first, last]
             )
-            alive[[row[0] - first for row in known]] = True
+            alive[[row[0] - first for row in cursor]] = True
         else:
             spans = self.connection.execute(
                 "SELECT first, count FROM chunked WHERE first + count > ? AND first <= ?",
@@ -310,12 +310,12 @@ def _find_text(connection: sqlite3.Connection, text_hash: bytes) -> int:
     """Return the number of a text by its hash; 0 for an empty one."""
     if not text_hash:
         return 0
-    found = connection.execute(
+    row = connection.execute(
         "SELECT id FROM text WHERE hash = ?", [text_hash]
     ).fetchone()
-    if found is None:
+    if row is None:
         raise Damaged("a stored text is missing, or its number was reused")
-    return int(found[0])
+    return int(row[0])
 
 
 # The grams and words of a text depend only on the database's format. Symbols depend on
@@ -348,7 +348,9 @@ def drop_old_rows(connection: sqlite3.Connection, versions: Mapping[str, str]) -
             for stage in versions
             if not are_current(connection, {stage: versions[stage]})
         ]
-        dropped = {each for stage in outdated for each in _BUILT_ON[stage]}
+        dropped = {
+            current_stage for stage in outdated for current_stage in _BUILT_ON[stage]
+        }
         if "symbols" in dropped:
             symbols.drop_all(connection)
             # If a file's name now means another language, its text differs too: drop

@@ -94,15 +94,16 @@ class Indexer:
                 for share, remade in self._writer.merge():
                     self._report("merged", share=share, remade=remade)
             case "forget":
-                roots, kept = (
+                roots, roots_to_keep = (
                     {root.encode("latin-1") for root in command[name]}
                     for name in ("roots", "kept")
                 )
-                known, owner = self._writer.list_roots(), self._job.owner
+                known_roots, owner = self._writer.list_roots(), self._job.owner
                 gone = [
                     root
-                    for root in known
-                    if root in roots or not (root in kept or belongs_to(root, owner))
+                    for root in known_roots
+                    if root in roots
+                    or not (root in roots_to_keep or belongs_to(root, owner))
                 ]
                 self._report("forgotten", remade=self._writer.drop_projects(gone))
             case "stop":
@@ -162,10 +163,17 @@ class Indexer:
             for part in parts
         )
         spread = sum(size for _, size in files) > SMALL_BYTES
-        for at, done in enumerate(self._pool.map(prepare, calls, spread=spread), 1):
-            gone = done.gone + forget if at == 1 else done.gone
+        for at, matching_batch in enumerate(
+            self._pool.map(prepare, calls, spread=spread), 1
+        ):
+            gone = matching_batch.gone + forget if at == 1 else matching_batch.gone
             generation, rows = writer.put(
-                number, done.reserved, done.texts, done.blocks, done.files, gone
+                number,
+                matching_batch.reserved,
+                matching_batch.texts,
+                matching_batch.blocks,
+                matching_batch.files,
+                gone,
             )
             self._report(
                 "stored",
@@ -173,40 +181,40 @@ class Indexer:
                 generation=generation,
                 rows=[[row.path.decode("latin-1"), *row[1:]] for row in rows],
                 gone=[path.decode("latin-1") for path in gone],
-                bytes=done.bytes_read,
+                bytes=matching_batch.bytes_read,
                 last=at == len(parts),
             )
 
     def _keep(self, project: ProjectJob, contents: Contents) -> None:
         """Store texts of revisions until another command arrives; then parse those for which that was requested."""
         work = self._begin(project)
-        left = 0
-        for left in self._find_function("keep")(work, contents):
-            self._report("kept", left=left, last=False)
+        waiting = 0
+        for waiting in self._find_function("keep")(work, contents):
+            self._report("kept", left=waiting, last=False)
         # What is left for another reason cannot be stored: git fails, or there is no
         # space.
-        self._report("kept", left=left if self._is_interrupted() else 0, last=True)
+        self._report("kept", left=waiting if self._is_interrupted() else 0, last=True)
 
     def _finish(self, project: ProjectJob, stage: str, embedding: str) -> None:
         """Run a late stage over every text of a project, or until another command arrives."""
-        left, problem = StageBacklog(-1, 0), ""
+        stage_backlog, problem = StageBacklog(-1, 0), ""
         work = self._begin(project)
         try:
-            for left in self._find_function(stage)(work, embedding):
+            for stage_backlog in self._find_function(stage)(work, embedding):
                 self._report(
                     "left",
-                    texts=left.texts,
-                    bytes=left.bytes,
+                    texts=stage_backlog.texts,
+                    bytes=stage_backlog.bytes,
                     problem="",
                     remade=False,
                     last=False,
                 )
         except ProviderUnavailable as error:
-            left, problem = StageBacklog(-1, 0), str(error)
+            stage_backlog, problem = StageBacklog(-1, 0), str(error)
         self._report(
             "left",
-            texts=left.texts,
-            bytes=left.bytes,
+            texts=stage_backlog.texts,
+            bytes=stage_backlog.bytes,
             problem=problem,
             remade=work.remade,
             last=True,

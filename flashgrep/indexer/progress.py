@@ -134,8 +134,8 @@ class Progress:
         if self.stage == "ready":
             return 1.0
         return sum(
-            cost * (1 - left)
-            for cost, left in zip(COSTS.values(), self._find_rest(), strict=True)
+            cost * (1 - rest)
+            for cost, rest in zip(COSTS.values(), self._find_rest(), strict=True)
         )
 
     def _find_rest(self) -> list[float]:
@@ -158,11 +158,11 @@ class Progress:
             return None
         usual = (self._noted - self.started) / share
         seconds = self._noted - time.monotonic()
-        for (part, cost), left in zip(COSTS.items(), self._find_rest(), strict=True):
-            since, done = self._paced.get(part, (0.0, 1.0))
-            paced = 1 - left - done
+        for (part, cost), rest in zip(COSTS.items(), self._find_rest(), strict=True):
+            since, share_before = self._paced.get(part, (0.0, 1.0))
+            paced = 1 - rest - share_before
             # Its own pace once enough of it is done, else its usual share of all.
-            seconds += left * (
+            seconds += rest * (
                 (self._noted - since) / paced if paced >= EARLY else cost * usual
             )
         return seconds if seconds > 0 else None

@@ -73,8 +73,10 @@ class WorkerPool:
 
         ``spread``: in the processes; else here, which saves starting them (0.3 s).
         """
-        begun = ((call, self._submit(work, call) if spread else None) for call in calls)
-        for call, future in hold_back(begun, self._count):
+        calls_begun = (
+            (call, self._submit(work, call) if spread else None) for call in calls
+        )
+        for call, future in hold_back(calls_begun, self._count):
             try:
                 result = work(*call) if future is None else future.result()
             except BrokenProcessPool:
@@ -102,13 +104,13 @@ class WorkerPool:
 
 def hold_back(items: Iterable[ItemT], count: int) -> Iterator[ItemT]:
     """Yield items in order, each once ``count`` more have been taken or there are no more."""
-    held: deque[ItemT] = deque()
+    waiting: deque[ItemT] = deque()
     for item in items:
-        held.append(item)
-        if len(held) > count:
-            yield held.popleft()
-    while held:
-        yield held.popleft()
+        waiting.append(item)
+        if len(waiting) > count:
+            yield waiting.popleft()
+    while waiting:
+        yield waiting.popleft()
 
 
 def _prepare_worker() -> None:
@@ -183,18 +185,18 @@ def prepare(
     grams: list[Grams] = []
     below = RootFiles(root)
     for path in paths:
-        found = _read_content(below, path, max_size)
-        if found is None:
+        content = _read_content(below, path, max_size)
+        if content is None:
             gone.append(path)
             continue
-        files.append((found.row, found.hash))
+        files.append((content.row, content.hash))
         # A text that is stored already, under any path, needs no postings; that holds
         # for most of a second work tree.
-        if found.hash and found.hash not in texts and not is_known(found.hash):
-            texts[found.hash] = describe_text(
-                reserved.first + len(grams), path, found.hash, found.document
+        if content.hash and content.hash not in texts and not is_known(content.hash):
+            texts[content.hash] = describe_text(
+                reserved.first + len(grams), path, content.hash, content.document
             )
-            grams.append(grams_of(found.document.data))
+            grams.append(grams_of(content.document.data))
     if connection is not None:
         connection.close()
     blocks = list(encode(pairs_of(grams), reserved.segment)) if grams else []
@@ -228,9 +230,9 @@ def _read_content(files: RootFiles, path: bytes, max_size: int) -> _Content | No
 
 def hash_text(path: bytes, data: bytes) -> bytes:
     """Return the hash that identifies a text: of its content, and of what the file's name says about its language."""
-    found = hashlib.blake2b(name_class(path).encode() + b"\0", digest_size=16)
-    found.update(data)
-    return found.digest()
+    digest = hashlib.blake2b(name_class(path).encode() + b"\0", digest_size=16)
+    digest.update(data)
+    return digest.digest()
 
 
 def describe_text(
@@ -254,8 +256,10 @@ def read_text(
     files: RootFiles, path: bytes, text_hash: bytes, max_size: int
 ) -> bytes | None:
     """Return a file's text if it still has this content hash."""
-    found = _read_content(files, path, max_size)
-    return None if found is None or found.hash != text_hash else found.document.data
+    content = _read_content(files, path, max_size)
+    return (
+        None if content is None or content.hash != text_hash else content.document.data
+    )
 
 
 def read_texts(root: RootFolder, max_size: int, batch: Texts) -> Iterator[bytes | None]:

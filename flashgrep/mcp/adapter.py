@@ -139,15 +139,15 @@ class Adapter:
             client.log_level = level
         if name != "initialize":
             return {}
-        wanted, capabilities = params.get("protocolVersion"), params.get("capabilities")
-        if not isinstance(wanted, str):
+        param, capabilities = params.get("protocolVersion"), params.get("capabilities")
+        if not isinstance(param, str):
             raise InvalidParams(
                 "initialize: protocolVersion: a string is required",
                 field="protocolVersion",
             )
         # The specification: answer with the newest version we speak, and let the client
         # decide whether to continue.
-        client.version = wanted if wanted in LEGACY else LEGACY[-1]
+        client.version = param if param in LEGACY else LEGACY[-1]
         client.capabilities = capabilities if isinstance(capabilities, dict) else {}
         return {
             "protocolVersion": client.version,

@@ -124,7 +124,7 @@ def shorten(node: Any) -> Any:
         return [shorten(item) for item in node]
     if not isinstance(node, dict):
         return node
-    kept: Schema = {}
+    schema: Schema = {}
     for key, value in node.items():
         too_many = key == "enum" and len(value) > MOST_CHOICES
         if (
@@ -132,14 +132,14 @@ def shorten(node: Any) -> Any:
             and not too_many
             and not (key == "default" and not value)
         ):
-            kept[key] = shorten(value)
+            schema[key] = shorten(value)
     # Optional fields may be null anyway.
     forms: list[Schema] = [
-        form for form in kept.pop("anyOf", ()) if form != {"type": "null"}
+        form for form in schema.pop("anyOf", ()) if form != {"type": "null"}
     ]
     if len(forms) == 1:
-        return {**forms[0], **kept}
-    return {**kept, "anyOf": forms} if forms else kept
+        return {**forms[0], **schema}
+    return {**schema, "anyOf": forms} if forms else schema
 
 
 def output_schema(handler: Handler) -> Schema:

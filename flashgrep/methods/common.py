@@ -181,12 +181,14 @@ async def current_view(call: Call[Catalogue], workspace: Workspace) -> View:
     if not buffers and not buffers.lock.locked():
         return workspace
     async with buffers.lock:  # what was asked before this call has been done
-        found = buffers.below(workspace.walker.root)
-    if not found:
+        buffers_below = buffers.below(workspace.walker.root)
+    if not buffers_below:
         return workspace
-    behind = tuple(path for path, buffer in found.items() if buffer.is_behind)
+    behind = tuple(path for path, buffer in buffers_below.items() if buffer.is_behind)
     return UnsavedView(
-        workspace, {path: buffer.text() for path, buffer in found.items()}, behind
+        workspace,
+        {path: buffer.text() for path, buffer in buffers_below.items()},
+        behind,
     )
 
 
@@ -280,7 +282,7 @@ async def tell_near(view: View, error: NotFound, path: str) -> NotFound:
     await view.refresh()
     near = await view.in_turn(lambda: search_near(path, view.paths()))
     if near:
-        error.data["near"] = [path_to_text(one) for one in near]
+        error.data["near"] = [path_to_text(current_path) for current_path in near]
         error.message += f"; near: {', '.join(error.data['near'])}"
     return error
 
@@ -356,12 +358,12 @@ def decode_cursor(params: Params, cursor: str, read: Callable[..., StateT]) -> S
 def _digest(params: Params) -> str:
     # Not model_dump_json: it fails for names that are not UTF-8, which a command line
     # carries as lone surrogates.
-    asked = json.dumps(
+    question = json.dumps(
         {name: value for name, value in params if name not in PAGE_FIELDS},
         default=BaseModel.model_dump,
     )
     return base64.urlsafe_b64encode(
-        hashlib.blake2b(asked.encode(), digest_size=DIGEST_BYTES).digest()
+        hashlib.blake2b(question.encode(), digest_size=DIGEST_BYTES).digest()
     ).decode()
 
 
@@ -375,10 +377,10 @@ class Budget:
         self, items: Iterable[ItemT], size: Callable[[ItemT], int], *, least: int = 1
     ) -> list[ItemT]:
         """Return the first items that fit, at least ``least``: an empty page would never end."""
-        kept: list[ItemT] = []
+        items_within: list[ItemT] = []
         for item in items:
             self.chars -= size(item)
-            if self.chars < 0 and len(kept) >= least:
+            if self.chars < 0 and len(items_within) >= least:
                 break
-            kept.append(item)
-        return kept
+            items_within.append(item)
+        return items_within

@@ -138,14 +138,14 @@ def render_paths(result: ListFilesResult, style: Style) -> Iterator[str]:
 
 def render_file(file: Mapping[str, Any], order: str, style: Style) -> str:
     """Return a file's path; for a model with its sort key, if that is a size or a time."""
-    shown = style.path(file)
+    text = style.path(file)
     if style.is_person:
-        return shown
+        return text
     if order == "size":
-        return f"{shown} {file['size']}"
+        return f"{text} {file['size']}"
     if order == "modified":
-        return f"{shown} {format_time(file['modified_unix'])}"
-    return shown
+        return f"{text} {format_time(file['modified_unix'])}"
+    return text
 
 
 @handler(
@@ -162,14 +162,14 @@ async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFile
     """
     if not params.model_fields_set & ON_DISK:
         return await ask_projects(call, params, _list, _join_list)
-    found = await glob.run(call, _make_glob(params))
+    globbed = await glob.run(call, _make_glob(params))
     result: ListFilesResult = {
-        "results": found["results"],
-        "files": [file["file_path"] for file in found["results"]],
-        "total": found["total"],
-        "next": found["next"],
+        "results": globbed["results"],
+        "files": [file["file_path"] for file in globbed["results"]],
+        "total": globbed["total"],
+        "next": globbed["next"],
         "fuzzy": False,
-        "coverage": found["coverage"],
+        "coverage": globbed["coverage"],
     }
     if params.sort_by != "path":
         result["sort_by"] = params.sort_by
@@ -191,19 +191,19 @@ def _make_glob(params: ListFilesParams) -> "GlobParams":
         InvalidParams: the question has words or languages, which only the file table answers.
 
     """
-    asked = sorted(params.model_fields_set & ON_DISK)
+    fields = sorted(params.model_fields_set & ON_DISK)
     if params.language:
-        message = f"language: not together with {asked[0]}; use include, e.g. **/*.py"
+        message = f"language: not together with {fields[0]}; use include, e.g. **/*.py"
         raise InvalidParams(message, field="language")
-    given = params.model_dump(exclude_unset=True, exclude={"language", "fresh"})
-    query = given.pop("query", None)
+    given_fields = params.model_dump(exclude_unset=True, exclude={"language", "fresh"})
+    query = given_fields.pop("query", None)
     if query is not None and WILD.search(query) is None:
-        message = f"query: with {asked[0]} it is a glob: **/*{query.split()[0]}*"
+        message = f"query: with {fields[0]} it is a glob: **/*{query.split()[0]}*"
         raise InvalidParams(message, field="query")
-    include = given.pop("include", [])
+    include = given_fields.pop("include", [])
     if query is not None:
         include = [*include, query]
-    return GlobParams(**{**given, "include": include, "limit": params.limit})
+    return GlobParams(**{**given_fields, "include": include, "limit": params.limit})
 
 
 async def _list(
@@ -593,7 +593,7 @@ def _join_files(
         for name, value in result["options"].items()
         if name not in {"root", "project"}
     }
-    result["options"] = {**options, "projects": [one.name for one in answers]}
+    result["options"] = {**options, "projects": [answer.name for answer in answers]}
 
 
 HANDLERS: tuple[Handler, ...] = (list_files, glob)

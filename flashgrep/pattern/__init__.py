@@ -90,9 +90,9 @@ class Pattern:
         if len(self.texts) != 1:
             return ""
         if self.mode == "regex":
-            found = _NAME.fullmatch(self.texts[0])
-            if found:
-                return found[1]
+            match = _NAME.fullmatch(self.texts[0])
+            if match:
+                return match[1]
             if self.word and _PLAIN.fullmatch(self.texts[0]):
                 return self.texts[0]
             return ""

@@ -152,12 +152,12 @@ def main() -> None:
             blocks = find_blocks(_Text(pattern, data), data)
         else:
             blocks = _find_lines(pattern, data)
-        found = islice(blocks, request["limit"])
+        blocks_found = islice(blocks, request["limit"])
         _write_message(
             sink,
             [
                 line if request["all_spans"] else line._replace(spans=line.spans[:1])
-                for line in found
+                for line in blocks_found
             ],
         )
 
@@ -169,8 +169,8 @@ def _find_lines(pattern: re.Pattern[str], data: bytes) -> Iterator[LineMatch]:
     for number, line in enumerate(
         data.removesuffix(b"\n").split(b"\n") if data else [], 1
     ):
-        found = spans_between(_Text(pattern, line), line, 0, len(line))
-        spans = tuple((start + first, start + last) for first, last in found)
+        found_spans = spans_between(_Text(pattern, line), line, 0, len(line))
+        spans = tuple((start + first, start + last) for first, last in found_spans)
         if spans:
             yield LineMatch(number, number, start, start + len(line), spans)
         start += len(line) + 1
@@ -195,9 +195,9 @@ class _Text:
         """Return the span of the first match between two offsets of the data given to the constructor."""
         first = bisect_left(self._offsets, pos)
         last = bisect_left(self._offsets, end)
-        found = self._search(self._text, first, last)
-        if found:
-            return (self._offsets[found.start()], self._offsets[found.end()])
+        match = self._search(self._text, first, last)
+        if match:
+            return (self._offsets[match.start()], self._offsets[match.end()])
         return NONE
 
 

@@ -104,7 +104,7 @@ def all_of(parts: Iterable[GramExpr]) -> GramExpr:
     if NOTHING in flat:
         return NOTHING
     grams = [part.value for part in flat if isinstance(part, Gram)]
-    kept: list[GramExpr] = []
+    kept_parts: list[GramExpr] = []
     for part in flat:
         if isinstance(part, Gram) and len(part.value) < GRAM:
             # A prefix of three bytes is implied by a full gram with that prefix.
@@ -117,19 +117,19 @@ def all_of(parts: Iterable[GramExpr]) -> GramExpr:
                 _terms(branch) <= flat.keys() for branch in part.parts
             )
         if not implied:
-            kept.append(part)
-    kept.sort(
+            kept_parts.append(part)
+    kept_parts.sort(
         key=_size
     )  # If parts must be dropped, keep grams first, then short disjunctions.
-    sizes = accumulate(map(_size, kept))
-    kept = [
+    sizes = accumulate(map(_size, kept_parts))
+    kept_parts = [
         part
-        for part, size in zip(kept[:MAX_PARTS], sizes, strict=False)
+        for part, size in zip(kept_parts[:MAX_PARTS], sizes, strict=False)
         if size <= MAX_TERMS
     ]
-    if len(kept) == 1:
-        return kept[0]
-    return AllOf(tuple(kept))
+    if len(kept_parts) == 1:
+        return kept_parts[0]
+    return AllOf(tuple(kept_parts))
 
 
 def any_of(parts: Iterable[GramExpr]) -> GramExpr:
@@ -145,21 +145,21 @@ def any_of(parts: Iterable[GramExpr]) -> GramExpr:
         return ANYTHING
     terms = {part: _terms(part) for part in flat}
     # (a AND b) implies a, so next to a it adds nothing.
-    kept = [
+    kept_parts = [
         part for part in flat if not any(terms[other] < terms[part] for other in flat)
     ]
     # Dropping an alternative would lose matches; only the whole disjunction may be
     # dropped.
-    if len(kept) > MAX_PARTS:
+    if len(kept_parts) > MAX_PARTS:
         return ANYTHING
-    most = max(2, MAX_TERMS // max(1, len(kept)))
-    kept = [
+    most = max(2, MAX_TERMS // max(1, len(kept_parts)))
+    kept_parts = [
         AllOf(_spread(part.parts, most)) if isinstance(part, AllOf) else part
-        for part in kept
+        for part in kept_parts
     ]
-    if len(kept) == 1:
-        return kept[0]
-    return AnyOf(tuple(kept))
+    if len(kept_parts) == 1:
+        return kept_parts[0]
+    return AnyOf(tuple(kept_parts))
 
 
 def _alternatives(part: GramExpr) -> tuple[GramExpr, ...]:
@@ -279,13 +279,13 @@ def _without_folds(node: Node) -> Node:
     """Remove U+017F and U+212A from classes that have the ASCII letters they fold to."""
     if not isinstance(node, Chars):
         return map_children(node, _without_folds)
-    found = node.set
-    if found.is_ascii() or len(found) > MAX_CLASS:
+    char_set = node.set
+    if char_set.is_ascii() or len(char_set) > MAX_CLASS:
         return node
     for rare, letter in _FOLDING:
-        if (found & rare).ranges and (found & letter).ranges:
-            found = found - rare
-    return Chars(found, node.at)
+        if (char_set & rare).ranges and (char_set & letter).ranges:
+            char_set = char_set - rare
+    return Chars(char_set, node.at)
 
 
 def _facts(node: Node) -> _Facts:
@@ -409,15 +409,15 @@ def _trim(facts: _Facts) -> _Facts:
 
 def _shorten(texts: Iterable[bytes], *, first: bool) -> Strings:
     """Shorten the strings until they are few enough; an empty string means that nothing is known."""
-    found = frozenset(texts)
+    strings = frozenset(texts)
     for length in range(_EDGE - 1, -1, -1):
-        if len(found) <= MAX_STRINGS:
+        if len(strings) <= MAX_STRINGS:
             break
-        found = frozenset(
+        strings = frozenset(
             text[:length] if first else text[len(text) - min(length, len(text)) :]
-            for text in found
+            for text in strings
         )
-    return _UNKNOWN if b"" in found else found
+    return _UNKNOWN if b"" in strings else strings
 
 
 def _cross(left: Strings, right: Strings) -> Strings:

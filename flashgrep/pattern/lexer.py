@@ -93,9 +93,9 @@ class Lexer:
         at = self.text.find(end, self.pos)
         if at < 0:
             self.fail(problem, start, len(self.text))
-        found = self.text[self.pos : at]
+        piece = self.text[self.pos : at]
         self.pos = at + len(end)
-        return found
+        return piece
 
     def skip_blank(self) -> None:
         """Under `(?x)`, skip white space and comments."""
@@ -220,11 +220,11 @@ def _read_property(lexer: Lexer, start: int, *, negated: bool) -> CharSet:
         lexer.fail("Unicode not allowed here", start)
     sign = next((sign for sign in ("!=", ":", "=") if sign in name), "")
     name, _, value = name.partition(sign) if sign else (name, "", None)
-    found = unicode.find_property(name, value)
-    if found is None:
+    char_set = unicode.find_property(name, value)
+    if char_set is None:
         lexer.fail("Unicode property not found", start)
     if lexer.flags.insensitive:
-        found = unicode.fold(found)
+        char_set = unicode.fold(char_set)
     if negated != (sign == "!="):
-        return ANY_CHAR - found
-    return found
+        return ANY_CHAR - char_set
+    return char_set

@@ -147,8 +147,8 @@ class Re2Finder:
                 return part
             checkpoint()
             pos = stop
-        found: Span = self._match(_UNANCHORED, data, pos, end)[0]
-        return found
+        span: Span = self._match(_UNANCHORED, data, pos, end)[0]
+        return span
 
 
 class RequiredFinder:
@@ -173,9 +173,9 @@ class RequiredFinder:
             # Not before ``pos``: matches before it have been reported.
             start = max(pos, data.rfind(b"\n", pos, at) + 1)
             stop = data.find(b"\n", at, end)
-            found = self._finder.find(data, start, end if stop < 0 else stop)
-            if found[0] >= 0 or stop < 0:
-                return found
+            span = self._finder.find(data, start, end if stop < 0 else stop)
+            if span[0] >= 0 or stop < 0:
+                return span
             pos = stop + 1
         # Nearly every line here has the bytes, so looking for them costs more than it
         # saves.
@@ -256,12 +256,12 @@ class Matcher:
         self, data: bytes, *, all_spans: bool = False, limit: int | None = None
     ) -> Iterator[LineMatch]:
         """Yield at most `limit` matching lines in order, each with its first span or with all its spans."""
-        found = (self._line_blocks if self.crosses_lines else self._single_lines)(
+        matches = (self._line_blocks if self.crosses_lines else self._single_lines)(
             data, all_spans=all_spans
         )
         if limit is None:
-            return found
-        return (line for _, line in zip(range(limit), found, strict=False))
+            return matches
+        return (line for _, line in zip(range(limit), matches, strict=False))
 
     def count_lines(self, data: bytes) -> int:
         """Return how many lines match; if matches may cross lines, how many lines they cover."""
@@ -301,16 +301,16 @@ class Matcher:
         )
         # At most four kinds. If two threads compile one at the same time, the second
         # replaces an equal one.
-        found = self._kinds.get(kind)
-        if found is None:
+        found_kind = self._kinds.get(kind)
+        if found_kind is None:
             translation = translate(self._node, kind)
             finder: Finder = Re2Finder(
                 translation.pattern, by_lines=not self.crosses_lines
             )
             if self._required:
                 finder = RequiredFinder(finder, self._required)
-            found = self._kinds[kind] = finder, translation.exact
-        return found
+            found_kind = self._kinds[kind] = finder, translation.exact
+        return found_kind
 
     def _single_lines(self, data: bytes, *, all_spans: bool) -> Iterator[LineMatch]:
         finder, exact = self._finder(data)
@@ -346,10 +346,10 @@ class Matcher:
                 before_crlf = (
                     self._crlf and data[line_end - 1 : line_end + 1] == b"\r\n"
                 )
-                shown = spans_between(
+                all_of_line = spans_between(
                     confirming, data, line_start, line_end - before_crlf
                 )
-                spans = tuple(span for span in shown if span[0] < end)
+                spans = tuple(span for span in all_of_line if span[0] < end)
             # Count line feeds from the previous hit on, so that the data is scanned
             # only once.
             number += count_line_ends(data, counted, line_start)
@@ -363,10 +363,10 @@ class Matcher:
             finder = self._pike_vm  # A match from RE2 may be wrong, or end elsewhere.
         for block in find_blocks(finder, data):
             if all_spans:
-                shown = tuple(span for span in block.spans if span[0] < len(data))
+                spans = tuple(span for span in block.spans if span[0] < len(data))
             else:
-                shown = block.spans[:1]
-            yield block._replace(spans=shown)
+                spans = block.spans[:1]
+            yield block._replace(spans=spans)
 
 
 def count_line_ends(data: bytes, start: int, end: int) -> int:

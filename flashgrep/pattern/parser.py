@@ -174,18 +174,20 @@ def _atom(lexer: Lexer, depth: int) -> Node | None:
 
 def _literal(lexer: Lexer, literal: Literal, at: int) -> Node:
     lexer.note_literal(literal.value)
-    found = CharSet(((literal.value, literal.value),))
+    char_set = CharSet(((literal.value, literal.value),))
     if lexer.flags.unicode:
-        return Chars(unicode.fold(found) if lexer.flags.insensitive else found, at)
-    if found.is_ascii():
         return Chars(
-            unicode.fold_ascii(found) if lexer.flags.insensitive else found, at
+            unicode.fold(char_set) if lexer.flags.insensitive else char_set, at
+        )
+    if char_set.is_ascii():
+        return Chars(
+            unicode.fold_ascii(char_set) if lexer.flags.insensitive else char_set, at
         )
     if literal.byte:
-        return ByteSet(found, at)
+        return ByteSet(char_set, at)
     if lexer.flags.insensitive:  # bytes have no case rules beyond ASCII
         lexer.fail("Unicode not allowed here", at)
-    return Chars(found, at)
+    return Chars(char_set, at)
 
 
 def _repetition(lexer: Lexer, node: Node) -> Repeat:
@@ -302,7 +304,7 @@ def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
     lexer.skip_blank()
     negated = lexer.take("^")
     lexer.skip_blank()
-    found = CharSet()
+    char_set = CharSet()
     combine = or_
     items = CharSet()
     # At the start, any number of `-`, or otherwise one `]`, are literal.
@@ -321,11 +323,13 @@ def _brackets(lexer: Lexer, depth: int = 0) -> CharSet:
         if operator is None and lexer.peek() != "]":
             items |= _item(lexer, depth)
             continue
-        found = combine(found, _fold(lexer, items))
+        char_set = combine(char_set, _fold(lexer, items))
         if operator is None:
             lexer.pos += 1
             return (
-                complement(found, unicode_on=lexer.flags.unicode) if negated else found
+                complement(char_set, unicode_on=lexer.flags.unicode)
+                if negated
+                else char_set
             )
         lexer.pos += 2
         combine = operator
@@ -394,14 +398,14 @@ def _posix(lexer: Lexer) -> CharSet | None:
     if not lexer.text.startswith("[:", lexer.pos) or end < 0:
         return None
     name = lexer.text[lexer.pos + 2 : end]
-    found = _POSIX.get(name.removeprefix("^"))
-    if found is None:
+    char_set = _POSIX.get(name.removeprefix("^"))
+    if char_set is None:
         return None
     lexer.pos = end + 2
-    found = _fold(lexer, found)
+    char_set = _fold(lexer, char_set)
     if name.startswith("^"):
-        return complement(found, unicode_on=lexer.flags.unicode)
-    return found
+        return complement(char_set, unicode_on=lexer.flags.unicode)
+    return char_set
 
 
 def parse_texts(texts: tuple[str, ...], flags: Flags, *, smart: bool) -> Node:
@@ -448,8 +452,8 @@ def within_lines(node: Node, *, crlf: bool) -> Node:
             banned = LINE_ENDS if crlf else NEWLINE
             if not any(char in found for char in banned):
                 return node
-            left = found - banned
-            if not left.ranges:
+            char_set = found - banned
+            if not char_set.ranges:
                 construct = (
                     "".join(map(chr, found)).replace("\n", "\\n").replace("\r", "\\r")
                 )
@@ -458,7 +462,7 @@ def within_lines(node: Node, *, crlf: bool) -> Node:
                     at=at,
                     construct=construct,
                 )
-            return replace(node, set=left)
+            return replace(node, set=char_set)
         case Assertion(kind, ascii):
             # RE2 and the Pike VM search whole files, where \A would mean the start of
             # the file.
@@ -499,13 +503,13 @@ def _beside(look: Assertion, node: Node, *, first: bool) -> Node:
     `half_start [-a]` becomes `half_start - | half_start a`, which RE2 can express; the order of alternatives is kept.
     """
     push = partial(_beside, look, first=first)
-    found = edge(node, first=first)
+    found_edge = edge(node, first=first)
     # Only a mixed edge needs it: next to only word characters, or only others, RE2 can
     # express the condition directly.
     if (
-        not found.empty
-        and (found.chars & ASCII_WORD).ranges
-        and not found.chars <= ASCII_WORD
+        not found_edge.empty
+        and (found_edge.chars & ASCII_WORD).ranges
+        and not found_edge.chars <= ASCII_WORD
     ):
         match node:
             case Chars(chars) | ByteSet(chars):

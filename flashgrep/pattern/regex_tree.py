@@ -56,19 +56,19 @@ class CharSet:
         return CharSet.of(*self.ranges, *other.ranges)
 
     def __and__(self, other: "CharSet") -> "CharSet":
-        found: list[Range] = []
+        found_ranges: list[Range] = []
         mine = 0
         yours = 0
         while mine < len(self.ranges) and yours < len(other.ranges):
             low = max(self.ranges[mine][0], other.ranges[yours][0])
             high = min(self.ranges[mine][1], other.ranges[yours][1])
             if low <= high:
-                found.append((low, high))
+                found_ranges.append((low, high))
             if self.ranges[mine][1] < other.ranges[yours][1]:
                 mine += 1
             else:
                 yours += 1
-        return CharSet(tuple(found))
+        return CharSet(tuple(found_ranges))
 
     def __sub__(self, other: "CharSet") -> "CharSet":
         gaps: list[Range] = []
@@ -265,8 +265,13 @@ def edge(node: Node, *, first: bool) -> Edge:
             return Edge(CharSet(), empty=True)
         case Alternation(parts):
             edges = [edge(part, first=first) for part in parts]
-            ranges = (item for each in edges for item in each.chars.ranges)
-            return Edge(CharSet.of(*ranges), empty=any(each.empty for each in edges))
+            ranges = (
+                item for current_edge in edges for item in current_edge.chars.ranges
+            )
+            return Edge(
+                CharSet.of(*ranges),
+                empty=any(current_edge.empty for current_edge in edges),
+            )
         case Concat(parts):
             return edge_of(parts if first else parts[::-1], first=first)
         case Repeat(inner, low):
@@ -280,9 +285,9 @@ def edge_of(parts: tuple[Node, ...], *, first: bool) -> Edge:
     """Return what a sequence may begin with (`first`) or end with; ``parts`` are given from that end on."""
     ranges: list[Range] = []
     for part in parts:
-        found = edge(part, first=first)
-        ranges += found.chars.ranges
+        found_edge = edge(part, first=first)
+        ranges += found_edge.chars.ranges
         # This part always consumes a character, so what follows cannot be at the edge.
-        if not found.empty:
+        if not found_edge.empty:
             return Edge(CharSet.of(*ranges), empty=False)
     return Edge(CharSet.of(*ranges), empty=True)

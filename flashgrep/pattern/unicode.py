@@ -106,11 +106,11 @@ def fold(chars: CharSet) -> CharSet:
     """Return `chars` and everything equal to one of them except for case (simple folding)."""
     if chars <= ASCII:
         # These two are the only non-ASCII characters that fold to ASCII letters.
-        found = fold_ascii(chars)
-        extra = ("\N{KELVIN SIGN}" if ord("k") in found else "") + (
-            "\N{LATIN SMALL LETTER LONG S}" if ord("s") in found else ""
+        char_set = fold_ascii(chars)
+        extra = ("\N{KELVIN SIGN}" if ord("k") in char_set else "") + (
+            "\N{LATIN SMALL LETTER LONG S}" if ord("s") in char_set else ""
         )
-        return found | CharSet.chars(extra)
+        return char_set | CharSet.chars(extra)
     # Iterate only over members that have case variants: \w has 140,000 members, but
     # only a few thousand of those.
     orbits, cased = _case_orbits()
@@ -234,10 +234,10 @@ def _trie(sequences: list[ByteRanges]) -> Node:
     for first, *rest in sequences:
         tails.setdefault(first, []).append(tuple(rest))
     heads: dict[tuple[ByteRanges, ...], list[Range]] = {}
-    for first, found in tails.items():
+    for first, tail in tails.items():
         # Share equal tails: RE2 expands the program in full, and \w would repeat most
         # of them.
-        heads.setdefault(tuple(found), []).append(first)
+        heads.setdefault(tuple(tail), []).append(first)
     branches: list[Node] = []
     for rests, firsts in heads.items():
         head = ByteSet(CharSet.of(*firsts))

@@ -93,10 +93,10 @@ class Tree:
     def count(self) -> int:
         """Return how many files the project has, as far as is known."""
         if self._count is None:
-            found = len(self.table)
+            found_count = len(self.table)
             for path, mark in self.pending.items():
-                found += mark.ours - (self.table.find(path) is not None)
-            self._count = found
+                found_count += mark.ours - (self.table.find(path) is not None)
+            self._count = found_count
         return self._count
 
     def has(self, path: bytes) -> bool:
@@ -141,15 +141,15 @@ class Tree:
         places = np.flatnonzero(table.columns[:, MTIME_NS] > since_ns)
         if len(places) + len(pending) > most:
             return frozenset()
-        files, found = (
+        files, recent = (
             RootFiles(self._root),
             {table.paths[at] for at in places.tolist()},
         )
         for path in pending:
             with contextlib.suppress(OSError):
                 if files.lstat(path).st_mtime_ns > since_ns:
-                    found.add(path)
-        return frozenset(found)
+                    recent.add(path)
+        return frozenset(recent)
 
     @property
     def is_watched(self) -> bool:
@@ -225,16 +225,18 @@ class Tree:
 
     def _look(self, files: RootFiles, path: bytes) -> bool:
         """Mark a path that may have changed; return whether it is a file that the rules exclude."""
-        found, ours = self._mark_as_is(files, path)
-        if found is None:
+        status, is_ours = self._mark_as_is(files, path)
+        if status is None:
             return False
-        if found.st_nlink > 1:  # an event has only the name by which a file was written
-            if ours:
+        if (
+            status.st_nlink > 1
+        ):  # an event has only the name by which a file was written
+            if is_ours:
                 self._watcher.add_file(path)
-            for twin in self.table.same_inode(clamp(found.st_ino)):
+            for twin in self.table.same_inode(clamp(status.st_ino)):
                 if twin != path:
                     self._mark_as_is(files, twin)
-        is_excluded = stat.S_ISREG(found.st_mode) and not ours
+        is_excluded = stat.S_ISREG(status.st_mode) and not is_ours
         return is_excluded and self._walker.accepts(
             path.rpartition(b"/")[0], is_dir=True
         )
@@ -244,36 +246,38 @@ class Tree:
     ) -> tuple[os.stat_result | None, bool]:
         """Mark a path as it is on disk; return its status, and whether it is a file of the project."""
         try:
-            found = files.lstat(path)
+            status = files.lstat(path)
         except OSError as error:
             if error.errno in EXHAUSTED:
                 raise Busy(f"out of resources: {error.strerror}") from error
             self.mark(path, ours=False)
             return None, False
-        ours = stat.S_ISREG(found.st_mode) and self._walker.accepts(path)
-        self.mark(path, ours=ours, size=found.st_size)
-        return found, ours
+        is_ours = stat.S_ISREG(status.st_mode) and self._walker.accepts(path)
+        self.mark(path, ours=is_ours, size=status.st_size)
+        return status, is_ours
 
     def _take_exclusions(
         self, found: Mapping[bytes, bool | None], gone: Iterable[bytes] = ()
     ) -> None:
         """Note what rules take out: a folder, a file (False), None: not this path; nothing in the folders ``gone``."""
-        known = self.excluded
+        excluded = self.excluded
         prefixes = find_outermost(gone)
-        if known and prefixes:
-            known = self.excluded = {
+        if excluded and prefixes:
+            excluded = self.excluded = {
                 path: is_dir
-                for path, is_dir in known.items()
+                for path, is_dir in excluded.items()
                 if not is_below(path + b"/", prefixes)
             }
-        if known is not None and any(
-            known.get(path) != is_dir for path, is_dir in found.items()
+        if excluded is not None and any(
+            excluded.get(path) != is_dir for path, is_dir in found.items()
         ):
-            merged = {**known, **found}
-            kept = {
+            merged = {**excluded, **found}
+            kept_excluded = {
                 path: is_dir for path, is_dir in merged.items() if is_dir is not None
             }
-            self.excluded = kept if len(kept) <= MOST_EXCLUDED else None
+            self.excluded = (
+                kept_excluded if len(kept_excluded) <= MOST_EXCLUDED else None
+            )
 
     def take(self, changes: Iterable[Change]) -> None:
         """Mark what changes report; what requires reading folders is left in ``unread``, or to a sweep."""
@@ -404,13 +408,13 @@ class Tree:
         """Return what overrides a table of this generation of the index or a later one; None: too much."""
         if generation < self._stored_from:
             return None
-        found = {
+        changes = {
             path: Mark(self.table.find(path) is not None, 0, 0)
             for path, at in self._stored.items()
             if at > generation
         }
-        found.update(self.pending)
-        return found
+        changes.update(self.pending)
+        return changes
 
     def take_update(
         self,

@@ -194,12 +194,12 @@ class Freshness:
         """Refresh as events come, so that the queue does not overflow and the index follows."""
         number = self._watcher.fileno()
         while True:
-            begun = anyio.current_time()
+            start = anyio.current_time()
             # Whatever it was, the next question meets it and reports it. Raised here,
             # it would end the daemon.
             with contextlib.suppress(Exception):
                 await refresh()
-            took = anyio.current_time() - begun
+            took = anyio.current_time() - start
             if number is not None:
                 await anyio.wait_readable(number)
             # One save causes several events; a pause handles them together.

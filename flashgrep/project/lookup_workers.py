@@ -314,13 +314,13 @@ class LookupWorkers:
             ):  # a process without a reference could not be ended
                 if forks:
                     count = self._most - len(self._workers)
-                    made = await anyio.to_thread.run_sync(
+                    sync = await anyio.to_thread.run_sync(
                         fork, count, request, note_parent
                     )
                 else:
-                    made = [await anyio.to_thread.run_sync(spawn)]
+                    sync = [await anyio.to_thread.run_sync(spawn)]
                 self._parent = None
-                for process, ours in made:
+                for process, connection in sync:
 
                     def connect(process: Process = process) -> LookupWorker:
                         worker = LookupWorker(process, self._note_release, self._forget)
@@ -331,7 +331,7 @@ class LookupWorkers:
                         return worker
 
                     _, worker = await asyncio.get_running_loop().create_connection(
-                        connect, sock=ours
+                        connect, sock=connection
                     )
                     self._workers.append(worker)
                     if self._closed:

@@ -183,21 +183,21 @@ class Lookups:
                 meets_all=meets_all,
             )
             if prepare is None:
-                found = await self.run(
+                outcome = await self.run(
                     ask,
                     portable=question.engine == "linear",
                     deadline=question.deadline,
                 )
             else:
-                found = await self.run(lambda snapshot: ask(prepare(snapshot)))
-            if isinstance(found, Answer):
-                return found
+                outcome = await self.run(lambda snapshot: ask(prepare(snapshot)))
+            if isinstance(outcome, Answer):
+                return outcome
             # ripgrep opens files by path: a folder may have been a link to elsewhere
             # for a moment. Its count is a file's own unless an event tells of the file
             # or of a folder above it, or events were lost.
             are_ours = await project.refresh() and tree.listed_since == listed
         for path in marked:
-            found.pop(path, None)
+            outcome.pop(path, None)
 
         def ask_again(snapshot: Snapshot) -> Answer:
             snapshot = snapshot if prepare is None else prepare(snapshot)
@@ -207,9 +207,9 @@ class Lookups:
             for (
                 path
             ) in snapshot.unsaved:  # for these ripgrep has counted what is on disk
-                found.pop(path, None)
+                outcome.pop(path, None)
             return search(
-                replace(snapshot, counts=found if are_ours else None), question
+                replace(snapshot, counts=outcome if are_ours else None), question
             )
 
         return await self.run(ask_again)
@@ -253,8 +253,8 @@ class Lookups:
     async def wait_for_early_search(self) -> None:
         """Wait while such a question is answered, at most a second: listing would compete for its processor."""
         with anyio.move_on_after(HEAD_START):
-            for ended in list(self._unlisted.values()):
-                await ended.wait()
+            for event in list(self._unlisted.values()):
+                await event.wait()
 
 
 @dataclass(slots=True)
@@ -309,5 +309,5 @@ class PortableLookup(Generic[ResultT]):
 
     def result(self, reply: bytes) -> ResultT:
         """Return what a worker has answered."""
-        found: ResultT = pickle.loads(reply)  # noqa: S301 - from our own child
-        return found
+        found_result: ResultT = pickle.loads(reply)  # noqa: S301 - from our own child
+        return found_result

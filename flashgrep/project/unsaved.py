@@ -66,9 +66,9 @@ class UnsavedView:
     def find_new(self) -> list[bytes]:
         """Return the files that exist only as unsaved texts."""
         # Excluded files are not searched, saved or not.
-        known, accepts = self.project.tree, self.project.walker.accepts
+        tree, accepts = self.project.tree, self.project.walker.accepts
         return sorted(
-            path for path in self.texts if not known.has(path) and accepts(path)
+            path for path in self.texts if not tree.has(path) and accepts(path)
         )
 
     def count_extra(self) -> int:
@@ -187,12 +187,12 @@ class UnsavedView:
 
     async def read_slice(self, path: bytes, query: SliceQuery) -> SliceResult:
         """Return lines of a file; raises as ``files.read.read_slice``."""
-        found = self.locate(path)
-        if found not in self.texts:
+        inside = self.locate(path)
+        if inside not in self.texts:
             return await self.project.read_slice(path, query)
-        text = self.texts[found]
+        text = self.texts[inside]
         return await self.in_turn(
-            lambda: slice_content(self.project.editor, found, text.data, query)
+            lambda: slice_content(self.project.editor, inside, text.data, query)
         )
 
     def locate(self, path: bytes) -> bytes:
@@ -202,15 +202,17 @@ class UnsavedView:
             Forbidden: an absolute path is outside.
 
         """
-        found = b"/".join(self.project.editor.root.split(path, path))
-        if found in self.texts:
-            return found
+        inside = b"/".join(self.project.editor.root.split(path, path))
+        if inside in self.texts:
+            return inside
         root = self.project.walker.root
         # Editors send the path that was opened, which may go through a link; texts are
         # kept by the real one.
-        return os.path.relpath(os.path.realpath(root + b"/" + found), root)
+        return os.path.relpath(os.path.realpath(root + b"/" + inside), root)
 
     def has(self, path: str) -> bool:
         """Return whether a file with an unsaved text is at a path, or below it."""
-        found = self.locate(path_from_json(path))
-        return any(one == found or one.startswith(found + b"/") for one in self.texts)
+        inside = self.locate(path_from_json(path))
+        return any(
+            text == inside or text.startswith(inside + b"/") for text in self.texts
+        )

@@ -63,9 +63,9 @@ class _Forked:
                 signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
 
     def wait(self) -> None:
-        ended = select.poll()
-        ended.register(self._descriptor, select.POLLIN)
-        ended.poll()
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        poll.poll()
         self._siblings.remove(self)
         os.close(self._descriptor)
         if not self._siblings:
@@ -93,12 +93,12 @@ def spawn() -> tuple[Process, socket.socket]:
     Raises:
         OSError: There is no process or descriptor to be had.
     """
-    ours, theirs = socket.socketpair()
-    with theirs, ExitStack() as undone:
-        undone.callback(ours.close)
-        process = _start(theirs, [])
+    connection, matching_connection = socket.socketpair()
+    with matching_connection, ExitStack() as undone:
+        undone.callback(connection.close)
+        process = _start(matching_connection, [])
         undone.pop_all()
-    return process, ours
+    return process, connection
 
 
 def fork(
@@ -115,10 +115,10 @@ def fork(
     with ExitStack() as stack, ExitStack() as undone:
         sockets = []
         for _ in range(count):
-            ours, theirs = socket.socketpair()
-            stack.callback(theirs.close)
-            undone.callback(ours.close)  # which makes running workers exit
-            sockets.append((ours, theirs.fileno()))
+            connection, matching_connection = socket.socketpair()
+            stack.callback(matching_connection.close)
+            undone.callback(connection.close)  # which makes running workers exit
+            sockets.append((connection, matching_connection.fileno()))
         control, end = socket.socketpair()
         stack.callback(
             control.close
@@ -140,14 +140,15 @@ def fork(
             undone.callback(os.close, descriptors[-1])
         undone.pop_all()
         siblings = list[_Forked]()
-        made = [
-            _Forked(int(pid), one, parent, siblings)
-            for pid, one in zip(ids, descriptors, strict=True)
+        forkeds = [
+            _Forked(int(pid), descriptor, parent, siblings)
+            for pid, descriptor in zip(ids, descriptors, strict=True)
         ]
-        for ours, _ in sockets[len(made) :]:
-            ours.close()
+        for connection, _ in sockets[len(forkeds) :]:
+            connection.close()
         return [
-            (process, ours) for process, (ours, _) in zip(made, sockets, strict=False)
+            (process, known_connection)
+            for process, (known_connection, _) in zip(forkeds, sockets, strict=False)
         ]
 
 

@@ -62,19 +62,19 @@ def connect(paths: Paths, environ: Mapping[str, str], path: str = "") -> socket.
         PermissionError: the state folder is not safe to use.
 
     """
-    found = try_connect(path or paths.socket)
+    connection = try_connect(path or paths.socket)
     # Only for the control socket: a project's socket does not report its version.
-    if found is not None and not path and _is_older(found):
-        found.close()
-        found = None
-    if found is None:
+    if connection is not None and not path and _is_older(connection):
+        connection.close()
+        connection = None
+    if connection is None:
         start_daemon(paths, environ)
-        found = try_connect(path or paths.socket)
-    if found is None:
+        connection = try_connect(path or paths.socket)
+    if connection is None:
         raise StartFailed(
             f"the daemon is running but does not answer at {path or paths.socket}"
         )
-    return found
+    return connection
 
 
 def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
@@ -100,39 +100,39 @@ def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
                 errors="replace"
             ),
         )
-    ours, theirs = socket.socketpair()
-    with theirs:
+    connection, matching_connection = socket.socketpair()
+    with matching_connection:
         # Kept across exec; our own end is close-on-exec, so that it ends with this
         # process.
-        os.set_inheritable(theirs.fileno(), True)
+        os.set_inheritable(matching_connection.fileno(), True)
         command = [
             sys.executable,
             "-P",
             "-m",
             DAEMON_MODULE,
             "--alone-fd",
-            str(theirs.fileno()),
+            str(matching_connection.fileno()),
         ]
         # Its output must not get between the lines of a protocol.
         os.posix_spawn(
             sys.executable, command, environ, file_actions=[(os.POSIX_SPAWN_DUP2, 2, 1)]
         )
-    ours.settimeout(READY_SECONDS)
+    connection.settimeout(READY_SECONDS)
     # Its answer shows that the process is up; otherwise a failed start would hang the
     # caller's first request.
-    send_request(ours, "$/version", {})
-    ours.settimeout(None)
-    return ours
+    send_request(connection, "$/version", {})
+    connection.settimeout(None)
+    return connection
 
 
 def try_connect(path: str, seconds: float = CONNECT_SECONDS) -> socket.socket | None:
     """Return a connection to the Unix socket at ``path``, or None if nothing listens there."""
     try:
-        found = longpath.connect_unix(path, seconds)
+        connection = longpath.connect_unix(path, seconds)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
         return None
-    found.settimeout(None)
-    return found
+    connection.settimeout(None)
+    return connection
 
 
 def send_request(
@@ -218,11 +218,11 @@ def start_daemon(paths: Paths, environ: Mapping[str, str]) -> None:
         fcntl.flock(
             lock, fcntl.LOCK_EX
         )  # its holder releases it after READY_SECONDS at the latest
-        found = try_connect(paths.socket)
+        connection = try_connect(paths.socket)
         try:
             # The previous holder of the lock may have started a daemon that answers
             # now: ask again.
-            is_gone = found is None or _retire(found)
+            is_gone = connection is None or _retire(connection)
         except ConnectionError:  # it exited while it was asked
             is_gone = True
         if is_gone:
@@ -258,9 +258,12 @@ def _is_older(connection: socket.socket) -> bool:
             return True
         raise StartFailed(answer["error"]["message"])
     daemon = answer["result"]
-    theirs, ours = _parse_version(daemon["version"]), _parse_version(__version__)
-    if theirs != ours:
-        return theirs < ours
+    version, known_version = (
+        _parse_version(daemon["version"]),
+        _parse_version(__version__),
+    )
+    if version != known_version:
+        return version < known_version
     # An upgrade may keep the version: a reinstallation, or a pull into an editable
     # installation.
     if daemon["folder"] == PACKAGE:
@@ -306,12 +309,12 @@ def find_newest_source(folder: str) -> tuple[int, int]:
 
 def _parse_version(version: str) -> list[int]:
     """Return the numbers a version begins with; the rest is ignored when comparing."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in version.split("."):
         if not part.isdigit():
             break
-        found.append(int(part))
-    return found
+        numbers.append(int(part))
+    return numbers
 
 
 def _retire(connection: socket.socket) -> bool:
@@ -415,7 +418,7 @@ def avoid_slow_sorting(
     Zen 4 implements compressed vector stores in microcode: numpy sorts 25,000 numbers at 18 ns each with AVX-512, 4 ns
     without. An explicit choice by the user is kept.
     """
-    found = dict(environ)
+    environment = dict(environ)
     try:
         number = os.open(cpuinfo, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -423,7 +426,7 @@ def avoid_slow_sorting(
         finally:
             os.close(number)
     except OSError:  # no Linux
-        return found
+        return environment
     zen_3_or_4 = b"AuthenticAMD\ncpu family\t: 25\n" in processor
     if (
         zen_3_or_4
@@ -431,5 +434,5 @@ def avoid_slow_sorting(
         and NUMPY_DISABLE not in environ
         and NUMPY_ENABLE not in environ
     ):
-        found[NUMPY_DISABLE] = "X86_V4 AVX512_SKX"  # its name in numpy up to 2.4
-    return found
+        environment[NUMPY_DISABLE] = "X86_V4 AVX512_SKX"  # its name in numpy up to 2.4
+    return environment

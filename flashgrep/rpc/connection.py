@@ -429,8 +429,8 @@ class Calls:
             workers.start_soon(recruit)
             await work()
             recruiting.cancel()  # every job has begun: no more slots are needed
-        wanted = [answer for answer in answers if answer is not None]
-        return b"[" + b",".join(wanted) + b"]" if wanted else None
+        wanted_answers = [answer for answer in answers if answer is not None]
+        return b"[" + b",".join(wanted_answers) + b"]" if wanted_answers else None
 
 
 @dataclass(slots=True, eq=False)

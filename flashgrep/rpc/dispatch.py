@@ -100,7 +100,7 @@ class OpenConnections:
     @property
     def clients(self) -> int:
         """How many connections are open, listeners apart."""
-        return sum(not each.is_listener for each in self._open)
+        return sum(not closable.is_listener for closable in self._open)
 
     def add(self, opened: Closable) -> None:
         """Register something opened."""
@@ -173,10 +173,10 @@ class Dispatcher:
         self._host = host
         self._control = frozenset(control or {})
         self._extensions = {**(extensions or {}), **(control or {})}
-        taken = self._extensions.keys() & set(registry.names())
+        names = self._extensions.keys() & set(registry.names())
         # An extension would hide a method of the same name, but only from JSON-RPC.
-        if taken:
-            raise ValueError(f"method name taken twice: {', '.join(sorted(taken))}")
+        if names:
+            raise ValueError(f"method name taken twice: {', '.join(sorted(names))}")
 
         async def method(job: tuple[RequestContext, Pending], /) -> Any:
             return await self._run_method(*job)
@@ -448,25 +448,25 @@ class Parts:
         # Validate once before sending any part: a wrong parameter is an error of the
         # call, not of its second part.
         started, checked = time.monotonic(), handler.validate(raw)
-        left: int | None = checked.model_dump(include={"limit"})["limit"]
+        limit_left: int | None = checked.model_dump(include={"limit"})["limit"]
         size = FIRST_PART
         if (
-            left is None or left <= size
+            limit_left is None or limit_left <= size
         ):  # a page whose size comes from a setting is one part
             return await run(handler.name, raw)
-        asked, unsent = checked.model_dump(exclude_unset=True), list[Any]()
-        allowed = asked.get("deadline_ms")
+        fields, unsent = checked.model_dump(exclude_unset=True), list[Any]()
+        allowed = fields.get("deadline_ms")
         while True:
             if allowed is not None:
-                asked["deadline_ms"] = max(
+                fields["deadline_ms"] = max(
                     1, allowed - int((time.monotonic() - started) * 1000)
                 )
-            result = await run(handler.name, {**asked, "limit": min(size, left)})
+            result = await run(handler.name, {**fields, "limit": min(size, limit_left)})
             # An incomplete page, as at a deadline, also ends it: the next page would be
             # no better.
-            left -= len(result["results"])
+            limit_left -= len(result["results"])
             if (
-                left <= 0
+                limit_left <= 0
                 or not result.get("next")
                 or not result["coverage"]["complete"]
             ):
@@ -474,7 +474,7 @@ class Parts:
             part = {"token": self._token, "value": {"results": result["results"]}}
             if unsent or not self._notify("$/progress", part):
                 unsent += result["results"]
-            size, asked["cursor"] = (
-                left if unsent else size * PART_GROWTH,
+            size, fields["cursor"] = (
+                limit_left if unsent else size * PART_GROWTH,
                 result["next"],
             )

@@ -224,10 +224,10 @@ def answered_key(line: bytes) -> str | None:
     if start < 0 or not line.startswith(b"{") or line.startswith(OWN_REQUEST):
         return None
     try:
-        found = json.loads(line[start + len(ID_BEHIND) :].rstrip()[:-1])
+        identifier = json.loads(line[start + len(ID_BEHIND) :].rstrip()[:-1])
     except ValueError:  # something else is last
         return None
-    return id_key({"id": found})
+    return id_key({"id": identifier})
 
 
 def refuse_line(code: int, message: str, data: dict[str, object]) -> bytes:

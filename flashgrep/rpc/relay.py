@@ -246,10 +246,10 @@ class Relay:
         # the way.
         if self._wire is not None and self._to_daemon and self._may_send:
             writers.append(self._wire)
-        found = select.select(
+        ready = select.select(
             readers, writers, [], None if until == FOREVER else max(0.0, until - now)
         )
-        return found[0], found[1]
+        return ready[0], ready[1]
 
     def _carry(
         self, readable: list[socket.socket | int], writable: list[socket.socket | int]
@@ -290,8 +290,8 @@ class Relay:
             piece = (
                 b"\n" if self._host_part else b""
             )  # a last line without a line end is still a line
-        *ended, rest = piece.split(b"\n")
-        for line in ended:
+        *lines, rest = piece.split(b"\n")
+        for line in lines:
             if not self._dropping:
                 self._take_line(bytes(self._host_part + line) + b"\n")
             self._dropping = False
@@ -429,8 +429,8 @@ class Relay:
 
     def _take_piece(self, piece: bytes) -> None:
         """Pass on complete lines of the daemon, and record which requests they answer."""
-        *ended, rest = piece.split(b"\n")
-        for part in ended:
+        *parts, rest = piece.split(b"\n")
+        for part in parts:
             line = bytes(self._daemon_part + part)
             self._daemon_part.clear()
             self._to_host += line + b"\n"
@@ -599,19 +599,19 @@ def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> b
 
     Return what must still reach the host: the status of subscribed projects, and what follows the last answer.
     """
-    held, news = b"", bytearray()
+    rest_held, news = b"", bytearray()
     for data, key in handshake:
         wire.sendall(data)
         # A notification has no answer, and the next line follows at once.
         while key is not None:
-            line, end, rest = held.partition(b"\n")
+            line, end, rest = rest_held.partition(b"\n")
             if not end:
                 piece = wire.recv(PIECE)
                 if not piece:
                     raise ConnectionResetError("the daemon ended")
-                held += piece
+                rest_held += piece
                 continue
-            held = rest
+            rest_held = rest
             if answered_key(line) == key:
                 news += _tell_status(data, line)
                 break
@@ -619,7 +619,7 @@ def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> b
                 item.get("method") == STATUS for item in items_of(inflight.parse(line))
             ):
                 news += line + b"\n"
-    return bytes(news) + held
+    return bytes(news) + rest_held
 
 
 def _tell_status(asked: bytes, answer: bytes) -> bytes:

@@ -54,19 +54,19 @@ def auth_extension(token: Callable[[], str]) -> Extension:
     """Return the ``auth`` method; ``token`` is read at each call. A read-only connection stays read-only."""
 
     async def auth(context: RequestContext, params: Params) -> AuthResult:
-        shown = (
+        param = (
             params.get("token")
             if isinstance(params, dict)
             else next(iter(params), None)
         )
-        if not isinstance(shown, str):
+        if not isinstance(param, str):
             raise InvalidParams("auth: token: a string is required", field="token")
         # In constant time: how long it takes must not tell how much of a guess was
         # right.
         is_right = hmac.compare_digest(
-            shown.encode("utf-8", "replace"), token().encode()
+            param.encode("utf-8", "replace"), token().encode()
         )
-        if not shown or not is_right:
+        if not param or not is_right:
             raise Forbidden("wrong token", reason="auth_required")
         session = context.session
         session.authenticated = session.has_token = True
@@ -115,7 +115,7 @@ async def _serve_client(
 ) -> None:
     try:
         stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        ours, theirs = stream.socket.getsockname(), stream.socket.getpeername()
+        own_address, peer = stream.socket.getsockname(), stream.socket.getpeername()
     except OSError:  # reset before we came to it
         return
     # Until the lookup or the token says otherwise, a stranger may send no more than a
@@ -133,7 +133,7 @@ async def _serve_client(
         # Only after its first byte, so that a flood of silent connections does not
         # cause readings of the tables.
         unknown.begin_lookup(stream)
-        uid = await find_uid(theirs, ours)
+        uid = await find_uid(peer, own_address)
         session.authenticated = uid is not None and uid == os.geteuid()
         unknown.end_lookup(stream, is_ours=session.authenticated)
 
@@ -142,7 +142,7 @@ async def _serve_client(
         # socket is gone from the tables. Without tables nobody was identified by them
         # either.
         return await stream.hung_up() or (
-            uid is not None and await find_uid(theirs, ours) is None
+            uid is not None and await find_uid(peer, own_address) is None
         )
 
     connection = Connection(stream, session, dispatcher, hung_up)
@@ -263,10 +263,10 @@ class PeerTable:
         """Return the rows of a reading that began after now."""
         # A reading in progress may have passed our row before the client connected;
         # only a later one is certain.
-        asked = self._begun
+        reading_before = self._begun
         async with self._reading:
             if (
-                self._rows_of <= asked
+                self._rows_of <= reading_before
             ):  # else somebody who waited for the lock before us has read since
                 # At most half of a core goes into readings, however many connections
                 # ask.
@@ -274,15 +274,15 @@ class PeerTable:
                 self._begun += 1
                 reading, started = self._begun, anyio.current_time()
                 rows = await anyio.to_thread.run_sync(read_tables, limiter=self._thread)
-                ended = anyio.current_time()
+                end = anyio.current_time()
                 self._rows, self._rows_of = rows, reading
-                self._not_before = ended + (ended - started)
+                self._not_before = end + (end - started)
         return self._rows
 
 
 def read_tables() -> dict[bytes, int]:
     """Return the users of all connected sockets by both ends, in the form of the tables."""
-    found: dict[bytes, int] = {}
+    found_rows: dict[bytes, int] = {}
     for table in TABLES:
         try:
             rows = table.read_bytes().splitlines()[1:]
@@ -294,8 +294,8 @@ def read_tables() -> dict[bytes, int]:
                 maxsplit=7
             )[:7]
             if state != TIME_WAIT and inode != ORPHAN:
-                found[local + b" " + remote] = int(uid)
-    return found
+                found_rows[local + b" " + remote] = int(uid)
+    return found_rows
 
 
 def _format_end(address: Address, *, is_mapped: bool) -> str:

@@ -65,7 +65,7 @@ def _listen(path: Path) -> Iterator[socket.socket]:
         listening.setblocking(False)
         bind_unix(listening, os.fsencode(path))
         # By inode: at the end we may remove only our own socket.
-        ours = _identify(path)
+        identity = _identify(path)
         try:
             # Nobody can connect before listen, so the mode is set before the socket can
             # be reached.
@@ -73,7 +73,7 @@ def _listen(path: Path) -> Iterator[socket.socket]:
             listening.listen(BACKLOG)
             yield listening
         finally:
-            if _identify(path) == ours:  # else another daemon listens there now
+            if _identify(path) == identity:  # else another daemon listens there now
                 path.unlink()
 
 

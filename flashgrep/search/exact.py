@@ -168,11 +168,11 @@ class Search:
                 if self.is_linear:
                     self.matcher = question.pattern.matcher()
                 else:
-                    left = BACKTRACKING_SECONDS
+                    seconds = BACKTRACKING_SECONDS
                     if question.deadline is not None:
-                        left = max(0.1, question.deadline - time.monotonic())
+                        seconds = max(0.1, question.deadline - time.monotonic())
                     self.matcher = stack.enter_context(
-                        Backtracker(question.pattern, seconds=left)
+                        Backtracker(question.pattern, seconds=seconds)
                     )
                 if question.output == "lines":
                     self._collect_lines()
@@ -241,11 +241,11 @@ class Search:
             # match, as the number of candidates suggests, ripgrep would exclude too few
             # to be worth its time.
             before = self.matching
-            taken = 0
+            taken_count = 0
             for path in islice(paths, here):
-                taken += 1
+                taken_count += 1
                 yield path, 0
-            if 2 * (self.matching - before) > taken:
+            if 2 * (self.matching - before) > taken_count:
                 here = MANY_FILES
                 continue
             batch = take_batch(paths, size)
@@ -312,7 +312,7 @@ class Search:
         """
         position = self.question.position
         for path, document in self.documents():
-            taken = position.taken if position and position.path == path else 0
+            count = position.taken if position and position.path == path else 0
             lines = iter(
                 self.matcher.lines(
                     document.data, all_spans=self.question.spans is not None
@@ -324,7 +324,7 @@ class Search:
             self.matching += 1
             start = Position(0, path, 0, None)
             for match in chain((first,), lines):
-                if match.number > taken:
+                if match.number > count:
                     yield start, match.number, path, document, match
 
     def _collect_lines(self) -> None:
@@ -332,12 +332,12 @@ class Search:
         question, answer = self.question, self.answer
         room, results, limit = question.max_chars, answer.results, question.limit
         hits = self.hits()
-        shown, place, size, is_full = b"", dict[str, str](), 0, False
+        path_shown, place, size, is_full = b"", dict[str, str](), 0, False
         start, last, columns = None, 0, None
         try:
-            for begin, taken, path, document, match in hits:
-                if path != shown:
-                    shown, place = path, path_to_json(path)
+            for begin, number, path, document, match in hits:
+                if path != path_shown:
+                    path_shown, place = path, path_to_json(path)
                     named = len(place["file_path"])
                     room -= question.as_text * (
                         named + 1
@@ -359,7 +359,7 @@ class Search:
                 results.append(hit)
                 if self.rank:
                     answer.ranks.append(self.rank)
-                start, last = begin, taken
+                start, last = begin, number
         finally:  # also after the deadline
             answer.next = start and start._replace(taken=last)
         if not is_full:
@@ -374,22 +374,24 @@ class Search:
         elif answer.candidates - answer.files_read <= question.count_on:
             self.is_counting = True
             try:
-                begun = sum(
+                counted = sum(
                     1 for _ in islice(hits, COUNT_ON_HITS)
                 )  # in the file, or window, that filled the page
             except Expired:  # the page is complete, but its total is unknown
-                begun = COUNT_ON_HITS
-            left = begun + self.counted
-            answer.total = len(results) + 1 + left if left < COUNT_ON_HITS else None
+                counted = COUNT_ON_HITS
+            uncounted = counted + self.counted
+            answer.total = (
+                len(results) + 1 + uncounted if uncounted < COUNT_ON_HITS else None
+            )
         answer.next = answer.next and answer.next._replace(total=answer.total)
 
     def _count_columns(self, document: Document) -> Columns | None:
         """Return the column counter for spans that the question asks for; None: none."""
-        wanted = self.question.spans
-        if wanted is None:
+        spans = self.question.spans
+        if spans is None:
             return None
         return Columns(
-            Lines(document.data), "utf-8" if document.encoding == "latin-1" else wanted
+            Lines(document.data), "utf-8" if document.encoding == "latin-1" else spans
         )
 
     def _collect_files(self) -> None:
@@ -399,11 +401,11 @@ class Search:
         position = self.question.position
         files = lines = 0
         room = question.max_chars
-        for path, known in self.files_to_read():
+        for path, count_known in self.files_to_read():
             if position and path == position.path:  # the last one of the previous page
                 continue
-            count = known
-            if known:
+            count = count_known
+            if count_known:
                 answer.files_read += 1
             elif (document := self.read(path)) is not None:
                 by_lines = question.output == "count"
@@ -427,8 +429,12 @@ class Search:
                 last = path
             elif answer.next is None:
                 answer.next = Position(0, last, 0, None)
-            left = answer.candidates - answer.files_read
-            if answer.next and question.output == "files" and left > question.count_on:
+            unread = answer.candidates - answer.files_read
+            if (
+                answer.next
+                and question.output == "files"
+                and unread > question.count_on
+            ):
                 return
         if position:
             answer.total = position.total

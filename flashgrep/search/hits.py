@@ -31,7 +31,7 @@ def make_hit(
     number, end_number, line_start, line_end, spans = match
     start, end = spans[0] if spans else (line_start, line_start)
     byte_column = start - line_start + 1
-    found = {
+    hit = {
         **place,
         "start_line": number,
         "end_line": end_number,
@@ -43,24 +43,24 @@ def make_hit(
     else:
         text = decode_span(document, line_start, line_end)
     if len(text) != line_end - line_start:
-        found["column"] = len(decode_span(document, line_start, start)) + 1
-        if found["column"] != byte_column:
-            found["byte_column"] = byte_column
-    found["text"] = text.removesuffix("\r")
+        hit["column"] = len(decode_span(document, line_start, start)) + 1
+        if hit["column"] != byte_column:
+            hit["byte_column"] = byte_column
+    hit["text"] = text.removesuffix("\r")
     if is_long:  # the part around the match, and its position in the line
         low = _boundary(document.data, max(match.start, start - WINDOW))
         high = _boundary(
             document.data,
             min(match.end, max(start, min(end, start + LONG_LINE)) + WINDOW),
         )
-        found["text"] = decode_span(document, low, high)
-        found["text_column"] = len(decode_span(document, match.start, low)) + 1
-        found["cut"] = True
+        hit["text"] = decode_span(document, low, high)
+        hit["text_column"] = len(decode_span(document, match.start, low)) + 1
+        hit["cut"] = True
     if before:
-        found["before"] = lines_before(document, line_start, before)
+        hit["before"] = lines_before(document, line_start, before)
     if after:
-        found["after"] = lines_after(document, line_end, after)
-    return found
+        hit["after"] = lines_after(document, line_end, after)
+    return hit
 
 
 def put_spans(
@@ -93,24 +93,24 @@ def _boundary(data: bytes, at: int) -> int:
 
 def lines_before(document: Document, start: int, count: int) -> list[str]:
     """Return up to ``count`` lines before the line that starts at ``start``, in order."""
-    found: list[str] = []
-    while start > 0 and len(found) < count:
+    lines: list[str] = []
+    while start > 0 and len(lines) < count:
         line = document.data.rfind(b"\n", 0, start - 1) + 1
-        found.append(_short(document, line, start - 1))
+        lines.append(_short(document, line, start - 1))
         start = line
-    return found[::-1]
+    return lines[::-1]
 
 
 def lines_after(document: Document, end: int, count: int) -> list[str]:
     """Return up to ``count`` lines after the line that ends at ``end`` (the position of its line feed)."""
-    found: list[str] = []
+    lines: list[str] = []
     size = len(document.data)
-    while end + 1 < size and len(found) < count:
+    while end + 1 < size and len(lines) < count:
         stop = document.data.find(b"\n", end + 1)
         stop = size if stop < 0 else stop
-        found.append(_short(document, end + 1, stop))
+        lines.append(_short(document, end + 1, stop))
         end = stop
-    return found
+    return lines
 
 
 def _short(document: Document, start: int, end: int) -> str:

@@ -140,10 +140,10 @@ def _by_fields(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def _from_fields(kind: type[Any], *values: Any) -> Any:
-    made = object.__new__(kind)
+    new_value = object.__new__(kind)
     for name, value in zip(kind.__slots__, values, strict=True):
-        object.__setattr__(made, name, value)
-    return made
+        object.__setattr__(new_value, name, value)
+    return new_value
 
 
 copyreg.pickle(Question, _by_fields)
@@ -169,12 +169,12 @@ def receive(descriptor: int) -> bytearray | None:
 
 def _read(descriptor: int, size: int) -> bytearray | None:
     data = bytearray(size)
-    left = memoryview(data)
-    while left:
-        count = os.readv(descriptor, [left])
+    unread = memoryview(data)
+    while unread:
+        count = os.readv(descriptor, [unread])
         if not count:
             return None
-        left = left[count:]
+        unread = unread[count:]
     return data
 
 
@@ -248,8 +248,8 @@ def fork_workers(descriptors: list[int]) -> None:
         if not pid:
             try:
                 os.dup2(descriptor, 0)
-                for each in descriptors:  # otherwise their ends would stay open after the daemon or a worker ends
-                    os.close(each)
+                for current_descriptor in descriptors:  # otherwise their ends would stay open after the daemon or a worker ends
+                    os.close(current_descriptor)
                 serve(0, load)
             finally:
                 os._exit(0)

@@ -54,32 +54,32 @@ class Term(NamedTuple):
 
     def matches(self, path: bytes) -> bool:
         """Return whether a lower-case path meets the condition exactly."""
-        found = self.text in path
+        is_match = self.text in path
         if self.at_start:
-            found = path.startswith(self.text)
+            is_match = path.startswith(self.text)
         if self.at_end:
-            found = path.endswith(self.text) and (
+            is_match = path.endswith(self.text) and (
                 not self.at_start or path == self.text
             )
-        return found != self.negated
+        return is_match != self.negated
 
 
 def parse_terms(text: str) -> list[Term]:
     """Return the terms of the typed text; an operator by itself is plain text."""
     terms = []
     for word in text.split():
-        left = word
-        negated = left.startswith("!") and len(left) > 1
-        left = left[negated:]
-        exact = left.startswith("'") and len(left) > 1
-        left = left[exact:]
-        at_start = left.startswith("^") and len(left) > 1
-        left = left[at_start:]
-        at_end = left.endswith("$") and len(left) > 1
-        left = left[: len(left) - at_end]
+        rest = word
+        negated = rest.startswith("!") and len(rest) > 1
+        rest = rest[negated:]
+        exact = rest.startswith("'") and len(rest) > 1
+        rest = rest[exact:]
+        at_start = rest.startswith("^") and len(rest) > 1
+        rest = rest[at_start:]
+        at_end = rest.endswith("$") and len(rest) > 1
+        rest = rest[: len(rest) - at_end]
         terms.append(
             Term(
-                left.encode(errors="surrogateescape").lower(),
+                rest.encode(errors="surrogateescape").lower(),
                 at_start,
                 at_end,
                 negated,
@@ -100,23 +100,23 @@ def search_paths(
     terms = parse_terms(text)
     if not terms:
         return paths_with(""), False
-    wanted = [term for term in terms if not term.negated]
+    wanted_terms = [term for term in terms if not term.negated]
     # The longest term is usually the rarest: the index of paths narrows by it, and the
     # others filter the rest.
     rarest = (
-        max(wanted, key=lambda term: len(term.text)).text.decode(
+        max(wanted_terms, key=lambda term: len(term.text)).text.decode(
             errors="surrogateescape"
         )
-        if wanted
+        if wanted_terms
         else ""
     )
-    found = paths_with(rarest)
+    paths = paths_with(rarest)
     if len(terms) > 1 or not terms[0].is_plain:
-        found = [
-            path for path in found if all(term.matches(path.lower()) for term in terms)
+        paths = [
+            path for path in paths if all(term.matches(path.lower()) for term in terms)
         ]
-    if found or len(text) > LONGEST:
-        return rank_paths(found, text, recent), False
+    if paths or len(text) > LONGEST:
+        return rank_paths(paths, text, recent), False
     return near_paths(text, paths_with(""), MOST_NEAR, recent), True
 
 
@@ -183,14 +183,14 @@ def near_paths(
     if len(text) > LONGEST:
         return []
     terms = parse_terms(text)
-    wanted = [term.text for term in terms if term.is_plain]
+    texts = [term.text for term in terms if term.is_plain]
     fixed = [term for term in terms if not term.is_plain]
     if fixed:
         paths = [
             path for path in paths if all(term.matches(path.lower()) for term in fixed)
         ]
     scores: dict[int, float] = {}
-    for number, term in enumerate(wanted):
+    for number, term in enumerate(texts):
         near = score_likeness(term, paths)
         # Every term must be similar, so paths that one of them lacks are dropped.
         if number == 0:
@@ -218,10 +218,12 @@ def search_near(path: str, files: Sequence[bytes], limit: int = 3) -> list[bytes
     while below := below - folders - {b""}:
         folders |= below
         below = {folder.rpartition(b"/")[0] for folder in below}
-    known = [*files, *sorted(folders)]
+    paths = [*files, *sorted(folders)]
     name = b"/" + path.strip("/").rpartition("/")[2].encode(errors="surrogateescape")
-    named = sorted((one for one in known if (b"/" + one).endswith(name)), key=len)
-    return list(dict.fromkeys([*named[:limit], *near_paths(path, known, limit)]))[
+    named = sorted(
+        (path_near for path_near in paths if (b"/" + path_near).endswith(name)), key=len
+    )
+    return list(dict.fromkeys([*named[:limit], *near_paths(path, paths, limit)]))[
         :limit
     ]
 
@@ -240,9 +242,9 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
             for name in names
         ]
     checkpoint()
-    shown = term.decode("utf-8", "replace").lower()
+    text = term.decode("utf-8", "replace").lower()
     alike = process.extract(
-        shown, texts, scorer=fuzz.ratio, limit=MOST_ALIGNED, score_cutoff=NEAR_ENOUGH
+        text, texts, scorer=fuzz.ratio, limit=MOST_ALIGNED, score_cutoff=NEAR_ENOUGH
     )
     scores = {at: float(score) for _, score, at in alike}
     # Then paths with its letters scattered in order. Each is searched after the
@@ -257,9 +259,9 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
     for at, path in enumerate(paths):
         if at % _STEPS == 0:
             checkpoint()
-        if found := pattern.search(path.lower()):
+        if match := pattern.search(path.lower()):
             # The first span is not always the best one, but seldom far from it.
-            spans.append((found.end() - found.start(), len(path), at))
+            spans.append((match.end() - match.start(), len(path), at))
     for _, _, at in nsmallest(MOST_ALIGNED, spans):
         score = _align(term, paths[at])
         if score >= NEAR_ENOUGH:

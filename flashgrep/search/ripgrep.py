@@ -126,7 +126,7 @@ def pattern_flags(ripgrep: Ripgrep, pattern: Pattern) -> list[bytes] | None:
     }[pattern.case]
     return [
         case,
-        *(flag for flag, given in flags.items() if given),
+        *(flag for flag, is_set in flags.items() if is_set),
         *(b"--regexp=" + text for text in texts),
     ]
 
@@ -168,8 +168,8 @@ def find_matching(
         unread = None
     if output is None or unread is None:
         return list(paths)
-    found = {name[2:] for name in output.printed.split(b"\0")} | unread
-    return [path for path in paths if path in found]
+    matching = {name[2:] for name in output.printed.split(b"\0")} | unread
+    return [path for path in paths if path in matching]
 
 
 def _parse_unread(output: Output, paths: frozenset[bytes]) -> set[bytes] | None:
@@ -244,13 +244,13 @@ def run(
     else:
         folder = root.path
     with blocking():
-        begun = time.monotonic()
+        start = time.monotonic()
         while not _slots.acquire(timeout=LOOK_SECONDS):
             stop_if_over()
-            if time.monotonic() - begun > SLOT_SECONDS:
+            if time.monotonic() - start > SLOT_SECONDS:
                 return None
         try:
-            lifeline, ours = os.pipe()
+            lifeline, own_end = os.pipe()
             try:
                 process = subprocess.Popen(
                     [os.fsencode(ripgrep.program), *_BASE, b"--threads=%d" % threads, *arguments],
@@ -277,7 +277,7 @@ def run(
                         process.kill()
             finally:
                 os.close(lifeline)
-                os.close(ours)
+                os.close(own_end)
         except (
             OSError
         ):  # no process available, arguments too long, or the folder is gone
@@ -297,7 +297,7 @@ def _collect(process: subprocess.Popen[bytes], most_errors: int) -> Output:
     for descriptor in parts:
         waiting.register(descriptor, select.POLLIN)
     open_ends = len(parts)
-    begun = time.monotonic()
+    start = time.monotonic()
     try:
         while open_ends and len(printed) < MOST_OUTPUT and len(errors) < most_errors:
             ready = waiting.poll(1000 * LOOK_SECONDS)
@@ -310,7 +310,7 @@ def _collect(process: subprocess.Popen[bytes], most_errors: int) -> Output:
                     open_ends -= 1
             if ready:
                 time.sleep(
-                    min(GATHER_SECONDS, GATHER_SHARE * (time.monotonic() - begun))
+                    min(GATHER_SECONDS, GATHER_SHARE * (time.monotonic() - start))
                 )
         if open_ends:  # more output than allowed
             return Output(bytes(printed), bytes(errors), -1)

@@ -48,8 +48,8 @@ def search_before_listing(
         or walker.takes_out_less(output.rules_files)
     ):
         return None
-    found = names_in(output.printed)
-    if len(found) > MOST_FOUND and question.output != "lines":
+    names = names_in(output.printed)
+    if len(names) > MOST_FOUND and question.output != "lines":
         return None
     # The walk follows ripgrep's rules; ours (and the caller's filter) decide which of
     # the named files count.
@@ -60,7 +60,7 @@ def search_before_listing(
     )
     if not output.is_whole:
         question = replace(question, deadline=time.monotonic() + SHOWING_SECONDS)
-    pending = dict.fromkeys(found, Mark(ours=True, sequence=0, size=0))
+    pending = dict.fromkeys(names, Mark(ours=True, sequence=0, size=0))
     answer = search(
         replace(
             snapshot, table=FileTable(), reader=None, pending=pending, ripgrep=None

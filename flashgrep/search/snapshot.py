@@ -169,14 +169,14 @@ class Snapshot:
 
     def paths_of_texts(self, text_ids: Collection[int]) -> dict[int, list[bytes]]:
         """Return the unchanged files with each of these texts."""
-        found: dict[int, list[bytes]] = {text_id: [] for text_id in text_ids}
-        places = self.table.places(np.array(sorted(found), np.int64))
+        paths_by_text: dict[int, list[bytes]] = {text_id: [] for text_id in text_ids}
+        places = self.table.places(np.array(sorted(paths_by_text), np.int64))
         for at, text_id in zip(
             places.tolist(), self.table.columns[places, TEXT_ID].tolist(), strict=True
         ):
             if (path := self.table.paths[at]) not in self.pending:
-                found[text_id].append(path)
-        return found
+                paths_by_text[text_id].append(path)
+        return paths_by_text
 
     def indexed_version(self, path: bytes) -> tuple[int, int, int] | None:
         """Return the number of a file's indexed text, with its size and time; None: pending, or not indexed."""
@@ -193,9 +193,9 @@ class Snapshot:
         at = self.table.find(path)
         if at is None or path in self.pending:
             return None
-        found = self.table.columns[at, TEXT_ID:TIER].tolist()
-        if all(found):
-            return (path, *found)
+        columns = self.table.columns[at, TEXT_ID:TIER].tolist()
+        if all(columns):
+            return (path, *columns)
         return None
 
     def version(self, path: bytes) -> tuple[int, int] | None:

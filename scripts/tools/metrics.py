@@ -23,8 +23,8 @@ from scripts.tools.references import find_broken
 PACKAGE = Path(__file__).parents[2] / "flashgrep"
 
 LIMITS = {
-    "syntax nodes a code line": 8.0,
-    "assigned names that are pronouns, %": 8.3,
+    "syntax nodes a code line": 7.9,
+    "assigned names that are pronouns, %": 1.8,
     "functions with more than 15 branches, %": 3.5,
     "functions named by a participle": 12,
     "broken references": 0,

@@ -151,32 +151,36 @@ async def search_code_fulltext(
     gathering = SnippetMerger()
     gathering.ranked_by = "text"
     keep = await anyio.to_thread.run_sync(make_payload_path_filter, params.payload)
-    wanted = make_payload_filter(params.payload)
+    payload_filter = make_payload_filter(params.payload)
     by_words = MeaningQuestion(
         text=params.textQuery,
         limit=params.top_k,
         semantic_weight=0.0,
         keep=keep,
-        wanted=wanted,
+        wanted=payload_filter,
     )
     # Code with the whole text comes first; if there is room, code with some of its
     # words follows.
     for workspace in workspaces:
         exact = await workspace.in_thread(
             lambda snapshot: find_containing(
-                snapshot, params.textQuery, params.top_k, keep, wanted
+                snapshot, params.textQuery, params.top_k, keep, payload_filter
             )
         )
         partial: list[FoundChunk] = []
         if len(exact) < params.top_k:
             partial = await gathering.ask(call, workspace, by_words)
             gathering.ranked_by = "text"
-        known = {(piece.path, piece.chunk.start) for piece in exact}
+        exact_places = {(piece.path, piece.chunk.start) for piece in exact}
         gathering.take(
             workspace,
             [
                 *exact,
-                *(one for one in partial if (one.path, one.chunk.start) not in known),
+                *(
+                    found_chunk
+                    for found_chunk in partial
+                    if (found_chunk.path, found_chunk.chunk.start) not in exact_places
+                ),
             ],
         )
     return gathering.result(call, params.top_k)
@@ -191,12 +195,14 @@ async def search_code_by_payload(
     gathering = SnippetMerger()
     gathering.ranked_by = "path"
     keep = await anyio.to_thread.run_sync(make_payload_path_filter, params.payload)
-    wanted = make_payload_filter(params.payload)
+    payload_filter = make_payload_filter(params.payload)
     for workspace in workspaces:
         gathering.take(
             workspace,
             await workspace.in_thread(
-                lambda snapshot: list_chunks(snapshot, params.top_k, keep, wanted)
+                lambda snapshot: list_chunks(
+                    snapshot, params.top_k, keep, payload_filter
+                )
             ),
         )
     return gathering.result(call, params.top_k)
@@ -286,17 +292,17 @@ async def _open_collections(
             suggestion="start the client with --collection NAME or --collections A,B",
         )
     if payload:
-        wanted = as_list(payload.repository)
+        names = as_list(payload.repository)
     else:
-        wanted = []
-    found = []
+        names = []
+    workspaces = []
     for name in call.session.collections:
         workspace = await call.host.open(name, adopt=False)
-        if not wanted or workspace.name in wanted:
+        if not names or workspace.name in names:
             await workspace.refresh()
             await require_index(workspace)
-            found.append(workspace)
-    return found
+            workspaces.append(workspace)
+    return workspaces
 
 
 def as_list(value: str | list[str] | None) -> list[str]:
@@ -351,7 +357,7 @@ def make_payload_filter(payload: Payload | None) -> Callable[[FoundChunk], bool]
         called = {chunk.name, chunk.name.rpartition(".")[2], *chunk.defines}
         return (
             (not kinds or chunk.kind in kinds)
-            and (is_named is None or any(is_named(one.encode()) for one in called))
+            and (is_named is None or any(is_named(name.encode()) for name in called))
             and (payload.exported is None or is_exported(piece) == payload.exported)
             and chunk.end_line >= first
             and (last is None or chunk.start_line <= last)

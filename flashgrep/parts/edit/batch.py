@@ -267,8 +267,8 @@ def _check_tasks(editor: Editor, file: _File) -> None:
                     and task.spans[0].lines == other[1].spans[0].lines
                 )
                 reason = "duplicate_target" if same else "overlapping_operations"
-                for one, another in ((task, other[1]), (other[1], task)):
-                    one.settle(
+                for current_task, another in ((task, other[1]), (other[1], task)):
+                    current_task.settle(
                         "failed",
                         reason,
                         f"touches the same text as {another.operation.id}",
@@ -388,10 +388,11 @@ class Rewriting:
     def name(self) -> str:
         """Digits that tell this from every other rewriting: of other files, other texts of them, or other places."""
         requests = [operation.request for operation in self.operations]
-        said = [
-            (one.path.hex(), one.expected.file_hash, repr(one.edit)) for one in requests
+        parts = [
+            (request.path.hex(), request.expected.file_hash, repr(request.edit))
+            for request in requests
         ]
-        return digest(orjson.dumps(said))[:HASH_SHOWN]
+        return digest(orjson.dumps(parts))[:HASH_SHOWN]
 
 
 def plan_rewriting(
@@ -444,19 +445,19 @@ def edit_lines(text: str, replacements: Sequence[Replacement]) -> list[LineEdit]
         0 if "\r" in text else JOINED
     )  # what is joined gets the line ends of its first line
     groups: list[list[Replacement]] = []
-    for one in replacements:
+    for replacement in replacements:
         last = groups[-1] if groups else []
         # Overlaps the place before it.
-        if last and one.start < last[-1].end:
+        if last and replacement.start < last[-1].end:
             continue
         # Places on one line have to be one edit, since edits are of whole lines.
         if last and (
-            one.end - last[0].start <= reach
-            or "\n" not in text[last[-1].end : one.start]
+            replacement.end - last[0].start <= reach
+            or "\n" not in text[last[-1].end : replacement.start]
         ):
-            last.append(one)
+            last.append(replacement)
         else:
-            groups.append([one])
+            groups.append([replacement])
     edits: list[LineEdit] = []
     line, at = 1, 0
     for group in groups:
@@ -468,9 +469,9 @@ def edit_lines(text: str, replacements: Sequence[Replacement]) -> list[LineEdit]
         # Counted from the last group's first line: the whole text is gone through once.
         line += text.count("\n", at, begin)
         parts, at = [], begin
-        for one in group:
-            parts += [text[at : one.start], one.new]
-            at = one.end
+        for replacement in group:
+            parts += [text[at : replacement.start], replacement.new]
+            at = replacement.end
         new = "".join([*parts, text[at:stop]]) + "\n"
         edits.append(LineEdit(line, line + text.count("\n", begin, stop), new))
         at = begin

@@ -107,8 +107,10 @@ def split_lines(decoded: DecodedText) -> Lines:
     text, lossless = decoded.text, decoded.lossless
     ending = usual_ending(text)
     # An empty text needs no line end: it has no line yet.
-    ended = not text or text.endswith("\n") or (ending == "\r" and text.endswith("\r"))
-    if not ended:
+    has_ending = (
+        not text or text.endswith("\n") or (ending == "\r" and text.endswith("\r"))
+    )
+    if not has_ending:
         text, lossless = text + ending, lossless + ending
     starts = [0]
     for at in range(
@@ -119,7 +121,7 @@ def split_lines(decoded: DecodedText) -> Lines:
     # Only a text of lone CRs ends past its last LF here: it counts as one line.
     if starts[-1] < len(text):
         starts.append(len(text))
-    return Lines(text, lossless, starts, ending, ended)
+    return Lines(text, lossless, starts, ending, has_ending)
 
 
 def count_lines(text: str) -> int:
@@ -306,13 +308,14 @@ def find_mismatches(
         )
     # read_code shows the short form as "#1a2b3c4d" to models; it is taken as shown, and
     # as the full hash.
-    wanted = (
+    wanted_expected = (
         None
         if expected.file_hash is None
         else expected.file_hash.lower().removeprefix("#")
     )
-    if wanted is not None and (
-        len(wanted) < HASH_SHOWN or not (file_hash or "").startswith(wanted)
+    if wanted_expected is not None and (
+        len(wanted_expected) < HASH_SHOWN
+        or not (file_hash or "").startswith(wanted_expected)
     ):
         wrong.append(
             {
@@ -349,12 +352,11 @@ def find_mismatches(
 
 def precondition_failed(path: bytes, wrong: list[Mismatch]) -> Conflict:
     """Return the error that lists every mismatch."""
-    shown = format_path(path)
-    message = (
-        f"precondition failed: {shown}: {', '.join(each['field'] for each in wrong)}"
-    )
+    text = format_path(path)
+    message = f"precondition failed: {text}: {', '.join(mismatch['field'] for mismatch in wrong)}"
     exists = any(
-        each["field"] == "expected_absent" and each["expected"] for each in wrong
+        mismatch["field"] == "expected_absent" and mismatch["expected"]
+        for mismatch in wrong
     )
     guidance = (
         "the file exists: say which lines, or old_text; fs_write replaces it"
@@ -362,7 +364,7 @@ def precondition_failed(path: bytes, wrong: list[Mismatch]) -> Conflict:
         else "read the file again"
     )
     return Conflict(
-        message, file_path=shown, conflict={"mismatches": wrong}, guidance=guidance
+        message, file_path=text, conflict={"mismatches": wrong}, guidance=guidance
     )
 
 
@@ -389,11 +391,11 @@ def format_diff(old: str, new: str, path: str, *, created: bool = False) -> str:
     if head == len(before) == len(after):
         return ""
     # Compare only the part between the common prefix and the common suffix.
-    left, right = before[head : len(before) - tail], after[head : len(after) - tail]
+    removed, right = before[head : len(before) - tail], after[head : len(after) - tail]
     # The fallback if the middle is too long to compare: one block removed, one added.
-    middle: list[Opcode] = [("replace", 0, len(left), 0, len(right))]
-    if max(len(left), len(right)) <= _MOST_COMPARED:
-        middle = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    middle: list[Opcode] = [("replace", 0, len(removed), 0, len(right))]
+    if max(len(removed), len(right)) <= _MOST_COMPARED:
+        middle = SequenceMatcher(None, removed, right, autojunk=False).get_opcodes()
     opcodes: list[Opcode] = [("equal", 0, head, 0, head)]
     opcodes += [
         (tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in middle

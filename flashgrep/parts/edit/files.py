@@ -105,9 +105,9 @@ class FileContent(NamedTuple):
 
 def destination_exists(path: bytes) -> Conflict:
     """Return the error for a name that is taken."""
-    shown = format_path(path)
-    message = f"destination exists: {shown} (overwrite replaces it)"
-    return Conflict(message, reason="destination_exists", target_path=shown)
+    text = format_path(path)
+    message = f"destination exists: {text} (overwrite replaces it)"
+    return Conflict(message, reason="destination_exists", target_path=text)
 
 
 def stat_entry(editor: Editor, path: bytes) -> FileEntry:
@@ -148,15 +148,15 @@ def list_folder(editor: Editor, path: bytes, query: ListQuery) -> Listing:
         translate_errors(path, "directory"),
         os.scandir(descriptor) as names,
     ):
-        for each in names:
-            if not query.include_hidden and each.name.startswith("."):
+        for current_name in names:
+            if not query.include_hidden and current_name.name.startswith("."):
                 continue
             try:
-                status = each.stat(follow_symlinks=False)
+                status = current_name.stat(follow_symlinks=False)
             except FileNotFoundError:  # removed while we looked
                 # scandir has read the names; each is looked at only now.
                 continue
-            name = os.fsencode(each.name)
+            name = os.fsencode(current_name.name)
             entries.append(_format_entry(real + b"/" + name if real else name, status))
     # Sorting is stable: entries of equal keys stay in the order of their paths,
     # ascending in both orders.
@@ -290,18 +290,18 @@ def _check_kind(path: bytes, status: os.stat_result, *, folder: bool) -> None:
         if folder
         else ("is a directory", "target_is_directory")
     )
-    shown = format_path(path)
-    raise InvalidParams(f"{problem}: {shown}", reason=reason, target_path=shown)
+    text = format_path(path)
+    raise InvalidParams(f"{problem}: {text}", reason=reason, target_path=text)
 
 
 def _too_large(
     operation: str, what: str, path: bytes, sizes: tuple[int, int], guidance: str
 ) -> TooLarge:
-    shown, (observed, most) = format_path(path), sizes
+    text, (observed, most) = format_path(path), sizes
     return TooLarge(
-        f"{what} is {observed} bytes, limit {most}: {shown}",
+        f"{what} is {observed} bytes, limit {most}: {text}",
         operation=operation,
-        target_path=shown,
+        target_path=text,
         observed_bytes=observed,
         limit_bytes=most,
         guidance=guidance,

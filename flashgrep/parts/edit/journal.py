@@ -174,7 +174,7 @@ def _recover_one(root: Root, folder: int, name: bytes) -> RecoveryResult | None:
         # The lock is ours, so the writer is dead. Entries that no write of ours can
         # have made are ignored, whatever the journal says.
         state, entries = _read(descriptor)
-        entries = [each for each in entries if _is_ours(root, each)]
+        entries = [entry for entry in entries if _is_ours(root, entry)]
         paths = tuple(entry.path for entry in entries)
         outcome = _settle(root, state, entries)
         discard(folder, name)
@@ -250,7 +250,7 @@ def _read(descriptor: int) -> tuple[str, list[Entry]]:
             fields = orjson.loads(line)
             state = str(fields["state"])
             entries = [
-                _load_entry(each) for each in fields.get("entries", [])
+                _load_entry(entry) for entry in fields.get("entries", [])
             ] or entries
         except (ValueError, TypeError, KeyError, AttributeError):
             return "prepare", []

@@ -225,34 +225,49 @@ def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
 
     For one edit of several files, only the number of places changed: the caller named the files.
     """
-    done = [
-        one
-        for one in result["results"]
-        if one["status"] == "applied" and not (one["message"] or one.get("data"))
+    applied = [
+        current_operation_result
+        for current_operation_result in result["results"]
+        if current_operation_result["status"] == "applied"
+        and not (
+            current_operation_result["message"] or current_operation_result.get("data")
+        )
     ]
-    if len(done) > 1:  # the caller has named their files
+    if len(applied) > 1:  # the caller has named their files
         parts = []
-        for name, same in groupby(done, key=itemgetter("id")):
+        for name, same in groupby(applied, key=itemgetter("id")):
             files = list(same)
-            places = f"{sum(one.get('occurrences', 1) for one in files)} places in {len(files)} files"
+            places = f"{sum(file.get('occurrences', 1) for file in files)} places in {len(files)} files"
             parts.append(
                 f"{name} {places if len(files) > 1 else '#' + (files[0]['file_hash_after'] or '')[:HASH_SHOWN]}"
             )
         yield f"applied: {', '.join(parts)}"
-    for one in result["results"]:
-        if len(done) > 1 and one in done:
+    for operation_result in result["results"]:
+        if len(applied) > 1 and operation_result in applied:
             continue
-        if one["status"] == "skipped" and one["reason_code"] == "dry_run":
+        if (
+            operation_result["status"] == "skipped"
+            and operation_result["reason_code"] == "dry_run"
+        ):
             continue
-        said = " ".join(
-            filter(None, [one["status"], one["reason_code"], one["message"]])
+        message = " ".join(
+            filter(
+                None,
+                [
+                    operation_result["status"],
+                    operation_result["reason_code"],
+                    operation_result["message"],
+                ],
+            )
         )
         after = (
-            f" #{one['file_hash_after'][:HASH_SHOWN]}" if one["file_hash_after"] else ""
+            f" #{operation_result['file_hash_after'][:HASH_SHOWN]}"
+            if operation_result["file_hash_after"]
+            else ""
         )
-        yield f"{one['id']}: {style.path({**one})} {said}{after}"
-        if one.get("data"):
-            yield json.dumps(one["data"], ensure_ascii=False)
+        yield f"{operation_result['id']}: {style.path({**operation_result})} {message}{after}"
+        if operation_result.get("data"):
+            yield json.dumps(operation_result["data"], ensure_ascii=False)
     if "diff" in result:
         yield from _render_diff(
             result["diff"], style, is_cut=result.get("diff_truncated", False)
@@ -363,7 +378,8 @@ async def batch_write_code(
     check_may_write(call, project)
     edits = enumerate(params.operations, 1)
     every = chain.from_iterable(
-        each.build(each.id or str(at), params.path) for at, each in edits
+        operation_params.build(operation_params.id or str(at), params.path)
+        for at, operation_params in edits
     )
     # `paths` multiplies operations: 1,000 with 1,000 files each would be a million
     # before the engine could refuse.

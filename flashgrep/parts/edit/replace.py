@@ -85,10 +85,10 @@ def read_original(place: Place, most: int) -> Original:
     if not stat.S_ISREG(status.st_mode):
         raise not_a_file(place.path)
     if status.st_size > most:
-        shown = format_path(place.path)
+        text = format_path(place.path)
         raise TooLarge(
-            f"file too large to edit: {shown}: {status.st_size} bytes, limit {most}",
-            file_path=shown,
+            f"file too large to edit: {text}: {status.st_size} bytes, limit {most}",
+            file_path=text,
             observed_bytes=status.st_size,
             limit_bytes=most,
             guidance="edit it with a streaming tool such as sed",

@@ -148,15 +148,15 @@ def remove(
         return Removal(
             place.path,
             already_missing=False,
-            paths=[place.path + each for each in below],
+            paths=[place.path + name for name in below],
         )
 
 
 def recursive_required(path: bytes) -> InvalidParams:
     """Return the error for a folder that needs ``recursive``."""
-    shown = format_path(path)
-    message = f"is a folder, recursive is needed: {shown}"
-    return InvalidParams(message, reason="recursive_required", target_path=shown)
+    text = format_path(path)
+    message = f"is a folder, recursive is needed: {text}"
+    return InvalidParams(message, reason="recursive_required", target_path=text)
 
 
 @contextmanager
@@ -185,18 +185,18 @@ def _check_transfer(
     editor: Editor, old: Place, new: Place, options: WriteOptions
 ) -> list[bytes]:
     """Check that the destination can be taken; returns the paths below the source, itself included as an empty one."""
-    shown = format_path(new.path)
+    text = format_path(new.path)
     if not old.path or (new.path + b"/").startswith(old.path + b"/"):
         raise InvalidParams(
-            f"a folder cannot be put into itself: {shown}",
+            f"a folder cannot be put into itself: {text}",
             field="dst",
-            target_path=shown,
+            target_path=text,
         )
     _check_free(old, new, options)
     # Only with overwrite: else the destination is free, or was refused.
     if (old.path + b"/").startswith(new.path + b"/"):
         raise InvalidParams(
-            f"the destination holds the source: {shown}", field="dst", target_path=shown
+            f"the destination holds the source: {text}", field="dst", target_path=text
         )
     if options.overwrite and new.lstat() is not None:
         _list_tree(editor, new)  # nothing protected may be in what is replaced
@@ -204,12 +204,12 @@ def _check_transfer(
 
 
 def _check_free(old: Place, new: Place, options: WriteOptions) -> None:
-    taken, moved = new.lstat(), old.lstat()
-    if taken is None or options.overwrite:
+    status, moved = new.lstat(), old.lstat()
+    if status is None or options.overwrite:
         return
     respelled = (
         moved is not None
-        and os.path.samestat(taken, moved)
+        and os.path.samestat(status, moved)
         and old.name.lower() == new.name.lower()
     )
     if (
@@ -257,9 +257,9 @@ def _copy_file(editor: Editor, old: Place, new: Place, options: WriteOptions) ->
     if _is_folder(status):
         if not options.overwrite:
             raise destination_exists(new.path)
-        shown = format_path(new.path)
+        text = format_path(new.path)
         raise InvalidParams(
-            f"is a directory: {shown}", reason="target_is_directory", target_path=shown
+            f"is a directory: {text}", reason="target_is_directory", target_path=text
         )
     _check_free(old, new, options)
     if old.key() == new.key():
@@ -331,8 +331,8 @@ def _swap(editor: Editor, new: Place, backup: bytes, folder: int, name: bytes) -
 
 
 def _rename(editor: Editor, old: Place, new: Place) -> None:
-    taken, moved = new.lstat(), old.lstat()
-    if taken is not None and moved is not None and os.path.samestat(taken, moved):
+    status, moved = new.lstat(), old.lstat()
+    if status is not None and moved is not None and os.path.samestat(status, moved):
         # Two names of one file: a rename would do nothing, unless only the case
         # differs.
         if old.name.lower() == new.name.lower():
@@ -341,7 +341,7 @@ def _rename(editor: Editor, old: Place, new: Place) -> None:
             os.unlink(old.name, dir_fd=old.folder)
         new.sync()
         return
-    if taken is None or not (_is_folder(taken) or _is_folder(moved)):
+    if status is None or not (_is_folder(status) or _is_folder(moved)):
         os.rename(old.name, new.name, src_dir_fd=old.folder, dst_dir_fd=new.folder)
         new.sync()
         return
@@ -380,8 +380,8 @@ def _copy_folder(source: int, name: bytes, target: int, new: bytes) -> None:
         Descriptor(os.open(name, LISTING, dir_fd=source)) as read,
         Descriptor(os.open(new, LISTING, dir_fd=target)) as written,
     ):
-        for each in map(os.fsencode, os.listdir(read)):
-            _copy_any(read, each, written, each)
+        for current_name in map(os.fsencode, os.listdir(read)):
+            _copy_any(read, current_name, written, current_name)
         os.fchmod(written, stat.S_IMODE(os.fstat(read).st_mode) & 0o777)
 
 

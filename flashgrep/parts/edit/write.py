@@ -184,9 +184,9 @@ def resolve_edit(loaded: LoadedFile, request: WriteRequest) -> tuple[Span, ...]:
             for span in find_spans(loaded.lines, request.edit)
         )
     except FlashgrepError as error:
-        shown = format_path(request.path)
-        error.message = f"{shown}: {error.message}"
-        error.data["file_path"] = shown
+        text = format_path(request.path)
+        error.message = f"{text}: {error.message}"
+        error.data["file_path"] = text
         raise
 
 
@@ -201,11 +201,11 @@ def check_size(
         editor.limits.write_bytes,
     )
     if observed > most:
-        shown = format_path(request.path)
+        shown_text = format_path(request.path)
         raise TooLarge(
-            f"replacement is {observed} bytes, limit {most}: {shown}",
+            f"replacement is {observed} bytes, limit {most}: {shown_text}",
             operation=operation,
-            file_path=shown,
+            file_path=shown_text,
             observed_bytes=observed,
             limit_bytes=most,
             guidance="send it in chunks: continuation_id, chunk_index from 0, is_final_chunk with the last",

@@ -96,21 +96,21 @@ def read_work_tree(
     untracked = frozenset(path for path in paths if path not in staged)
     for path in (*staged, *untracked):
         checkpoint()
-        known = staged.get(path)
+        known_staged = staged.get(path)
         with suppress(OSError):  # gone, or no file of the project's own
-            if known is not None:
-                found = files.lstat(path)
+            if known_staged is not None:
+                status = files.lstat(path)
                 # git's index keeps 32 bits of the inode.
                 same = (
-                    found.st_size,
-                    found.st_mtime_ns,
-                    found.st_ino & 0xFFFFFFFF,
-                ) == known[1:]
-                if same and found.st_mtime_ns < since:
-                    blobs[path] = known.blob
+                    status.st_size,
+                    status.st_mtime_ns,
+                    status.st_ino & 0xFFFFFFFF,
+                ) == known_staged[1:]
+                if same and status.st_mtime_ns < since:
+                    blobs[path] = known_staged.blob
                     continue
             blobs[path] = hash_file(
-                files, path, len(known.blob) if known is not None else 40
+                files, path, len(known_staged.blob) if known_staged is not None else 40
             )
     return State(blobs, snapshot, untracked)
 
@@ -138,7 +138,7 @@ def compare_states(old: State, new: State) -> list[ChangedFile]:
     by_blob = {
         old.blobs[path]: path for path in sorted(gone, reverse=True)
     }  # of several the first, for every page
-    found = []
+    changes = []
     for path, blob in new.blobs.items():
         checkpoint()
         before = old.blobs.get(path)
@@ -157,31 +157,31 @@ def compare_states(old: State, new: State) -> list[ChangedFile]:
                 if path in new.untracked
                 else "added"
             )
-        found.append(ChangedFile(path, status, source))
-    found += [ChangedFile(path, "deleted", b"") for path in gone]
-    return sorted(found)
+        changes.append(ChangedFile(path, status, source))
+    changes += [ChangedFile(path, "deleted", b"") for path in gone]
+    return sorted(changes)
 
 
 def describe_change(old: State, new: State, file: ChangedFile) -> FileChange:
     """Return what a file's change is."""
     checkpoint()
-    made = FileChange(file)
+    file_change = FileChange(file)
     if file.status == "renamed":
-        return made
+        return file_change
     before = old.snapshot.read(file.path) if file.path in old.blobs else Document(b"")
     after = new.snapshot.read(file.path) if file.path in new.blobs else Document(b"")
     if not (isinstance(before, Document) and isinstance(after, Document)):
         declined = [
             side.reason for side in (before, after) if isinstance(side, Skipped)
         ]
-        made.note = declined[0] if declined else "removed meanwhile"
-        return made
-    made.sides = _LINE.findall(before.data), _LINE.findall(after.data)
-    made.hunks = list(find_hunks(*made.sides))
-    if not made.hunks and file.status == "modified":
-        made.note = "the text is the same, its encoding is not"
-    made.symbols = _find_symbols(old, new, made)
-    return made
+        file_change.note = declined[0] if declined else "removed meanwhile"
+        return file_change
+    file_change.sides = _LINE.findall(before.data), _LINE.findall(after.data)
+    file_change.hunks = list(find_hunks(*file_change.sides))
+    if not file_change.hunks and file.status == "modified":
+        file_change.note = "the text is the same, its encoding is not"
+    file_change.symbols = _find_symbols(old, new, file_change)
+    return file_change
 
 
 def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
@@ -189,8 +189,8 @@ def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
     head = next(
         (
             at
-            for at, (one, other) in enumerate(zip(old, new, strict=False))
-            if one != other
+            for at, (line, other) in enumerate(zip(old, new, strict=False))
+            if line != other
         ),
         None,
     )
@@ -241,7 +241,7 @@ def _find_symbols(old: State, new: State, made: FileChange) -> list[ChangedSymbo
             _Definitions(opened, spans) if isinstance(opened, FileSymbols) else None
         )
     before, after = sides
-    found: dict[str, ChangedSymbol] = {}
+    symbols_changed: dict[str, ChangedSymbol] = {}
     pairs: list[tuple[_Definitions | None, _Definitions | None, Change]] = [
         (after, before, "added"),
         (before, after, "deleted"),
@@ -251,13 +251,13 @@ def _find_symbols(old: State, new: State, made: FileChange) -> list[ChangedSymbo
             there = others is not None and symbol.qualified in others.names
             change: Change = "modified" if there else alone
             # What is on both sides is shown as it is now.
-            shown = (
+            name = (
                 others.names[symbol.qualified]
                 if there and others and definitions is before
                 else symbol
             )
-            found.setdefault(symbol.qualified, shown._replace(change=change))
-    return list(found.values())
+            symbols_changed.setdefault(symbol.qualified, name._replace(change=change))
+    return list(symbols_changed.values())
 
 
 class _Definitions:
@@ -266,48 +266,59 @@ class _Definitions:
     def __init__(self, symbols: FileSymbols, spans: list[tuple[int, int]]) -> None:
         self.names: dict[str, ChangedSymbol] = {}
         """By qualified name; of several, the first."""
-        found = []
+        symbols_defined = []
         for index in range(symbols.count):
             checkpoint()
-            one = symbols.defined(index)
-            if not (one.kind in _INNER and one.container):
-                name = f"{one.container}.{one.name}" if one.container else one.name
+            occurrence = symbols.defined(index)
+            if not (occurrence.kind in _INNER and occurrence.container):
+                name = (
+                    f"{occurrence.container}.{occurrence.name}"
+                    if occurrence.container
+                    else occurrence.name
+                )
                 symbol = ChangedSymbol(
-                    one.name, name, one.kind, "modified", one.start_line, one.end_line
+                    occurrence.name,
+                    name,
+                    occurrence.kind,
+                    "modified",
+                    occurrence.start_line,
+                    occurrence.end_line,
                 )
                 self.names.setdefault(name, symbol)
-                found.append(symbol)
-        found.sort(
+                symbols_defined.append(symbol)
+        symbols_defined.sort(
             key=lambda one: one.start_line - one.end_line
         )  # the outer ones first: inner ones overwrite them
-        last = max((one.end_line for one in found), default=0)
+        last = max(
+            (current_symbol.end_line for current_symbol in symbols_defined), default=0
+        )
         innermost = np.full(last + 2, -1, np.int64)
-        for at, symbol in enumerate(found):
+        for at, symbol in enumerate(symbols_defined):
             innermost[symbol.start_line : symbol.end_line + 1] = at
         lines = np.zeros(last + 2, bool)
         for start, count in spans:
             lines[min(start, last + 1) : min(start + count, last + 1)] = True
         touched = np.unique(innermost[lines])
         self.touched = sorted(
-            (found[at] for at in touched.tolist() if at >= 0),
+            (symbols_defined[at] for at in touched.tolist() if at >= 0),
             key=lambda one: one.start_line,
         )
 
 
 def show_hunk(change: FileChange, hunk: Hunk, most: int | None) -> str:
     """Return a hunk's lines in unified diff format, long ones cut; at most about ``most`` characters."""
-    shown = []
+    lines_shown = []
     for sign, lines, start, count in (
         ("-", change.sides[0], hunk.old_start, hunk.old_lines),
         ("+", change.sides[1], hunk.start, hunk.lines),
     ):
         for line in lines[start - 1 : start - 1 + count] if count else ():
             text = line.rstrip(b"\r\n")
-            shown.append(
+            lines_shown.append(
                 sign
                 + text[:LONG_LINE].decode("utf-8", "replace")
                 + ("…" if len(text) > LONG_LINE else "")
             )
-            if most is not None and (most := most - len(shown[-1])) < 0:
-                return "\n".join([*shown, "…"])
-    return "\n".join(shown)
+            if most is not None and (most := most - len(lines_shown[-1])) < 0:
+                return "\n".join([*lines_shown, "…"])
+    return "\n".join(lines_shown)

@@ -161,8 +161,8 @@ def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
         yield f"{style.path(file)} {file['status']}{moved}{counts}{note}"
         for symbol in file["symbols"]:
             callers = [
-                f"{style.path(one)}:{one['line_number']} {one['container']}"
-                for one in symbol.get("callers", ())
+                f"{style.path(caller)}:{caller['line_number']} {caller['container']}"
+                for caller in symbol.get("callers", ())
             ]
             total = symbol.get("callers_total", 0)
             more = "many" if total is None else total - len(callers)
@@ -180,8 +180,8 @@ def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
             for hunk in file["hunks"]
         ]
         if any("diff" in hunk for hunk in file["hunks"]):
-            for shown, hunk in zip(ranges, file["hunks"], strict=True):
-                yield f"{shown}\n{style.text(hunk.get('diff', ''))}"
+            for text, hunk in zip(ranges, file["hunks"], strict=True):
+                yield f"{text}\n{style.text(hunk.get('diff', ''))}"
         elif ranges:
             yield f"  {' '.join(ranges)}"
         if "left_out" in file:
@@ -219,7 +219,7 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
             file for file in compare_states(old, new) if keep is None or keep(file.path)
         ]
         start = bisect_right(files, after.encode("latin-1"), key=lambda file: file.path)
-        shown: list[ChangedFileEntry] = []
+        entries: list[ChangedFileEntry] = []
         room, complete = params.max_tokens * CHARS_PER_TOKEN, True
         with suppress(Expired), expiring(deadline):
             complete = False
@@ -227,15 +227,15 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
                 change = describe_change(old, new, file)
                 # The first file is always shown, cut to the budget: an empty page would
                 # never end.
-                item = _format_change(change, params, room=None if shown else room)
+                item = _format_change(change, params, room=None if entries else room)
                 room -= measure_file(item)
-                if room < 0 and shown:
+                if room < 0 and entries:
                     break
                 if params.callers:
                     room -= _add_callers(item, change.symbols, new, deadline)
-                shown.append(item)
+                entries.append(item)
             complete = True
-        end = start + len(shown)
+        end = start + len(entries)
         coverage: Coverage = {
             "complete": complete,
             "fresh": fresh,
@@ -245,12 +245,14 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
             "generation": workspace.generation,
             "took_ms": milliseconds_since(started),
         }
-        last = files[end - 1].path.decode("latin-1") if shown else after
+        last = files[end - 1].path.decode("latin-1") if entries else after
         return {
             "rev": params.rev,
-            "results": shown,
+            "results": entries,
             "total": len(files),
-            "next": encode_cursor(params, last) if end < len(files) and shown else None,
+            "next": encode_cursor(params, last)
+            if end < len(files) and entries
+            else None,
             "coverage": coverage,
         }
 
@@ -279,15 +281,15 @@ def _format_change(
     for hunk in change.hunks:
         if room is not None and room < 0:
             break
-        shown: HunkEntry = {
+        hunk_entry: HunkEntry = {
             "start_line": hunk.start, "lines": hunk.lines,
             "old_start_line": hunk.old_start, "old_lines": hunk.old_lines,
         }  # fmt: skip
         if params.lines:
-            shown["diff"] = show_hunk(change, hunk, most=room)
-        hunks.append(shown)
+            hunk_entry["diff"] = show_hunk(change, hunk, most=room)
+        hunks.append(hunk_entry)
         if room is not None:
-            room -= HUNK_OVERHEAD + len(shown.get("diff", ""))
+            room -= HUNK_OVERHEAD + len(hunk_entry.get("diff", ""))
     item: ChangedFileEntry = {
         **path_to_json(file.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
         "status": file.status,
@@ -321,7 +323,7 @@ def _add_callers(
     """Add to each symbol its callers by name; return how many characters that takes."""
     size = 0
     source = SnapshotSource(new.snapshot)
-    for shown, symbol in zip(item["symbols"], symbols, strict=False):
+    for changed_symbol_entry, symbol in zip(item["symbols"], symbols, strict=False):
         if symbol.kind not in CALLABLE:
             continue
         question = SymbolQuestion(
@@ -331,16 +333,17 @@ def _add_callers(
             deadline=deadline,
         )
         answer = SymbolSearch(source, question).run()
-        shown["callers_total"] = answer.total
-        shown["callers"] = [
+        changed_symbol_entry["callers_total"] = answer.total
+        changed_symbol_entry["callers"] = [
             {
-                **path_to_json(found.path),  # type: ignore[typeddict-item]  # as above
-                "line_number": found.occurrence.line,
-                "container": found.occurrence.container,
+                **path_to_json(caller.path),  # type: ignore[typeddict-item]  # as above
+                "line_number": caller.occurrence.line,
+                "container": caller.occurrence.container,
             }
-            for found in answer.results
+            for caller in answer.results
         ]
         size += sum(
-            CALLER_OVERHEAD + len(caller["file_path"]) for caller in shown["callers"]
+            CALLER_OVERHEAD + len(caller["file_path"])
+            for caller in changed_symbol_entry["callers"]
         )
     return size

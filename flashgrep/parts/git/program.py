@@ -344,19 +344,19 @@ class Output:
         line = self.read_line()
         if not line:
             raise failure(self.message())
-        found, _, rest = line.partition(b" ")
+        object_name, _, rest = line.partition(b" ")
         kind, _, size = rest.partition(b" ")
         if not size.isdigit():  # "missing" or "ambiguous"
             return None
         length = int(size)
         if length > most:
             self.skip(length + 1)
-            return Object(found, kind, length, None)
+            return Object(object_name, kind, length, None)
         # Including the line end that cat-file adds after each object.
         data = self.read(length + 1)
         if len(data) <= length:
             raise failure(self.message())
-        return Object(found, kind, length, data[:-1])
+        return Object(object_name, kind, length, data[:-1])
 
     def read_line(self) -> bytes:
         """Return the next line without its end; empty if git has ended."""
@@ -418,7 +418,8 @@ class Output:
         ]
         fatal = [line for line in lines if line.startswith("fatal: ")] or lines[-1:]
         return "".join(
-            one if one.isprintable() else " " for one in clip("; ".join(fatal), 400)
+            letter if letter.isprintable() else " "
+            for letter in clip("; ".join(fatal), 400)
         )
 
     def _receive(self) -> bool:
@@ -480,11 +481,11 @@ class ObjectReader:
         with self._lock:
             # A failed request leaves half a response, so git is killed. If the kept git
             # had ended, another is started.
-            kept, self._output = self._output, None
-            for earlier in (kept, None):
+            kept_output, self._output = self._output, None
+            for earlier in (kept_output, None):
                 output = earlier or Output(self.git.start(["cat-file", "--batch"]))
                 try:
-                    found = output.request(name, most)
+                    object_ = output.request(name, most)
                     break
                 except BaseException as error:
                     output.close()
@@ -495,7 +496,7 @@ class ObjectReader:
                 output.close()
             else:
                 self._output = output
-            return found
+            return object_
 
     def close(self) -> None:
         """End git; if it is in use, the request that uses it ends it."""

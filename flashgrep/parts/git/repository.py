@@ -103,8 +103,8 @@ def parse_revision(text: str) -> str | Range:
     """
     if text == INDEX or _REVISION.fullmatch(text):
         return text
-    found = _RANGE.fullmatch(text)
-    if found is None or (found["new"] == INDEX and found["dots"] == "..."):
+    match = _RANGE.fullmatch(text)
+    if match is None or (match["new"] == INDEX and match["dots"] == "..."):
         raise InvalidParams(
             f"rev: not a valid revision: {text!r}",
             reason="invalid_revision",
@@ -112,9 +112,9 @@ def parse_revision(text: str) -> str | Range:
             allowed="a branch, tag or commit, such as main, v1.2 or HEAD~3; :index; or a range, such as main..HEAD",
         )
     return Range(
-        found["old"] or "HEAD",
-        found["new"] or "HEAD",
-        merge_base=found["dots"] == "...",
+        match["old"] or "HEAD",
+        match["new"] or "HEAD",
+        merge_base=match["dots"] == "...",
     )
 
 
@@ -170,29 +170,29 @@ class Repository:
         if base is not None:
             self.git.check_name(base[0])
         # "^{commit}" peels annotated tags, and rejects names of trees and files.
-        found = self.objects.find(
+        object_ = self.objects.find(
             name.encode("utf-8", "surrogateescape") + b"^{commit}", MOST_COMMIT
         )
-        if found is None or found.data is None:
+        if object_ is None or object_.data is None:
             raise self.explain_unknown(name)
-        head = found.data.partition(b"\n\n")[0]
+        head = object_.data.partition(b"\n\n")[0]
         tree = re.search(rb"^tree ([0-9a-f]{40,64})$", head, re.MULTILINE)
         when = re.search(rb"^committer .*> (\d{1,12}) ", head, re.MULTILINE)
         if tree is None:
             raise Unavailable(
                 f"git cannot read the commit of {name}", reason="repository_broken"
             )
-        return Revision(found.name, tree[1], int(when[1]) if when else 0)
+        return Revision(object_.name, tree[1], int(when[1]) if when else 0)
 
     def find_merge_base(self, one: Revision, other: Revision) -> Revision:
         """Return the best common ancestor of two commits; raises NotFound if there is none."""
-        found = self.git.run("merge-base", "--all", one.commit, other.commit).split()
-        if not found:
+        bases = self.git.run("merge-base", "--all", one.commit, other.commit).split()
+        if not bases:
             raise NotFound(
                 "rev: the two revisions have no common ancestor",
                 reason="revision_not_found",
             )
-        return self.resolve(found[0].decode("ascii"))
+        return self.resolve(bases[0].decode("ascii"))
 
     def list_files(self, revision: Revision) -> Files:
         """Return the project's files in a revision; raises as ``Git.run``, and Unavailable (object_missing)."""
@@ -208,10 +208,10 @@ class Repository:
                     "--",
                     self.prefix.removesuffix(b"/"),
                 )
-                _mode, *found = entry.partition(b"\t")[0].split() or [b""]
-                if found[:1] != [b"tree"]:
+                _mode, *fields = entry.partition(b"\t")[0].split() or [b""]
+                if fields[:1] != [b"tree"]:
                     return {}  # the revision does not have the project's folder
-                tree = found[1]
+                tree = fields[1]
             try:
                 printed = self.git.run("ls-tree", "-r", "-z", "-l", "--full-tree", tree)
             except Unavailable as error:
@@ -227,7 +227,7 @@ class Repository:
 
     def list_staged_files(self) -> dict[bytes, Staged]:
         """Return the project's staged files by path; for a file in conflict, our side."""
-        found = {}
+        files = {}
         for entry in _STAGED.finditer(
             self.git.run("ls-files", "--stage", "--debug", "-z")
         ):
@@ -236,13 +236,13 @@ class Repository:
             # Stage 0: merged; 2: our side of a conflict (gitrevisions(7),
             # ":<n>:<path>").
             if mode.startswith(_FILE) and stage in b"02":
-                found[path] = Staged(
+                files[path] = Staged(
                     blob,
                     int(size),
                     int(seconds) * 1_000_000_000 + int(rest),
                     int(inode),
                 )
-        return dict(sorted(found.items()))
+        return dict(sorted(files.items()))
 
     def index_time(self) -> int:
         """Return the time when git's index was written, in nanoseconds; 0 if there is none."""
@@ -259,22 +259,22 @@ class Repository:
 
         """
         try:
-            found = self.objects.find(blob, most)
+            object_ = self.objects.find(blob, most)
         except Unavailable as error:
             error.data["file_path"] = path_to_text(path)
             raise
-        if found is None:
+        if object_ is None:
             raise missing_object(blob.decode("ascii"), file_path=path_to_text(path))
-        return found
+        return object_
 
     def explain_unknown(self, name: str) -> NotFound:
         """Return the error for an unknown name, with the nearest names of branches and tags."""
         base = re.match(_PART, name)
         self.git.check_names()
-        known = self.git.run(
+        printed_names = self.git.run(
             "for-each-ref", f"--count={MOST_REFS}", "--format=%(refname:short)"
         )
-        names = known.decode("utf-8", "replace").splitlines()
+        names = printed_names.decode("utf-8", "replace").splitlines()
         near = process.extract(
             base[0] if base else name, names, scorer=fuzz.WRatio, limit=NEAREST
         )
@@ -286,31 +286,31 @@ class Repository:
             more = {
                 "suggestion": "git fetch --unshallow, if you mean an older commit; flashgrep never fetches"
             }
-        found = [one for one, _, _ in near]
-        message += f"; near: {', '.join(found)}" if found else ""
+        names_near = [name_near for name_near, _, _ in near]
+        message += f"; near: {', '.join(names_near)}" if names_near else ""
         return NotFound(
-            message, reason="revision_not_found", rev=name, near=found, **more
+            message, reason="revision_not_found", rev=name, near=names_near, **more
         )
 
 
 def parse_tree(printed: bytes) -> Files:
     """Return the regular files in the output of ``git ls-tree -z``, with or without sizes."""
-    found: Files = {}
+    files: Files = {}
     for line in printed.split(b"\0"):
         checkpoint()
         if line.startswith(_FILE):
             about, _, path = line.partition(b"\t")
             _mode, _kind, blob, *size = about.split()
-            found[path] = File(blob, int(size[0]) if size and size[0].isdigit() else -1)
-    return dict(sorted(found.items()))  # a malicious tree may be in any order
+            files[path] = File(blob, int(size[0]) if size and size[0].isdigit() else -1)
+    return dict(sorted(files.items()))  # a malicious tree may be in any order
 
 
 def name_address(address: str) -> str:
     """Return the host and path of a repository's address, without a user name; empty if it has no host."""
-    found = _URL.fullmatch(address) or _SCP.fullmatch(address)
-    if found is None:
+    match = _URL.fullmatch(address) or _SCP.fullmatch(address)
+    if match is None:
         return ""
-    return f"{found['host'].lower()}/{found['path'].strip('/').removesuffix('.git')}"
+    return f"{match['host'].lower()}/{match['path'].strip('/').removesuffix('.git')}"
 
 
 def list_addresses(git: Git) -> list[str]:
@@ -364,17 +364,17 @@ def list_names(repository: Repository, most: int) -> list[NamedRevision]:
         f"--format={_NAMES}",
         *map(bytes.decode, _KINDS),
     )
-    found = []
+    revisions = []
     for line in printed.splitlines():
         full, commit, peeled, time = line.split(b"\0")
         prefix = next(prefix for prefix in _KINDS if full.startswith(prefix))
         name = full.removeprefix(prefix).decode("utf-8", "replace")
-        found.append(
+        revisions.append(
             NamedRevision(
                 name, _KINDS[prefix], (peeled or commit).decode("ascii"), int(time or 0)
             )
         )
-    return found
+    return revisions
 
 
 def list_commits(
@@ -408,7 +408,7 @@ def blame(
 
     """
     start = repository.resolve(rev).commit
-    wanted = f"-L{lines[0]},{lines[1]}"
+    line_range = f"-L{lines[0]},{lines[1]}"
     try:
         printed = repository.git.run(
             "blame",
@@ -416,7 +416,7 @@ def blame(
             "--no-ignore-revs-file",
             "--no-progress",
             "--porcelain",
-            wanted,
+            line_range,
             start,
             "--",
             path,
@@ -430,7 +430,7 @@ def blame(
                 message, reason="file_not_found", target_path=path_to_text(path)
             ) from None
         raise
-    found: list[BlameSpan] = []
+    spans: list[BlameSpan] = []
     for line in printed.split(b"\n"):
         head = _BLAMED.fullmatch(line)
         # In the porcelain format, a header with a fourth field begins a group of lines
@@ -438,16 +438,16 @@ def blame(
         if head is None or head[4] is None:
             continue
         checkpoint()
-        found.append(
+        spans.append(
             BlameSpan(int(head[3]), int(head[4]), head[1].decode("ascii"), int(head[2]))
         )
-    names = list(dict.fromkeys(one.commit for one in found))
+    names = list(dict.fromkeys(blame_span.commit for blame_span in spans))
     if not names:  # rev-list without a revision is an error
-        return found, []
+        return spans, []
     printed = repository.git.run(
         "rev-list", "--no-walk=unsorted", f"--format={_FIELDS}", *names, "--"
     )
-    return found, list(_parse_commits(printed))
+    return spans, list(_parse_commits(printed))
 
 
 def _parse_commits(printed: bytes) -> Iterator[Commit]:

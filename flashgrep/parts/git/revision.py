@@ -40,18 +40,20 @@ class Blobs:
 
     def read(self, path: bytes, blob: bytes, max_size: int) -> Document | Skipped:
         """Return the text of a file, or why it has none; raises as ``Repository.read``."""
-        found = self._kept.find(blob)
-        if found is None or (
-            isinstance(found, Document) and len(found.data) > max_size
+        document = self._kept.find(blob)
+        if document is None or (
+            isinstance(document, Document) and len(document.data) > max_size
         ):
             content = self.repository.read(path, blob, max_size)
             if content.data is None:
                 return Skipped("too_large", f"{content.size} bytes")
-            found = extract(content.data)
+            document = extract(content.data)
             self._kept.put(
-                blob, len(found.data) if isinstance(found, Document) else 0, found
+                blob,
+                len(document.data) if isinstance(document, Document) else 0,
+                document,
             )
-        return found
+        return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,20 +146,20 @@ class RevisionTable:
         self, project: Snapshot, *, symbols: bool
     ) -> list[tuple[bytes, bytes]]:
         """Return contents to keep after such a question: from time to time, those that the work tree lacks."""
-        known, index = (
+        table, index = (
             self._known.get(symbols),
             project.own_index and project.own_index.identity,
         )
         kept_for, until = self._kept.get(symbols, (None, 0.0))
         now = time.monotonic()
         if (
-            known is None
+            table is None
             or len(project.pending) > MOST_PENDING
             or (kept_for == (index,) and now < until)
         ):
             return []
         self._kept[symbols] = (index,), now + KEEP_SECONDS
-        return known.foreign
+        return table.foreign
 
     def read(self, path: bytes, blob: bytes, most: int) -> Object:
         """Return the content of a file; raises as ``Repository.read``."""
@@ -171,19 +173,21 @@ class RevisionTable:
         *,
         symbols: bool,
     ) -> RevisionSnapshot:
-        known, key = (
+        revision_state, key = (
             self._known.get(symbols),
             (reader and reader.identity, seal, project.parsed),
         )
-        if known is None or known.key != key:
+        if revision_state is None or revision_state.key != key:
             text_ids, skips, unparsed = (
                 reader.known_texts() if reader else IndexedTexts({}, {}, set())
             )
-            found = [text_ids.get(name, 0) for name in self._names]
+            found_text_ids = [text_ids.get(name, 0) for name in self._names]
             if symbols and project.parsed:
-                found = [0 if text_id in unparsed else text_id for text_id in found]
+                found_text_ids = [
+                    0 if text_id in unparsed else text_id for text_id in found_text_ids
+                ]
             columns = self.table.columns.copy()
-            columns[:, TEXT_ID] = found
+            columns[:, TEXT_ID] = found_text_ids
             own = np.isin(columns[:, TEXT_ID], project.table.columns[:, TEXT_ID]) & (
                 columns[:, TEXT_ID] > 0
             )
@@ -194,7 +198,11 @@ class RevisionTable:
                 list[tuple[bytes, bytes]](),
             )
             rows = zip(
-                self.files.items(), self._names, found, own.tolist(), strict=True
+                self.files.items(),
+                self._names,
+                found_text_ids,
+                own.tolist(),
+                strict=True,
             )
             for (path, file), name, text_id, is_own in rows:
                 if name in skips:
@@ -204,15 +212,15 @@ class RevisionTable:
                 if not is_own and file.size <= project.max_size:
                     foreign.append((file.blob, path))
             first = min(
-                (text_id for text_id in found if text_id in unparsed),
+                (text_id for text_id in found_text_ids if text_id in unparsed),
                 default=ALL_PARSED + 1,
             )
             table = FileTable(self.table.paths, columns, skipped)
-            known = self._known[symbols] = RevisionState(
+            revision_state = self._known[symbols] = RevisionState(
                 key, table, pending, first - 1 if reader else 0, foreign
             )
         return RevisionSnapshot(
-            project.root, known.table, reader, known.pending, project.max_size,
-            parsed=reader is not None and known.parsed_to == ALL_PARSED, parsed_to=known.parsed_to,
+            project.root, revision_state.table, reader, revision_state.pending, project.max_size,
+            parsed=reader is not None and revision_state.parsed_to == ALL_PARSED, parsed_to=revision_state.parsed_to,
             contents=self.files, blobs=self.blobs,
         )  # fmt: skip

@@ -41,22 +41,22 @@ def keep_texts(work: ProjectWork, contents: Contents) -> Iterator[int]:
 
     Ends early if another command waits. What cannot be read because git fails is left.
     """
-    left = 0
+    texts_left = 0
     with (
         suppress(FlashgrepError),
         closing(RevisionTexts(work.project, work.writer, contents)) as texts,
     ):
-        for left in texts.store(work.is_interrupted):
-            yield left
+        for texts_left in texts.store(work.is_interrupted):
+            yield texts_left
         if texts.find_to_parse():
             with Parsers(texts.read, work.job.workers) as parsers:
                 # Stored batch by batch, so that an interruption loses at most one.
-                for done in parsers.run(work.choose_batches(texts.choose_to_parse)):
-                    put_symbols(work, done)
-                    yield left
+                for symbols in parsers.run(work.choose_batches(texts.choose_to_parse)):
+                    put_symbols(work, symbols)
+                    yield texts_left
             with work.writer.transaction() as connection:
                 take_numbers(connection, "generation")
-            yield left + texts.find_to_parse()
+            yield texts_left + texts.find_to_parse()
 
 
 class RevisionTexts:
@@ -101,19 +101,21 @@ class RevisionTexts:
         until = int(time.time()) + project.kept_days * 24 * 3600
         writer.add_project(project.root.path)
         with writer.transaction() as connection:
-            left = kept.renew(connection, list(self._paths), until)
+            texts_left = kept.renew(connection, list(self._paths), until)
         room = project.kept_bytes
-        while left and room > 0 and not is_interrupted():
+        while texts_left and room > 0 and not is_interrupted():
             release_memory()
-            reserved = writer.reserve(min(len(left), BATCH_TEXTS))
+            reserved = writer.reserve(min(len(texts_left), BATCH_TEXTS))
             texts: dict[bytes, Text] = {}
             grams: list[Grams] = []
             contents: list[tuple[Name, bytes, str]] = []
             size = 0
             while (
-                left and size < min(BATCH_BYTES, room) and len(contents) < BATCH_TEXTS
+                texts_left
+                and size < min(BATCH_BYTES, room)
+                and len(contents) < BATCH_TEXTS
             ):
-                name = left.pop()
+                name = texts_left.pop()
                 content = self._read(name)
                 if isinstance(content, Skipped):
                     contents.append((name, b"", content.reason))
@@ -125,10 +127,10 @@ class RevisionTexts:
                     )
                     contents.append((name, text_hash, ""))
                     # Most contents of a revision are also in the work tree.
-                    known = writer.connection.execute(
+                    row = writer.connection.execute(
                         "SELECT 1 FROM text WHERE hash = ?", [text_hash]
                     ).fetchone()
-                    if known is None and text_hash not in texts:
+                    if row is None and text_hash not in texts:
                         texts[text_hash] = describe_text(
                             reserved.first + len(grams), path, text_hash, content
                         )
@@ -138,31 +140,33 @@ class RevisionTexts:
                 reserved, list(texts.values()), blocks, contents, until
             )
             room -= size
-            yield len(left)
+            yield len(texts_left)
         with writer.transaction() as connection:
             kept.drop(connection, int(time.time()), project.kept_bytes)
 
     def _read(self, name: Name) -> Document | Skipped | None:
         """Return a content, or why it has no text; None: it is missing, too large, or does not match its blob id."""
-        found = self._objects.find(
+        object_ = self._objects.find(
             name[0].hex().encode("ascii"), self._project.max_size
         )
-        if found is None or found.data is None:
+        if object_ is None or object_.data is None:
             return None
         algorithm = "sha1" if len(name[0]) == _SHA1_BYTES else "sha256"
         digest = hashlib.new(
-            algorithm, b"blob %d\0" % len(found.data), usedforsecurity=False
+            algorithm, b"blob %d\0" % len(object_.data), usedforsecurity=False
         )
-        digest.update(found.data)
-        return extract(found.data) if digest.digest() == name[0] else None
+        digest.update(object_.data)
+        return extract(object_.data) if digest.digest() == name[0] else None
 
     def find_to_parse(self) -> int:
         """Find the texts to parse, and return how many there are."""
         connection = self._writer.connection
-        known = kept.read_known(connection)
+        indexed_texts = kept.read_known(connection)
         self._unparsed = []
         for name in self._to_parse:
-            if (text_id := known.text_ids.get(name, 0)) in known.unparsed:
+            if (
+                text_id := indexed_texts.text_ids.get(name, 0)
+            ) in indexed_texts.unparsed:
                 size = connection.execute(
                     "SELECT size FROM text WHERE id = ?", [text_id]
                 ).fetchone()[0]

@@ -122,12 +122,12 @@ class Revisions(ProjectService):
             Forbidden, Unavailable: the repository is not trusted, or cannot be read; an object is missing.
 
         """
-        asked = parse_revision(rev)
+        revision = parse_revision(rev)
 
         def find() -> RevisionView:
-            if not isinstance(asked, Range):
-                return self._find(asked)
-            old, new = self._find_both(asked)
+            if not isinstance(revision, Range):
+                return self._find(revision)
+            old, new = self._find_both(revision)
             before = {path: file.blob for path, file in old.files.items()}
             files = {
                 path: file
@@ -155,17 +155,17 @@ class Revisions(ProjectService):
         self, rev: str, look: Callable[[State, State], ResultT]
     ) -> ResultT:
         """Compare two states in a thread: a revision and the work tree, or two revisions; raises as ``at``."""
-        asked = parse_revision(rev)
+        revision = parse_revision(rev)
 
         def find() -> tuple[RevisionView, RevisionView | None]:
-            if isinstance(asked, Range):
-                return self._find_both(asked)
+            if isinstance(revision, Range):
+                return self._find_both(revision)
             if self._repository().repository.is_bare:
                 raise InvalidParams(
                     "a bare repository has no work tree: give two revisions, as main..HEAD",
                     field="rev",
                 )
-            return self._find(asked), None
+            return self._find(revision), None
 
         old, new = await self._in_turn(find)
 
@@ -198,12 +198,12 @@ class Revisions(ProjectService):
 
     async def _in_turn(self, find: Callable[[], ResultT]) -> ResultT:
         try:
-            found = await self._project.in_turn(lambda: self._run(find))
+            answer = await self._project.in_turn(lambda: self._run(find))
         except Unavailable as error:
             self.problem = error.message
             raise
         self.problem = ""
-        return found
+        return answer
 
     def _run(self, find: Callable[[], ResultT]) -> ResultT:
         """Ask git; if it took long to say that the repository is broken, say so again without asking it."""
@@ -282,14 +282,17 @@ class Revisions(ProjectService):
         """Return the table of these files, a recent one if it is the same."""
         tables = self._tables
         # The same listing first: comparing two with 80,000 files takes milliseconds.
-        found = next((one for one in tables if one.files is files), None)
+        revision_table = next((table for table in tables if table.files is files), None)
         # Then one with the same content, such as a tag and its commit.
-        found = found or next((one for one in tables if one.files == files), None)
-        found = found or RevisionTable(files, self._repository())
-        self._tables = [found, *(one for one in tables if one is not found)][
-            :KEPT_LISTINGS
-        ]
-        return found
+        revision_table = revision_table or next(
+            (table for table in tables if table.files == files), None
+        )
+        revision_table = revision_table or RevisionTable(files, self._repository())
+        self._tables = [
+            revision_table,
+            *(table for table in tables if table is not revision_table),
+        ][:KEPT_LISTINGS]
+        return revision_table
 
 
 class AnyRevisions(Protocol):
@@ -396,11 +399,11 @@ class RevisionView:
 
         """
         if options.under and not self.table.below(options.under):
-            shown = path_to_text(options.under)
+            text = path_to_text(options.under)
             raise NotFound(
-                f"no such directory in the revision: {shown}",
+                f"no such directory in the revision: {text}",
                 reason="directory_not_found",
-                path=shown,
+                path=text,
             )
 
         def stat_file(path: bytes) -> tuple[int, int]:
@@ -507,7 +510,7 @@ class RevisionView:
         self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True
     ) -> ResultT:
         """Run a lookup in a thread, then store the texts that the work tree lacks; ``symbols``: with symbols."""
-        found = await self.project.in_thread(
+        answer = await self.project.in_thread(
             lambda now: self.known.ask(now, ask, symbols=symbols)
         )
         # After the answer: storing helps the next question, and this one must not wait
@@ -515,7 +518,7 @@ class RevisionView:
         foreign = self.known.take_foreign(self.project.snapshot(), symbols=symbols)
         if foreign:
             self.project.keep_texts(foreign, parse=symbols)
-        return found
+        return answer
 
     async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
         """Run something that needs no snapshot but may take long, in a thread."""
@@ -544,15 +547,15 @@ class RevisionView:
         """
         path = self.relative(path)
         file = self.files.get(path)
-        shown = path_to_text(path)
+        text = path_to_text(path)
         if file is None:
-            message = f"no such file in the revision: {shown}"
-            raise NotFound(message, reason="file_not_found", target_path=shown)
-        found = self.known.read(path, file.blob, most)
-        if found.data is None:
+            message = f"no such file in the revision: {text}"
+            raise NotFound(message, reason="file_not_found", target_path=text)
+        object_ = self.known.read(path, file.blob, most)
+        if object_.data is None:
             raise TooLarge(
-                f"too large to be read: {shown}",
-                observed_bytes=found.size,
+                f"too large to be read: {text}",
+                observed_bytes=object_.size,
                 limit_bytes=most,
             )
-        return found.data
+        return object_.data

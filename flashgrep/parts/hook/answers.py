@@ -154,18 +154,18 @@ def describe_omissions(snapshot: Snapshot, cwd: bytes) -> str:
     names: list[str] = []
     for path, is_folder in (snapshot.excluded or {}).items():
         if path.startswith(lead) and path.rpartition(b"/")[2] not in _OWN:
-            shown = path[len(lead) :].decode(errors="replace")
-            names.append(shown + "/" if is_folder else shown)
+            text = path[len(lead) :].decode(errors="replace")
+            names.append(text + "/" if is_folder else text)
     binary = 0
     for path, reason in snapshot.table.skipped.items():
         if reason == "binary" and path.startswith(lead):
             binary += 1
     parts: list[str] = []
     if names:
-        told = sorted(names, key=lambda name: (not name.endswith("/"), name))
+        names_sorted = sorted(names, key=lambda name: (not name.endswith("/"), name))
         rest = len(names) - MOST_TOLD
         more = f" and {rest} more" if rest > 0 else ""
-        parts.append(f"ignored or hidden {', '.join(told[:MOST_TOLD])}{more}")
+        parts.append(f"ignored or hidden {', '.join(names_sorted[:MOST_TOLD])}{more}")
     if binary:
         parts.append(f"{binary} binary file{'s' if binary > 1 else ''}")
     if not parts:
@@ -177,7 +177,7 @@ def describe_omissions(snapshot: Snapshot, cwd: bytes) -> str:
 def is_gnu(program: str) -> bool:
     """Return whether a program is GNU grep, whose flags and patterns are known here."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [program, "--version"],
             capture_output=True,
             check=False,
@@ -185,4 +185,4 @@ def is_gnu(program: str) -> bool:
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return b"GNU grep" in done.stdout
+    return b"GNU grep" in process.stdout

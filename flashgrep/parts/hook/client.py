@@ -59,11 +59,11 @@ def answer_payload(host: str) -> int:
     text = sys.stdin.buffer.read().decode(errors="replace")
     try:
         result = ask([PAYLOAD, host], HOST_SECONDS, payload=text)
-        said = result["stdout"]
+        message = result["stdout"]
     except (OSError, ValueError, KeyError, TypeError):
-        said = ""
+        message = ""
     # Cursor wants an object, whatever happens.
-    os.write(1, (said or ("{}" if host == "cursor" else "")).encode())
+    os.write(1, (message or ("{}" if host == "cursor" else "")).encode())
     return 0
 
 
@@ -132,9 +132,9 @@ def ask(argv: list[str], seconds: float, **more: str) -> dict[str, str]:
 
 def find_own_name() -> str:
     """Return how a shell finds this program: by its name, or if that is not on PATH by its path, quoted."""
-    ours = os.path.realpath(sys.argv[0])
-    found = find_program("flashgrep", os.environ)
-    if found is not None and os.path.realpath(found) == ours:
+    own_program = os.path.realpath(sys.argv[0])
+    program = find_program("flashgrep", os.environ)
+    if program is not None and os.path.realpath(program) == own_program:
         return "flashgrep"
     return shlex.quote(os.path.abspath(sys.argv[0]))
 

@@ -149,9 +149,9 @@ def _read_word(node: Node) -> str | None:
         return inner
     if node.type == "concatenation":
         parts = [_read_word(child) for child in node.children]
-        known = [part for part in parts if part is not None]
-        if len(known) == len(parts):
-            return "".join(known)
+        known_parts = [part for part in parts if part is not None]
+        if len(known_parts) == len(parts):
+            return "".join(known_parts)
     return None
 
 

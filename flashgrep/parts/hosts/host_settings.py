@@ -68,9 +68,12 @@ def plan_entry(
             f"{path}: {error}; it is left as it was", path=str(path)
         ) from None
     # Whatever the file looks like, only our entry may differ afterwards.
-    wanted = {name: item for name, item in servers.items() if name != SERVER}
-    wanted |= {SERVER: entry} if entry else {}
-    if {**edited, host.key: edited.get(host.key) or {}} != {**value, host.key: wanted}:
+    servers_after = {name: item for name, item in servers.items() if name != SERVER}
+    servers_after |= {SERVER: entry} if entry else {}
+    if {**edited, host.key: edited.get(host.key) or {}} != {
+        **value,
+        host.key: servers_after,
+    }:
         why = "cannot be changed safely, add the server by hand (--print); it is left as it was"
         raise InvalidParams(f"{path}: {why}", path=str(path))
     return Change(
@@ -152,9 +155,9 @@ def _edit(
     else:  # member by member, which keeps comments in between
         document[key][name].update(
             {
-                each: item
-                for each, item in entry.items()
-                if document[key][name].get(each) != item
+                field: item
+                for field, item in entry.items()
+                if document[key][name].get(field) != item
             }
         )
     return write()
@@ -193,7 +196,7 @@ def write_change(change: Change, state: Path, owner: str) -> None:
     """
     target = change.path.resolve()
     old = _read_note(state, target)
-    made = old.get("made") or [
+    folders_made = old.get("made") or [
         str(path) for path in (target, *target.parents) if not path.exists()
     ]
     original = change.original
@@ -202,7 +205,7 @@ def write_change(change: Change, state: Path, owner: str) -> None:
     note = {
         "owner": owner,
         "after": _digest(change.after),
-        "made": made,
+        "made": folders_made,
         "original": original,
     }
     make_private(str(state))
@@ -236,12 +239,12 @@ def take_back(change: Change, state: Path) -> None:
     # work.
     if note.get("original") and note.get("after") == _digest(change.before):
         after = note["original"]
-    made = note.get("made", [])
+    folders_made = note.get("made", [])
     # We made it, and nothing else is in it.
-    if str(target) in made and not after.strip(" \t\r\n{}"):
+    if str(target) in folders_made and not after.strip(" \t\r\n{}"):
         target.unlink(missing_ok=True)
         with suppress(OSError):  # something else lies in it by now
-            for folder in made[1:]:
+            for folder in folders_made[1:]:
                 Path(folder).rmdir()
     elif after != change.before:
         _replace(target, after, stat.S_IMODE(target.stat().st_mode))
@@ -274,7 +277,9 @@ def find_entries(
     project may have it for everybody who works on it.
     """
     noted = {
-        each.path: each.owner for each in list_installs(state) if each.owner in HOSTS
+        install.path: install.owner
+        for install in list_installs(state)
+        if install.owner in HOSTS
     }
     for path, name in {**files, **noted}.items():
         host = HOSTS[name]

@@ -98,15 +98,15 @@ class Site:
         The facts are ``methods``, by name; ``sign_in``: by a ``link``, a ``token`` or a ``proxy``; and ``is_team``.
         """
         self._origin = origin
-        found = {
+        assets = {
             file.name: file.read_bytes()
             for file in files("flashgrep.parts.http").joinpath("static").iterdir()
         }
-        found["languages.json"] = describe_languages()
-        found["server.json"] = json.dumps(facts).encode()
+        assets["languages.json"] = describe_languages()
+        assets["server.json"] = json.dumps(facts).encode()
         self._files: dict[str, Document] = {}
         """By file name. Requests never read any other path."""
-        for name, data in found.items():
+        for name, data in assets.items():
             kind = MEDIA_TYPES.get("." + name.rpartition(".")[2])
             if kind is not None:
                 self._files[name] = make_document(data, kind)
@@ -227,11 +227,11 @@ def describe_languages() -> bytes:
     """Return the languages as JSON: names accepted by filters, and globs of files."""
     rows = [
         {
-            "name": one.name,
-            "type": one.type or one.name,
-            "aliases": one.aliases.split(),
-            "files": one.files.split(),
+            "name": language.name,
+            "type": language.type or language.name,
+            "aliases": language.aliases.split(),
+            "files": language.files.split(),
         }
-        for one in LANGUAGES.values()
+        for language in LANGUAGES.values()
     ]
     return json.dumps(rows).encode()

@@ -34,11 +34,13 @@ def web(
     ] = True,
 ) -> None:
     """Search and read code in the browser: print a link that opens the page once, and serve it until interrupted."""
-    given = path != Path()
+    is_folder_named = path != Path()
     opener = Path(find_user_paths().state) / OPENER
     with failing_cleanly():
         opened = ask_daemon(
-            "$/open", folder=as_latin1(str(path.resolve(strict=True))), adopt=given
+            "$/open",
+            folder=as_latin1(str(path.resolve(strict=True))),
+            adopt=is_folder_named,
         )
     target = "/?" + urlencode({"project": opened["name"]}) if opened["root"] else "/"
 

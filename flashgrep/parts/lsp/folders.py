@@ -237,12 +237,12 @@ def _bind(path: str, *, adopt: bool) -> tuple[socket.socket, str | None]:
         connected.settimeout(HANDSHAKE_SECONDS)
         binding: dict[str, object] = {"folder": as_latin1(path)}
         if not adopt:
-            found: Any = send_request(
+            found_answer: Any = send_request(
                 connected, "$/open", {"folder": as_latin1(path), "adopt": False}
             ).get("result")
-            if not found or found["root"] is None:
+            if not found_answer or found_answer["root"] is None:
                 return connected, None
-            binding = {"project": found["root"]}
+            binding = {"project": found_answer["root"]}
         if PATH_MAP_VARIABLE in os.environ:
             binding["path_map"] = [os.environ[PATH_MAP_VARIABLE]]
         answer: Any = send_request(connected, "$/bind", binding)
@@ -261,15 +261,15 @@ def _bind(path: str, *, adopt: bool) -> tuple[socket.socket, str | None]:
 async def run_in_thread(run: Callable[[], Any]) -> Any:
     """Run a blocking function in a daemon thread, and return its result; process exit does not wait for it."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
+    future: asyncio.Future[Any] = loop.create_future()
 
     def settle(result: Any, error: BaseException | None) -> None:
-        if done.done():
+        if future.done():
             return
         if error is None:
-            done.set_result(result)
+            future.set_result(result)
         else:
-            done.set_exception(error)
+            future.set_exception(error)
 
     def work() -> None:
         result = None
@@ -284,7 +284,7 @@ async def run_in_thread(run: Callable[[], Any]) -> Any:
     # Not asyncio.to_thread: on exit the loop would wait for the thread, and connecting
     # may take half a minute.
     threading.Thread(target=work, daemon=True).start()
-    return await done
+    return await future
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ async def report_indexing(server: "Server", folder: Folder) -> None:
             async for state in states:
                 if state["stage"] in ENDED:
                     return
-                shown: dict[str, Any] = {
+                report: dict[str, Any] = {
                     "message": state["stage"],
                     "percentage": int(100 * state["share"]),
                 }
@@ -96,14 +96,14 @@ async def report_indexing(server: "Server", folder: Folder) -> None:
                     await progress.create_async(token)
                     title = f"flashgrep: indexing {state['project']}"
                     progress.begin(
-                        token, types.WorkDoneProgressBegin(title=title, **shown)
+                        token, types.WorkDoneProgressBegin(title=title, **report)
                     )
                     has_begun = True
-                elif shown != last:
+                elif report != last:
                     # Updates are more frequent than changes of the displayed
                     # percentage.
-                    progress.report(token, types.WorkDoneProgressReport(**shown))
-                last = shown
+                    progress.report(token, types.WorkDoneProgressReport(**report))
+                last = report
     except (OutsideProjects, DaemonError, DaemonEnded, JsonRpcException):
         pass  # the next request reports it, if it persists
     finally:
@@ -140,7 +140,7 @@ class Server(LanguageServer):
     async def run(self, source: int, sink: int) -> int:
         """Serve until the editor ends; return the exit status."""
         loop = asyncio.get_running_loop()
-        ended = self._ended = loop.create_future()
+        future = self._ended = loop.create_future()
 
         def run_in_loop(callback: Callable[..., None], *arguments: Any) -> None:
             with suppress(RuntimeError):  # the loop has ended
@@ -161,7 +161,7 @@ class Server(LanguageServer):
         self.protocol.set_writer(output)
         incoming = Input(source, output, partial(run_in_loop, take))
         try:
-            return int(await ended)
+            return int(await future)
         finally:
             for folder in self.folders:
                 folder.close()
@@ -177,12 +177,12 @@ class Server(LanguageServer):
 
         If the editor has no folders, use the project that contains the file, if there is one.
         """
-        found = [folder for folder in self.folders if folder.has(path)]
-        if found:
+        folders = [folder for folder in self.folders if folder.has(path)]
+        if folders:
             # A folder that contains the file takes precedence over one whose project
             # does.
             return max(
-                found,
+                folders,
                 key=lambda folder: (is_inside(path, folder.path), len(folder.path)),
             )
         if not self._has_no_folders or len(self.folders) >= MOST_FOLDERS:
@@ -209,12 +209,12 @@ class Server(LanguageServer):
 
     def configure(self, params: types.InitializeParams) -> None:
         """Take the editor's folders, and register the features that it has not disabled."""
-        given = [folder.uri for folder in params.workspace_folders or []] or [
+        uris = [folder.uri for folder in params.workspace_folders or []] or [
             params.root_uri or ""
         ]
-        if given == [""] and params.root_path:
-            given = [f"file://{params.root_path}"]
-        self.change_folders([types.WorkspaceFolder(uri, "") for uri in given], [])
+        if uris == [""] and params.root_path:
+            uris = [f"file://{params.root_path}"]
+        self.change_folders([types.WorkspaceFolder(uri, "") for uri in uris], [])
         self._has_no_folders = not self.folders
         options = params.initialization_options
         if isinstance(options, dict):

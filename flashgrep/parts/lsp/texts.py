@@ -63,7 +63,7 @@ class Document:
                 continue
             # Computed for each change, since its positions refer to the text after the
             # previous one.
-            starts = [0, *(found.end() for found in LINE_END.finditer(self.text))]
+            starts = [0, *(match.end() for match in LINE_END.finditer(self.text))]
             start, end = sorted(
                 find_offset(self.text, starts, place, encoding)
                 for place in (change.range.start, change.range.end)
@@ -109,14 +109,14 @@ def count_characters(line: str, units: int, encoding: str) -> int:
     head = line.encode(codec, "surrogatepass")[: units * width]
     while True:
         try:
-            found = head.decode(codec, "surrogatepass")
+            text = head.decode(codec, "surrogatepass")
         except UnicodeDecodeError:
             head = head[:-1]
         else:
             is_half = (
-                bool(found) and found[-1] != line[len(found) - 1]
+                bool(text) and text[-1] != line[len(text) - 1]
             )  # cut inside a surrogate pair
-            return len(found) - is_half
+            return len(text) - is_half
 
 
 class Texts:

@@ -89,8 +89,8 @@ class Units:
 
     def find(self, offsets: Ints) -> Ints:
         """Return the unit each offset is in, -1 before the first."""
-        found: Ints = np.searchsorted(self.starts, offsets, side="right") - 1
-        return found
+        units: Ints = np.searchsorted(self.starts, offsets, side="right") - 1
+        return units
 
 
 def find_units(data: bytes, size: int) -> Units:

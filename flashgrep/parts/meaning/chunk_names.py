@@ -141,7 +141,7 @@ class Outline:
 
     def header(self, start: int, end: int) -> str:
         """Return the signatures of the functions and types a chunk is a part of, the outermost first."""
-        found: list[str] = []
+        names: list[str] = []
         room = HEADER_BYTES
         for index in self._find_around(start, end):
             row = self._rows[index]
@@ -153,10 +153,10 @@ class Outline:
                 )
             text = self._signatures[index].encode()[:room].decode("utf-8", "ignore")
             room -= len(text.encode()) + 1
-            found.append(text)
+            names.append(text)
             if room <= 0:
                 break
-        return "\n".join(text for text in reversed(found) if text)
+        return "\n".join(text for text in reversed(names) if text)
 
     def _find_around(self, start: int, end: int) -> Iterator[int]:
         """Yield the definitions around a chunk that begin before it, the innermost first.
@@ -235,19 +235,19 @@ class Sections:
 
 def find_sections(data: bytes, units: Units, ranks: Ints) -> Sections:
     """Return the headings, and the ranks with cuts before headings made the best."""
-    found, fenced = _find_headings(data, units)
+    headings, fenced = _find_headings(data, units)
     ranks = ranks + _TEXT
     for first, end in fenced:
         ranks[first + 1 : end] += _FENCED
-    for unit, level, _ in found:
+    for unit, level, _ in headings:
         ranks[unit] = level
         ranks[unit + 1 : unit + 2] += _FENCED
     stack: list[tuple[int, str]] = []
     paths: list[str] = []
-    for _, level, title in found:
+    for _, level, title in headings:
         stack = [*(above for above in stack if above[0] < level), (level, title)]
         paths.append(_SEPARATOR.join(text for _, text in stack))
-    return Sections([int(units.starts[unit]) for unit, _, _ in found], paths, ranks)
+    return Sections([int(units.starts[unit]) for unit, _, _ in headings], paths, ranks)
 
 
 def _find_headings(
@@ -255,7 +255,7 @@ def _find_headings(
 ) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
     """Return (unit, level, title) of each heading, and the ranges of units in fences or front matter."""
     letters = (units.words & 0xFF).astype(np.uint8)
-    found: list[tuple[int, int, str]] = []
+    headings: list[tuple[int, int, str]] = []
     fenced: list[tuple[int, int]] = []
     fence, opened = b"", 0
     # Only lines that begin with a mark: a book has thousands of others.
@@ -273,13 +273,13 @@ def _find_headings(
             fence, opened = mark, unit
         elif mark[:1] == b"#":
             if len(mark) <= _LEVELS and line[len(mark) : len(mark) + 1] in b" \t":
-                found.append((unit, len(mark), _title(line)))
+                headings.append((unit, len(mark), _title(line)))
         elif mark == line and mark[:1] in b"=-" and _is_below_text(units, unit):
             above = data[int(units.first[unit - 1]) : int(units.last[unit - 1])]
-            found.append((unit - 1, 1 if mark[:1] == b"=" else 2, _title(above)))
+            headings.append((unit - 1, 1 if mark[:1] == b"=" else 2, _title(above)))
     if fence:
         fenced.append((opened, len(units.starts)))
-    return found, fenced
+    return headings, fenced
 
 
 def _is_below_text(units: Units, unit: int) -> bool:

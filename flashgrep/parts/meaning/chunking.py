@@ -86,7 +86,9 @@ def chunk_text(
         called = " ".join([chunk.name, *defines]).encode()
         context = f"{chunk.name}\n{chunk.header}".encode()
         fields.append(Fields(path, called, data[chunk.start : chunk.end], context))
-    is_whole = hold_every_identifier(data, [(one.start, one.end) for one in stored])
+    is_whole = hold_every_identifier(
+        data, [(stored_chunk.start, stored_chunk.end) for stored_chunk in stored]
+    )
     return ChunkedText(text_id, stored, fields, is_whole, path=path)
 
 

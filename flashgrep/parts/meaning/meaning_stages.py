@@ -75,11 +75,11 @@ class MeaningStages:
         connection = self._writer.connection
         embedder = open_embedded(settings)
         vector_set = None if embedder is None else self._open_vector_set(embedder)
-        left = table.count_to_chunk(connection, self._number)
+        stage_backlog = table.count_to_chunk(connection, self._number)
         # Merging what was stored counts as much as this many bytes of text.
-        ending = left.bytes * ENDING_SHARE
-        yield StageBacklog(left.texts, int(left.bytes + ending))
-        spread = self._pool.is_running or left.texts > FEW
+        ending = stage_backlog.bytes * ENDING_SHARE
+        yield StageBacklog(stage_backlog.texts, int(stage_backlog.bytes + ending))
+        spread = self._pool.is_running or stage_backlog.texts > FEW
         texts = self._work.choose_batches(
             lambda after: table.choose_to_chunk(
                 connection, self._number, BATCH, BATCH_BYTES, after
@@ -95,33 +95,45 @@ class MeaningStages:
             nonlocal vector_set
             if waiting:
                 with self._writer.transaction() as connection:
-                    table.put(connection, [done.packed for done in waiting])
+                    table.put(
+                        connection,
+                        [matching_chunked.packed for matching_chunked in waiting],
+                    )
                 # Texts left without vectors, here or by a crash, get them in the next
                 # stage.
                 if vector_set is not None:
                     try:
                         vector_set = self._append(
-                            vector_set, [done.embedded for done in waiting]
+                            vector_set,
+                            [matching_chunked.embedded for matching_chunked in waiting],
                         )
                     except vectors.VectorsDamaged:
                         vector_set = None
                 waiting.clear()
 
-        for done in self._pool.map(cut_texts, calls, spread=spread):
-            waiting.append(done)
-            if sum(len(one.packed.pairs) for one in waiting) > FLUSH_PAIRS:
+        for chunked in self._pool.map(cut_texts, calls, spread=spread):
+            waiting.append(chunked)
+            if (
+                sum(len(current_chunked.packed.pairs) for current_chunked in waiting)
+                > FLUSH_PAIRS
+            ):
                 flush()
-            left = StageBacklog(
-                left.texts - len(done.packed.texts), left.bytes - done.embedded.bytes
+            stage_backlog = StageBacklog(
+                stage_backlog.texts - len(chunked.packed.texts),
+                stage_backlog.bytes - chunked.embedded.bytes,
             )
-            yield StageBacklog(left.texts, int(left.bytes + ending))
+            yield StageBacklog(stage_backlog.texts, int(stage_backlog.bytes + ending))
         flush()
         # Before free pages are returned, since a merge frees some.
         for share, remade in self._writer.merge():
             self._work.remade = remade
-            yield StageBacklog(left.texts, int(left.bytes + ending * (1 - share / 2)))
+            yield StageBacklog(
+                stage_backlog.texts, int(stage_backlog.bytes + ending * (1 - share / 2))
+            )
         for share in self._writer.shrink():
-            yield StageBacklog(left.texts, int(left.bytes + ending * (1 - share) / 2))
+            yield StageBacklog(
+                stage_backlog.texts, int(stage_backlog.bytes + ending * (1 - share) / 2)
+            )
         yield table.count_to_chunk(connection, self._number)
 
     def store_vectors(self, settings: str) -> Iterator[StageBacklog]:
@@ -134,9 +146,9 @@ class MeaningStages:
         embedder = open_embedder(settings)
         vector_set = self._open_vector_set(embedder)
         connection = self._writer.connection
-        left = table.count_to_embed(connection, self._number, vector_set.id)
-        yield left
-        spread = self._pool.is_running or left.texts > FEW
+        stage_backlog = table.count_to_embed(connection, self._number, vector_set.id)
+        yield stage_backlog
+        spread = self._pool.is_running or stage_backlog.texts > FEW
         texts = self._work.choose_batches(
             lambda after: table.choose_to_embed(
                 connection, self._number, vector_set.id, BATCH, BATCH_BYTES, after
@@ -148,48 +160,57 @@ class MeaningStages:
         )
         waiting: list[EmbeddedTexts] = []
         try:
-            for done in self._pool.map(embed_texts, calls, spread=spread):
-                waiting.append(done)
+            for embedded_texts in self._pool.map(embed_texts, calls, spread=spread):
+                waiting.append(embedded_texts)
                 if sum(len(part.rows) for part in waiting) > FLUSH_ROWS:
                     # The file first, then the rows that refer to it: a crash may leave
                     # unused bytes in the file, but never rows without vectors.
                     vector_set, waiting = self._append(vector_set, waiting), []
-                left = StageBacklog(
-                    left.texts - len(done.text_ids), left.bytes - done.bytes
+                stage_backlog = StageBacklog(
+                    stage_backlog.texts - len(embedded_texts.text_ids),
+                    stage_backlog.bytes - embedded_texts.bytes,
                 )
-                yield left
+                yield stage_backlog
             vector_set = self._append(vector_set, waiting)
         # What was stored before is useless: with a new, empty set the count below
         # includes all texts.
         except vectors.VectorsDamaged:
             vector_set = self._open_vector_set(embedder)
-        left = table.count_to_embed(connection, self._number, vector_set.id)
-        if not left.texts:
+        stage_backlog = table.count_to_embed(connection, self._number, vector_set.id)
+        if not stage_backlog.texts:
             # The other sets served until this one was ready; the files are removed once
             # no row refers to them.
             with self._writer.transaction() as connection:
                 table.note_settings(connection, self._number, settings, vector_set.id)
-                used = {one.file for one in table.drop_unused_sets(connection)}
+                used = {
+                    drop_unused_set.file
+                    for drop_unused_set in table.drop_unused_sets(connection)
+                }
             for file in list_vector_files(self._work.job.index.parent):
                 if file.name not in used:
                     file.unlink(missing_ok=True)
             self._pool.stop()
-        yield left
+        yield stage_backlog
 
     def _open_vector_set(self, embedder: Embedder) -> VectorSet:
         """Return the embedder's set; a new one with its own file if its vectors are damaged."""
-        for known in table.vector_sets(self._writer.connection):
-            is_same = (known.name, known.dims) == (embedder.name, embedder.dims)
+        for vector_set in table.vector_sets(self._writer.connection):
+            is_same = (vector_set.name, vector_set.dims) == (
+                embedder.name,
+                embedder.dims,
+            )
             if is_same and vectors.holds(
-                self._work.job.index.with_name(known.file), known.dims, known.rows
+                self._work.job.index.with_name(vector_set.file),
+                vector_set.dims,
+                vector_set.rows,
             ):
-                return known
+                return vector_set
         with self._writer.transaction() as connection:
-            for known in table.vector_sets(connection):
+            for vector_set in table.vector_sets(connection):
                 # Damaged, or of another length under the same name: both can only be
                 # rebuilt.
-                if known.name == embedder.name:
-                    table.drop_vector_set(connection, known.id)
+                if vector_set.name == embedder.name:
+                    table.drop_vector_set(connection, vector_set.id)
                     self._work.remade = True
             return table.add_vector_set(
                 connection, embedder.name, embedder.dims, vectors.new_name()
@@ -239,7 +260,7 @@ def cut_texts(
 ) -> ChunkedTexts:
     """Read texts, given with their packed symbols, and return their chunks, leaving out changed texts."""
     release_memory()
-    done: list[ChunkedText] = []
+    texts_chunked: list[ChunkedText] = []
     files, size = RootFiles(root), 0
     for text_id, text_hash, path, packed, name in texts:
         data = read_text(files, path, text_hash, max_size)
@@ -248,19 +269,23 @@ def cut_texts(
             # "!": the text could not be parsed, and is cut only by its lines.
             parsed = unpack(packed) if packed and packed[:1] != b"!" else None
             cut = chunk_text(text_id, name, data, parsed)
-            done.append(
+            texts_chunked.append(
                 cut if cut.is_whole else cut._replace(words=make_filter(text_id, data))
             )
-    counted = count_fields([fields for text in done for fields in text.fields])
+    counted = count_fields([fields for text in texts_chunked for fields in text.fields])
     embedder, rows = open_embedded(settings), np.empty(0, np.void)
     if embedder is not None:
-        chunks = sum(len(text.chunks) for text in done)
+        chunks = sum(len(text.chunks) for text in texts_chunked)
         rows = vectors.quantise(
             embedder.embed_identifiers(choose_for_vectors(counted), chunks)
         )
     # A text without chunks has no vectors.
-    of_texts = [(text.text_id, len(text.chunks)) for text in done if text.chunks]
-    return ChunkedTexts(table.pack(done, counted), EmbeddedTexts(of_texts, rows, size))
+    of_texts = [
+        (text.text_id, len(text.chunks)) for text in texts_chunked if text.chunks
+    ]
+    return ChunkedTexts(
+        table.pack(texts_chunked, counted), EmbeddedTexts(of_texts, rows, size)
+    )
 
 
 def embed_texts(
@@ -275,9 +300,9 @@ def embed_texts(
         data = read_text(files, path, text_hash, max_size)
         if data is not None:
             size += len(data)
-            found = table.unpack(packed)
-            text_ids.append((text_id, len(found)))
-            inputs.extend(embedding_text(name, data, chunk) for chunk in found)
+            chunks = table.unpack(packed)
+            text_ids.append((text_id, len(chunks)))
+            inputs.extend(embedding_text(name, data, chunk) for chunk in chunks)
     return EmbeddedTexts(
         text_ids, vectors.quantise(open_embedder(settings).embed_code(inputs)), size
     )

@@ -44,7 +44,11 @@ def measure_chunks(connection: sqlite3.Connection, project: int) -> Mapping[str,
 def measure_vectors(connection: sqlite3.Connection, _project: int) -> Mapping[str, int]:
     """Return the size of the store's vectors."""
     sets = table.vector_sets(connection)
-    return {"vector_bytes": sum(one.rows * row_type(one.dims).itemsize for one in sets)}
+    return {
+        "vector_bytes": sum(
+            vector_set.rows * row_type(vector_set.dims).itemsize for vector_set in sets
+        )
+    }
 
 
 STAGES = (

@@ -39,10 +39,10 @@ class Hierarchy(Navigation):
 
 def find_callers(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
     """Return the definitions that call the one at a position; a call outside any definition counts for its file."""
-    asked = ReferenceQuestion(limit=MOST_CALLS, include_declaration=False)
-    found = ReferenceSearch(source, asked).run(named)
+    reference_question = ReferenceQuestion(limit=MOST_CALLS, include_declaration=False)
+    navigation = ReferenceSearch(source, reference_question).run(named)
     steps: dict[tuple[bytes, int], Step] = {}
-    for use in found.places:
+    for use in navigation.places:
         checkpoint()
         if use.role != "call":
             continue
@@ -56,15 +56,17 @@ def find_callers(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
                 )
             steps[key] = Step(caller, use.symbols)
         steps[key].uses.append((use.start, use.end))
-    return _make_hierarchy(found, steps.values())
+    return _make_hierarchy(navigation, steps.values())
 
 
 def find_callees(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
     """Return the definitions that the one at a position calls, each with its confidence."""
     navigator = Navigator(source)
-    found = navigator.find_definitions(named)
+    definitions = navigator.find_definitions(named)
     marked = (
-        (place, use) for place in found.places[:1] for use in _find_marks(place, "call")
+        (place, use)
+        for place in definitions.places[:1]
+        for use in _find_marks(place, "call")
     )
     # Calls in nested functions belong to those.
     uses = (
@@ -72,20 +74,22 @@ def find_callees(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
         for place, use in marked
         if _callable_around(place.symbols, use.start, place.index) == place.index
     )
-    return _make_hierarchy(found, _follow(navigator, uses, found))
+    return _make_hierarchy(definitions, _follow(navigator, uses, definitions))
 
 
 def find_supertypes(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
     """Return the base types that the type at a position names."""
     navigator = Navigator(source)
-    found = navigator.find_definitions(named)
-    uses = (use for place in found.places[:1] for use in _find_marks(place, "base"))
+    definitions = navigator.find_definitions(named)
+    uses = (
+        use for place in definitions.places[:1] for use in _find_marks(place, "base")
+    )
     steps = [
         step
-        for step in _follow(navigator, uses, found)
+        for step in _follow(navigator, uses, definitions)
         if step.place.kind in {*TYPE_KINDS, "type"}
     ]
-    return _make_hierarchy(found, steps)
+    return _make_hierarchy(definitions, steps)
 
 
 def _follow(
@@ -95,11 +99,13 @@ def _follow(
     steps: dict[tuple[bytes, int], Step] = {}
     for use in uses:
         checkpoint()
-        for one in navigator.find_definitions(use).places[:1]:
-            if one.resolution.confidence < LEAST:
+        for place in navigator.find_definitions(use).places[:1]:
+            if place.resolution.confidence < LEAST:
                 found.unsure += 1
-            elif one.index >= 0:
-                step = steps.setdefault((one.path, one.start), Step(one, use.symbols))
+            elif place.index >= 0:
+                step = steps.setdefault(
+                    (place.path, place.start), Step(place, use.symbols)
+                )
                 step.uses.append((use.start, use.end))
     return list(steps.values())
 

@@ -62,15 +62,15 @@ class LanguageServerSource:
         if key not in self._meanings:
             symbols = open_file(path)
             if symbols is None or self.problem:
-                found = None
+                server = None
             else:
-                found = self._pool.find(symbols.language, self._snapshot.root.path)
+                server = self._pool.find(symbols.language, self._snapshot.root.path)
             try:
-                if found is None or symbols is None:
+                if server is None or symbols is None:
                     meaning = None
                 else:
                     meaning = self.ask_server(
-                        found, symbols, path, span, open_file, uses=uses
+                        server, symbols, path, span, open_file, uses=uses
                     )
             except NotAsked as why:
                 self.problem = str(why)
@@ -110,18 +110,19 @@ class LanguageServerSource:
         uses: bool,
     ) -> Meaning | None:
         """Return a server's result for a name; raises NotAsked if it does not answer."""
-        known, _ = found
+        known_server, _ = found
         name = symbols.data[span[0] : span[1]]
         language = symbols.language
         texts = {
-            one: (language_of(one, text.data).name, text.data)
-            for one, text in self._snapshot.unsaved.items()
-            if not text.is_saved and language_of(one, text.data).name in known.languages
+            current_path: (language_of(current_path, text.data).name, text.data)
+            for current_path, text in self._snapshot.unsaved.items()
+            if not text.is_saved
+            and language_of(current_path, text.data).name in known_server.languages
         }
         # Always including the file itself: the question is about its text, saved or
         # not.
         texts[path] = language, symbols.data
-        versions = dict(list_versions(self._snapshot, known))
+        versions = dict(list_versions(self._snapshot, known_server))
 
         def question(
             server: LanguageServer, ends: float
@@ -132,25 +133,25 @@ class LanguageServerSource:
                 "textDocument": {"uri": make_uri(self._snapshot.root.path, path)},
                 "position": {"line": line - 1, "character": column - 1},
             }
-            asked = [server.ask(_ASKED[False], where, ends)]
+            answers_wanted = [server.ask(_ASKED[False], where, ends)]
             # Without a definition in the project, the uses would be those of an
             # external symbol.
-            if uses and asked[0]:
-                asked.append(
+            if uses and answers_wanted[0]:
+                answers_wanted.append(
                     server.ask(
                         _ASKED[True],
                         {**where, "context": {"includeDeclaration": True}},
                         ends,
                     )
                 )
-            return [(server.encoding, one) for one in asked]
+            return [(server.encoding, answer) for answer in answers_wanted]
 
         answers = self._pool.ask(self._snapshot.root, found, question)
         read = partial(self.read_places, name=name, open_file=open_file)
         definitions = [
-            one
-            for one in read(*answers[0])
-            if one.role in {"definition", "declaration"}
+            location
+            for location in read(*answers[0])
+            if location.role in {"definition", "declaration"}
         ]
         if (
             not definitions
@@ -160,12 +161,17 @@ class LanguageServerSource:
         if uses:
             self._names = frozenset({name})
             self._uses = {}
-            starts = {(one.path, one.start) for one in definitions}
-            for one in read(*answers[-1]):
-                if (one.path, one.start) not in starts:
-                    self._uses.setdefault(one.path, []).append(one)
-            for one in definitions:
-                self._uses.setdefault(one.path, []).append(one)
+            starts = {
+                (current_definition.path, current_definition.start)
+                for current_definition in definitions
+            }
+            for source_occurrence in read(*answers[-1]):
+                if (source_occurrence.path, source_occurrence.start) not in starts:
+                    self._uses.setdefault(source_occurrence.path, []).append(
+                        source_occurrence
+                    )
+            for definition in definitions:
+                self._uses.setdefault(definition.path, []).append(definition)
             files = sorted(self._uses)
         return Meaning(self, frozenset(), definitions, files)
 
@@ -178,9 +184,9 @@ class LanguageServerSource:
         else:
             locations = [result]
         seen: set[tuple[bytes, int]] = set()
-        for one in locations[:MOST_LOCATIONS]:
+        for location in locations[:MOST_LOCATIONS]:
             checkpoint()
-            path, place = read_location(self._snapshot.root.path, one)
+            path, place = read_location(self._snapshot.root.path, location)
             if path and self._snapshot.has(path):
                 symbols = open_file(path)
             else:
@@ -233,8 +239,13 @@ def list_versions(
 ) -> Iterator[tuple[bytes, tuple[int, int]]]:
     """Yield the files in a server's languages, each with its size and modification time."""
     table = snapshot.table
-    files = (one for name in known.languages for one in LANGUAGES[name].files.split())
-    endings = *(b"." + one.encode() for one in files if one.isalnum()), *_ABOUT_PROJECTS
+    files = (
+        pattern for name in known.languages for pattern in LANGUAGES[name].files.split()
+    )
+    endings = (
+        *(b"." + file.encode() for file in files if file.isalnum()),
+        *_ABOUT_PROJECTS,
+    )
     columns = table.columns[:, [SIZE, MTIME_NS]].tolist()
     for at, path in enumerate(table.paths):
         if path.endswith(endings) and path not in snapshot.pending:
@@ -254,16 +265,16 @@ def read_location(root: bytes, one: Any) -> tuple[bytes, tuple[int, int] | None]
     if not isinstance(one, Mapping):
         return b"", None
     uri = one.get("uri", one.get("targetUri"))
-    found = one.get("range", one.get("targetSelectionRange"))
+    span = one.get("range", one.get("targetSelectionRange"))
     root += b"/"
     if (
         not isinstance(uri, str)
         or not uri.startswith(_SCHEME)
-        or not isinstance(found, Mapping)
+        or not isinstance(span, Mapping)
     ):
         return b"", None
     path = os.path.normpath(unquote_to_bytes(uri.removeprefix(_SCHEME)))
-    start = found.get("start")
+    start = span.get("start")
     # Locations in libraries are outside the project, and a server's answer is not
     # trusted.
     if not path.startswith(root) or b"\0" in path or not isinstance(start, Mapping):

@@ -133,74 +133,78 @@ class Navigator:
             places = self._find_places(named)
         else:
             places = place_definitions(meaning)
-        found = Navigation(places=places, skipped=self.skipped)
-        found.files_read = len(self._definitions.files)
-        found.complete = not self._is_cut
-        if not found.places:
+        navigation = Navigation(places=places, skipped=self.skipped)
+        navigation.files_read = len(self._definitions.files)
+        navigation.complete = not self._is_cut
+        if not navigation.places:
             if named.module:
-                found.no_result = NoResult(
+                navigation.no_result = NoResult(
                     "outside", f"{named.module} is not a module of the project"
                 )
             elif self.define(named.text, named):
-                found.no_result = NoResult(
+                navigation.no_result = NoResult(
                     "outside",
                     f"{named.text} here does not refer to a definition in the project",
                 )
             elif self._is_cut:
-                found.no_result = NoResult(
+                navigation.no_result = NoResult(
                     "not_reached",
                     f"too many files may define {named.text}; the nearest do not",
                 )
             else:
-                found.no_result = NoResult(
+                navigation.no_result = NoResult(
                     "undefined", f"the project does not define {named.text}"
                 )
-        return found
+        return navigation
 
     def find_declarations(self, named: NameAtPosition) -> Navigation:
         """Return the declarations of a name without a body; if there are none, its definitions."""
-        found = self.find_definitions(named)
+        definitions = self.find_definitions(named)
         declared = [
-            place_of(one, place.resolution)
+            place_of(definition, place.resolution)
             # Only for the most certain definition: declarations of others with the same
             # name would be noise.
-            for place in found.places[:1]
+            for place in definitions.places[:1]
             if place.index >= 0
-            for one in self._definitions.declared.get(named.text, ())
-            if FAMILIES.get(one.language, one.language)
+            for definition in self._definitions.declared.get(named.text, ())
+            if FAMILIES.get(definition.language, definition.language)
             == FAMILIES.get(place.symbols.language, place.symbols.language)
         ]
-        found.places = declared or found.places
-        return found
+        definitions.places = declared or definitions.places
+        return definitions
 
     def find_implementations(self, named: NameAtPosition) -> Navigation:
         """Return the types that extend a type, or their overrides of one of its methods."""
-        found = self.find_definitions(named)
+        definitions = self.find_definitions(named)
         targets = [
-            Definition(one.path, one.symbols, one.index)
-            for one in found.places
-            if one.index >= 0
+            Definition(place.path, place.symbols, place.index)
+            for place in definitions.places
+            if place.index >= 0
         ]
-        found.places = []
+        definitions.places = []
         for target in targets:
             checkpoint()
             if target.kind in TYPE_KINDS | {"type"}:
-                found.places += [
-                    place_of(one, how) for one, how in self._find_subtypes(target)
+                definitions.places += [
+                    place_of(definition, how)
+                    for definition, how in self._find_subtypes(target)
                 ]
             elif (owner := self.names.owner_of(target)) is not None:
-                below = {one.key: how for one, how in self._find_subtypes(owner)}
-                for one in self.define(target.name, named):
-                    above = self.names.owner_of(one)
+                below = {
+                    definition.key: how
+                    for definition, how in self._find_subtypes(owner)
+                }
+                for method in self.define(target.name, named):
+                    above = self.names.owner_of(method)
                     if above is not None and above.key in below:
-                        found.places.append(place_of(one, below[above.key]))
-        if targets and not found.places:
-            found.no_result = NoResult(
+                        definitions.places.append(place_of(method, below[above.key]))
+        if targets and not definitions.places:
+            definitions.no_result = NoResult(
                 "unimplemented", f"{named.text} has no known implementation"
             )
-        found.files_read = len(self._definitions.files)
-        found.complete = not self._is_cut
-        return found
+        definitions.files_read = len(self._definitions.files)
+        definitions.complete = not self._is_cut
+        return definitions
 
     def _find_subtypes(
         self, target: Definition
@@ -215,9 +219,9 @@ class Navigator:
             # A function has no subtypes, so a constructor of the same name is no rival.
             resolver = self.make_resolver(
                 [
-                    one
-                    for one in self.define(base.name)
-                    if one.kind not in CALLABLE_KINDS
+                    current_definition
+                    for current_definition in self.define(base.name)
+                    if current_definition.kind not in CALLABLE_KINDS
                 ]
             )
             for path in self._source.candidates(base.name, fold=False):
@@ -234,19 +238,19 @@ class Navigator:
                         continue
                     resolution = resolver.resolve(Use(path, symbols, offset), base)
                     index = symbols.enclosing(offset)
-                    one = Definition(path, symbols, index)
-                    if resolution is None or index < 0 or one.key in seen:
+                    definition = Definition(path, symbols, index)
+                    if resolution is None or index < 0 or definition.key in seen:
                         continue
-                    seen.add(one.key)
-                    waiting.append(one)
-                    yield one, resolution
-            found, left_out = find_conforming(self.names, base)
+                    seen.add(definition.key)
+                    waiting.append(definition)
+                    yield definition, resolution
+            conforming, left_out = find_conforming(self.names, base)
             self._is_cut |= left_out > 0
-            for one, how in found:
-                if one.key not in seen:
-                    seen.add(one.key)
-                    waiting.append(one)
-                    yield one, how
+            for definition, how in conforming:
+                if definition.key not in seen:
+                    seen.add(definition.key)
+                    waiting.append(definition)
+                    yield definition, how
 
     def _find_places(self, named: NameAtPosition) -> list[Place]:
         symbols = named.symbols
@@ -265,13 +269,13 @@ class Navigator:
             ]
         if symbols.language in SCOPED:
             local = self.find_bound(named)
-            meant = () if local else self.resolve(named)
-            if meant is not None:
-                return local or self._places_of(named, meant)
+            value_s = () if local else self.resolve(named)
+            if value_s is not None:
+                return local or self._places_of(named, value_s)
         elif members := find_member(named, lambda name: self.define(name, named)):
             return [
-                place_of(one, Resolution(MEMBER, "receiver type"))
-                for one in members[:MOST_PLACES]
+                place_of(member, Resolution(MEMBER, "receiver type"))
+                for member in members[:MOST_PLACES]
             ]
         elif (
             named.root is not None
@@ -311,14 +315,15 @@ class Navigator:
         around = node.parent if node is not None else None
         if around is not None and around.type in MEMBER_OF:
             whole, part = (
-                around.child_by_field_name(one) for one in MEMBER_OF[around.type]
+                around.child_by_field_name(current_field)
+                for current_field in MEMBER_OF[around.type]
             )
             if part == node:
                 return self._find_fields(self.names.infer(file, whole), name)
         for scope in file.around(named.start):
             imported = self.names.imports_of(named.path).names.get(name, [])
             # An import in this scope hides bindings in enclosing scopes.
-            if any(file.scope_at(one.offset) == scope for one in imported):
+            if any(file.scope_at(import_.offset) == scope for import_ in imported):
                 return []
             bindings = file.names_of(scope).get(name)
             # In JavaScript and TypeScript a class's members are not in scope inside its
@@ -330,7 +335,7 @@ class Navigator:
             ):
                 # A definition in the table of symbols: the general path gives more
                 # about it.
-                if any(symbols.index_at(one.offset) >= 0 for one in bindings):
+                if any(symbols.index_at(binding.offset) >= 0 for binding in bindings):
                     return []
                 first = min(bindings, key=lambda one: one.offset)
                 kind = "parameter" if first.kind == "parameter" else "variable"
@@ -339,8 +344,8 @@ class Navigator:
 
     def _find_fields(self, values: Values, name: str) -> list[Place]:
         """Return where methods assign a field of an object that has no definition of its own."""
-        for one in values:
-            waiting = [one.definition] if one.definition is not None else []
+        for value in values:
+            waiting = [value.definition] if value.definition is not None else []
             seen = set()
             while waiting:
                 owner = waiting.pop(0)
@@ -355,9 +360,9 @@ class Navigator:
                 else:
                     bindings = []
                 if bindings and all(
-                    owner.symbols.index_at(one.offset) < 0 for one in bindings
+                    owner.symbols.index_at(binding.offset) < 0 for binding in bindings
                 ):
-                    first = min(one.offset for one in bindings)
+                    first = min(binding.offset for binding in bindings)
                     end = first + len(name.encode())
                     return [
                         Place(
@@ -377,38 +382,42 @@ class Navigator:
         """Return what a name refers to, in such a language; in an import or export, the imported or exported symbol."""
         imports = self.names.imports_of(named.path)
         if named.symbols.role(named.start) == "import":
-            known = (
-                *(one for several in imports.names.values() for one in several),
+            known_imports = (
+                *(
+                    current_import_
+                    for several in imports.names.values()
+                    for current_import_ in several
+                ),
                 *imports.exports.values(),
             )
             statements = named.symbols.parsed.statements[:, 0]
             around = statements[
                 : statements.searchsorted(named.start, side="right")
             ].max(initial=-1)
-            for one in known:
+            for import_ in known_imports:
                 if (
-                    named.text in {one.name, one.local}
-                    and one.module
-                    and one.offset == around
+                    named.text in {import_.name, import_.local}
+                    and import_.module
+                    and import_.offset == around
                 ):
-                    return self.names.import_value(named.path, one)
-        found = self.names.resolve(named.path, named.text, named.start)
-        if not found and (given := imports.exports.get(named.text)) is not None:
-            return self.names.import_value(named.path, given)
-        return found
+                    return self.names.import_value(named.path, import_)
+        value_s = self.names.resolve(named.path, named.text, named.start)
+        if not value_s and (export := imports.exports.get(named.text)) is not None:
+            return self.names.import_value(named.path, export)
+        return value_s
 
     def _places_of(self, named: NameAtPosition, meant: Values) -> list[Place]:
         places = []
-        for one in meant:
-            if one.module is not None:
-                places += self._places_of_module(one.module)
+        for value in meant:
+            if value.module is not None:
+                places += self._places_of_module(value.module)
             elif (
-                one.definition is not None
-                and not one.is_instance
-                and not one.is_variable
+                value.definition is not None
+                and not value.is_instance
+                and not value.is_variable
             ):
-                how = "same file" if one.definition.path == named.path else "import"
-                places.append(place_of(one.definition, Resolution(PROVEN, how)))
+                how = "same file" if value.definition.path == named.path else "import"
+                places.append(place_of(value.definition, Resolution(PROVEN, how)))
         return places
 
     def _places_of_module(self, module: bytes | None) -> list[Place]:
@@ -417,9 +426,9 @@ class Navigator:
             files = self._source.candidates("package", fold=False)
             module = next(
                 (
-                    one
-                    for one in files
-                    if one.endswith(b".go") and one.rpartition(b"/")[0] == module[:-1]
+                    file
+                    for file in files
+                    if file.endswith(b".go") and file.rpartition(b"/")[0] == module[:-1]
                 ),
                 None,
             )
@@ -441,18 +450,21 @@ class Navigator:
         rivals = self.define(named.text, named)
         use = Use(named.path, named.symbols, named.start)
         resolve = self.make_resolver(rivals).resolver_of(use)
-        resolved = [(one, resolve(one)) for one in rivals]
+        resolved = [(rival, resolve(rival)) for rival in rivals]
         if not any(resolution for _, resolution in resolved):
             family = FAMILIES.get(language, language)
             alike = [
-                one
-                for one in rivals
-                if FAMILIES.get(one.language, one.language) == family
+                rival
+                for rival in rivals
+                if FAMILIES.get(rival.language, rival.language) == family
             ]
-            resolved = [(one, Resolution(NAMED_ALIKE, "name only")) for one in alike]
+            resolved = [
+                (definition, Resolution(NAMED_ALIKE, "name only"))
+                for definition in alike
+            ]
         places = [
-            place_of(one, resolution)
-            for one, resolution in resolved
+            place_of(definition, resolution)
+            for definition, resolution in resolved
             if resolution is not None
         ]
         near = _make_nearness(named)
@@ -461,9 +473,9 @@ class Navigator:
         )
         # Guesses beside a certain result would make an editor ask which one is meant.
         places = [
-            one
-            for one in places
-            if 2 * one.resolution.confidence >= places[0].resolution.confidence
+            place
+            for place in places
+            if 2 * place.resolution.confidence >= places[0].resolution.confidence
         ]
         self._is_cut |= len(places) > MOST_PLACES
         return places[:MOST_PLACES]
@@ -488,7 +500,7 @@ class Navigator:
     def make_resolver(self, rivals: Sequence[Definition]) -> Resolver:
         """Return a resolver that decides which of several definitions of a name a use refers to."""
         # C has no base types, and a field's name may have hundreds of owners.
-        is_flat = all(one.language == "c" for one in rivals)
+        is_flat = all(rival.language == "c" for rival in rivals)
         return Resolver(
             rivals,
             (lambda _name: frozenset()) if is_flat else self._ancestors.find,
@@ -528,8 +540,8 @@ def place_of(definition: Definition, resolution: Resolution) -> Place:
 def place_definitions(meaning: Meaning) -> list[Place]:
     """Return the places of another source's definitions."""
     return [
-        place_occurrence(one, Resolution(1.0, meaning.source.how))
-        for one in meaning.definitions
+        place_occurrence(definition, Resolution(1.0, meaning.source.how))
+        for definition in meaning.definitions
     ]
 
 
@@ -568,15 +580,16 @@ def _make_nearness(named: NameAtPosition) -> Callable[[bytes], tuple[object, ...
             .split()
         )
     folders = named.path.split(b"/")[:-1]
-    stems = {one.rpartition(b"/")[2] for one in imported}
+    stems = {path_imported.rpartition(b"/")[2] for path_imported in imported}
 
     def measure(path: bytes) -> tuple[object, ...]:
         is_imported = path.rpartition(b"/")[2] in stems and any(
-            path.endswith(b"/" + one) or path == one for one in imported
+            path.endswith(b"/" + path_imported) or path == path_imported
+            for path_imported in imported
         )
         shared = 0
-        for one, other in zip(folders, path.split(b"/"), strict=False):
-            if one != other:
+        for folder, other in zip(folders, path.split(b"/"), strict=False):
+            if folder != other:
                 break
             shared += 1
         return path != named.path, not is_imported, -shared, tier_of(path), path

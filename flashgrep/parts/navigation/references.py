@@ -70,29 +70,29 @@ class ReferenceSearch:
 
     def run(self, named: NameAtPosition) -> Navigation:
         """Return the uses of a name's definition, including its own name where it is defined."""
-        found = self._navigator.find_definitions(named)
-        targets = found.places
-        found.places = []
-        if any(one.kind == "module" for one in targets):
-            found.no_result = NoResult(
+        definitions = self._navigator.find_definitions(named)
+        targets = definitions.places
+        definitions.places = []
+        if any(target.kind == "module" for target in targets):
+            definitions.no_result = NoResult(
                 "module", "the name refers to a file; ask code_research what imports it"
             )
         elif targets:
-            for place in self._find(named, targets, found):
-                if len(found.places) == self._question.limit:
-                    found.has_more = True
+            for place in self._find(named, targets, definitions):
+                if len(definitions.places) == self._question.limit:
+                    definitions.has_more = True
                     break
-                found.places.append(place)
-            if not found.places:
-                found.no_result = NoResult("unused", f"nothing uses {named.text}")
-        return found
+                definitions.places.append(place)
+            if not definitions.places:
+                definitions.no_result = NoResult("unused", f"nothing uses {named.text}")
+        return definitions
 
     def _find(
         self, named: NameAtPosition, targets: list[Place], found: Navigation
     ) -> Iterator[Place]:
         question = self._question
         after = self._question.after
-        defined = {(one.path, one.start): one for one in targets}
+        defined = {(target.path, target.start): target for target in targets}
         first = targets[0]
         # Prepared once: the judge runs at every occurrence in every candidate.
         judge = self._make_judge(named, targets)
@@ -108,7 +108,7 @@ class ReferenceSearch:
                 named.text, first, () if meaning is None else meaning.files
             )
         for path, symbols in self._navigator.open_all(
-            sorted(one for one in names if one >= after[0])
+            sorted(current_name for current_name in names if current_name >= after[0])
         ):
             found.files_read += 1
             from_source = self.find_source_uses(meaning, path, defined)
@@ -128,7 +128,9 @@ class ReferenceSearch:
                 # A compiler's result for exactly this position overrules the text.
                 if offset in from_source:
                     yield from (
-                        one for one in from_source[offset] if (path, offset) > after
+                        current_place
+                        for current_place in from_source[offset]
+                        if (path, offset) > after
                     )
                     continue
                 index = symbols.index_at(offset)
@@ -176,13 +178,20 @@ class ReferenceSearch:
         known_uses: dict[int, list[Place]] = {
             at: [] for at in teller.find_known(path, open_file)
         }
-        for one in teller.find_occurrences(meaning.numbers, path, open_file) or ():
-            use = defined.get((path, one.start)) or Place(
-                path, one.symbols, one.start, one.end, how, role=one.role
+        for occurrence in (
+            teller.find_occurrences(meaning.numbers, path, open_file) or ()
+        ):
+            use = defined.get((path, occurrence.start)) or Place(
+                path,
+                occurrence.symbols,
+                occurrence.start,
+                occurrence.end,
+                how,
+                role=occurrence.role,
             )
-            known_uses[one.start] = (
+            known_uses[occurrence.start] = (
                 [use]
-                if self._question.include_declaration or one.role != "definition"
+                if self._question.include_declaration or occurrence.role != "definition"
                 else []
             )
         return known_uses
@@ -204,9 +213,9 @@ class ReferenceSearch:
                 )
                 return next(
                     (
-                        one.resolution
-                        for one in bound
-                        if (one.path, one.start) == (first.path, first.start)
+                        place.resolution
+                        for place in bound
+                        if (place.path, place.start) == (first.path, first.start)
                     ),
                     None,
                 )
@@ -220,18 +229,21 @@ class ReferenceSearch:
             ) -> Resolution | None:
                 is_bare = Use(path, symbols, offset).receiver is None
                 if root is not None and is_bare:
-                    found = find_declaration(root, symbols, named.text, offset)
+                    declaration = find_declaration(root, symbols, named.text, offset)
                 else:
-                    found = None
+                    declaration = None
                 return (
                     first.resolution
-                    if found is not None and found[0].start_byte == first.start
+                    if declaration is not None
+                    and declaration[0].start_byte == first.start
                     else None
                 )
 
             return judge_local
-        meant = [Definition(one.path, one.symbols, one.index) for one in targets]
-        resolver = navigator.make_resolver(navigator.define(meant[0].name, named))
+        definitions = [
+            Definition(target.path, target.symbols, target.index) for target in targets
+        ]
+        resolver = navigator.make_resolver(navigator.define(definitions[0].name, named))
 
         def judge(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
             use = Use(path, symbols, offset)
@@ -244,13 +256,19 @@ class ReferenceSearch:
                     or ()
                 )
                 keys = {
-                    one.definition.key for one in brought if one.definition is not None
+                    value.definition.key
+                    for value in brought
+                    if value.definition is not None
                 }
-                if any(one.key in keys for one in meant):
+                if any(definition.key in keys for definition in definitions):
                     return Resolution(PROVEN, "import")
                 return None
             resolve = resolver.resolver_of(use)
-            resolved = [one for target in meant if (one := resolve(target)) is not None]
+            resolved = [
+                resolution
+                for target in definitions
+                if (resolution := resolve(target)) is not None
+            ]
             return max(resolved, key=lambda one: one.confidence, default=None)
 
         return judge
@@ -262,7 +280,7 @@ class ReferenceSearch:
 
         ``known_files``: files that use it under any name, according to another source.
         """
-        found: dict[bytes, set[str]] = {path: set() for path in known_files}
+        names_by_path: dict[bytes, set[str]] = {path: set() for path in known_files}
         is_scoped = target.symbols.language in SCOPED
         waiting = [
             name,
@@ -278,13 +296,13 @@ class ReferenceSearch:
             seen.add(called)
             for path in self._source.candidates(called, fold=False):
                 checkpoint()
-                found.setdefault(path, set()).add(called)
+                names_by_path.setdefault(path, set()).add(called)
                 for other, local, is_given_on in (
                     self._find_aliases(path, called) if is_scoped else ()
                 ):
-                    found.setdefault(other, set()).add(local)
+                    names_by_path.setdefault(other, set()).add(local)
                     waiting += [local] if is_given_on else []
-        return found
+        return names_by_path
 
     def _find_aliases(
         self, path: bytes, name: str
@@ -299,15 +317,17 @@ class ReferenceSearch:
             return
         imports = self._navigator.names.imports_of(path)
         for local, several in imports.names.items():
-            if local != name and any(one.name == name for one in several):
+            if local != name and any(
+                current_import_.name == name for current_import_ in several
+            ):
                 # In Python everything that a module imports can be imported from it.
                 yield path, local, symbols.language == "python"
-        for local, one in imports.exports.items():
-            if one.name == name and local == DEFAULT:
+        for local, import_ in imports.exports.items():
+            if import_.name == name and local == DEFAULT:
                 stem = Definition(path, symbols, -1).stem
                 others = self._source.candidates(stem, fold=False) if stem else ()
                 yield from self._navigator.names.find_default_names(path, others)
-            elif one.name == name != local:
+            elif import_.name == name != local:
                 yield path, local, True
 
 
@@ -335,17 +355,17 @@ class UnusedSearch:
             with expiring(
                 self.deadline
             ):  # one definition may have thousands of uses, in files that must be parsed
-                for one in self.definitions(source, navigator):
+                for definition in self.definitions(source, navigator):
                     checkpoint()
                     if self.checked >= MOST_DEFINITIONS:
                         self.complete = False
                         return
-                    reason = explain_possible_use(one, navigator) or find_use(
-                        one, source, navigator
+                    reason = explain_possible_use(definition, navigator) or find_use(
+                        definition, source, navigator
                     )
                     self.checked += 1
                     if reason is None:
-                        self.unused.append(one)
+                        self.unused.append(definition)
                     elif reason:
                         self.excluded[reason] += 1
         except Expired:
@@ -448,7 +468,7 @@ def find_use(one: Definition, source: SymbolSource, navigator: Navigator) -> str
         symbols = navigator.open(path)
         if symbols is None:
             text = source.read(path) or b""
-            is_quoted = is_quoted or any(one in text for one in quoted)
+            is_quoted = is_quoted or any(quote in text for quote in quoted)
             continue
         for offset in symbols.words(name.encode(), fold=False):
             checkpoint()

@@ -123,7 +123,7 @@ def _find_folder(root: Path) -> Path:
 
 def _describe(source: Source) -> str:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(source.imported))
-    left = [
+    counts = [
         f"{count:,} {what}"
         for count, what in (
             (source.stale, "changed since it was made"),
@@ -131,4 +131,4 @@ def _describe(source: Source) -> str:
         )
         if count
     ]
-    return f"{source.file}  {source.tool}, imported {when}, {', '.join([f'{source.documents:,} files', *left])}"
+    return f"{source.file}  {source.tool}, imported {when}, {', '.join([f'{source.documents:,} files', *counts])}"

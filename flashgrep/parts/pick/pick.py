@@ -137,11 +137,11 @@ def pick_plainly(kind: Kind, text: str) -> str:
 
 def pick_by_fzf(fzf: str, own: Sequence[str], kind: Kind, text: str) -> str:
     """Return the line that is chosen in fzf, or nothing."""
-    ours = shlex.join(own)
+    own_command = shlex.join(own)
     # "|| true": nothing found is status 1, which fzf shows as a failed command.
-    ask = f"{ours} {COMMANDS[kind]} -- {{q}} 2>/dev/null || true"
+    ask = f"{own_command} {COMMANDS[kind]} -- {{q}} 2>/dev/null || true"
     if kind == "files":
-        ask = f"if [ -n {{q}} ]; then {ask}; else {ours} {COMMANDS[kind]}; fi"
+        ask = f"if [ -n {{q}} ]; then {ask}; else {own_command} {COMMANDS[kind]}; fi"
     arguments = [
         fzf,
         "--disabled",
@@ -163,13 +163,13 @@ def pick_by_fzf(fzf: str, own: Sequence[str], kind: Kind, text: str) -> str:
         f"{kind}> ",
     ]
     if kind == "files":
-        preview = f"{ours} slice -- {{}} 1 {2 * AROUND}"
+        preview = f"{own_command} slice -- {{}} 1 {2 * AROUND}"
     else:
         first = f"l={{2}}; f=$((l > {AROUND} ? l - {AROUND} : 1))"
-        preview = f'{first}; {ours} slice -- {{1}} "$f" $((l + {AROUND})) | nl -ba -w1 -s" " -v"$f"'
+        preview = f'{first}; {own_command} slice -- {{1}} "$f" $((l + {AROUND})) | nl -ba -w1 -s" " -v"$f"'
         # The matching line is in the middle, except near the start of a file.
         arguments += ["--preview-window", f"up,50%,+{AROUND}-/2"]
-    found = subprocess.run(
+    process = subprocess.run(
         [*arguments, "--preview", preview],
         # fzf runs bindings by $SHELL; in fish or csh ours would be syntax errors.
         env={**os.environ, "SHELL": "/bin/sh"},
@@ -177,7 +177,7 @@ def pick_by_fzf(fzf: str, own: Sequence[str], kind: Kind, text: str) -> str:
         stdout=subprocess.PIPE,
         check=False,
     )
-    return found.stdout.decode(errors="surrogateescape").rstrip("\n")
+    return process.stdout.decode(errors="surrogateescape").rstrip("\n")
 
 
 def split_place(chosen: str, kind: Kind) -> tuple[str, int, int]:

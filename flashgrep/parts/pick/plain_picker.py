@@ -57,9 +57,9 @@ class PlainPicker:
             return
         self._asked = self._last = self._last + 1
         params = {
-            name: given
-            for name, given in make_params(self.text).items()
-            if given is not None
+            name: value
+            for name, value in make_params(self.text).items()
+            if value is not None
         }
         self._send({"id": self._asked, "method": method, "params": params})
 
@@ -83,8 +83,8 @@ class PlainPicker:
             # Answers to abandoned queries are ignored, even if they were already on the
             # way.
             if answer.get("id") == self._asked:
-                found = answer.get("result", {}).get("results", [])
-                self.lines = [make_line(one) for one in found]
+                results = answer.get("result", {}).get("results", [])
+                self.lines = [make_line(result) for result in results]
                 self.at = 0
                 self.problem = answer.get("error", {}).get("message", "")
 
@@ -117,7 +117,7 @@ class PlainPicker:
                 screen.addnstr(
                     row,
                     0,
-                    "".join(one if one.isprintable() else "?" for one in text),
+                    "".join(letter if letter.isprintable() else "?" for letter in text),
                     width - 1,
                     look,
                 )
@@ -128,10 +128,10 @@ class PlainPicker:
             self.lines[top : top + height - 1], 1
         ):
             if self._kind == "files":
-                shown = path
+                shown_text = path
             else:
-                shown = f"{path}:{line}: {text.strip()}"
-            put(row, shown, curses.A_REVERSE if top + row - 1 == self.at else 0)
+                shown_text = f"{path}:{line}: {text.strip()}"
+            put(row, shown_text, curses.A_REVERSE if top + row - 1 == self.at else 0)
         if self.problem:
             put(1, self.problem)
         put(0, f"{self._kind}> {self.text}")
@@ -212,13 +212,13 @@ def read_key(screen: curses.window) -> str | int | None:
 def on_terminal() -> Iterator[None]:
     """Point standard input and output at the terminal, though they may be pipes: the result is for the caller."""
     terminal = os.open("/dev/tty", os.O_RDWR)
-    kept = [os.dup(0), os.dup(1)]
+    descriptors = [os.dup(0), os.dup(1)]
     try:
         os.dup2(terminal, 0)
         os.dup2(terminal, 1)
         yield
     finally:
-        os.dup2(kept[0], 0)
-        os.dup2(kept[1], 1)
-        for descriptor in (*kept, terminal):
+        os.dup2(descriptors[0], 0)
+        os.dup2(descriptors[1], 1)
+        for descriptor in (*descriptors, terminal):
             os.close(descriptor)

@@ -107,23 +107,23 @@ def parse(argv: Sequence[str]) -> Arguments:
         Unplannable: ripgrep would reject it, or it has a flag that our table lacks.
 
     """
-    found = Arguments()
+    arguments = Arguments()
     words = iter(argv)
     try:
         for word in words:
             if word == "--":
-                found.positional.extend(words)
+                arguments.positional.extend(words)
             elif word.startswith("-") and word != "-":
                 # "-" alone is standard input, a path.
-                found.words.append(word)
+                arguments.words.append(word)
                 (_take_long if word.startswith("--") else _take_letters)(
-                    found, word, words
+                    arguments, word, words
                 )
             else:
-                found.positional.append(word)
+                arguments.positional.append(word)
     except (KeyError, ValueError, StopIteration):
         raise Unplannable from None
-    return found
+    return arguments
 
 
 def _take_long(found: Arguments, word: str, following: Iterator[str]) -> None:
@@ -177,7 +177,7 @@ def read_arguments(call: Call) -> Arguments:
                 *call.argv,
             ]
         )
-    known = (
+    flags_known = (
         HARMLESS
         | COVER
         | PATTERN_FLAGS.keys()
@@ -185,7 +185,9 @@ def read_arguments(call: Call) -> Arguments:
     )
     for flag in arguments.flags:
         # With --max-count 0 ripgrep searches nothing.
-        if flag.name not in known or (flag.name == "max-count" and flag.value == "0"):
+        if flag.name not in flags_known or (
+            flag.name == "max-count" and flag.value == "0"
+        ):
             raise Unplannable
     return arguments
 

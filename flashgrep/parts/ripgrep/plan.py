@@ -87,7 +87,12 @@ async def answer(context: RequestContext, call: Call) -> dict[str, Any]:
     except NotFound:
         return {"plan": None}
     workspace = next(
-        (each for each in catalogue.list_open() if each.path == root), None
+        (
+            current_workspace
+            for current_workspace in catalogue.list_open()
+            if current_workspace.path == root
+        ),
+        None,
     )
     if workspace is None:
         catalogue.open_later(str(root))
@@ -141,12 +146,12 @@ def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
     named: list[tuple[bytes, bool]] = []
     has_folder = False
     searched = 0
-    for given in [os.fsencode(path) for path in paths] or [b""]:
-        if stat.S_ISREG(os.lstat(os.path.join(call.cwd, given)).st_mode):
-            named.append((given, False))
+    for path_given in [os.fsencode(path) for path in paths] or [b""]:
+        if stat.S_ISREG(os.lstat(os.path.join(call.cwd, path_given)).st_mode):
+            named.append((path_given, False))
             continue
         below, count = _name_below(
-            given, call, arguments.flags, likely, snapshot, walker
+            path_given, call, arguments.flags, likely, snapshot, walker
         )
         named += below
         searched += count
@@ -258,10 +263,10 @@ def _name_below(
     cover = Cover(flags, b"" if from_cwd == b"." else _as_folder(from_cwd))
     lead = _as_folder(inside)
     changed = [path for path, mark in snapshot.pending.items() if mark.ours]
-    found = [*changed, *(path for path in likely if path not in snapshot.pending)]
+    candidates = [*changed, *(path for path in likely if path not in snapshot.pending)]
     below = {
         path: False
-        for path in (path[len(lead) :] for path in found if path.startswith(lead))
+        for path in (path[len(lead) :] for path in candidates if path.startswith(lead))
         if cover.has(path)
     }
     if cover.adds:
@@ -395,29 +400,34 @@ def make_type_filter(flags: Sequence[Flag]) -> Callable[[bytes], bool | None] | 
             ):
                 raise ValueError(flag.value)
             table[name] = (*table.get(name, ()), glob)
-    given = [
+    types_given = [
         (flag.name == "type", flag.value or "")
         for flag in flags
         if flag.name in {"type", "type-not"}
     ]
-    if not given:
+    if not types_given:
         return None
-    if bundled_ripgrep() is None or not {name for _, name in given} <= {
+    if bundled_ripgrep() is None or not {name for _, name in types_given} <= {
         *table,
         "all",
     }:  # our table is that one's
-        raise ValueError(given)
+        raise ValueError(types_given)
     every = [glob for globs in table.values() for glob in globs]
     choices = [
-        (wanted, name_matcher(every if name == "all" else table[name]))
-        for wanted, name in given
+        (is_included, name_matcher(every if name == "all" else table[name]))
+        for is_included, name in types_given
     ]
-    rest = False if any(wanted for wanted, _ in given) else None
+    rest = False if any(is_included for is_included, _ in types_given) else None
 
     def verdict(path: bytes) -> bool | None:
         name = path.rpartition(b"/")[2]
         return next(
-            (wanted for wanted, has_name in reversed(choices) if has_name(name)), rest
+            (
+                is_included
+                for is_included, has_name in reversed(choices)
+                if has_name(name)
+            ),
+            rest,
         )
 
     return verdict

@@ -61,14 +61,14 @@ async def answer_query(
         above = len(Path(cwd).relative_to(root).parts)
         if above:
             paths = ["/".join([".."] * above)]
-    shown = [*choose_look(line, params), "--", *paths]
+    arguments = [*choose_look(line, params), "--", *paths]
     mode: Mode = "literal" if line.mode == "smart" else line.mode
-    literal = write_ripgrep(line, mode) + shown
+    literal = write_ripgrep(line, mode) + arguments
     planned = await plan_call(context, cwd, literal)
     result: dict[str, Any] = {"ripgrep": planned}
     if line.may_be_regex and is_fit_for_regex(line.patterns):
         result["probe"] = [encode(b"--quiet"), *planned]
-        regex = write_ripgrep(line, "regex") + shown
+        regex = write_ripgrep(line, "regex") + arguments
         result["otherwise"] = await plan_call(context, cwd, regex)
         result["note"] = FALLBACK_NOTE
     elif planned[-1] == encode(NO_FILE) and is_for_method and not line.paths:
@@ -87,8 +87,8 @@ def is_fit_for_regex(patterns: Sequence[str]) -> bool:
 
 def has_ripgrep_types(line: GrepLine) -> bool:
     """Return whether ripgrep knows the file types that are asked for; else they are languages of ours."""
-    wanted = {value for name, value in line.flags if name in {"type", "type-not"}}
-    return wanted <= {*types(), "all"} or line.has("type-add")
+    types_wanted = {value for name, value in line.flags if name in {"type", "type-not"}}
+    return types_wanted <= {*types(), "all"} or line.has("type-add")
 
 
 def choose_look(line: GrepLine, params: Mapping[str, Any]) -> list[str]:

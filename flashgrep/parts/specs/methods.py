@@ -180,7 +180,7 @@ async def list_specs(call: Call[Catalogue], params: ProjectParams) -> ListSpecsR
     """List the project's specifications: id, title and purpose of each."""
     workspace = await call.host.workspace(call, params.project)
     specs = await _read_specs(workspace, parse_all_specs)
-    return {"results": [_format_summary(one) for one in specs]}
+    return {"results": [_format_summary(spec) for spec in specs]}
 
 
 @handler(
@@ -191,11 +191,11 @@ async def get_spec_requirements(
 ) -> SpecRequirementsResult:
     """Return a specification's requirements by name, each with the names of its scenarios but not their bodies."""
     workspace = await call.host.workspace(call, params.project)
-    found = await _read_specs(
+    specs = await _read_specs(
         workspace, partial(get_spec_by_id, spec_id=params.spec_id)
     )
     requirements: list[RequirementSummary] = []
-    for requirement in found.spec.requirements:
+    for requirement in specs.spec.requirements:
         names = [scenario.name for scenario in requirement.scenarios]
         requirements.append(
             {"name": requirement.name, "scenario_count": len(names), "scenarios": names}
@@ -205,8 +205,8 @@ async def get_spec_requirements(
         if requirement.renamed_from is not None:
             requirements[-1]["renamed_from"] = requirement.renamed_from
     return {
-        **_format_summary(found),
-        **_format_file(found.file),
+        **_format_summary(specs),
+        **_format_file(specs.file),
         "requirements": requirements,
     }
 
@@ -215,13 +215,13 @@ async def get_spec_requirements(
 async def get_scenario(call: Call[Catalogue], params: ScenarioParams) -> ScenarioResult:
     """Return one scenario of a requirement in full, with the requirement's description."""
     workspace = await call.host.workspace(call, params.project)
-    found = await _read_specs(
+    specs = await _read_specs(
         workspace, partial(get_spec_by_id, spec_id=params.spec_id)
     )
-    requirement = get_requirement(found, params.requirement)
-    scenario = find_scenario(found, requirement, params.scenario)
+    requirement = get_requirement(specs, params.requirement)
+    scenario = find_scenario(specs, requirement, params.scenario)
     result: ScenarioResult = {
-        "spec_id": found.id,
+        "spec_id": specs.id,
         "requirement": requirement.name,
         "description": requirement.text,
         "name": scenario.name,
@@ -232,7 +232,7 @@ async def get_scenario(call: Call[Catalogue], params: ScenarioParams) -> Scenari
             {"keyword": step.keyword, "text": step.text, "line": step.line}
             for step in scenario.steps
         ],
-        **_format_file(found.file),  # type: ignore[typeddict-item]  # it has no key but its own
+        **_format_file(specs.file),  # type: ignore[typeddict-item]  # it has no key but its own
         "start_line": scenario.line,
     }
     if requirement.operation is not None:
@@ -290,7 +290,10 @@ async def search_specs(
     coverage["files_searched"] = len(specs)
     if problem:
         coverage["detail"] = problem
-    return {"results": [_format_match(one) for one in matches], "coverage": coverage}
+    return {
+        "results": [_format_match(match) for match in matches],
+        "coverage": coverage,
+    }
 
 
 @handler("validate_specs", title="Validate specifications", toolset="specs")
@@ -307,24 +310,24 @@ async def validate_specs(
         else:
             specs = [get_spec_by_id(files, read, spec_id)]
         problems: list[ProblemEntry] = []
-        for one in specs:
-            if one.unreadable:
-                found = [one.unreadable]
+        for spec in specs:
+            if spec.unreadable:
+                found_problems = [spec.unreadable]
             else:
-                found = []
+                found_problems = []
             # Otherwise an unreadable file would also be reported to have no
             # requirements.
-            if one.spec.requirements or not one.unreadable:
-                found += validate(one.spec)
+            if spec.spec.requirements or not spec.unreadable:
+                found_problems += validate(spec.spec)
             problems += [
                 {
-                    "spec_id": one.id,
-                    **_format_file(one.file),
+                    "spec_id": spec.id,
+                    **_format_file(spec.file),
                     "line": problem.line,
                     "message": problem.message,
                     "severity": problem.severity,
                 }
-                for problem in found
+                for problem in found_problems
             ]
         valid = all(problem["severity"] != "error" for problem in problems)
         return {"valid": valid, "files": len(specs), "problems": problems}

@@ -201,14 +201,14 @@ def join_clause(first: str, more: list[Line]) -> str:
     goes_on = True
     for line, text in zip(more, expanded, strict=True):
         if line.is_blank:
-            shown = ""
+            shown_text = ""
         else:
-            shown = text[margin:].rstrip()
-        if goes_on and shown and not line.code and not line.is_item:
-            paragraphs[-1].append(shown.strip())
+            shown_text = text[margin:].rstrip()
+        if goes_on and shown_text and not line.code and not line.is_item:
+            paragraphs[-1].append(shown_text.strip())
         else:
-            paragraphs.append([shown])
-        goes_on = bool(shown) and not line.code
+            paragraphs.append([shown_text])
+        goes_on = bool(shown_text) and not line.code
     return "\n".join(
         " ".join(part for part in parts if part) if len(parts) > 1 else parts[0]
         for parts in paragraphs
@@ -242,8 +242,8 @@ class _Parser:
         self._open: _Draft | None = None
 
     def take(self, block: Block) -> None:
-        if found := _REQUIREMENT.fullmatch(block.heading):
-            name = found["name"].strip()
+        if match := _REQUIREMENT.fullmatch(block.heading):
+            name = match["name"].strip()
             self._check_level("requirement", REQUIREMENT_LEVEL, block)
             if not self._in_requirements:
                 self._report(
@@ -253,8 +253,8 @@ class _Parser:
             # Added all the same: a misplaced heading must not hide a requirement.
             self._open = _Draft(name, block.line, self._operation, block.body)
             self.drafts.append(self._open)
-        elif found := _SCENARIO.fullmatch(block.heading):
-            name = found["name"].strip()
+        elif match := _SCENARIO.fullmatch(block.heading):
+            name = match["name"].strip()
             self._check_level("scenario", SCENARIO_LEVEL, block)
             if self._open is None:
                 self._report(block.line, f"scenario {name!r} is outside a requirement")
@@ -283,10 +283,10 @@ class _Parser:
         self._open = None
         self._operation = None
         self._in_requirements = False
-        if found := _REQUIREMENTS.fullmatch(block.heading):
+        if match := _REQUIREMENTS.fullmatch(block.heading):
             self._in_requirements = True
-            if found["operation"]:
-                self._operation = cast("Operation", found["operation"].upper())
+            if match["operation"]:
+                self._operation = cast("Operation", match["operation"].upper())
                 self.operations.add(self._operation)
             if self._operation == "RENAMED":
                 self._take_renamings(block.body)
@@ -319,13 +319,13 @@ class _Parser:
 
         for line in lines:
             if line.code:
-                found = None
+                match = None
             else:
-                found = _RENAMING.match(line.text)
-            if found is None:
+                match = _RENAMING.match(line.text)
+            if match is None:
                 continue
-            name = _clean_name(found["name"])
-            if found["end"].lower() == "from":
+            name = _clean_name(match["name"])
+            if match["end"].lower() == "from":
                 report_leftovers()
                 before = (name, line.number)
             elif before is None:
@@ -361,16 +361,16 @@ def _parse_scenario(block: Block) -> Scenario:
     after_blank = False
     for line in block.body:
         if line.code:
-            found = None
+            match = None
         else:
-            found = _STEP.match(line.text)
-        if found:
-            word = (found["bold"] or found["plain"]).upper()
+            match = _STEP.match(line.text)
+        if match:
+            word = (match["bold"] or match["plain"]).upper()
         else:
             word = ""
-        if found is not None and word in _KEYWORDS:
+        if match is not None and word in _KEYWORDS:
             current = []
-            steps.append((cast("Keyword", word), found["text"], line.number, current))
+            steps.append((cast("Keyword", word), match["text"], line.number, current))
         else:
             # An unindented line after a blank one ends the list, unless it is an item
             # itself.

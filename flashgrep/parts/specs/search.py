@@ -130,8 +130,8 @@ def search(
 
     """
     passages = [passage for spec in specs for passage in split_passages(spec)]
-    wanted = Counter(split_words(query))
-    scores = score_words(wanted, [split_words(passage.text) for passage in passages])
+    counter = Counter(split_words(query))
+    scores = score_words(counter, [split_words(passage.text) for passage in passages])
     if embedder is not None and passages:
         rows = vectors.embed(embedder, [passage.text for passage in passages])
         near = [
@@ -139,14 +139,14 @@ def search(
             for cosine in rows @ embedder.embed_queries([query])[0]
         ]
         scores = [
-            MEANING * one + (1 - MEANING) * other
-            for one, other in zip(near, scores, strict=True)
+            MEANING * by_meaning + (1 - MEANING) * other
+            for by_meaning, other in zip(near, scores, strict=True)
         ]
     best = _pick_best(zip(passages, scores, strict=True))
     best.sort(key=lambda one: (-one[2], one[0].spec.id, one[0].line))
     return [
         SpecMatch(
-            passage, requirement, round(score, 4), make_snippet(passage.text, wanted)
+            passage, requirement, round(score, 4), make_snippet(passage.text, counter)
         )
         for passage, requirement, score in best[:limit]
         if round(score, 4) >= threshold
@@ -252,8 +252,8 @@ def _pick_best(
         if key not in best or score > best[key][2]:
             best[key] = (passage, passage.requirement, score)
     tops: dict[str, tuple[str, int]] = {}
-    for key, one in best.items():
-        if key[0] not in tops or one[2] > best[tops[key[0]]][2]:
+    for key, best_of_file in best.items():
+        if key[0] not in tops or best_of_file[2] > best[tops[key[0]]][2]:
             tops[key[0]] = key
     for passage, score in purposes:
         top = tops.get(passage.spec.id, (passage.spec.id, 0))

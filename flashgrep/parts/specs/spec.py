@@ -130,9 +130,9 @@ def validate(spec: Spec) -> list[Problem]:
     # A renamed requirement may also be modified, under its new name.
     for is_renamed in (True, False):
         group = [
-            one
-            for one in spec.requirements
-            if (one.operation == "RENAMED") == is_renamed
+            current_requirement
+            for current_requirement in spec.requirements
+            if (current_requirement.operation == "RENAMED") == is_renamed
         ]
         problems += _find_duplicates("requirement", group)
     for requirement in spec.requirements:
@@ -152,9 +152,9 @@ def validate(spec: Spec) -> list[Problem]:
                         )
                     )
                 problems += [
-                    Problem(one.line, f"{one.keyword} without text")
-                    for one in scenario.steps
-                    if not one.text
+                    Problem(step.line, f"{step.keyword} without text")
+                    for step in scenario.steps
+                    if not step.text
                 ]
     return sorted(problems, key=lambda problem: (problem.line, problem.message))
 

@@ -69,7 +69,7 @@ def find_spec_files(paths: Iterable[bytes], folders: Sequence[str]) -> list[Spec
         for path in paths
         if path.endswith(FILE) and path.rpartition(b"/")[2] == FILE
     ]
-    found: dict[str, SpecFile] = {}
+    files: dict[str, SpecFile] = {}
     seen: set[bytes] = set()
     for folder in folders:
         ids = [
@@ -89,26 +89,26 @@ def find_spec_files(paths: Iterable[bytes], folders: Sequence[str]) -> list[Spec
                     (spec_id, parent, file.text_path),
                     (f"{file.text_path}~{at}" for at in count(2)),
                 )
-                free = next(name for name in names if name and name not in found)
-                found[free] = SpecFile(free, path)
-    return list(found.values())
+                free = next(name for name in names if name and name not in files)
+                files[free] = SpecFile(free, path)
+    return list(files.values())
 
 
 def _id_below(folder: str, path: bytes) -> str | None:
     """Return the id of a file if it is below a folder; a `*` matches any text within one component of the path."""
-    wanted = [part for part in folder.split("/") if part not in {"", "."}]
+    parts = [part for part in folder.split("/") if part not in {"", "."}]
     *parents, _ = path.decode("utf-8", "replace").split("/")
-    if len(parents) < len(wanted):
+    if len(parents) < len(parts):
         return None
     starred = []
-    for pattern, part in zip(wanted, parents, strict=False):
+    for pattern, part in zip(parts, parents, strict=False):
         if "*" in pattern and fnmatchcase(part, pattern):
             starred.append(part)
         elif pattern != part:
             # "*" does not match a slash: patterns and components are compared pairwise.
             return None
-    return "/".join([*starred, *parents[len(wanted) :]]) or (
-        wanted[-1] if wanted else "spec"
+    return "/".join([*starred, *parents[len(parts) :]]) or (
+        parts[-1] if parts else "spec"
     )
 
 
@@ -141,12 +141,15 @@ def get_requirement(spec: ProjectSpec, name: str) -> Requirement:
 
     """
     requirements = spec.spec.requirements
-    found = _find_by_name(requirements, name.removeprefix("Requirement:"))
-    if found is None:
+    requirement = _find_by_name(requirements, name.removeprefix("Requirement:"))
+    if requirement is None:
         raise _missing(
-            "requirement", name, [one.name for one in requirements], spec_id=spec.id
+            "requirement",
+            name,
+            [current_requirement.name for current_requirement in requirements],
+            spec_id=spec.id,
         )
-    return found
+    return requirement
 
 
 def get_scenario(
@@ -162,15 +165,15 @@ def get_scenario(
     if name is None and scenarios:
         return scenarios[0]
     if name is None:
-        found = None
+        scenario = None
     else:
-        found = _find_by_name(scenarios, name.removeprefix("Scenario:"))
-    if found is None:
-        names = [one.name for one in scenarios]
+        scenario = _find_by_name(scenarios, name.removeprefix("Scenario:"))
+    if scenario is None:
+        names = [current_scenario.name for current_scenario in scenarios]
         raise _missing(
             "scenario", name or "", names, spec_id=spec.id, requirement=requirement.name
         )
-    return found
+    return scenario
 
 
 def _find_by_name(parts: Sequence[PartT], name: str) -> PartT | None:
@@ -220,28 +223,28 @@ def _missing(kind: str, wanted: str, known: list[str], **where: str) -> NotFound
 
 def _parse_file(file: SpecFile, read: Read) -> ProjectSpec | None:
     try:
-        found = read(file.path)
+        content = read(file.path)
     except NotFound:
         return None
-    if isinstance(found, Skipped):
+    if isinstance(content, Skipped):
         why = ": ".join(
-            part for part in (found.reason.replace("_", " "), found.detail) if part
+            part for part in (content.reason.replace("_", " "), content.detail) if part
         )
         # List it with its problem: if it were left out, it would look as if it had been
         # removed.
         return ProjectSpec(file, parse(""), Problem(1, f"cannot be read: {why}"))
-    if found.encoding == "latin-1":
+    if content.encoding == "latin-1":
         problem = Problem(1, "not UTF-8: read as latin-1", "warning")
-        return ProjectSpec(file, parse(found.data.decode("latin-1")), problem)
-    if found.binary_at is None:
+        return ProjectSpec(file, parse(content.data.decode("latin-1")), problem)
+    if content.binary_at is None:
         unreadable = None
     else:
         unreadable = Problem(1, "only the part before a NUL byte can be read")
     try:
-        text = found.data.decode()
+        text = content.data.decode()
     except UnicodeDecodeError as error:
-        text = found.data.decode("utf-8", SHOWN)
-        line = found.data.count(b"\n", 0, error.start) + 1
+        text = content.data.decode("utf-8", SHOWN)
+        line = content.data.count(b"\n", 0, error.start) + 1
         unreadable = unreadable or Problem(
             line, "invalid UTF-8 is shown as U+FFFD", "warning"
         )

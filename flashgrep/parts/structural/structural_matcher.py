@@ -106,13 +106,13 @@ class StructuralMatcher(Generic[KeyT]):
                 _SLOTS.release()
             raise
         try:
-            found = self._start().parsed
+            parsed = self._start().parsed
         except ChildEnded:
             raise BadPattern(
                 "pattern: ast-grep cannot read it", at=0, construct=""
             ) from None
         self.parsed = {
-            language: ParsedPattern(*fields) for language, fields in found.items()
+            language: ParsedPattern(*fields) for language, fields in parsed.items()
         }
 
     def __enter__(self) -> Self:
@@ -217,9 +217,9 @@ class _Process(Generic[KeyT]):
         while self._batch:
             checkpoint()
             text = self._batch[0]
-            found = None
+            reply = None
             try:
-                found = self._read()
+                reply = self._read()
             except ChildEnded:
                 self.close()
                 try:
@@ -229,13 +229,13 @@ class _Process(Generic[KeyT]):
             self._batch.popleft()
             # The text that ended the process is skipped; the rest of the batch is sent
             # again.
-            if found is None:
+            if reply is None:
                 self.send(self._batch)
             yield (
                 text,
                 Skipped("unparsed", "ast-grep crashed or took too long")
-                if found is None
-                else found,
+                if reply is None
+                else reply,
             )
 
     def _write(self, message: bytes) -> None:

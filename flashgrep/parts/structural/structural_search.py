@@ -107,7 +107,10 @@ def choose_languages(names: Sequence[str]) -> frozenset[str]:
     return frozenset(
         name
         for name in SYNTAX
-        if any(is_wanted(b"x." + one.encode()) for one in LANGUAGES[name].files.split())
+        if any(
+            is_wanted(b"x." + pattern.encode())
+            for pattern in LANGUAGES[name].files.split()
+        )
     )
 
 
@@ -150,8 +153,16 @@ def _choose(
     answer: StructuralAnswer,
 ) -> dict[str, list[bytes]]:
     """Return the languages to search, each with the texts that its files must contain."""
-    good = {name: found for name, found in parsed.items() if not found.problem}
-    whole = {name: found for name, found in good.items() if not found.is_broken}
+    good = {
+        name: parsed_pattern
+        for name, parsed_pattern in parsed.items()
+        if not parsed_pattern.problem
+    }
+    whole = {
+        name: parsed_pattern
+        for name, parsed_pattern in good.items()
+        if not parsed_pattern.is_broken
+    }
     # As in ast-grep, a language the caller named is searched even if the pattern has
     # errors in it; of the others, only if none parses better.
     if len(whole) < len(good) and (question.is_chosen or not whole):
@@ -160,13 +171,13 @@ def _choose(
         whole = good
     if parsed and not whole:
         raise BadPattern(
-            f"pattern: {min(found.problem for found in parsed.values())}",
+            f"pattern: {min(pattern_read.problem for pattern_read in parsed.values())}",
             at=0,
             construct="",
         )
     return {
-        name: [literal.encode() for literal in found.literals]
-        for name, found in whole.items()
+        name: [literal.encode() for literal in parsed_pattern.literals]
+        for name, parsed_pattern in whole.items()
     }
 
 
@@ -191,15 +202,15 @@ def _collect(
     total = 0
     reached = position
     try:
-        for text, found in matcher.match(
+        for text, found_matches in matcher.match(
             _batches(snapshot, question, answer, literals)
         ):
             path, document, language = text.key
-            if isinstance(found, Skipped):
-                answer.count_skips(found.reason)
+            if isinstance(found_matches, Skipped):
+                answer.count_skips(found_matches.reason)
                 continue
-            total += found["count"] - text.after
-            matches = found["matches"][:room]
+            total += found_matches["count"] - text.after
+            matches = found_matches["matches"][:room]
             if matches:
                 answer.files.append(
                     FileMatches(path, document, language, matches, text.after)
@@ -316,8 +327,8 @@ def _propose(snapshot: Snapshot, literals: dict[str, list[bytes]]) -> Places:
     proposed = []
     for needed in {tuple(needed) for needed in literals.values()}:
         patterns = [
-            Pattern(texts=(one.decode(),), mode="literal", case="sensitive")
-            for one in needed
+            Pattern(texts=(literal.decode(),), mode="literal", case="sensitive")
+            for literal in needed
         ]
         text_ids = snapshot.reader.candidates(
             all_of(pattern.grams() for pattern in patterns)

@@ -73,11 +73,11 @@ class Template:
         self.parts: list[tuple[str, str, int]] = []
         """Each a text, the metavariable after it, and that metavariable's indentation."""
         at = 0
-        for found in _VARIABLE.finditer(text):
+        for match in _VARIABLE.finditer(text):
             self.parts.append(
-                (text[at : found.start()], found[2], indent_at(text, found.start()))
+                (text[at : match.start()], match[2], indent_at(text, match.start()))
             )
-            at = found.end()
+            at = match.end()
         self.rest = text[at:]
 
     def fill(self, text: str, start: int, spans: Mapping[str, tuple[int, int]]) -> str:
@@ -179,7 +179,7 @@ class Matcher:
             self.template = Template(rewrite)
         self.rules: dict[str, Config] = {}
         self.keeps_semicolon = not any(
-            one.rstrip().endswith(";") for one in (pattern, rewrite or "")
+            source.rstrip().endswith(";") for source in (pattern, rewrite or "")
         )
 
     def parse(self, language: str) -> tuple[str, bool, list[str]]:
@@ -246,10 +246,10 @@ class Matcher:
     def match(self, language: str, text: str, after: int, most: int) -> dict[str, Any]:
         """Return the number of matches in a text, and the matches after the first ``after``, at most ``most``."""
         root = SgRoot(text, language).root()
-        found = root.find_all(self.rules[language])
+        nodes = root.find_all(self.rules[language])
         return {
-            "count": len(found),
-            "matches": [self.describe(text, one) for one in found[after:][:most]],
+            "count": len(nodes),
+            "matches": [self.describe(text, node) for node in nodes[after:][:most]],
         }
 
     def describe(self, text: str, node: SgNode) -> dict[str, Any]:
@@ -284,9 +284,9 @@ class Matcher:
 
 def capture(node: SgNode, name: str) -> tuple[int, int] | None:
     """Return the span of a metavariable's value in characters; None: it has no value."""
-    one = node.get_match(name)
-    if one is not None:
-        many = [one]
+    match = node.get_match(name)
+    if match is not None:
+        many = [match]
     else:
         many = node.get_multiple_matches(name)
     if many:

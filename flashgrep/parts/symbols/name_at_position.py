@@ -94,18 +94,18 @@ def find_name_at(
         return NoResult(symbols.reason, symbols.detail)
     if symbols is None:
         if source.read(path) is None:
-            shown = path_to_text(path)
+            shown_text = path_to_text(path)
             raise NotFound(
-                f"no such file: {shown}", reason="file_not_found", path=shown
+                f"no such file: {shown_text}", reason="file_not_found", path=shown_text
             )
         return NoResult("no_language", "files with this name have no symbols")
-    found = read_line(symbols, line)
-    if found is None:
+    found_line = read_line(symbols, line)
+    if found_line is None:
         last = symbols.lines.line(len(symbols.data))
         raise InvalidRange(
             f"line {line} is past the end (the file has {last})", lines=last
         )
-    start, text = found
+    start, text = found_line
     at = find_column(text, column, encoding)
     if at is not None:
         root = tree_of(symbols)
@@ -241,7 +241,7 @@ def find_declaration(
     if outermost < 0 or symbols.kind(outermost) not in CALLABLE_KINDS:
         return None
     row = symbols.row(outermost)
-    found = None
+    declaration = None
     # The offsets of the word are indexed; a walk over the tree would visit every node.
     for at in symbols.words(name.encode(), fold=False):
         checkpoint()
@@ -255,8 +255,8 @@ def find_declaration(
         else:
             declaring = None
         if leaf is not None and declaring is not None and _is_seen(declaring, offset):
-            found = leaf, declaring
-    return found
+            declaration = leaf, declaring
+    return declaration
 
 
 def _declaring(leaf: Node) -> Node | None:

@@ -72,13 +72,14 @@ class SourceChain:
     @property
     def problem(self) -> str:
         """Return why some did not answer."""
-        return "; ".join(filter(None, (one.problem for one in self.sources)))
+        return "; ".join(filter(None, (source.problem for source in self.sources)))
 
     def find_meaning(
         self, path: bytes, span: tuple[int, int], open_file: Open, *, uses: bool
     ) -> Meaning | None:
         """Return the first source's result that is known; ``Meaning.source`` answers further questions."""
         answers = (
-            one.find_meaning(path, span, open_file, uses=uses) for one in self.sources
+            source.find_meaning(path, span, open_file, uses=uses)
+            for source in self.sources
         )
-        return next((one for one in answers if one is not None), None)
+        return next((answer for answer in answers if answer is not None), None)

@@ -77,22 +77,22 @@ def outline(
     If not all fit, inner levels are left out in all files alike. On the first level that does not fit, each file gets a
     share, sources before tests, and within a file types come first.
     """
-    made = Outline()
+    new_outline = Outline()
     files: list[list[Entry]] = []
     needed = 0  # for the least share of every file
-    for path, symbols in open_all(source, paths, made):
+    for path, symbols in open_all(source, paths, new_outline):
         if needed > max_chars:  # stop early: making signatures is the slow part
-            made.left_out += len(symbols.parsed.definitions)
+            new_outline.left_out += len(symbols.parsed.definitions)
             continue
         files.append(list(read_entries(path, symbols, everything=everything)))
         needed += min(
             LEAST_SHARE, sum(entry.size for entry in files[-1] if not entry.depth)
         )
-    found = [entry for entries in files for entry in entries]
+    found_entries = [entry for entries in files for entry in entries]
     checkpoint()
     level = 0
-    while level <= max((entry.depth for entry in found), default=0):
-        size = sum(entry.size for entry in found if entry.depth == level)
+    while level <= max((entry.depth for entry in found_entries), default=0):
+        size = sum(entry.size for entry in found_entries if entry.depth == level)
         size += (
             0
             if level
@@ -103,7 +103,7 @@ def outline(
         max_chars -= size
         level += 1
         checkpoint()
-    shown = {entry for entry in found if entry.depth < level}
+    shown_entries = {entry for entry in found_entries if entry.depth < level}
     checkpoint()
     cut = [
         entries for entries in files if any(entry.depth == level for entry in entries)
@@ -117,10 +117,10 @@ def outline(
             if entry.depth == level and entry.size <= room:
                 room -= entry.size
                 max_chars -= entry.size
-                shown.add(entry)
-    made.entries = [entry for entry in found if entry in shown]
-    made.left_out += len(found) - len(made.entries)
-    return made
+                shown_entries.add(entry)
+    new_outline.entries = [entry for entry in found_entries if entry in shown_entries]
+    new_outline.left_out += len(found_entries) - len(new_outline.entries)
+    return new_outline
 
 
 def read_entries(
@@ -128,14 +128,14 @@ def read_entries(
 ) -> Iterator[Entry]:
     """Yield what a file defines, in order of position."""
     for index, depth in nest(symbols, everything=everything):
-        found = symbols.defined(index)
+        span = symbols.defined(index)
         kind = symbols.kind(index)
         signature = clip(
             symbols.signature(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE
         )
         if kind in _VALUES and _BROUGHT.search(signature) and not everything:
             continue
-        yield Entry(path, found.start_line, found.end_line, depth, kind, signature)
+        yield Entry(path, span.start_line, span.end_line, depth, kind, signature)
 
 
 def nest(symbols: FileSymbols, *, everything: bool) -> Iterator[tuple[int, int]]:

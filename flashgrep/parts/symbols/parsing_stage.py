@@ -22,9 +22,9 @@ def store_symbols(work: ProjectWork, _embedding: str) -> Iterator[StageBacklog]:
     """Store the symbols of texts that have none yet, yielding after each batch how much is left."""
     connection = work.writer.connection
     number = work.add_project()
-    left = table.count_to_parse(connection, number)
-    yield left
-    if not left.texts:
+    stage_backlog = table.count_to_parse(connection, number)
+    yield stage_backlog
+    if not stage_backlog.texts:
         return
     work.pool.stop()
     with Parsers(
@@ -35,13 +35,13 @@ def store_symbols(work: ProjectWork, _embedding: str) -> Iterator[StageBacklog]:
                 connection, number, PARSE_BATCH, PARSE_BYTES, after
             )
         )
-        for done in parsers.run(texts):
-            put_symbols(work, done)
-            left = StageBacklog(
-                left.texts - len(done.rows) - len(done.declined),
-                left.bytes - done.bytes,
+        for symbols in parsers.run(texts):
+            put_symbols(work, symbols)
+            stage_backlog = StageBacklog(
+                stage_backlog.texts - len(symbols.rows) - len(symbols.declined),
+                stage_backlog.bytes - symbols.bytes,
             )
-            yield left
+            yield stage_backlog
     # Counted, since texts whose files changed meanwhile were skipped.
     yield table.count_to_parse(connection, number)
 
@@ -83,8 +83,8 @@ class Parsers:
 
         At most one finished batch waits besides those in progress: generated headers define 30,000 names each.
         """
-        begun = (self._threads.submit(self._parse, batch) for batch in batches)
-        for future in hold_back(begun, self._count):
+        futures = (self._threads.submit(self._parse, batch) for batch in batches)
+        for future in hold_back(futures, self._count):
             yield future.result()
 
     def _parse(self, batch: Texts) -> Symbols:

@@ -144,7 +144,7 @@ class RankedSearch(Search):
                     "cursor: the index has been rebuilt; ask again without a cursor",
                     field="cursor",
                 )
-        taken = position.taken if position else 0
+        count = position.taken if position else 0
         for (tier, first), window, rest in self._windows():
             start = Position(tier, first, 0, None, led=self._definers is not None)
             ranked: list[tuple[tuple[object, ...], Match]] = []
@@ -172,11 +172,11 @@ class RankedSearch(Search):
             least = ranked[-1][0] if ranked else ()  # unranked hits come last
             hits = chain(ranked, ((least, item) for item in rest))
             for at, (rank, (path, document, match)) in enumerate(
-                islice(hits, taken, None), taken + 1
+                islice(hits, count, None), count + 1
             ):
                 self.rank = rank[:RANKS]
                 yield start, at, path, document, match
-            taken = 0
+            count = 0
 
     def _windows(
         self,
@@ -229,15 +229,15 @@ class RankedSearch(Search):
                 document = None
             if definers is None or not isinstance(document, Document):
                 continue
-            if (kept := self._kept_bytes + len(document.data)) <= KEPT_BYTES:
-                self._kept_bytes, self._kept[path] = kept, document
+            if (bytes_used := self._kept_bytes + len(document.data)) <= KEPT_BYTES:
+                self._kept_bytes, self._kept[path] = bytes_used, document
             data = document.data
             lines = list[LineMatch]()
             for start in sorted(definers.definitions(path, document)):
                 end = data.find(b"\n", start)
                 text = data[start:] if end < 0 else data[start:end]
-                wanted = self.question.spans is not None
-                for line in self.matcher.lines(text, all_spans=wanted):
+                has_spans = self.question.spans is not None
+                for line in self.matcher.lines(text, all_spans=has_spans):
                     number = data.count(b"\n", 0, start) + 1
                     spans = tuple(
                         (low + start, high + start) for low, high in line.spans
@@ -264,8 +264,8 @@ class RankedSearch(Search):
         )
         if self._definers is None or path not in self._definers.defining:
             return lines
-        known = self._definers.definitions(path, document)
-        return (line for line in lines if line.start not in known)
+        definitions = self._definers.definitions(path, document)
+        return (line for line in lines if line.start not in definitions)
 
     def count_hits(self, path: bytes, document: Document) -> int:
         """Return a file's number of hits, without those that came first as definitions."""
@@ -408,15 +408,15 @@ class Definers:
                 if packed
                 else parse_file(path, document.data, self._snapshot.unsaved)
             )
-            found: dict[int, Definition] = {}
+            found_definitions: dict[int, Definition] = {}
             for at, how in (
                 find_definitions(symbols, self._names)
                 if isinstance(symbols, FileSymbols)
                 else ()
             ):
                 start = document.data.rfind(b"\n", 0, at) + 1
-                found[start] = min(how, found.get(start, how))
-            self._known[path] = found
+                found_definitions[start] = min(how, found_definitions.get(start, how))
+            self._known[path] = found_definitions
         return self._known[path]
 
 
@@ -431,7 +431,7 @@ def find_definers(
     names = names_in_pattern(pattern)
     if not names or snapshot.reader is None or not snapshot.parsed_to:
         return None
-    asked = frozenset(name.encode() for name in names)
+    words = frozenset(name.encode() for name in names)
     rows = snapshot.reader.rows(table.SYMBOL_ROWS)
     text_ids = sorted({text_id for name in names for text_id in rows.defining(name)})
     paths = snapshot.table.paths
@@ -444,7 +444,7 @@ def find_definers(
 
     # Files with one of the names, with any ending: many paths are searched as one text.
     joined = b"\0".join([b"", *(paths[at] for at in places.tolist()), *changed, b""])
-    either = b"|".join(map(re.escape, asked))
+    either = b"|".join(map(re.escape, words))
     called = set()
     for match in re.finditer(rb"(?i)[/\0](?:%s)(?:\.[^/\0]*)?(?=\0)" % either, joined):
         path = joined[joined.rfind(b"\0", 0, match.start() + 1) + 1 : match.end()]
@@ -459,7 +459,7 @@ def find_definers(
     )
     if len(unknown.difference(snapshot.unsaved)) > MOST_PARSED:
         if going_on:
-            return Definers(snapshot, asked, defining, called)
+            return Definers(snapshot, words, defining, called)
         return None
     for path in unknown:
         checkpoint()
@@ -469,28 +469,28 @@ def find_definers(
         else:
             text = b""
         if not isinstance(document, Document) or not any(
-            name.lower() in text for name in asked
+            name.lower() in text for name in words
         ):
             continue
         if len(text) <= MOST_PARSED_BYTES or path in snapshot.unsaved:
             symbols = parse_file(path, document.data, snapshot.unsaved)
             if isinstance(symbols, FileSymbols) and any(
-                find_definitions(symbols, asked)
+                find_definitions(symbols, words)
             ):
                 defining.add(path)
         elif not going_on:
             return None
-    return Definers(snapshot, asked, defining, called)
+    return Definers(snapshot, words, defining, called)
 
 
 def names_in_pattern(pattern: Pattern) -> list[str]:
     """Return the names that a literal pattern may refer to: the last one of each text, as in ``def main``."""
     if pattern.mode != "literal" or pattern.multiline:
         return []
-    each = (
+    name_lists = (
         _NAME.findall(text[: table.LONGEST_NAME]) for text in pattern.texts[:MOST_NAMES]
     )
-    return list(dict.fromkeys(names[-1] for names in each if names))
+    return list(dict.fromkeys(names[-1] for names in name_lists if names))
 
 
 def find_definitions(

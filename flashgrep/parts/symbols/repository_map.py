@@ -133,7 +133,7 @@ class _File(NamedTuple):
         tagged = Counter(_TAGGED.findall(code))
         words = Counter(find_identifiers(code))
         # A definition's own name is not a use of it.
-        words.subtract(one.name.encode() for one in definitions)
+        words.subtract(definition.name.encode() for definition in definitions)
         words = Counter(
             {
                 word: n
@@ -179,7 +179,7 @@ class _Mentions:
         """Return a file's weight, by its path and its definitions."""
         return max(
             self.of_path(file.path),
-            *(self.of_name(one.name) for one in file.definitions),
+            *(self.of_name(definition.name) for definition in file.definitions),
             1.0,
         )
 
@@ -196,7 +196,7 @@ def repository_map(
     ``under``: only those in this file or below this folder. ``mentions``: names, words of names, or parts of paths that
     are of interest now.
     """
-    made = Outline()
+    outline = Outline()
     paths = source.paths()
     inside = {
         path
@@ -214,7 +214,7 @@ def repository_map(
     number_of.default_factory = number_of.__len__
     files = [
         _File.read(path, symbols, number_of)
-        for path, symbols in open_all(source, chosen, made)
+        for path, symbols in open_all(source, chosen, outline)
         if LANGUAGES[symbols.language].nature == "code"
     ]
     scores = score_definitions(
@@ -230,13 +230,21 @@ def repository_map(
             path = file.path
             is_test = tier_of(file.path) >= TEST
             keyed = (
-                ((is_test, -scores[path, one.row], path, one.row), one)
-                for one in file.definitions
+                (
+                    (
+                        is_test,
+                        -scores[path, current_definition.row],
+                        path,
+                        current_definition.row,
+                    ),
+                    current_definition,
+                )
+                for current_definition in file.definitions
             )
             ranked_files.append(sorted(keyed, key=itemgetter(0)))
     opened: dict[bytes, ReadResult] = {}
-    shown: defaultdict[bytes, dict[int, Entry]] = defaultdict(dict)
-    for (_, _, path, _), one in merge(*ranked_files, key=itemgetter(0)):
+    entries: defaultdict[bytes, dict[int, Entry]] = defaultdict(dict)
+    for (_, _, path, _), definition in merge(*ranked_files, key=itemgetter(0)):
         checkpoint()
         if path not in opened:
             opened[path] = source.open(path)
@@ -244,15 +252,17 @@ def repository_map(
         symbols = opened[path]
         if (
             not isinstance(symbols, FileSymbols)
-            or one.row >= symbols.count
-            or symbols.name(one.row) != one.name
+            or definition.row >= symbols.count
+            or symbols.name(definition.row) != definition.name
         ):
             continue  # changed a moment ago
         lines = {}  # a method is shown below its type
         for depth, row in enumerate(
-            [one.row] if one.around < 0 else [one.around, one.row]
+            [definition.row]
+            if definition.around < 0
+            else [definition.around, definition.row]
         ):
-            if row not in shown[path]:
+            if row not in entries[path]:
                 place = symbols.defined(row)
                 signature = clip(symbols.signature(row), MOST_SIGNATURE)
                 entry = Entry(
@@ -268,12 +278,12 @@ def repository_map(
         # A type is counted with its first method: both fit, or neither is shown.
         if max_chars < 0:
             break
-        shown[path] |= lines
-    for path in sorted(shown):
+        entries[path] |= lines
+    for path in sorted(entries):
         checkpoint()
-        made.entries += [shown[path][row] for row in sorted(shown[path])]
-    made.left_out = sum(map(len, ranked_files)) - len(made.entries)
-    return made
+        outline.entries += [entries[path][row] for row in sorted(entries[path])]
+    outline.left_out = sum(map(len, ranked_files)) - len(outline.entries)
+    return outline
 
 
 def score_definitions(
@@ -283,17 +293,22 @@ def score_definitions(
     defined: dict[tuple[str, str], list[tuple[int, _Definition]]] = {}
     for at, file in enumerate(files):
         checkpoint()
-        for one in file.definitions:
-            defined.setdefault((file.family, one.name), []).append((at, one))
+        for definition in file.definitions:
+            defined.setdefault((file.family, definition.name), []).append(
+                (at, definition)
+            )
     weights = {
-        key: interest.of_name(key[1]) * (_UNSURE if len(found) > _SHARED else 1.0)
-        for key, found in defined.items()
-        if len(found) < _COMMON
+        key: interest.of_name(key[1]) * (_UNSURE if len(definitions) > _SHARED else 1.0)
+        for key, definitions in defined.items()
+        if len(definitions) < _COMMON
     }
     # A type is used wherever its name occurs in code; anything else where it is called,
     # imported or named as a base.
     types = {
-        one.name for file in files for one in file.definitions if one.kind in _TYPES
+        current_definition.name
+        for file in files
+        for current_definition in file.definitions
+        if current_definition.kind in _TYPES
     }
     is_type = np.array([name in types for name in names], bool)
     edges = array(
@@ -315,22 +330,24 @@ def score_definitions(
             # of a hundred files.
             weight = weights.get((file.family, name), 0.0) * count**0.5
             if weight:
-                found = defined[file.family, name]
+                pairs = defined[file.family, name]
             else:
-                found = []
+                pairs = []
             # A name that the file itself defines refers to that definition.
-            found = [pair for pair in found if pair[0] == user] or found
+            pairs = [pair for pair in pairs if pair[0] == user] or pairs
             # A method is unlikely if the file does not name its type.
             parts = [
-                1.0 if not one.owner or one.owner in named else _UNSURE
-                for _, one in found
+                1.0
+                if not current_definition.owner or current_definition.owner in named
+                else _UNSURE
+                for _, current_definition in pairs
             ]
             # Shared among the possible definitions, so a common name gives none of them
             # much.
             weight /= max(1.0, sum(parts))
-            for (definer, one), part in zip(found, parts, strict=True):
+            for (definer, definition), part in zip(pairs, parts, strict=True):
                 edges.extend((user, definer, weight * part))
-                ends.append((files[definer].path, one.row))
+                ends.append((files[definer].path, definition.row))
     start = np.array([interest.of_file(file) for file in files])
     start /= max(start.sum(), 1.0)
     passed = pagerank(np.array(edges, np.float64).reshape(-1, 3), start)
@@ -340,10 +357,10 @@ def score_definitions(
     for file, least in zip(files, start / (1 + len(ends)), strict=True):
         checkpoint()
         near = interest.of_path(file.path)
-        for one in file.definitions:
-            scores[file.path, one.row] += least  # unused definitions come last
-            scores[file.path, one.row] *= one.weight * max(
-                near, interest.of_name(one.name)
+        for definition in file.definitions:
+            scores[file.path, definition.row] += least  # unused definitions come last
+            scores[file.path, definition.row] *= definition.weight * max(
+                near, interest.of_name(definition.name)
             )
     return scores
 

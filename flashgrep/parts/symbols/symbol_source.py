@@ -146,12 +146,12 @@ class SnapshotSource:
         text_ids = self._snapshot.reader.rows(table.SYMBOL_ROWS).defining(
             name, prefix=prefix
         )
-        found = self._add_changes(
+        changes = self._add_changes(
             self._snapshot.table.places(np.array(text_ids, np.int64))
         )
         # Both lists: files opened next may come from either.
-        self._proposed = sorted({*self._proposed, *found})
-        return found
+        self._proposed = sorted({*self._proposed, *changes})
+        return changes
 
     def names(self, start: str, limit: int) -> list[str]:
         """Return defined names with a prefix, folded, as far as they are known without parsing."""
@@ -160,9 +160,11 @@ class SnapshotSource:
         )  # a store also has names of other projects
         reader = self._snapshot.reader
         if reader:
-            found = reader.rows(table.SYMBOL_ROWS).defined_names(own, start, limit)
+            found_names = reader.rows(table.SYMBOL_ROWS).defined_names(
+                own, start, limit
+            )
         else:
-            found = []
+            found_names = []
         for path in self._snapshot.unsaved:  # a name being typed is not saved yet
             if path in self._snapshot.pending:
                 symbols = self.open(path)
@@ -170,13 +172,13 @@ class SnapshotSource:
                 symbols = None
             if isinstance(symbols, FileSymbols):
                 names = (symbols.name(index).lower() for index in range(symbols.count))
-                found = [
-                    *found,
+                found_names = [
+                    *found_names,
                     *(name for name in names if name.startswith(start.lower())),
                 ]
         if self._snapshot.unsaved:
-            return list(dict.fromkeys(found))
-        return found
+            return list(dict.fromkeys(found_names))
+        return found_names
 
     def open(
         self, path: bytes, holds: Callable[[bytes], bool] | None = None, /
@@ -260,8 +262,10 @@ class SnapshotSource:
             # soon, but not if this one was not proposed.
             is_proposed = first < len(self._proposed) and self._proposed[first] == path
             ahead = [
-                files.find(one)
-                for one in self._proposed[first : first + READ_AHEAD * is_proposed]
+                files.find(path_ahead)
+                for path_ahead in self._proposed[
+                    first : first + READ_AHEAD * is_proposed
+                ]
             ]
             text_ids = {
                 text_id,
@@ -327,8 +331,8 @@ def parse_and_keep(language: str, data: bytes) -> ParsedFile | Skipped:
 
 def forget_parsed_files() -> None:
     """Clear the files parsed for lookups, and everything else derived from texts."""
-    for kept in _all_kept:
-        kept.clear()
+    for cache in _all_kept:
+        cache.clear()
 
 
 class ParsedFiles(HostService):
@@ -369,8 +373,8 @@ class TextCache(BoundedCache[Hashable, ValueT]):
         self, key: Hashable, size: int, make: Callable[[], ValueT]
     ) -> ValueT:
         """Return a key's value; two threads may both compute it. None is not cached: time was too short for it."""
-        if (known := self.find(key)) is not None:
-            return known
+        if (value_kept := self.find(key)) is not None:
+            return value_kept
         value = make()
         if value is not None:
             self.put(key, size, value)
@@ -397,8 +401,8 @@ def _read_once(
         # In the text's own dictionary: it goes with the next key typed, so no size is
         # counted.
         own[kept] = make()
-    found: ValueT = own[kept]
-    return found
+    value: ValueT = own[kept]
+    return value
 
 
 def keep_symbols(given: bytes | ParsedFile, data: bytes) -> FileSymbols:
@@ -427,10 +431,12 @@ def scopes_of(path: bytes, symbols: FileSymbols) -> FileScopes | None:
     """Return the scopes of a file in one of the languages ``SCOPED``; None if it cannot be parsed in time."""
     language = symbols.language
     data = symbols.data
-    found = _read_once(_scopes, symbols, lambda: read_scopes(path, language, data))
-    if found is None or found.path == path:
-        return found
-    return found.at(path, data)
+    file_scopes = _read_once(
+        _scopes, symbols, lambda: read_scopes(path, language, data)
+    )
+    if file_scopes is None or file_scopes.path == path:
+        return file_scopes
+    return file_scopes.at(path, data)
 
 
 def scopes_of_part(
@@ -439,16 +445,18 @@ def scopes_of_part(
     """Return the scopes of a part of a file, like ``scopes_of``; not for an unsaved text."""
 
     def read() -> FileScopes | None:
-        found = read_scopes(path, symbols.language, symbols.data, part)
-        if found is None:
+        scopes = read_scopes(path, symbols.language, symbols.data, part)
+        if scopes is None:
             return None
-        return found.without_text()
+        return scopes.without_text()
 
     size = sum(end - start for start, end in part)
-    kept = _scopes.find_or_make((symbols.language, symbols.digest, part), size, read)
-    if kept is None:
+    file_scopes = _scopes.find_or_make(
+        (symbols.language, symbols.digest, part), size, read
+    )
+    if file_scopes is None:
         return None
-    return kept.at(path, symbols.data)
+    return file_scopes.at(path, symbols.data)
 
 
 def tree_of(symbols: FileSymbols) -> Node | None:

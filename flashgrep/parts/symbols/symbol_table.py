@@ -48,10 +48,10 @@ def put(connection: sqlite3.Connection, rows: Iterable[StoredSymbols]) -> None:
     for row in rows:
         # If a text's symbols arrive twice, the first row stays, and its names must not
         # be indexed again.
-        done = connection.execute(
+        cursor = connection.execute(
             "INSERT OR IGNORE INTO symbol VALUES (?, ?)", [row.text_id, row.packed]
         )
-        if done.rowcount and row.names:
+        if cursor.rowcount and row.names:
             names = [name for name in row.names if len(name) <= LONGEST_NAME]
             terms = (joined := b" ".join(names)).decode("utf-8", "replace")
             # Names of letters, digits and ``_`` need no encoding. Most texts have only

@@ -58,7 +58,8 @@ class FoldsResult(TypedDict):
 def render_folds(result: FoldsResult, style: Style) -> Iterator[str]:
     """Yield each range of lines with its kind."""
     yield from (
-        f"{style.line(span({**one}))} {one['kind']}" for one in result["results"]
+        f"{style.line(span({**fold_entry}))} {fold_entry['kind']}"
+        for fold_entry in result["results"]
     )
 
 
@@ -68,14 +69,14 @@ async def folds(call: Call[Catalogue], params: FoldsParams) -> FoldsResult:
 
     def find(_symbols: FileSymbols, root: Node) -> list[FoldEntry]:
         return [
-            {"start_line": one.start + 1, "end_line": one.end + 1, "kind": one.kind}
-            for one in find_folds(root)
+            {"start_line": fold.start + 1, "end_line": fold.end + 1, "kind": fold.kind}
+            for fold in find_folds(root)
         ]
 
-    found = await _ask_tree(call, params, find)
-    if isinstance(found, str):
-        return {"results": [], "reason": found}
-    return {"results": found}
+    tree = await _ask_tree(call, params, find)
+    if isinstance(tree, str):
+        return {"results": [], "reason": tree}
+    return {"results": tree}
 
 
 class FilePlaceParams(Params):
@@ -105,8 +106,8 @@ def render_enclosing(result: EnclosingResult, _style: Style) -> Iterator[str]:
     """Yield a line for each place: the ranges around it, innermost first."""
     for ranges in result["results"]:
         yield " ".join(
-            f"{one['start_line']}:{one['start_column']}-{one['end_line']}:{one['end_column']}"
-            for one in ranges
+            f"{range_['start_line']}:{range_['start_column']}-{range_['end_line']}:{range_['end_column']}"
+            for range_ in ranges
         )
 
 
@@ -116,7 +117,7 @@ async def enclosing(call: Call[Catalogue], params: EnclosingParams) -> Enclosing
 
     def find(symbols: FileSymbols, root: Node) -> list[list[Range]]:
         columns = Columns(symbols.lines, params.position_encoding)
-        found = []
+        ranges = []
         for place in params.places:
             line = read_line(symbols, place.line)
             if line is None:
@@ -127,13 +128,13 @@ async def enclosing(call: Call[Catalogue], params: EnclosingParams) -> Enclosing
                 around = []
             else:
                 around = find_around(root, line[0] + at)
-            found.append([columns.range(*span) for span in around])
-        return found
+            ranges.append([columns.range(*span) for span in around])
+        return ranges
 
-    found = await _ask_tree(call, params, find)
-    if isinstance(found, str):
-        return {"results": [[] for _ in params.places], "reason": found}
-    return {"results": found}
+    tree = await _ask_tree(call, params, find)
+    if isinstance(tree, str):
+        return {"results": [[] for _ in params.places], "reason": tree}
+    return {"results": tree}
 
 
 HANDLERS: tuple[Handler, ...] = (folds, enclosing)

@@ -30,14 +30,14 @@ class Fold:
 
 def find_around(root: Node, offset: int) -> list[tuple[int, int]]:
     """Return the ranges of the nodes around an offset, innermost first, each larger than the previous one."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     node = root.descendant_for_byte_range(offset, offset)
-    while node is not None and len(found) < MOST_DEPTH:
+    while node is not None and len(spans) < MOST_DEPTH:
         span = node.start_byte, node.end_byte
-        if span[0] < span[1] and span not in found[-1:]:
-            found.append(span)
+        if span[0] < span[1] and span not in spans[-1:]:
+            spans.append(span)
         node = node.parent
-    return found
+    return spans
 
 
 def find_folds(root: Node) -> list[Fold]:
@@ -48,8 +48,8 @@ def find_folds(root: Node) -> list[Fold]:
     longest: dict[int, Fold] = {}
     for fold in _find_folds(root):
         checkpoint()
-        known = longest.get(fold.start)
-        if known is None or known.end < fold.end:
+        fold_before = longest.get(fold.start)
+        if fold_before is None or fold_before.end < fold.end:
             longest[fold.start] = fold
         if len(longest) == MOST_FOLDS:
             break
@@ -74,7 +74,7 @@ def _find_folds(root: Node) -> Iterator[Fold]:
                 not (inner := child.children)  # a text of several lines
                 or inner[0].type.startswith(_OPENING)
                 or child.type in {"string", "template_string"}
-                or any(_BODY.search(one.type) for one in inner)
+                or any(_BODY.search(current_node.type) for current_node in inner)
             ):
                 yield Fold(first, last, "region")
 

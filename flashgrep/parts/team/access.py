@@ -66,16 +66,16 @@ def allow(
             )
             return
         for name in repositories:
-            found = connection.execute(
+            row = connection.execute(
                 "SELECT id FROM flashgrep.repository WHERE name = %s", [name]
             ).fetchone()
-            if found is None:
+            if row is None:
                 raise NotFound(
                     f"no such repository: {name}", reason="project_not_found"
                 )
             connection.execute(
                 "INSERT INTO flashgrep.permission VALUES (%s, %s) ON CONFLICT DO NOTHING",
-                [subject, found[0]],
+                [subject, row[0]],
             )
 
 

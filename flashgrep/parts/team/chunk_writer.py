@@ -60,24 +60,26 @@ class ChunkedBatch(NamedTuple):
 def chunk_batch(texts: Sequence[Source], settings: str) -> ChunkedBatch:
     """Return the chunks of texts with their words and vectors; ``settings``: the embedder's settings as JSON."""
     release_memory()
-    done: list[ChunkedText] = []
+    texts_chunked: list[ChunkedText] = []
     inputs: list[str] = []
     for number, path, content, packed in texts:
         document = extract(content)
         data = document.data if isinstance(document, Document) else b""
         parsed = unpack(packed) if packed and packed[:1] != b"!" else None
-        done.append(chunk_text(number, path, data, parsed))
-        inputs += [embedding_text(path, data, chunk) for chunk in done[-1].chunks]
+        texts_chunked.append(chunk_text(number, path, data, parsed))
+        inputs += [
+            embedding_text(path, data, chunk) for chunk in texts_chunked[-1].chunks
+        ]
     rows = quantise(open_embedder(settings).embed_code(inputs))
     wholes, at = [], 0
-    for text in done:
+    for text in texts_chunked:
         of_text, at = rows[at : at + len(text.chunks)], at + len(text.chunks)
         whole = of_text["scale"].astype(np.float32) @ of_text["direction"].astype(
             np.float32
         )
         # Half precision is enough to rank files and takes half the space.
         wholes.append(whole.astype("<f2").tobytes())
-    return ChunkedBatch(table.pack(done), rows, wholes)
+    return ChunkedBatch(table.pack(texts_chunked), rows, wholes)
 
 
 class Chunker:
@@ -99,7 +101,7 @@ class Chunker:
 
         """
         self.drop_old_chunks()
-        done, pool = 0, WorkerPool(workers)
+        count, pool = 0, WorkerPool(workers)
         try:
             # Shard by shard, since a segment belongs to one shard.
             for shard, texts in sorted(self.find_texts().items()):
@@ -109,34 +111,35 @@ class Chunker:
                 )
                 for cut in pool.map(chunk_batch, calls, spread=len(texts) > BATCH):
                     waiting.append(cut)
-                    done += len(cut.wholes)
-                    if sum(len(one.packed.pairs) for one in waiting) > FLUSH_PAIRS:
+                    count += len(cut.wholes)
+                    if sum(len(batch.packed.pairs) for batch in waiting) > FLUSH_PAIRS:
                         self.put(shard, waiting)
                         waiting = []
-                        yield done
+                        yield count
                 if waiting:
                     self.put(shard, waiting)
-                    yield done
+                    yield count
         finally:
             pool.stop()
 
     def drop_old_chunks(self) -> None:
         """Drop all chunks if another version or embedder made them, and record the current ones."""
         versions, embedder = stage_versions(), open_embedder(self._settings)
-        made = versions["chunks"], embedder.name
+        version = versions["chunks"], embedder.name
         query = "SELECT cut_by, embedder FROM flashgrep.repository WHERE id = %s"
         old = [
-            one
-            for one in read_segments(self._connection, self._repository)
-            if one.kind == Kind.WORDS
+            segment
+            for segment in read_segments(self._connection, self._repository)
+            if segment.kind == Kind.WORDS
         ]
-        is_current = all(one.format == FORMAT for one in old)
+        is_current = all(segment.format == FORMAT for segment in old)
         if (
             is_current
-            and self._connection.execute(query, [self._repository]).fetchone() == made
+            and self._connection.execute(query, [self._repository]).fetchone()
+            == version
         ):
             return
-        texts = [text for one in old for text in one.texts.tolist() if text]
+        texts = [text for segment in old for text in segment.texts.tolist() if text]
         with write_rows(self._connection, self._repository, (), (), ()) as cursor:
             # No grace period: a text has one row of chunks, and it is about to be
             # written again.
@@ -145,14 +148,14 @@ class Chunker:
                 self._repository,
                 ("chunk", "vector", *OF_SEGMENTS),
                 texts,
-                [one.id for one in old],
+                [segment.id for segment in old],
                 0,
             )
             cursor.execute("DELETE FROM flashgrep.segment WHERE id = ANY(%s) AND repository = %s",
-                           [[one.id for one in old], self._repository])  # fmt: skip
+                           [[segment.id for segment in old], self._repository])  # fmt: skip
             cursor.execute(
                 "UPDATE flashgrep.repository SET cut_by = %s, embedder = %s, generation = generation + 1 WHERE id = %s",
-                [*made, self._repository],
+                [*version, self._repository],
             )
         delete_leftovers(self._connection, self._repository)
 
@@ -166,12 +169,12 @@ class Chunker:
         texts: dict[int, set[int]] = {}
         # 0 marks a deleted text.
         cut: set[int] = {0}
-        for one in read_segments(self._connection, self._repository):
-            if one.kind == Kind.WORDS:
-                cut.update(one.texts.tolist())
+        for segment in read_segments(self._connection, self._repository):
+            if segment.kind == Kind.WORDS:
+                cut.update(segment.texts.tolist())
             else:
-                texts.setdefault(one.shard, set()).update(
-                    one.texts[one.texts <= parsed_to].tolist()
+                texts.setdefault(segment.shard, set()).update(
+                    segment.texts[segment.texts <= parsed_to].tolist()
                 )
         return {
             shard: sorted(numbers - cut)

@@ -61,31 +61,31 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if is_bare(folder):
-        done = _run_git(
+        git = _run_git(
             job,
             ["-C", str(folder), "fetch", "--prune", "--quiet", "--", "origin"],
             environ,
         )
-        if not done.returncode:
+        if not git.returncode:
             return folder
-        if LOCKED not in done.stderr:
-            raise _failure(job, done)
+        if LOCKED not in git.stderr:
+            raise _failure(job, git)
     # Cloned into a temporary folder, then renamed: a half-made clone looks like a
     # repository without branches.
-    for left in cache.glob(f"{folder.stem}.new-*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in cache.glob(f"{folder.stem}.new-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(
         dir=cache, prefix=f"{folder.stem}.new-", ignore_cleanup_errors=True
     ) as making:
-        made = Path(making) / "clone"
-        done = _run_git(
-            job, ["clone", "--mirror", "--quiet", "--", job.source, str(made)], environ
+        path = Path(making) / "clone"
+        git = _run_git(
+            job, ["clone", "--mirror", "--quiet", "--", job.source, str(path)], environ
         )
-        if done.returncode:
-            raise _failure(job, done)
+        if git.returncode:
+            raise _failure(job, git)
         if folder.exists():
             folder.rename(Path(making) / "locked")
-        made.rename(folder)
+        path.rename(folder)
     return folder
 
 
@@ -106,8 +106,8 @@ def _run_git(
 
 
 def _failure(job: Job, done: "subprocess.CompletedProcess[bytes]") -> Unavailable:
-    said = done.stderr.decode("utf-8", "replace").strip()[-500:]
-    return Unavailable(f"git cannot fetch {job.name}: {said}", reason="fetch_failed")
+    message = done.stderr.decode("utf-8", "replace").strip()[-500:]
+    return Unavailable(f"git cannot fetch {job.name}: {message}", reason="fetch_failed")
 
 
 def list_tags(repository: Repository, wanted: list[str]) -> dict[str, Revision]:
@@ -117,17 +117,19 @@ def list_tags(repository: Repository, wanted: list[str]) -> dict[str, Revision]:
     form = (
         "%(refname)%00%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)"
     )
-    found = {}
+    tags = {}
     for line in repository.git.run(
         "for-each-ref", f"--format={form}", "refs/tags"
     ).splitlines():
         name, own, kind, tagged, tagged_kind = line.decode("utf-8", "replace").split(
             "\0"
         )
-        is_wanted = any(fnmatchcase(name.removeprefix(TAGS), one) for one in wanted)
+        is_wanted = any(
+            fnmatchcase(name.removeprefix(TAGS), pattern) for pattern in wanted
+        )
         if is_wanted and (tagged_kind or kind) == "commit":
-            found[name] = repository.resolve(tagged or own)
-    return found
+            tags[name] = repository.resolve(tagged or own)
+    return tags
 
 
 def list_branches(repository: Repository, wanted: list[str]) -> dict[str, Revision]:

@@ -105,12 +105,12 @@ class AccessRules:
         # The header alone proves nothing: anybody can send it.
         if person and (proxy := headers.get(PROXY_TOKEN)):
             groups = tuple(
-                one.strip()
-                for one in headers.get(self.groups_header, "").split(",")
-                if one.strip()
+                group.strip()
+                for group in headers.get(self.groups_header, "").split(",")
+                if group.strip()
             )
             if len(groups) > MOST_GROUPS or any(
-                len(one) > MOST_NAME or "\0" in one for one in (person, *groups)
+                len(name) > MOST_NAME or "\0" in name for name in (person, *groups)
             ):
                 raise Forbidden(
                     "too many names, or one that is too long", reason="auth_required"
@@ -195,7 +195,7 @@ class TeamGuard:
         refusal = self.judge(
             scope,
             headers,
-            is_ambiguous=any(names.count(one.encode()) > 1 for one in judged),
+            is_ambiguous=any(names.count(header.encode()) > 1 for header in judged),
         )
         path = scope["path"]
         is_known = False
@@ -297,8 +297,8 @@ class SignIn:
     async def _sign_in(self, request: Request) -> Response:
         """Take a token; set the cookie and return the key."""
         try:
-            given = await request.json()
-            token = given["token"] if set(given) == {"token"} else None
+            body = await request.json()
+            token = body["token"] if set(body) == {"token"} else None
         except ClientDisconnect:
             return JSONResponse(
                 {"error": {"message": "the body is too long"}}, 413, NO_STORE

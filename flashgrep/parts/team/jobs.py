@@ -166,25 +166,25 @@ class Team:
 
         """
         with self.open() as connection, translate_errors(), connection.transaction():
-            known = {
+            repositories = {
                 row[0]
                 for row in connection.execute(
                     "SELECT name FROM flashgrep.repository"
                 ).fetchall()
             }
-            if missing := sorted(set(names) - known):
+            if missing := sorted(set(names) - repositories):
                 raise NotFound(
                     f"no such repository: {', '.join(missing)}",
                     reason="project_not_found",
                 )
             connection.execute(
                 "INSERT INTO flashgrep.job (repository) SELECT id FROM flashgrep.repository WHERE name = ANY(%s)",
-                [list(names or known)],
+                [list(names or repositories)],
             )
 
     def work(self, tell: Tell) -> int:
         """Run all due jobs that no other worker holds, and return their number."""
-        done = 0
+        count = 0
         # Two connections: one holds the repository's lock for the whole job, the other
         # commits step by step.
         with self.open() as locked, self.open() as connection:
@@ -192,8 +192,8 @@ class Team:
                 with translate_errors(), locked.transaction():
                     job = take(locked)
                     if job is None:
-                        return done
-                    done += 1
+                        return count
+                    count += 1
                     try:
                         self.sync(connection, job, tell)
                     except FlashgrepError as error:
@@ -234,22 +234,24 @@ class Team:
                 # Rows left by dead workers go first, so that they are not read as ours.
                 delete_leftovers(connection, job.repository)
                 trees = find_new_trees(connection, job, branches)
-                known = loader.known()
+                contents = loader.known()
                 for revision in trees.values():
                     listed = repository.list_files(revision)
                     names = {
                         path: content_key(file.blob, path)
                         for path, file in listed.items()
                     }
-                    wanted = {
+                    contents_wanted = {
                         name: Content(name, path)
                         for path, name in names.items()
-                        if name not in known
+                        if name not in contents
                     }
-                    for found in loader.store(wanted.values(), repository):
-                        known |= found
-                        tell(f"{job.name}: {len(known)} contents")
-                    put_listing(connection, job, revision, listed, known)
+                    for contents_stored in loader.store(
+                        contents_wanted.values(), repository
+                    ):
+                        contents |= contents_stored
+                        tell(f"{job.name}: {len(contents)} contents")
+                    put_listing(connection, job, revision, listed, contents)
                 # Published as soon as texts and grams are stored: exact search works
                 # while symbols and chunks are made.
                 publish(connection, job, branches, head, job.generation)

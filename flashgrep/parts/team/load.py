@@ -121,16 +121,16 @@ class Loader:
         # Numbers are reserved outside the transaction: those of a failed batch are
         # never reused.
         texts = sum(map(len, shards.values()))
-        taken = connection.execute(
+        row = connection.execute(
             "UPDATE flashgrep.repository SET next_text = next_text + %s WHERE id = %s RETURNING next_text",
             [texts, repository],
         ).fetchone()
         # The repository has been removed.
-        if taken is None:
+        if row is None:
             raise LookupError(repository)
-        first = taken[0] - texts
+        first = row[0] - texts
         segment = reserve_segments(connection, repository, len(shards))
-        found = {name: (0, skip) for name, skip in skips.items()}
+        contents = {name: (0, skip) for name, skip in skips.items()}
         numbers = range(first, first + texts), range(segment, segment + len(shards))
         with write_rows(connection, repository, ("text", "block"), *numbers) as cursor:
             for shard, of_shard in sorted(shards.items()):
@@ -145,7 +145,7 @@ class Loader:
                         copy.write_row(
                             [repository, shard, number, text.content.path, text.raw]
                         )
-                        found[text.content.name] = (number, "")
+                        contents[text.content.name] = (number, "")
                 put_blocks(cursor, repository, shard, segment, blocks)
                 # Numbers are assigned shard by shard, so each segment has consecutive
                 # ones.
@@ -162,9 +162,9 @@ class Loader:
                 copy.set_types(["int4", "bytea", "text", "int8", "text"])
                 # Last, in the same transaction: a content is known only once its text
                 # and postings are stored.
-                for (blob, named_class), (number, skip) in found.items():
+                for (blob, named_class), (number, skip) in contents.items():
                     copy.write_row([repository, blob, named_class, number, skip])
-        return found
+        return contents
 
     def rebuild_segments(self) -> Iterator[int]:
         """Rebuild gram segments of an older format, yielding the number of texts of each batch.
@@ -174,15 +174,15 @@ class Loader:
 
         """
         segments = read_segments(self._connection, self._repository)
-        if any(one.format > FORMAT for one in segments):
+        if any(current_segment.format > FORMAT for current_segment in segments):
             advice = "install that version here"
             message = f"the store has postings of a newer flashgrep; {advice}"
             raise Unavailable(message, reason="wrong_migration", suggestion=advice)
         for old in segments:
             if old.kind != Kind.GRAMS or old.format == FORMAT:
                 continue
-            left, texts = old, old.texts[old.texts > 0].tolist()
-            given = read_texts(
+            segment, texts = old, old.texts[old.texts > 0].tolist()
+            given_texts = read_texts(
                 self._connection,
                 self._repository,
                 old.shard,
@@ -192,8 +192,8 @@ class Loader:
             )
             # Batch by batch, so that a dying worker loses only one; at least one batch,
             # to drop an empty segment.
-            for batch in given if texts else [[]]:
-                left = self._replace(left, batch)
+            for batch in given_texts if texts else [[]]:
+                segment = self._replace(segment, batch)
                 yield len(batch)
                 release_memory()
 
@@ -211,22 +211,22 @@ class Loader:
         documents = [extract(raw) for _, _, raw in batch]
         # Only texts are stored, but another version may have decided what is text.
         grams = [
-            grams_of(one.data if isinstance(one, Document) else b"")
-            for one in documents
+            grams_of(document.data if isinstance(document, Document) else b"")
+            for document in documents
         ]
         blocks = list(encode(pairs_of(grams), number))
         named = np.array([text for text, _, _ in batch], np.int64)
-        left = old._replace(texts=np.where(np.isin(old.texts, named), 0, old.texts))
+        segment = old._replace(texts=np.where(np.isin(old.texts, named), 0, old.texts))
         values = [repository, old.id, old.texts.astype(">i8").tobytes()]
         with write_rows(connection, repository, OF_SEGMENTS, (), [number]) as cursor:
             query = "UPDATE flashgrep.segment SET texts = %s WHERE repository = %s AND id = %s AND texts = %s"
             if not cursor.execute(
-                query, [left.texts.astype(">i8").tobytes(), *values]
+                query, [segment.texts.astype(">i8").tobytes(), *values]
             ).rowcount:
                 raise Conflict(
                     "another worker is at the repository", reason="generation_changed"
                 )
-            if not left.texts.any():
+            if not segment.texts.any():
                 cursor.execute(
                     "DELETE FROM flashgrep.segment WHERE repository = %s AND id = %s",
                     values[:2],
@@ -242,7 +242,7 @@ class Loader:
                     Segment.of_blocks(number, Kind.GRAMS, old.shard, blocks, named),
                 )
             start_generation(cursor, repository)
-        return left
+        return segment
 
     def parse(self, workers: int) -> Iterator[int]:
         """Store the symbols of texts not yet parsed, yielding after each round the number of the last text.
@@ -254,20 +254,20 @@ class Loader:
         def read(batch: Sequence[tuple[int, bytes, bytes]]) -> Iterator[bytes | None]:
             return (data[number] for number, _, _ in batch)
 
-        one, repository = self._connection.execute, self._repository
-        row = one(
+        execute, repository = self._connection.execute, self._repository
+        row = execute(
             "SELECT parsed_to, next_text FROM flashgrep.repository WHERE id = %s",
             [repository],
         ).fetchone()
-        done, end = row or (0, 0)
+        last, end = row or (0, 0)
         with Parsers(read, workers) as parsers:
             # By ranges of numbers, not by missing symbols: a text whose row is missing
             # would be selected forever.
-            while done + 1 < end:
-                rows = one(
+            while last + 1 < end:
+                rows = execute(
                     "SELECT id, shard, path, data FROM flashgrep.text WHERE repository = %s AND id > %s AND id <= %s "
                     "ORDER BY id",
-                    [repository, done, done + PARSED_AT_ONCE],
+                    [repository, last, last + PARSED_AT_ONCE],
                     binary=True,
                 ).fetchall()
                 texts = [
@@ -279,27 +279,29 @@ class Loader:
                     for number, _, _, text in texts
                     if isinstance(text, Document)
                 }
-                left = [
+                texts_left = [
                     (number, b"", path, len(data[number]))
                     for number, _, path, _ in texts
                 ]
                 batches: list[list[tuple[int, bytes, bytes]]] = []
-                while left:
+                while texts_left:
                     batches.append(
                         [
                             row[:3]
-                            for row in take_bytes(iter(left[:PARSE_BATCH]), PARSE_BYTES)
+                            for row in take_bytes(
+                                iter(texts_left[:PARSE_BATCH]), PARSE_BYTES
+                            )
                         ]
                     )
-                    left = left[len(batches[-1]) :]
+                    texts_left = texts_left[len(batches[-1]) :]
                 # Outside of a transaction: parsing takes seconds, and its locks would
                 # block others for as long.
                 stored = list(parsers.run(batches))
-                done = min(done + PARSED_AT_ONCE, end - 1)
+                last = min(last + PARSED_AT_ONCE, end - 1)
                 self.put_symbols(
-                    stored, {number: shard for number, shard, _, _ in texts}, done
+                    stored, {number: shard for number, shard, _, _ in texts}, last
                 )
-                yield done
+                yield last
 
     def put_symbols(
         self, found: Sequence[Any], shards: dict[int, int], done: int
@@ -357,10 +359,12 @@ def read_texts(
             sizes.encode(), [repository, list(texts[at : at + LISTED])]
         ).fetchall()
         # Sizes first: SQL has no limit by size.
-        left = [(number, b"", b"", size) for number, size in listed]
-        while left:
-            numbers = [row[0] for row in take_bytes(iter(left[:most]), most_bytes)]
-            left = left[len(numbers) :]
+        texts_left = [(number, b"", b"", size) for number, size in listed]
+        while texts_left:
+            numbers = [
+                row[0] for row in take_bytes(iter(texts_left[:most]), most_bytes)
+            ]
+            texts_left = texts_left[len(numbers) :]
             query = f"SELECT id, path, data {where}"
             yield connection.execute(
                 query.encode(), [repository, numbers], binary=True
@@ -375,13 +379,13 @@ def read_content(source: Repository, content: Content) -> bytes | str:
 
     """
     blob = content.name[0]
-    found = source.read(content.path, blob.hex().encode(), MAX_SIZE)
-    if found.data is None:
+    object_ = source.read(content.path, blob.hex().encode(), MAX_SIZE)
+    if object_.data is None:
         return "too_large"
     # All revisions share a content by its name, so the name must be verified.
     digest = hashlib.new(
         "sha1" if len(blob) == _SHA1_BYTES else "sha256", usedforsecurity=False
     )
-    digest.update(b"blob %d\0" % len(found.data))
-    digest.update(found.data)
-    return found.data if digest.digest() == blob else "unreadable"
+    digest.update(b"blob %d\0" % len(object_.data))
+    digest.update(object_.data)
+    return object_.data if digest.digest() == blob else "unreadable"

@@ -188,10 +188,8 @@ def list_migrations() -> list[Migration]:
 def read_history(connection: "Connection[Any]") -> dict[int, str]:
     """Return the numbers and names of the applied migrations; empty if the database has no store."""
     with translate_errors():
-        found = connection.execute(
-            "SELECT to_regclass('flashgrep.migration')"
-        ).fetchone()
-        if found is None or found[0] is None:
+        row = connection.execute("SELECT to_regclass('flashgrep.migration')").fetchone()
+        if row is None or row[0] is None:
             return {}
         return dict(
             connection.execute(
@@ -203,7 +201,7 @@ def read_history(connection: "Connection[Any]") -> dict[int, str]:
 def check(connection: "Connection[Any]") -> None:
     """Raise Unavailable (wrong_migration), with advice, unless the tables are those of this version."""
     here, there = (
-        {one.number: one.name for one in list_migrations()},
+        {migration.number: migration.name for migration in list_migrations()},
         read_history(connection),
     )
     if there == here:
@@ -233,11 +231,17 @@ def migrate(
         InvalidParams: the store has other shards than those given.
 
     """
-    there, done = read_history(connection), []
-    wanted = list_migrations()
+    there, steps = read_history(connection), []
+    migrations = list_migrations()
     # Migrations unknown to this version: a newer one made them, and there is no
     # downgrade.
-    if there.items() - {one.number: one.name for one in wanted}.items():
+    if (
+        there.items()
+        - {
+            current_migration.number: current_migration.name
+            for current_migration in migrations
+        }.items()
+    ):
         check(connection)
     with translate_errors(), connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
@@ -253,26 +257,26 @@ def migrate(
                 "SELECT number, name FROM flashgrep.migration"
             ).fetchall()
         )
-        for one in wanted:
-            if one.number not in there:
-                connection.execute(one.statements.encode())
+        for migration in migrations:
+            if migration.number not in there:
+                connection.execute(migration.statements.encode())
                 connection.execute(
                     "INSERT INTO flashgrep.migration VALUES (%s, %s)",
-                    [one.number, one.name],
+                    [migration.number, migration.name],
                 )
-                done.append(f"{one.number:04} {one.name}")
-        known = [
+                steps.append(f"{migration.number:04} {migration.name}")
+        addresses = [
             row[0]
             for row in connection.execute(
                 "SELECT name FROM flashgrep.shard ORDER BY number"
             ).fetchall()
         ]
-        if known and shards and list(shards) != known:
-            message = f"the shards of a store cannot change, since texts are placed by hash; it has {', '.join(known)}"
+        if addresses and shards and list(shards) != addresses:
+            message = f"the shards of a store cannot change, since texts are placed by hash; it has {', '.join(addresses)}"
             raise InvalidParams(message, field="shards")
         complete_shards(connection)
-        if not known:
+        if not addresses:
             for number, (name, dsn) in enumerate((shards or {"main": None}).items()):
                 add_shard(connection, number, name, dsn)
-                done.append(f"shard {name}")
-    return done
+                steps.append(f"shard {name}")
+    return steps

@@ -118,12 +118,12 @@ def ask_clone(method: Handler) -> Callable[[Call[TeamCatalogue], Any], Awaitable
 
 async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult:
     """Return the visible repositories, or figures of one at HEAD."""
-    known = call.host.list_reachable(call.session)
+    reachable = call.host.list_reachable(call.session)
     if params.project is None and len(call.session.projects) != 1:
         return {
             "project": None,
             "version": __version__,
-            "projects": known,
+            "projects": reachable,
             "message": HOW,
         }
     project = await call.host.workspace(call, params.project)
@@ -136,7 +136,7 @@ async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult
     result: StatsResult = {
         "project": project.name,
         "version": __version__,
-        "projects": known,
+        "projects": reachable,
         "stage": "ready" if project.row.generation else "waiting",
         "generation": project.generation,
         "gram_bytes": posting_bytes,
@@ -245,8 +245,8 @@ async def _run_and_note(
     params: Any,
 ) -> Any:
     """Answer a call, and record it in the audit log."""
-    asked = json.dumps(params.model_dump(mode="json", exclude_defaults=True))
-    async with audit(catalogue, call.session.notes[ACCESS], name, asked):
+    question = json.dumps(params.model_dump(mode="json", exclude_defaults=True))
+    async with audit(catalogue, call.session.notes[ACCESS], name, question):
         return await run(call, params)
 
 

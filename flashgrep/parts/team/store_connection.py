@@ -178,11 +178,11 @@ class Store:
         """Return the shards whose avoidance has just ended: the caller probes them, others keep avoiding them."""
         now = time.monotonic()
         with self._lock:
-            found = {
+            numbers = {
                 number for number in among if self._avoided.get(number, now + 1) <= now
             }
-            self._avoided.update(dict.fromkeys(found, now + AVOID_SECONDS))
-        return found
+            self._avoided.update(dict.fromkeys(numbers, now + AVOID_SECONDS))
+        return numbers
 
     def trust(self, shard: int) -> None:
         """Stop avoiding a shard: it has answered."""
@@ -231,10 +231,12 @@ class QueryConnection:
         if that fails, one by one. A shard that did not answer before is queried alone, with less time.
         """
         psycopg = load_psycopg()
-        found: list[tuple[Any, ...]] = []
-        asked = set(range(len(self._store.shards)) if shards is None else shards)
-        self.missing |= asked & self._store.list_shards_to_avoid()
-        asked -= self.missing
+        rows: list[tuple[Any, ...]] = []
+        shards_wanted = set(
+            range(len(self._store.shards)) if shards is None else shards
+        )
+        self.missing |= shards_wanted & self._store.list_shards_to_avoid()
+        shards_wanted -= self.missing
 
         def ask(
             some: Sequence[int], seconds: float = CUT_SECONDS
@@ -247,23 +249,23 @@ class QueryConnection:
 
         def ask_alone(shard: int, seconds: float = CUT_SECONDS) -> None:
             try:
-                found.extend(ask([shard], seconds))
+                rows.extend(ask([shard], seconds))
                 self._store.trust(shard)
             except psycopg.OperationalError:
                 self._store.avoid(shard)
                 self.missing.add(shard)
 
-        for shard in sorted(self._store.take_probes(asked)):
+        for shard in sorted(self._store.take_probes(shards_wanted)):
             ask_alone(shard, PROBE_SECONDS)
-            asked.discard(shard)
-        if not asked:
-            return found
+            shards_wanted.discard(shard)
+        if not shards_wanted:
+            return rows
         try:
-            return found + ask(sorted(asked))
+            return rows + ask(sorted(shards_wanted))
         except psycopg.OperationalError:
-            for shard in sorted(asked):
+            for shard in sorted(shards_wanted):
                 ask_alone(shard)
-        return found
+        return rows
 
     def name_missing(self) -> list[str]:
         """Return the names of the shards that did not answer."""

@@ -54,10 +54,10 @@ class StoredChunks:
     def map(self) -> ChunkMap:
         """Which text each chunk belongs to; 0: a deleted one."""
         sizes = np.concatenate(
-            [np.empty(0, np.int64), *(one.counts for one in self.segments)]
+            [np.empty(0, np.int64), *(segment.counts for segment in self.segments)]
         )
         texts = np.concatenate(
-            [np.empty(0, np.int64), *(one.texts for one in self.segments)]
+            [np.empty(0, np.int64), *(segment.texts for segment in self.segments)]
         )
         return ChunkMap.of(np.cumsum(sizes) - sizes, sizes, texts)
 
@@ -68,22 +68,22 @@ class StoredChunks:
         lists: dict[str, list[WordList]] = {word: [] for word in words}
         # One fetch for all words: a round trip to a shard costs more than the data.
         answering = {
-            one.segment.id: one
-            for one in fetch_lists(read, self.repository, self.segments, spans)
+            list_.segment.id: list_
+            for list_ in fetch_lists(read, self.repository, self.segments, spans)
         }
         first = 0
         for segment in self.segments:
             if segment.id in answering:
                 for word, key in keys.items():
-                    found = answering[segment.id].with_keys(key, key + LEVELS - 1)
+                    lists_found = answering[segment.id].with_keys(key, key + LEVELS - 1)
                     lists[word] += [
-                        WordList(first, at - key, data) for at, data in found
+                        WordList(first, at - key, data) for at, data in lists_found
                     ]
             # Also counted for segments that do not answer: chunk numbers must match
             # those of the map.
             first += segment.documents
         return {
-            word: WordLists(sum(count(one.data) for one in some), some)
+            word: WordLists(sum(count(word_list.data) for word_list in some), some)
             for word, some in lists.items()
             if some
         }
@@ -94,7 +94,7 @@ def split_segments(segments: Sequence[Segment], most: int) -> Iterator[list[Segm
     group: list[Segment] = []
     for segment in segments:
         group.append(segment)
-        if sum(one.documents for one in group) > most:
+        if sum(current_segment.documents for current_segment in group) > most:
             yield group
             group = []
     if group:
@@ -116,35 +116,52 @@ class SignCache(BoundedCache[tuple[int, int], Signs]):
             Damaged: signs are missing, or there are too few or too many.
 
         """
-        known = {one.id: self.find((repository, one.id)) for one in segments}
-        wanted = [one for one in segments if known[one.id] is None and one.documents]
-        if wanted:
+        signs_by_segment = {
+            current_segment.id: self.find((repository, current_segment.id))
+            for current_segment in segments
+        }
+        segments_wanted = [
+            current_segment
+            for current_segment in segments
+            if signs_by_segment[current_segment.id] is None
+            and current_segment.documents
+        ]
+        if segments_wanted:
             with read() as reading:
                 rows = reading.fetch_shards(
                     "SELECT segment, data FROM flashgrep.signs WHERE repository = %s AND {shards} "
                     "AND segment = ANY(%s)",
-                    [repository, [one.id for one in wanted]],
-                    sorted({one.shard for one in wanted}),
+                    [
+                        repository,
+                        [current_segment.id for current_segment in segments_wanted],
+                    ],
+                    sorted(
+                        {current_segment.shard for current_segment in segments_wanted}
+                    ),
                 )
                 missing = set(reading.missing)
             for number, data in rows:
                 # Stored by row, compared by column: transposed once here, not for every
                 # question.
-                known[number] = signs = np.ascontiguousarray(
+                signs_by_segment[number] = signs = np.ascontiguousarray(
                     np.frombuffer(data, "<u8").reshape(-1, len(far)).T
                 )
                 self.put((repository, number), signs.nbytes, signs)
-            for one in wanted:
-                found = known[one.id]
+            for segment in segments_wanted:
+                found_signs = signs_by_segment[segment.id]
                 # A shard that does not answer is no damage; one that answers with wrong
                 # rows is.
-                if one.shard not in missing and (
-                    found is None or found.shape[1] != one.documents
+                if segment.shard not in missing and (
+                    found_signs is None or found_signs.shape[1] != segment.documents
                 ):
                     raise Damaged("signs of vectors are missing")
-        for one in segments:
-            found = known[one.id]
-            yield np.repeat(far, one.documents, axis=1) if found is None else found
+        for segment in segments:
+            found_signs = signs_by_segment[segment.id]
+            yield (
+                np.repeat(far, segment.documents, axis=1)
+                if found_signs is None
+                else found_signs
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,20 +193,24 @@ class StoredVectors:
             for signs in self.kept.read(self.read, self.chunks.repository, group, far)
         )
         rows = find_near(parts, total, question, max(RESCORED, limit), order, among)
-        found = self._fetch(rows)
+        rows_by_number = self._fetch(rows)
         # Without rows whose shard stopped answering between the two steps.
-        rows = np.array([row for row in rows.tolist() if row in found], np.int64)
+        rows = np.array(
+            [row for row in rows.tolist() if row in rows_by_number], np.int64
+        )
         return take_nearest(
             rows,
-            self._compare(question, [found[row] for row in rows.tolist()]),
+            self._compare(question, [rows_by_number[row] for row in rows.tolist()]),
             limit,
             order,
         )
 
     def similarity(self, question: Floats, rows: Ints) -> Floats:
         """Return the cosine of a unit vector and each row; 0 for rows in a shard that does not answer."""
-        found, zero = self._fetch(rows), bytes(row_type(self.dims).itemsize)
-        return self._compare(question, [found.get(row, zero) for row in rows.tolist()])
+        rows_by_number, zero = self._fetch(rows), bytes(row_type(self.dims).itemsize)
+        return self._compare(
+            question, [rows_by_number.get(row, zero) for row in rows.tolist()]
+        )
 
     def sums(self, spans: Sequence[tuple[int, int]]) -> Floats:
         """Return, for each span of rows (first, count), the sum of its vectors; each span must be one text's chunks."""
@@ -201,11 +222,11 @@ class StoredVectors:
                 "SELECT text, whole FROM flashgrep.chunk WHERE repository = %s AND {shards} AND text = ANY(%s)",
                 [self.chunks.repository, texts.tolist()],
             )
-        found = np.zeros((len(spans), self.dims), np.float32)
+        found_sums = np.zeros((len(spans), self.dims), np.float32)
         places = {text: at for at, text in enumerate(texts.tolist())}
         for text, whole in rows:
-            found[places[text]] = np.frombuffer(whole, "<f2", self.dims)
-        return found
+            found_sums[places[text]] = np.frombuffer(whole, "<f2", self.dims)
+        return found_sums
 
     def _compare(self, question: Floats, rows: Sequence[bytes]) -> Floats:
         return compare(question, np.frombuffer(b"".join(rows), row_type(self.dims)))
@@ -217,10 +238,10 @@ class StoredVectors:
             zip((texts * PLACES + places).tolist(), rows.tolist(), strict=True)
         )
         with self.read() as reading:
-            found = reading.fetch_shards(
+            shards = reading.fetch_shards(
                 "SELECT chunk, components FROM flashgrep.vector WHERE repository = %s AND {shards} AND chunk = ANY(%s)",
                 [self.chunks.repository, list(numbers)],
             )
-            if len(found) < len(numbers) and not reading.missing:
+            if len(shards) < len(numbers) and not reading.missing:
                 raise Damaged("a vector is missing")
-        return {numbers[chunk]: components for chunk, components in found}
+        return {numbers[chunk]: components for chunk, components in shards}

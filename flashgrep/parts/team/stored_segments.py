@@ -283,7 +283,7 @@ class Lists:
 
     def between(self, first: int, last: int) -> Iterator[memoryview]:
         """Yield the lists of the keys from ``first`` to ``last``."""
-        return (found for _, found in self.with_keys(first, last))
+        return (data for _, data in self.with_keys(first, last))
 
     def with_keys(self, first: int, last: int) -> Iterator[tuple[int, memoryview]]:
         """Yield the segment's keys from ``first`` to ``last``, each with its list."""
@@ -323,25 +323,30 @@ def fetch_lists(
         Damaged: a block is missing.
 
     """
-    wanted = {
-        one.id: {key for span in spans for key in one.block_keys(*span)}
-        for one in segments
+    keys_by_segment = {
+        segment.id: {key for span in spans for key in segment.block_keys(*span)}
+        for segment in segments
     }
-    keys = sorted({key for of_segment in wanted.values() for key in of_segment})
+    keys = sorted(
+        {key for of_segment in keys_by_segment.values() for key in of_segment}
+    )
     with read() as reading:
         rows = reading.fetch_shards(
             "SELECT segment, key, data FROM flashgrep.block WHERE repository = %s AND {shards} "
             "AND segment = ANY(%s) AND key = ANY(%s)",
-            [repository, list(wanted), keys],
-            sorted({one.shard for one in segments}),
+            [repository, list(keys_by_segment), keys],
+            sorted({segment.shard for segment in segments}),
         )
         missing = set(reading.missing)
     blocks = {(segment, key): data for segment, key, data in rows}
-    answering = [one for one in segments if one.shard not in missing]
-    for one in answering:
-        if any((one.id, key) not in blocks for key in wanted[one.id]):
+    answering = [segment for segment in segments if segment.shard not in missing]
+    for current_segment in answering:
+        if any(
+            (current_segment.id, key) not in blocks
+            for key in keys_by_segment[current_segment.id]
+        ):
             raise Damaged("a block of postings is missing")
-    return [Lists(one, blocks) for one in answering]
+    return [Lists(segment, blocks) for segment in answering]
 
 
 def drop_dead(connection: "Connection[Any]", repository: int) -> int:
@@ -358,18 +363,26 @@ def drop_dead(connection: "Connection[Any]", repository: int) -> int:
             # after a crash.
             alive.update(read_text_ids(files))
         segments = read_segments(connection, repository)
-        dead = {text for one in segments for text in one.texts.tolist()} - alive - {0}
+        dead = (
+            {
+                text
+                for current_segment in segments
+                for text in current_segment.texts.tolist()
+            }
+            - alive
+            - {0}
+        )
         if not dead:
             return 0
         gone = np.array(sorted(dead), np.int64)
         with connection.cursor() as cursor:
-            for one in segments:
-                is_gone = np.isin(one.texts, gone)
+            for segment in segments:
+                is_gone = np.isin(segment.texts, gone)
                 if is_gone.any():
                     # The postings stay; only the text's number in the segment's row is
                     # set to 0.
-                    named = np.where(is_gone, 0, one.texts).astype(">i8").tobytes()
-                    values = [named, repository, one.id]
+                    named = np.where(is_gone, 0, segment.texts).astype(">i8").tobytes()
+                    values = [named, repository, segment.id]
                     query = "UPDATE flashgrep.segment SET texts = %s WHERE repository = %s AND id = %s"
                     if not cursor.execute(query, values).rowcount:
                         raise Conflict(
@@ -389,13 +402,13 @@ def drop_dead(connection: "Connection[Any]", repository: int) -> int:
 
 def choose(segments: Sequence[Segment]) -> list[list[Segment]]:
     """Return the groups of segments to rewrite as one: the newest if there are many, else each with many dead texts."""
-    rows = worth_merging([one.row for one in segments])
+    rows = worth_merging([segment.row for segment in segments])
     if rows:
         return [list(segments[-len(rows) :])]
     return [
-        [one]
-        for one in segments
-        if np.count_nonzero(one.texts == 0) > len(one.texts) * DEAD_SHARE
+        [segment]
+        for segment in segments
+        if np.count_nonzero(segment.texts == 0) > len(segment.texts) * DEAD_SHARE
     ]
 
 
@@ -403,7 +416,9 @@ def merge(connection: "Connection[Any]", repository: int) -> Iterator[int]:
     """Merge segments where it pays, shard by shard, yielding after each merge how many segments it replaced."""
     # Segments of another format are rebuilt, not merged.
     current = (
-        one for one in read_segments(connection, repository) if one.format == FORMAT
+        segment
+        for segment in read_segments(connection, repository)
+        if segment.format == FORMAT
     )
     ordered = sorted(current, key=lambda one: (one.shard, one.kind, one.id))
     for _, group in groupby(ordered, key=lambda one: (one.shard, one.kind)):
@@ -426,13 +441,13 @@ def merge_segments(
         Kind(old[0].kind),
         old[0].shard,
     )
-    texts = np.concatenate([one.texts for one in old])
-    counts = np.concatenate([one.counts for one in old])
+    texts = np.concatenate([segment.texts for segment in old])
+    counts = np.concatenate([segment.counts for segment in old])
     # In segments of words each chunk is a document: those of a deleted text go with it.
     alive = texts > 0 if kind == Kind.GRAMS else np.repeat(texts > 0, counts)
     # Documents are renumbered: the remaining ones close the gaps.
     places = None if alive.all() else np.where(alive, np.cumsum(alive) - 1, -1)
-    numbers = [one.id for one in old]
+    numbers = [segment.id for segment in old]
     with write_rows(connection, repository, OF_SEGMENTS, (), [number]) as cursor:
         # Before the long work: a second worker waits here, then finds them gone.
         cursor.execute(
@@ -440,7 +455,7 @@ def merge_segments(
             [repository, numbers],
         )
         if {row[0] for row in cursor.fetchall()} != {
-            one.texts.astype(">i8").tobytes() for one in old
+            segment.texts.astype(">i8").tobytes() for segment in old
         }:
             raise Conflict(
                 "another worker is at the repository", reason="generation_changed"
@@ -448,12 +463,12 @@ def merge_segments(
         blocks: list[Block] = []
         # Block sizes are not stored, so all blocks of a segment are assumed equal.
         sizes = (
-            (int(key), one.bytes // max(1, len(one.keys)))
-            for one in old
-            for key in one.keys
+            (int(key), segment.bytes // max(1, len(segment.keys)))
+            for segment in old
+            for key in segment.keys
         )
         for span in cut_keys(sizes):
-            made = list(
+            new_blocks = list(
                 join(
                     *read_blocks(connection, repository, old, span),
                     number,
@@ -461,28 +476,30 @@ def merge_segments(
                     places,
                 )
             )
-            put_blocks(cursor, repository, shard, number, made)
+            put_blocks(cursor, repository, shard, number, new_blocks)
             # Afterwards only first keys and sizes are needed; zeros stand for the data,
             # which is already stored.
-            blocks += [Block(one.first, b"\0" * len(one.data)) for one in made]
+            blocks += [
+                Block(block.first, b"\0" * len(block.data)) for block in new_blocks
+            ]
         if kind == Kind.WORDS:
             rows = connection.execute(
                 "SELECT segment, data FROM flashgrep.signs WHERE repository = %s AND shard = %s AND segment = ANY(%s)",
                 [repository, shard, numbers], binary=True,
             ).fetchall()  # fmt: skip
             data = dict(rows)
-            signs = b"".join(data[one.id] for one in old)
+            signs = b"".join(data[segment.id] for segment in old)
             of_chunk = np.frombuffer(signs, np.uint8).reshape(
                 len(alive), -1 if len(alive) else 0
             )
             put_signs(cursor, repository, shard, number, of_chunk[alive].tobytes())
-        left = texts > 0
-        if left.any():
-            kept = counts[left] if len(counts) else counts
+        is_filled = texts > 0
+        if is_filled.any():
+            count = counts[is_filled] if len(counts) else counts
             put_segment(
                 cursor,
                 repository,
-                Segment.of_blocks(number, kind, shard, blocks, texts[left], kept),
+                Segment.of_blocks(number, kind, shard, blocks, texts[is_filled], count),
             )
         else:
             record_leftovers(cursor, repository, OF_SEGMENTS, (), [number], 0)
@@ -500,13 +517,13 @@ def read_blocks(
     opened: list[OpenBlock] = []
     offsets: list[int] = []
     first = 0
-    for one in old:
+    for segment in old:
         rows = connection.execute(
             "SELECT data FROM flashgrep.block WHERE repository = %s AND shard = %s AND segment = %s AND key = ANY(%s) "
             "ORDER BY key",
-            [repository, one.shard, one.id, one.block_keys(*span)], binary=True,
+            [repository, segment.shard, segment.id, segment.block_keys(*span)], binary=True,
         ).fetchall()  # fmt: skip
-        opened += [open_block(data, one.id) for (data,) in rows]
+        opened += [open_block(data, segment.id) for (data,) in rows]
         offsets += [first] * len(rows)
-        first += one.documents
+        first += segment.documents
     return opened, offsets

@@ -101,22 +101,22 @@ class StoreCache:
         again: bool,  # noqa: FBT001 - handed through
     ) -> IndexState:
         """Return the index of a repository's generation; ``again``: read it even if cached."""
-        found = self._states.find(row.id)
+        index_state = self._states.find(row.id)
         # Two threads may load the same state; either result is right.
-        if again or found is None or found.generation != row.generation:
-            found = IndexState.load(
+        if again or index_state is None or index_state.generation != row.generation:
+            index_state = IndexState.load(
                 store_access.read, row.id, row.generation, row.parsed_to
             )
-            self._states.put(row.id, 1, found)
-        return found
+            self._states.put(row.id, 1, index_state)
+        return index_state
 
     def listing(
         self, row: RepositoryRow, tree: bytes, store_access: StoreAccess
     ) -> Listing:
         """Return the files of a tree."""
         key = (row.id, tree)
-        found = self._listings.find(key)
-        if found is None:
+        found_listing = self._listings.find(key)
+        if found_listing is None:
             with store_access.read() as reading:
                 query = "SELECT files FROM flashgrep.listing WHERE repository = %s AND tree = %s"
                 rows = reading.fetch(query, [row.id, tree])
@@ -125,9 +125,9 @@ class StoreCache:
                     "the revision is no longer stored; try again",
                     reason="revision_not_found",
                 )
-            found = unpack(rows[0][0])
-            self._listings.put(key, 1, found)
-        return found
+            found_listing = unpack(rows[0][0])
+            self._listings.put(key, 1, found_listing)
+        return found_listing
 
 
 class TeamCatalogue:
@@ -316,26 +316,26 @@ class TeamCatalogue:
 
         """
         access: Access = call.session.notes[ACCESS]
-        known = access.repositories
+        repositories = access.repositories
         # A URL with one repository binds the session to it; with several, the call must
         # choose.
         named = project or (
             call.session.projects[0] if len(call.session.projects) == 1 else None
         )
-        if named is None and len(known) != 1:
+        if named is None and len(repositories) != 1:
             message = "name a repository by `project`, or several by `projects`"
             raise InvalidParams(
                 message,
                 reason="project_required",
                 field="project",
-                allowed=list(known)[:NEAREST],
+                allowed=list(repositories)[:NEAREST],
             )
-        row = known.get(named or next(iter(known)))
+        row = repositories.get(named or next(iter(repositories)))
         if row is None:
             near = [
                 name
                 for name, _, _ in process.extract(
-                    str(named), list(known), scorer=fuzz.WRatio, limit=NEAREST
+                    str(named), list(repositories), scorer=fuzz.WRatio, limit=NEAREST
                 )
             ]
             raise NotFound(
@@ -454,9 +454,9 @@ class TeamProject:
             NotFound: revision_not_found; the store has only branch heads and tags.
 
         """
-        asked = parse_revision(rev)
+        revision = parse_revision(rev)
         # The store has no git index, and no history to find a merge base in.
-        if asked == INDEX or (isinstance(asked, Range) and asked.merge_base):
+        if revision == INDEX or (isinstance(revision, Range) and revision.merge_base):
             message = f"rev: not available for a team's repository: {rev}"
             raise InvalidParams(
                 message,
@@ -486,10 +486,10 @@ class TeamProject:
                     [self.row.id],
                 )
                 commits = {commit: (tree, seconds) for commit, tree, seconds in rows}
-                if isinstance(asked, Range):
+                if isinstance(revision, Range):
                     old, new = (
                         self._find(name, branches, commits)
-                        for name in (asked.old, asked.new)
+                        for name in (revision.old, revision.new)
                     )
                     before = self.kept.listing(
                         self.row, old[1], self.store_access
@@ -498,7 +498,7 @@ class TeamProject:
                         new,
                         without={(path, file.blob) for path, file in before.items()},
                     )
-                return self._view(self._find(asked, branches, commits))
+                return self._view(self._find(revision, branches, commits))
 
         return await self.in_turn(find)
 
@@ -509,10 +509,10 @@ class TeamProject:
         commits: dict[bytes, tuple[bytes, int]],
     ) -> tuple[bytes, bytes, int]:
         """Return the commit, the tree and the time of a revision."""
-        given = name.removesuffix("^{commit}")
-        called = given.removeprefix("refs/heads/").removeprefix("heads/")
+        revision_name = name.removesuffix("^{commit}")
+        called = revision_name.removeprefix("refs/heads/").removeprefix("heads/")
         if called == "HEAD":
-            heads = [one for one in branches if not one.startswith(TAGS)]
+            heads = [branch for branch in branches if not branch.startswith(TAGS)]
             called = (
                 self.row.head if self.row.head in branches or not heads else heads[0]
             )
@@ -520,19 +520,25 @@ class TeamProject:
         # ``heads/`` is given.
         tag = (
             None
-            if called != given
-            else branches.get(TAGS + given.removeprefix(TAGS).removeprefix("tags/"))
+            if called != revision_name
+            else branches.get(
+                TAGS + revision_name.removeprefix(TAGS).removeprefix("tags/")
+            )
         )
         commit = tag or branches.get(called)
         if commit is None and len(called) >= LEAST_COMMIT:
             # As in git, an abbreviation must be unambiguous.
-            named = [one for one in commits if one.hex().startswith(called.lower())]
+            named = [
+                current_commit
+                for current_commit in commits
+                if current_commit.hex().startswith(called.lower())
+            ]
             commit = named[0] if len(named) == 1 else None
         if commit is None or commit not in commits:
-            names = [one.removeprefix(TAGS) for one in branches]
+            names = [branch.removeprefix(TAGS) for branch in branches]
             near = [
-                one
-                for one, _, _ in process.extract(
+                near_name
+                for near_name, _, _ in process.extract(
                     called, names, scorer=fuzz.WRatio, limit=NEAREST
                 )
             ]
@@ -555,12 +561,12 @@ class TeamProject:
                 for path, file in listing.files.items()
                 if (path, file.blob) in without
             ]
-            left = {
+            files_left = {
                 path: file
                 for path, file in listing.files.items()
                 if (path, file.blob) not in without
             }
-            listing = Listing(left, listing.table.with_changes((), gone))
+            listing = Listing(files_left, listing.table.with_changes((), gone))
         files = TeamFiles(
             listing,
             partial(self.kept.state, self.row, self.store_access),

@@ -98,12 +98,12 @@ def init(
     ] = None,
 ) -> None:
     """Create the store's tables, or migrate them to this version."""
-    parts = [one.partition("=") for one in shard or ()]
+    parts = [part.partition("=") for part in shard or ()]
     with _failing_cleanly(), closing(connect(database)) as connection:
-        done = migrations.migrate(
+        steps = migrations.migrate(
             connection, {name: address or None for name, _, address in parts}
         )
-    typer.echo("\n".join(done) or "nothing to do")
+    typer.echo("\n".join(steps) or "nothing to do")
 
 
 @app.command()
@@ -159,7 +159,7 @@ def sync(
 ) -> None:
     """Fetch repositories and index what is new. Any number of machines may do it at once."""
     with _failing_cleanly():
-        team, ended = _team(database), threading.Event()
+        team, event = _team(database), threading.Event()
         while True:
             try:
                 team.request(tuple(names or ()))
@@ -168,7 +168,7 @@ def sync(
                 if not every or error.reason != "database_away":
                     raise
                 typer.echo(error.message, err=True)
-            if not every or ended.wait(every):
+            if not every or event.wait(every):
                 break
 
 
@@ -242,8 +242,8 @@ def allow(
 ) -> None:
     """Give a user or a group access to repositories."""
     with _connect(database) as connection:
-        for one in group or ():
-            access.join(connection, subject, one)
+        for current_group in group or ():
+            access.join(connection, subject, current_group)
         if none:
             access.forbid(connection, subject)
         elif not group:
@@ -337,7 +337,7 @@ async def _serve(
     here = [f"http://{name}:{port}" for name in (host, "127.0.0.1", "localhost")]
     rules = AccessRules(
         tuple(dict.fromkeys([*filter(None, [public.lower()]), *here])),
-        *(one.lower() for one in headers),
+        *(header.lower() for header in headers),
     )
 
     def say() -> None:

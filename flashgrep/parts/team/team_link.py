@@ -43,8 +43,8 @@ MOST_ASKED: Final = 8
 """Concurrent calls, each of which occupies a thread."""
 MOST_TOKEN: Final = 4096
 ERRORS: Final = {
-    one.code: one
-    for one in (
+    error.code: error
+    for error in (
         InvalidParams,
         NotFound,
         Unavailable,
@@ -116,10 +116,10 @@ class TeamLink:
         if answer is None:
             self._away_until = time.monotonic() + AVOID_SECONDS
             raise self.away(f"no response within {seconds:g} s")
-        found = answer if isinstance(answer, dict) else {}
-        if isinstance(result := found.get("result"), dict):
+        reply = answer if isinstance(answer, dict) else {}
+        if isinstance(result := reply.get("result"), dict):
             return result
-        raise self._read_error(found.get("error"))
+        raise self._read_error(reply.get("error"))
 
     async def find_here(self, call: Call[Any], project: str) -> str | None:
         """Return the name of a local project that is a clone of the team's repository, or None.
@@ -132,14 +132,17 @@ class TeamLink:
             project not in self._addresses
             or time.monotonic() > self._addresses[project][0]
         ):
-            shown = await self.ask("stats", {"project": project}, call.deadline)
+            statistics = await self.ask("stats", {"project": project}, call.deadline)
             self._addresses[project] = (
                 time.monotonic() + REMEMBERED_SECONDS,
-                str(shown.get("address", "")),
+                str(statistics.get("address", "")),
             )
         address = self._addresses[project][1]
         roots = (
-            [(one.name, os.fsencode(one.root)) for one in call.host.list_projects()]
+            [
+                (current_project.name, os.fsencode(current_project.root))
+                for current_project in call.host.list_projects()
+            ]
             if address
             else []
         )
@@ -190,12 +193,12 @@ class TeamLink:
 def join_team(registry: Registry, link: TeamLink) -> Registry:
     """Return the methods; those that read revisions are forwarded for projects that are unknown here."""
     return Registry(
-        replace(one, run=partial(_ask_here_first, link, one.name, one.run))
-        if one.safety == "reads"
-        and "project" in one.params.model_fields
-        and ("rev" in one.params.model_fields or one.name == "list_revisions")
-        else one
-        for one in registry
+        replace(handler, run=partial(_ask_here_first, link, handler.name, handler.run))
+        if handler.safety == "reads"
+        and "project" in handler.params.model_fields
+        and ("rev" in handler.params.model_fields or handler.name == "list_revisions")
+        else handler
+        for handler in registry
     )
 
 
@@ -224,7 +227,7 @@ async def _ask_here_first(
         # another machine.
         if not project or project[0] in "/~." or "\\" in project or not is_unknown:
             raise
-        given = params.model_dump(mode="json", exclude_unset=True)
+        arguments = params.model_dump(mode="json", exclude_unset=True)
         try:
             here = await link.find_here(call, project)
             if here is not None:
@@ -233,7 +236,7 @@ async def _ask_here_first(
                         await run(call, params.model_copy(update={"project": here})),
                         f"{project} is {here}",
                     )
-            result = await link.ask(name, given, call.deadline)
+            result = await link.ask(name, arguments, call.deadline)
         except NotFound as there:
             raise (error if there.reason == "project_not_found" else there) from None
         except Unavailable as away:

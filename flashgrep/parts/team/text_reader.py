@@ -64,15 +64,17 @@ class IndexState:
     ) -> "IndexState":
         """Return the state of a generation."""
         with read() as reading:
-            found = list(map(Segment.of, reading.fetch(SELECT, [repository])))
+            found_segments = list(map(Segment.of, reading.fetch(SELECT, [repository])))
             embedder = reading.fetch(
                 "SELECT embedder FROM flashgrep.repository WHERE id = %s", [repository]
             )
-        grams = [one for one in found if one.kind == Kind.GRAMS]
+        grams = [segment for segment in found_segments if segment.kind == Kind.GRAMS]
         # Segments of another format are ignored, as if their texts had no chunks yet: a
         # worker rebuilds them.
         words = [
-            one for one in found if one.kind == Kind.WORDS and one.format == FORMAT
+            segment
+            for segment in found_segments
+            if segment.kind == Kind.WORDS and segment.format == FORMAT
         ]
         return cls(
             repository,
@@ -84,19 +86,23 @@ class IndexState:
 
     def shards_of(self, text_ids: Collection[int]) -> list[int]:
         """Return the shards that hold the given texts."""
-        known, shards = self._shard_of
-        at = np.searchsorted(known, np.fromiter(text_ids, np.int64, len(text_ids)))
-        return sorted({int(shard) for shard in np.unique(shards[at[at < len(known)]])})
+        text_ids_known, shards = self._shard_of
+        at = np.searchsorted(
+            text_ids_known, np.fromiter(text_ids, np.int64, len(text_ids))
+        )
+        return sorted(
+            {int(shard) for shard in np.unique(shards[at[at < len(text_ids_known)]])}
+        )
 
     @LazyAttribute
     def _shard_of(self) -> tuple[TextIds, npt.NDArray[np.int16]]:
         """Return all texts, in ascending order, and the shard of each."""
         texts = np.concatenate(
-            [np.empty(0, np.int64), *(one.texts for one in self.segments)]
+            [np.empty(0, np.int64), *(segment.texts for segment in self.segments)]
         )
         shards = np.repeat(
-            [one.shard for one in self.segments],
-            [len(one.texts) for one in self.segments],
+            [segment.shard for segment in self.segments],
+            [len(segment.texts) for segment in self.segments],
         )
         order = np.argsort(texts)
         return texts[order], shards[order].astype(np.int16)
@@ -123,29 +129,35 @@ class TextReader:
         state = self.state
         if expression in state.known:
             return state.known[expression]
-        segments = [one for one in state.segments if one.format == FORMAT]
+        segments = [segment for segment in state.segments if segment.format == FORMAT]
         # Cached under the whole expression; the one that is looked up may have fewer
         # grams.
-        expression, asked = thin_out(expression), expression
+        expression, whole = thin_out(expression), expression
         ranges = list(_ranges(expression))
         lists = fetch_lists(self.read, state.repository, segments, ranges)
         # A segment in another format cannot be read, so it excludes none of its texts.
         named: list[TextIds | None] = [
-            one.texts for one in state.segments if one.format != FORMAT
+            segment.texts for segment in state.segments if segment.format != FORMAT
         ]
-        for one in lists:
-            places = evaluate(expression, one.segment.row, one)
-            named.append(None if places is None else one.segment.texts[places])
-        found = join_segments(named)
-        found = None if found is None else found[found > 0]  # 0: a deleted text
+        for segment_lists in lists:
+            places = evaluate(expression, segment_lists.segment.row, segment_lists)
+            named.append(
+                None if places is None else segment_lists.segment.texts[places]
+            )
+        found_segments = join_segments(named)
+        found_segments = (
+            None if found_segments is None else found_segments[found_segments > 0]
+        )  # 0: a deleted text
         # An answer without some shards is not cached: they may be back for the next
         # page.
         missing = len(lists) < len(segments)
-        if not missing and (found is None or len(found) <= MOST_REMEMBERED):
+        if not missing and (
+            found_segments is None or len(found_segments) <= MOST_REMEMBERED
+        ):
             if len(state.known) >= REMEMBERED:
                 state.known.clear()
-            state.known[asked] = found
-        return found
+            state.known[whole] = found_segments
+        return found_segments
 
     def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:  # noqa: ARG002 - no words are stored here
         """Return the texts unchanged."""
@@ -203,10 +215,10 @@ class TextReader:
         entries = places.entries(numbers)
         sizes = places.size[entries].tolist() if len(places.size) else []
         # Not strict: ``sizes`` is empty if no text has chunks.
-        known = zip(numbers.tolist(), entries.tolist(), sizes, strict=False)
+        chunk_rows = zip(numbers.tolist(), entries.tolist(), sizes, strict=False)
         return {
             number: split_chunks(rows[number], size)
-            for number, entry, size in known
+            for number, entry, size in chunk_rows
             if entry >= 0
         }
 
@@ -303,10 +315,10 @@ class TeamMeaning:
             if embedder is None
             else StoredVectors(chunks, reader.read, self._signs, embedder.dims)
         )
-        known = ChunkState(chunks.map, chunks.map, vectors, embedder, problem)
+        chunk_state = ChunkState(chunks.map, chunks.map, vectors, embedder, problem)
         yield ChunkView(
-            known,
-            self.compare(known, chunks, snapshot.table),
+            chunk_state,
+            self.compare(chunk_state, chunks, snapshot.table),
             partial(chunks.find_words, reader.read),
         )
 

@@ -140,11 +140,11 @@ def find_new_trees(
     rows = connection.execute(
         "SELECT tree FROM flashgrep.listing WHERE repository = %s", [job.repository]
     ).fetchall()
-    known = {row[0] for row in rows}
+    trees_known = {row[0] for row in rows}
     return {
         revision.tree: revision
         for revision in branches.values()
-        if _hex(revision.tree) not in known
+        if _hex(revision.tree) not in trees_known
     }
 
 
@@ -191,12 +191,12 @@ def publish(
     """
     repository = job.repository
     with connection.transaction():
-        done = connection.execute(
+        matching_cursor = connection.execute(
             "UPDATE flashgrep.repository SET generation = generation + 1, head = %s, synced = now(), problem = '' "
             "WHERE id = %s AND generation = %s",
             [head, repository, generation],
         )
-        if not done.rowcount:
+        if not matching_cursor.rowcount:
             raise Conflict(
                 f"another worker has updated {job.name}", reason="generation_changed"
             )
@@ -211,15 +211,15 @@ def publish(
             cursor.executemany(
                 "INSERT INTO flashgrep.branch VALUES (%s, %s, %s)",
                 [
-                    (repository, name, _hex(one.commit))
-                    for name, one in branches.items()
+                    (repository, name, _hex(revision.commit))
+                    for name, revision in branches.items()
                 ],
             )
             cursor.executemany(
                 "INSERT INTO flashgrep.revision VALUES (%s, %s, %s, %s)",
                 {
-                    (repository, _hex(one.commit), _hex(one.tree), one.time)
-                    for one in branches.values()
+                    (repository, _hex(branch.commit), _hex(branch.tree), branch.time)
+                    for branch in branches.values()
                 },
             )
         connection.execute(

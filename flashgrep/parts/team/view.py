@@ -48,11 +48,11 @@ class StoreAccess:
     @contextmanager
     def read(self) -> Iterator[QueryConnection]:
         """Lend this thread's connection; nested reads share it."""
-        known: QueryConnection | None = getattr(self._own, "reading", None)
+        connection: QueryConnection | None = getattr(self._own, "reading", None)
         # Shared, so that a lookup never waits for a second connection while it holds
         # one.
-        if known is not None:
-            yield known
+        if connection is not None:
+            yield connection
             return
         with self._store.read(self._credentials) as reading:
             self._own.reading = reading

@@ -96,8 +96,8 @@ class Guard:
         name, key = COOKIE.format(port=self.port), headers.get(KEY_HEADER, "")
         is_visitor = any(
             self.visitors.is_known(value, key)
-            for found, _, value in cookies
-            if found == name
+            for cookie, _, value in cookies
+            if cookie == name
         )
         has_token = self._has_token(headers)
         scope[VISITOR] = is_visitor and not has_token
@@ -228,11 +228,11 @@ async def refuse(refusal: Refusal, receive: Receive, send: Send) -> None:
     """Answer a rejected request."""
     # Read a small body first: closing with unread bytes resets the connection, and the
     # answer would be lost.
-    left = MOST_DRAINED
+    room = MOST_DRAINED
     with anyio.move_on_after(DRAIN_SECONDS):
-        while left > 0:
+        while room > 0:
             message = await receive()
-            left -= len(message.get("body", b""))
+            room -= len(message.get("body", b""))
             if not message.get("more_body", False):
                 break
     error = {

@@ -51,8 +51,10 @@ def make_server(service: Service, sessions: Sessions) -> Server[Any]:
                     await _ask(service, method, session, dict(params), context)
                 )
             except FlashgrepError as error:
-                found = error.to_object()
-                raise MCPError(found["code"], found["message"], found["data"]) from None
+                error_object = error.to_object()
+                raise MCPError(
+                    error_object["code"], error_object["message"], error_object["data"]
+                ) from None
 
         return answer
 
@@ -194,8 +196,8 @@ class Endpoint:
         body = b"".join(parts)
         # A short body cannot hold enough values to matter.
         if len(body) > LONG:
-            found = await self._reader.read(body)
-            for item in found.items:
+            found_message = await self._reader.read(body)
+            for item in found_message.items:
                 if isinstance(item, InvalidItem):
                     raise item.error
         return {"type": "http.request", "body": body, "more_body": False}

@@ -38,9 +38,9 @@ def application(service: Service, options: Options) -> Guard:
     visitors = Visitors()
     methods = [
         name
-        for one in service.dispatcher.registry
-        if one.safety == "reads"
-        for name in (one.name, *one.aliases)
+        for handler in service.dispatcher.registry
+        if handler.safety == "reads"
+        for name in (handler.name, *handler.aliases)
     ]
     site = Site({"sign_in": "link", "is_team": False, "methods": methods})
     routes: list[Any] = [

@@ -49,22 +49,23 @@ def go_to(method: str, client_name: str) -> Answer:
     """Return the feature that goes to the locations found by a method of the daemon."""
 
     async def go(server: "Server", params: types.TextDocumentPositionParams) -> Any:
-        folder, found = await ask_about(
+        folder, answer = await ask_about(
             server, method, params.text_document.uri, params.position
         )
         client = getattr(server.client_capabilities.text_document, client_name, None)
         if client is None or not client.link_support:
             return Plain(
-                plain_location_of(folder.root or "", one) for one in found["results"]
+                plain_location_of(folder.root or "", place)
+                for place in answer["results"]
             )
         return [
             types.LocationLink(
-                target_uri=uri_of(find_path(folder.root or "", one)),
-                target_range=range_of(one["range"]),
-                target_selection_range=range_of(one["selection_range"]),
-                origin_selection_range=range_of(found["range"]),
+                target_uri=uri_of(find_path(folder.root or "", place)),
+                target_range=range_of(place["range"]),
+                target_selection_range=range_of(place["selection_range"]),
+                origin_selection_range=range_of(answer["range"]),
             )
-            for one in found["results"]
+            for place in answer["results"]
         ]
 
     return go
@@ -72,17 +73,17 @@ def go_to(method: str, client_name: str) -> Answer:
 
 async def references(server: "Server", params: types.ReferenceParams) -> Plain:
     """Return the references; as partial results while they are found, if the editor asks for these."""
-    found = Plain()
-    asked = {"include_declaration": params.context.include_declaration}
+    plain = Plain()
+    options = {"include_declaration": params.context.include_declaration}
     async for folder, uses, _ in page_references(
-        server, params.text_document.uri, params.position, **asked
+        server, params.text_document.uri, params.position, **options
     ):
-        locations = [plain_location_of(folder.root or "", one) for one in uses]
+        locations = [plain_location_of(folder.root or "", use) for use in uses]
         if params.partial_result_token is None:
-            found += locations
+            plain += locations
         else:
             server.report_part(params.partial_result_token, locations)
-    return found
+    return plain
 
 
 async def page_references(
@@ -107,17 +108,17 @@ async def page_references(
 
 async def hover(server: "Server", params: types.HoverParams) -> types.Hover | None:
     """Return the signature and documentation of the symbol at a position."""
-    _, found = await ask_about(
+    _, answer = await ask_about(
         server, "hover", params.text_document.uri, params.position
     )
-    signature = found["signature"]
-    documentation = found["documentation"][:MOST_DOCUMENTATION]
+    signature = answer["signature"]
+    documentation = answer["documentation"][:MOST_DOCUMENTATION]
     if not signature and not documentation:
         return None
     client = server.client_capabilities.text_document
     formats = (client and client.hover and client.hover.content_format) or []
-    if found["range"]:
-        where = range_of(found["range"])
+    if answer["range"]:
+        where = range_of(answer["range"])
     else:
         where = None
     if types.MarkupKind.Markdown not in formats:
@@ -128,7 +129,7 @@ async def hover(server: "Server", params: types.HoverParams) -> types.Hover | No
     while fence in signature or fence in documentation:
         fence += "`"
     if signature:
-        head = f"{fence}{found['language']}\n{signature}\n{fence}"
+        head = f"{fence}{answer['language']}\n{signature}\n{fence}"
     else:
         head = ""
     if documentation:
@@ -141,26 +142,26 @@ async def hover(server: "Server", params: types.HoverParams) -> types.Hover | No
 
 async def highlight(server: "Server", params: types.DocumentHighlightParams) -> Plain:
     """Return the references in the file itself."""
-    found = Plain()
-    asked = {"only_here": True}
+    plain = Plain()
+    options = {"only_here": True}
     async for _, uses, _ in page_references(
-        server, params.text_document.uri, params.position, **asked
+        server, params.text_document.uri, params.position, **options
     ):
-        found += [{"range": plain_range_of(one["selection_range"])} for one in uses]
-    return found
+        plain += [{"range": plain_range_of(use["selection_range"])} for use in uses]
+    return plain
 
 
 async def prepare_calls(
     server: "Server", params: types.CallHierarchyPrepareParams
 ) -> list[types.CallHierarchyItem]:
     """Return the symbol at a position, if it can be called."""
-    folder, found = await ask_about(
+    folder, answer = await ask_about(
         server, "definition", params.text_document.uri, params.position
     )
     return [
-        call_item(folder, one)
-        for one in found["results"]
-        if one.get("kind") in CALLABLE
+        call_item(folder, place)
+        for place in answer["results"]
+        if place.get("kind") in CALLABLE
     ]
 
 
@@ -170,8 +171,8 @@ async def incoming_calls(
     """Return the callers of an item."""
     folder, steps = await _step(server, "callers", params.item)
     return [
-        types.CallHierarchyIncomingCall(call_item(folder, one), _uses(one))
-        for one in steps
+        types.CallHierarchyIncomingCall(call_item(folder, step), _uses(step))
+        for step in steps
     ]
 
 
@@ -181,8 +182,8 @@ async def outgoing_calls(
     """Return the functions that an item calls."""
     folder, steps = await _step(server, "calls", params.item)
     return [
-        types.CallHierarchyOutgoingCall(call_item(folder, one), _uses(one))
-        for one in steps
+        types.CallHierarchyOutgoingCall(call_item(folder, step), _uses(step))
+        for step in steps
     ]
 
 
@@ -190,11 +191,13 @@ async def prepare_types(
     server: "Server", params: types.TypeHierarchyPrepareParams
 ) -> list[types.TypeHierarchyItem]:
     """Return the symbol at a position, if it is a type."""
-    folder, found = await ask_about(
+    folder, answer = await ask_about(
         server, "definition", params.text_document.uri, params.position
     )
     return [
-        type_item(folder, one) for one in found["results"] if one.get("kind") in TYPES
+        type_item(folder, place)
+        for place in answer["results"]
+        if place.get("kind") in TYPES
     ]
 
 
@@ -203,7 +206,7 @@ async def supertypes(
 ) -> list[types.TypeHierarchyItem]:
     """Return the direct supertypes of an item."""
     folder, steps = await _step(server, "supertypes", params.item)
-    return [type_item(folder, one) for one in steps]
+    return [type_item(folder, step) for step in steps]
 
 
 async def subtypes(
@@ -211,7 +214,7 @@ async def subtypes(
 ) -> list[types.TypeHierarchyItem]:
     """Return the subtypes of an item."""
     folder, steps = await _step(server, "implementations", params.item)
-    return [type_item(folder, one) for one in steps if one.get("kind") in TYPES]
+    return [type_item(folder, step) for step in steps if step.get("kind") in TYPES]
 
 
 def call_item(folder: Folder, place: dict[str, Any]) -> types.CallHierarchyItem:
@@ -229,10 +232,10 @@ async def _step(
     method: str,
     item: types.CallHierarchyItem | types.TypeHierarchyItem,
 ) -> tuple[Folder, list[dict[str, Any]]]:
-    folder, found = await ask_about(
+    folder, answer = await ask_about(
         server, method, item.uri, item.selection_range.start
     )
-    return folder, found["results"]
+    return folder, answer["results"]
 
 
 def _describe(folder: Folder, place: dict[str, Any]) -> dict[str, Any]:

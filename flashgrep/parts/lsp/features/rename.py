@@ -28,9 +28,11 @@ async def prepare_rename(
     server: "Server", params: types.PrepareRenameParams
 ) -> types.PrepareRenamePlaceholder:
     """Return the name at a position, if it can be renamed."""
-    _, found = await find_definition(server, params.text_document.uri, params.position)
+    _, definition = await find_definition(
+        server, params.text_document.uri, params.position
+    )
     return types.PrepareRenamePlaceholder(
-        range_of(found["range"]), found["symbol_name"]
+        range_of(definition["range"]), definition["symbol_name"]
     )
 
 
@@ -39,8 +41,8 @@ async def rename(server: "Server", params: types.RenameParams) -> types.Workspac
     uri = params.text_document.uri
     place = params.position
     name = params.new_name
-    folder, found = await find_definition(server, uri, place)
-    old = found["symbol_name"]
+    folder, definition = await find_definition(server, uri, place)
+    old = definition["symbol_name"]
     check_name(name, old)
     uses: list[dict[str, Any]] = []
     is_open = False
@@ -48,25 +50,29 @@ async def rename(server: "Server", params: types.RenameParams) -> types.Workspac
         server, uri, place, include_declaration=True
     ):
         # An alias, made by an import, keeps its name.
-        uses += [one for one in page if one["symbol_name"] == old]
+        uses += [
+            current_use for current_use in page if current_use["symbol_name"] == old
+        ]
         # Then the list of uses may be incomplete.
         is_open = (
             is_open or bool(answer.get("unsure")) or not answer["coverage"]["complete"]
         )
-    await check_free(folder, name, {one["file_path"] for one in uses})
+    await check_free(folder, name, {current_use["file_path"] for current_use in uses})
     client = server.client_capabilities.workspace
     edits = client.workspace_edit if client else None
     may_ask = bool(edits and edits.document_changes and edits.change_annotation_support)
-    if not may_ask and (is_open or any(one["confidence"] < SURE for one in uses)):
+    if not may_ask and (
+        is_open or any(current_use["confidence"] < SURE for current_use in uses)
+    ):
         message = f"flashgrep: some uses of {old} are uncertain, and this editor cannot confirm them"
         raise JsonRpcException(message, REQUEST_FAILED)
     by_file: dict[str, list[Any]] = {}
-    for one in uses:
-        kind = KNOWN if one["confidence"] >= SURE else PERHAPS
-        edit = types.AnnotatedTextEdit(kind, range_of(one["selection_range"]), name)
+    for use in uses:
+        kind = KNOWN if use["confidence"] >= SURE else PERHAPS
+        edit = types.AnnotatedTextEdit(kind, range_of(use["selection_range"]), name)
         # A client without support for annotations refuses annotated edits.
         plain = types.TextEdit(edit.range, name)
-        by_file.setdefault(find_path(folder.root or "", one), []).append(
+        by_file.setdefault(find_path(folder.root or "", use), []).append(
             edit if may_ask else plain
         )
     if not (edits and edits.document_changes):
@@ -95,20 +101,22 @@ async def find_definition(
         JsonRpcException: there is no known definition, or it is ambiguous.
 
     """
-    folder, found = await ask_about(server, "definition", uri, position)
-    meant = [one for one in found["results"] if one.get("kind") != "module"]
-    if not meant:
-        why = found.get("detail") or "there is no name here"
+    folder, answer = await ask_about(server, "definition", uri, position)
+    definitions = [
+        place for place in answer["results"] if place.get("kind") != "module"
+    ]
+    if not definitions:
+        why = answer.get("detail") or "there is no name here"
         raise JsonRpcException(f"flashgrep: {why}", REQUEST_FAILED)
-    if len(meant) > 1 or meant[0]["confidence"] < SURE:
-        if len(meant) > 1:
-            why = f"it may be any of {len(meant)} definitions"
+    if len(definitions) > 1 or definitions[0]["confidence"] < SURE:
+        if len(definitions) > 1:
+            why = f"it may be any of {len(definitions)} definitions"
         else:
             why = "its definition is uncertain"
         raise JsonRpcException(
-            f"flashgrep: cannot rename {found['symbol_name']}: {why}", REQUEST_FAILED
+            f"flashgrep: cannot rename {answer['symbol_name']}: {why}", REQUEST_FAILED
         )
-    return folder, found
+    return folder, answer
 
 
 def check_name(name: str, old: str) -> None:
@@ -138,10 +146,10 @@ async def check_free(folder: Folder, name: str, files: set[str]) -> None:
         JsonRpcException: one does.
 
     """
-    asked = {"symbol_name": name, "role": ["definition"], "limit": 1000}
-    for one in (await folder.ask("get_symbol", asked))["results"]:
-        if one["file_path"] in files:
-            where = f"{one['file_path']}:{one['line_number']}"
+    question = {"symbol_name": name, "role": ["definition"], "limit": 1000}
+    for place in (await folder.ask("get_symbol", question))["results"]:
+        if place["file_path"] in files:
+            where = f"{place['file_path']}:{place['line_number']}"
             raise JsonRpcException(
                 f"flashgrep: {name} is already defined: {where}", REQUEST_FAILED
             )

@@ -34,16 +34,16 @@ async def document_symbol(
     folder, path = find_file(server, params.text_document.uri)
     entries = await ask_outline(server, folder, path)
     client = server.client_capabilities.text_document
-    shown = client and client.document_symbol
-    if not (shown and shown.hierarchical_document_symbol_support):
+    capabilities = client and client.document_symbol
+    if not (capabilities and capabilities.hierarchical_document_symbol_support):
         uri = params.text_document.uri
         return Plain(
             {
-                "name": one["name"],
-                "kind": kind_of(one["kind"]),
-                "location": {"uri": uri, "range": plain_range_of(one["range"])},
+                "name": entry["name"],
+                "kind": kind_of(entry["kind"]),
+                "location": {"uri": uri, "range": plain_range_of(entry["range"])},
             }
-            for one in entries
+            for entry in entries
         )
     return make_tree(entries)
 
@@ -52,12 +52,12 @@ async def ask_outline(
     server: "Server", folder: Folder, path: str
 ) -> list[dict[str, Any]]:
     """Return all definitions in a file, in order of position, each with its ``depth``."""
-    asked = {
+    query = {
         "structured": True,
         "everything": True,
         "position_encoding": server.encoding,
     }
-    files = (await folder.ask("outline", asked, path))["results"]
+    files = (await folder.ask("outline", query, path))["results"]
     return [entry for file in files for entry in file["entries"]]
 
 
@@ -65,16 +65,16 @@ def make_tree(entries: list[dict[str, Any]]) -> Plain:
     """Return outline entries, given in order of position, as a tree."""
     top = Plain()
     around: list[list[dict[str, Any]]] = [top]
-    for one in entries:
+    for entry in entries:
         # The last remaining list is that of the entry's parent.
-        del around[one["depth"] + 1 :]
+        del around[entry["depth"] + 1 :]
         children: list[dict[str, Any]] = []
         around[-1].append({
-            "name": one["name"] or "?",  # editors reject the whole list if a name is empty
-            "kind": kind_of(one["kind"]),
-            "range": plain_range_of(one["range"]),
-            "selectionRange": plain_range_of(one["selection_range"]),
-            "detail": one["signature"],
+            "name": entry["name"] or "?",  # editors reject the whole list if a name is empty
+            "kind": kind_of(entry["kind"]),
+            "range": plain_range_of(entry["range"]),
+            "selectionRange": plain_range_of(entry["selection_range"]),
+            "detail": entry["signature"],
             "children": children,
         })  # fmt: skip
         around.append(children)
@@ -88,11 +88,11 @@ async def workspace_symbol(
 
     If the editor asks for partial results, they are sent as they are found.
     """
-    found = Plain()
+    plain = Plain()
     seen: set[tuple[str, int, int]] = set()
 
     def take(folder: Folder, hits: list[dict[str, Any]]) -> None:
-        made = []
+        items = []
         for hit in hits:
             uri = uri_of(find_path(folder.root or "", hit))
             line = hit["line_number"] - 1
@@ -103,20 +103,20 @@ async def workspace_symbol(
             key = (uri, line, start["character"])
             if key not in seen:
                 seen.add(key)
-                made.append({
+                items.append({
                     "name": hit["symbol_name"],
                     "kind": kind_of(hit.get("kind", "")),
                     "location": {"uri": uri, "range": {"start": start, "end": end}},
                     "containerName": hit.get("container") or hit["file_path"],
                 })  # fmt: skip
         if params.partial_result_token is None:
-            found.extend(made)
-        elif made:
-            server.report_part(params.partial_result_token, made)
+            plain.extend(items)
+        elif items:
+            server.report_part(params.partial_result_token, items)
 
     async def ask(folder: Folder, match: str) -> bool:
         """Take a folder's answer, and return whether there is room for more symbols."""
-        asked = {
+        query = {
             "symbol_name": params.query,
             "match": match,
             "case": "insensitive",
@@ -125,7 +125,7 @@ async def workspace_symbol(
         try:
             answer = await folder.ask(
                 "get_symbol",
-                {**asked, "limit": SHOWN, "position_encoding": server.encoding},
+                {**query, "limit": SHOWN, "position_encoding": server.encoding},
             )
         except OutsideProjects:
             return False
@@ -145,7 +145,7 @@ async def workspace_symbol(
             if room
         )
     )
-    return found
+    return plain
 
 
 async def folding_range(server: "Server", params: types.FoldingRangeParams) -> Plain:
@@ -163,11 +163,11 @@ async def folding_range(server: "Server", params: types.FoldingRangeParams) -> P
         folds = sorted(longest, key=lambda one: one["start_line"])
     return Plain(
         {
-            "startLine": one["start_line"] - 1,
-            "endLine": one["end_line"] - 1,
-            "kind": FOLDS[one["kind"]],
+            "startLine": fold["start_line"] - 1,
+            "endLine": fold["end_line"] - 1,
+            "kind": FOLDS[fold["kind"]],
         }
-        for one in folds
+        for fold in folds
     )
 
 
@@ -180,18 +180,22 @@ async def selection_range(
         {"line": place.line + 1, "column": place.character + 1}
         for place in params.positions
     ]
-    asked = {"places": places, "position_encoding": server.encoding}
-    found = []
+    query = {"places": places, "position_encoding": server.encoding}
+    selections = []
     for place, around in zip(
         params.positions,
-        (await folder.ask("enclosing", asked, path))["results"],
+        (await folder.ask("enclosing", query, path))["results"],
         strict=True,
     ):
-        made: types.SelectionRange | None = None
-        for one in reversed(around):
-            made = types.SelectionRange(range_of(one), made)
-        found.append(made or types.SelectionRange(types.Range(place, place)))
-    return found
+        new_selection_range: types.SelectionRange | None = None
+        for span in reversed(around):
+            new_selection_range = types.SelectionRange(
+                range_of(span), new_selection_range
+            )
+        selections.append(
+            new_selection_range or types.SelectionRange(types.Range(place, place))
+        )
+    return selections
 
 
 FEATURES: Final = (

@@ -135,11 +135,11 @@ class Endpoint:
             ProviderUnavailable: no response, an unusable one, or a refusal; the message says which.
         """
         wait = self.retries.first_wait
-        for left in range(self.retries.attempts - 1, -1, -1):
+        for retries_left in range(self.retries.attempts - 1, -1, -1):
             try:
                 return self._try(path, None if body is None else orjson.dumps(body))
             except _TransientError as problem:
-                if not left or problem.wait > self.retries.longest_wait:
+                if not retries_left or problem.wait > self.retries.longest_wait:
                     hint = (
                         f"; it asks for a wait of {problem.wait:.0f} s"
                         if problem.wait
@@ -240,12 +240,12 @@ def _read_all(response: HTTPResponse, socket: Any, ends: float) -> bytes:
     answer = bytearray()
     while part := response.read1(READ_BYTES):
         answer += part
-        left = ends - time.monotonic()
-        if left <= 0:
+        seconds_left = ends - time.monotonic()
+        if seconds_left <= 0:
             raise TimeoutError
         if len(answer) > LARGEST_ANSWER:
             raise HTTPException("the response is too large")
-        socket.settimeout(left)
+        socket.settimeout(seconds_left)
     return bytes(answer)
 
 

@@ -163,7 +163,7 @@ def open_minilm(batch: int) -> ModelEmbedder:
             "token_type_ids": np.zeros_like(ids),
         }
         hidden = session.run(
-            None, {wanted.name: inputs[wanted.name] for wanted in session.get_inputs()}
+            None, {input_.name: inputs[input_.name] for input_ in session.get_inputs()}
         )[0]
         pooled: npt.NDArray[Any] = np.einsum(
             "ntd,nt->nd", hidden, mask.astype(np.float32)
@@ -320,12 +320,14 @@ class _StaticTable:
     unknown: int
 
     def sum(self, tokens: Sequence[int]) -> npt.NDArray[Any]:
-        known = np.array([token for token in tokens if token != self.unknown], np.int64)
-        rows = self.rows[known if self.mapping is None else self.mapping[known]].astype(
-            np.float32
+        token_ids = np.array(
+            [token for token in tokens if token != self.unknown], np.int64
         )
+        rows = self.rows[
+            token_ids if self.mapping is None else self.mapping[token_ids]
+        ].astype(np.float32)
         if self.weights is not None:
-            rows *= self.weights[known].astype(np.float32)[:, None]
+            rows *= self.weights[token_ids].astype(np.float32)[:, None]
         total: npt.NDArray[Any] = rows.sum(axis=0)
         return total
 

@@ -159,11 +159,13 @@ class HttpReranker:
         model = {"model": self.model} if self.model else {}
         answer = self.endpoint.request(
             "/rerank",
-            self.dialect.body(model, query, [one[:MAX_CHARS] for one in documents]),
+            self.dialect.body(
+                model, query, [document[:MAX_CHARS] for document in documents]
+            ),
         )
         try:
             ranking = answer[self.dialect.results] if self.dialect.results else answer
-            found = dict(
+            score_of = dict(
                 rows := [
                     (row["index"], float(row[self.dialect.score])) for row in ranking
                 ]
@@ -171,7 +173,7 @@ class HttpReranker:
             # By index, since a ranking is ordered by score; a missing index raises
             # KeyError.
             scores = np.array(
-                [found[place] for place in range(len(documents))], np.float64
+                [score_of[place] for place in range(len(documents))], np.float64
             )
         except (KeyError, TypeError, ValueError):
             raise self.endpoint.failure(
@@ -198,7 +200,7 @@ class CrossEncoder:
             return np.zeros(0, np.float32)
         return _to_levels(
             np.asarray(
-                self.predict([(query, one[:MAX_CHARS]) for one in documents]),
+                self.predict([(query, document[:MAX_CHARS]) for document in documents]),
                 np.float64,
             ).ravel()
         )
@@ -303,11 +305,11 @@ def open_refiner(settings: Settings, environ: Mapping[str, str]) -> Refiner:
 
 def add_words(query: str, prompt: str) -> str:
     """Return the query followed by the prompt's meaningful words that it does not have, in their order."""
-    known = {word.lower() for word in _WORD.findall(query)}
+    words = {word.lower() for word in _WORD.findall(query)}
     fresh = dict.fromkeys(
         word
         for word in _WORD.findall(prompt)
-        if word.lower() not in known and word.lower() not in _STOP
+        if word.lower() not in words and word.lower() not in _STOP
     )
     once = {word.lower(): word for word in reversed(fresh)}
     added = [word for word in fresh if once[word.lower()] == word][:MAX_WORDS]

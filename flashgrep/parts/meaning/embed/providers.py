@@ -210,15 +210,15 @@ def open_embedder(
     Raises:
         ProviderUnavailable: it does not work here; ``data.available`` lists those that would.
     """
-    wanted = provider or settings.embedding.provider
+    wanted_name = provider or settings.embedding.provider
     try:
-        return _open(_section(settings, wanted), environ)
+        return _open(_section(settings, wanted_name), environ)
     except ProviderUnavailable as problem:
-        others = [name for name in available(settings, environ) if name != wanted]
+        others = [name for name in available(settings, environ) if name != wanted_name]
         # Others are only listed, never used instead: a configured provider must not be
         # replaced silently.
         raise ProviderUnavailable(
-            problem.message, available=others, provider=wanted
+            problem.message, available=others, provider=wanted_name
         ) from None
 
 
@@ -324,7 +324,7 @@ def _choose_model(endpoint: Endpoint) -> str:
 
 def available(settings: "Settings", environ: Environ) -> list[str]:
     """Return the providers that would work now: connects to servers on this machine, but makes no request."""
-    found = [
+    names = [
         name
         for name, can_open in _CAN_OPEN.items()
         if can_open(_section(settings, name))
@@ -334,7 +334,7 @@ def available(settings: "Settings", environ: Environ) -> list[str]:
         place = urlsplit(url or api.service.url)
         if place.hostname not in LOCAL:
             if url or environ.get(api.service.key_name, "").strip():
-                found.append(name)
+                names.append(name)
         elif name in (*PROBED, settings.embedding.provider):
             try:
                 socket.create_connection(
@@ -342,5 +342,5 @@ def available(settings: "Settings", environ: Environ) -> list[str]:
                 ).close()
             except OSError:
                 continue
-            found.append(name)
-    return found
+            names.append(name)
+    return names

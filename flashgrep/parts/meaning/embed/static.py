@@ -75,12 +75,12 @@ class Vocabulary(dict[bytes, tuple[int, ...]]):
                     break
             else:
                 at += 1
-        found = tuple(numbers)
+        numbers_found = tuple(numbers)
         if len(word) <= REMEMBERED_LENGTH:
             if len(self) >= REMEMBERED:
                 self.clear()
-            self[word] = found
-        return found
+            self[word] = numbers_found
+        return numbers_found
 
     def bags(self, texts: Sequence[str]) -> Bags:
         """Count the words of each text."""

@@ -151,8 +151,8 @@ class ChunkMap(NamedTuple):
             return np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
         at = np.maximum(np.searchsorted(self.first, numbers, "right") - 1, 0)
         inside = numbers - self.first[at]
-        known = (inside >= 0) & (inside < self.size[at])
-        return np.where(known, self.text_id[at], 0), inside
+        is_inside = (inside >= 0) & (inside < self.size[at])
+        return np.where(is_inside, self.text_id[at], 0), inside
 
 
 def pack(
@@ -472,10 +472,10 @@ def row_map(connection: sqlite3.Connection, vector_set: int) -> ChunkMap:
     # them.
     query = "SELECT row, count, text_id FROM embedded JOIN chunked USING (text_id) WHERE vector_set = ? ORDER BY row"
     rows = connection.execute(query, [vector_set]).fetchall()
-    given = connection.execute(
+    rows_counted = connection.execute(
         "SELECT total(rows) FROM vector_set WHERE id = ?", [vector_set]
     ).fetchone()[0]
-    return _map(rows, int(given))
+    return _map(rows, int(rows_counted))
 
 
 def _map(rows: list[tuple[int, int, int]], given: int | None = None) -> ChunkMap:
@@ -529,11 +529,11 @@ def add_vectors(
 
 def drop_unused_sets(connection: sqlite3.Connection) -> list[VectorSet]:
     """Drop the sets that no project uses, and return the others."""
-    for one in vector_sets(connection):
+    for vector_set in vector_sets(connection):
         if not connection.execute(
-            "SELECT count(*) FROM project WHERE vector_set = ?", [one.id]
+            "SELECT count(*) FROM project WHERE vector_set = ?", [vector_set.id]
         ).fetchone()[0]:
-            drop_vector_set(connection, one.id)
+            drop_vector_set(connection, vector_set.id)
     return vector_sets(connection)
 
 
@@ -550,14 +550,14 @@ def drop_dead(connection: sqlite3.Connection) -> bool:
     connection.execute(
         "DELETE FROM embedded WHERE text_id NOT IN (SELECT id FROM text)"
     )
-    given = int(
+    rows_counted = int(
         connection.execute(
             "SELECT value FROM meta WHERE key = 'next_chunk'"
         ).fetchone()[0]
     )
     # Numbers are never reused, and scores are arrays over all numbers: most entries
     # would be of dead chunks.
-    are_stale = given > FEW and total(connection) < given * STALE_SHARE
+    are_stale = rows_counted > FEW and total(connection) < rows_counted * STALE_SHARE
     if are_stale:
         drop_all(connection)
     _advance_round(connection)

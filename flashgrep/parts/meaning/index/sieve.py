@@ -59,30 +59,30 @@ def hold_every_identifier(data: bytes, spans: Iterable[tuple[int, int]]) -> bool
 
 def make_filter(text_id: int, data: bytes) -> bytes | None:
     """Return the checksum and Bloom filter of a text's identifiers, in lower case; None if they are too many."""
-    parts, begun = [np.empty(0, np.uint32)], b""
+    parts, word_start = [np.empty(0, np.uint32)], b""
     for at in range(0, len(data), _PIECE):
-        part = begun + data[at : at + _PIECE]
+        part = word_start + data[at : at + _PIECE]
         # An identifier at the end of a piece may continue in the next. If it is too
         # long for a word, its end may be added as a word of its own, which does no
         # harm.
-        begun = b""
+        word_start = b""
         if (
             at + _PIECE < len(data)
             and (last := find_identifiers(part[-LONGEST_WORD - 1 :]))
             and part.endswith(last[-1])
         ):
-            begun = last[-1]
+            word_start = last[-1]
         names = names_of(part)
         parts.append(
             np.fromiter(
                 (zlib.crc32(name.lower()) for name in names), np.uint32, len(names)
             )
         )
-    found = np.unique(np.concatenate(parts))
-    if len(found) > MOST_FILTERED:
+    hashes = np.unique(np.concatenate(parts))
+    if len(hashes) > MOST_FILTERED:
         return None
-    bits = np.zeros(len(found) * FILTER_BITS // 8 + 8, np.uint8)
-    places = _probe(found, 8 * len(bits)).ravel()
+    bits = np.zeros(len(hashes) * FILTER_BITS // 8 + 8, np.uint8)
+    places = _probe(hashes, 8 * len(bits)).ravel()
     np.bitwise_or.at(
         bits,
         places >> np.uint64(3),
@@ -98,10 +98,10 @@ def _probe(hashes: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint64]:
     steps = np.arange(_PROBES, dtype=np.uint64)[:, None] * (
         mixed >> np.uint64(32) | np.uint64(1)
     )
-    found: npt.NDArray[np.uint64] = (
+    found_bits: npt.NDArray[np.uint64] = (
         (mixed & np.uint64(0xFFFFFFFF)) + steps
     ) % np.uint64(bits)
-    return found
+    return found_bits
 
 
 def apply_filters(
@@ -162,14 +162,18 @@ def drop_wordless(
     for name in names:
         word = name.lower().decode("ascii")
         lists = (
-            found.lists if (found := find_words(connection, [word]).get(word)) else ()
+            found_word.lists
+            if (found_word := find_words(connection, [word]).get(word))
+            else ()
         )
         # A common word rules out few texts; reading the candidates is cheaper.
-        if sum(len(one.data) for one in lists) > LIST_BYTES * len(sealed):
+        if sum(
+            len(current_word_list.data) for current_word_list in lists
+        ) > LIST_BYTES * len(sealed):
             continue
         has = np.zeros(len(sealed), bool)
-        for one in lists:
-            numbers = decode(one.data).astype(np.int64) + one.first
+        for word_list in lists:
+            numbers = decode(word_list.data).astype(np.int64) + word_list.first
             # The chunks of a text have consecutive numbers, so check whether any number
             # is in that range.
             has |= np.searchsorted(numbers, first + count) > np.searchsorted(

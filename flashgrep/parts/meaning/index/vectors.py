@@ -183,7 +183,7 @@ class Vectors:
 
     def sums(self, spans: Sequence[tuple[int, int]]) -> Floats:
         """Return, for each span of rows (first, count), the sum of its vectors."""
-        found = np.zeros((len(spans), self._dims), np.float32)
+        found_sums = np.zeros((len(spans), self._dims), np.float32)
         with _opened(self._file, os.O_RDONLY) as number:
             for at, (first, count) in enumerate(spans):
                 rows = self._read(number, first, count)
@@ -191,9 +191,9 @@ class Vectors:
                     "i,ij->j",
                     rows["scale"],
                     rows["direction"].astype(np.float32),
-                    out=found[at],
+                    out=found_sums[at],
                 )
-        return found
+        return found_sums
 
 
 def compare(question: Floats, rows: npt.NDArray[np.void]) -> Floats:
@@ -232,7 +232,7 @@ def find_near(
     if among is not None:
         among = np.pad(among[:count], (0, max(0, count - len(among))))
     apart = np.empty(count, np.uint16)
-    found = np.zeros(bits + 2, np.int64)
+    histogram = np.zeros(bits + 2, np.int64)
     at = 0
     for signs in parts:
         checkpoint()
@@ -245,11 +245,11 @@ def find_near(
             # further checks.
             differing[~among[block]] = bits + 1
         apart[block] = differing
-        found += np.bincount(differing, minlength=bits + 2)
+        histogram += np.bincount(differing, minlength=bits + 2)
         at = block.stop
     # Distances are small integers, so a histogram gives the threshold below which there
     # are enough rows.
-    enough = min(bits, int(np.searchsorted(np.cumsum(found), most)))
+    enough = min(bits, int(np.searchsorted(np.cumsum(histogram), most)))
     rows = np.flatnonzero(apart <= enough)
     if len(rows) > most:
         equal = np.flatnonzero(apart[rows] == enough)

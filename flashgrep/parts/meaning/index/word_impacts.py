@@ -75,17 +75,17 @@ def parts(identifier: bytes) -> list[bytes]:
 
     "getHTTPResponse_v2" gives itself, get, http, response, v, 2.
     """
-    found = split_words(identifier)
-    return [identifier.lower(), *found] if len(found) > 1 else [identifier.lower()]
+    words = split_words(identifier)
+    return [identifier.lower(), *words] if len(words) > 1 else [identifier.lower()]
 
 
 def names_of(text: bytes) -> set[bytes]:
     """Return the distinct identifiers of a text that count as words."""
     # Deduplicate first: a text repeats most of its identifiers.
-    found = set(find_identifiers(text))
+    identifiers = set(find_identifiers(text))
     return {
         name
-        for name in found
+        for name in identifiers
         if SHORTEST_WORD <= len(name) <= LONGEST_WORD and not name[:1].isdigit()
     }
 
@@ -233,7 +233,7 @@ def find_words(
 
     """
     rows = segments(connection, Kind.WORDS)
-    found: dict[str, WordLists] = {}
+    lists_by_word: dict[str, WordLists] = {}
     for word in words:
         key = key_of(word.encode())
         lists = [
@@ -244,13 +244,18 @@ def find_words(
         if lists:
             # Counted all at once: counting a single list takes as long as looking it
             # up.
-            found[word] = WordLists(count(b"".join(one.data for one in lists)), lists)
-    return found
+            lists_by_word[word] = WordLists(
+                count(b"".join(word_list.data for word_list in lists)), lists
+            )
+    return lists_by_word
 
 
 def numbers_in(found: WordLists, chunks: int) -> Ints:
     """Return the numbers below ``chunks`` of the chunks that have a word, in no particular order."""
-    numbers = [decode(one.data).astype(np.int64) + one.first for one in found.lists]
+    numbers = [
+        decode(word_list.data).astype(np.int64) + word_list.first
+        for word_list in found.lists
+    ]
     together = np.concatenate(numbers)
     # Chunks stored after this snapshot have higher numbers.
     return together[together < chunks]
@@ -264,19 +269,21 @@ def score(families: Iterable[Sequence[tuple[WordLists, float]]], chunks: int) ->
         # chunks where another counts more.
         *rest, (most, weight) = sorted(family, key=lambda one: one[0].chunks)
         lists = [
-            (of * value_of(one.level), one) for word, of in rest for one in word.lists
+            (of * value_of(current_word_list.level), current_word_list)
+            for word, of in rest
+            for current_word_list in word.lists
         ]
         lists.sort(key=itemgetter(0))
         numbers, values = np.empty(0, np.int64), np.empty(0, np.float32)
         if lists:
             # Decoded all at once: each call takes 10 µs, and lists of rare words have
             # only a few bytes.
-            data = [one.data for _, one in lists]
+            data = [current_word_list.data for _, current_word_list in lists]
             documents, counts = decode_lists(
                 b"".join(data), np.cumsum([*map(len, data)])
             )
             numbers = documents.astype(np.int64) + np.repeat(
-                [one.first for _, one in lists], counts
+                [current_word_list.first for _, current_word_list in lists], counts
             )
             values = np.repeat(
                 np.array([value for value, _ in lists], np.float32), counts
@@ -284,11 +291,11 @@ def score(families: Iterable[Sequence[tuple[WordLists, float]]], chunks: int) ->
             # Chunks stored after this snapshot have higher numbers.
             numbers, values = numbers[numbers < chunks], values[numbers < chunks]
         before = scores[numbers]
-        for one in most.lists:
+        for word_list in most.lists:
             checkpoint()
-            there = decode(one.data).astype(np.int64) + one.first
+            there = decode(word_list.data).astype(np.int64) + word_list.first
             # A chunk occurs only once in a list, so adding by index is safe.
-            scores[there[there < chunks]] += weight * value_of(one.level)
+            scores[there[there < chunks]] += weight * value_of(word_list.level)
         # For a chunk in several lists the last assignment wins, which has the highest
         # value.
         scores[numbers] = np.maximum(scores[numbers], before + values)

@@ -94,8 +94,8 @@ class ChunkState(NamedTuple):
         if not len(self.rows.text_id):
             return np.full(len(text_ids), -1, np.int64)
         entries = self.rows.entries(text_ids)
-        found = (entries >= 0) & (places < self.rows.size[entries])
-        return np.where(found, self.rows.first[entries] + places, -1)
+        is_row = (entries >= 0) & (places < self.rows.size[entries])
+        return np.where(is_row, self.rows.first[entries] + places, -1)
 
 
 class Texts(NamedTuple):
@@ -187,10 +187,10 @@ class MeaningIndex(ProjectService):
             yield None
             return
         with snapshot.own_index.transaction() as connection:
-            known = self.at(connection)
+            state = self.at(connection)
             yield ChunkView(
-                known,
-                self.texts(known, snapshot.table),
+                state,
+                self.texts(state, snapshot.table),
                 partial(find_words, connection),
             )
 
@@ -201,16 +201,16 @@ class MeaningIndex(ProjectService):
             # One number of the database shows whether anything has changed since it was
             # loaded.
             now = table.round_of(connection)
-            known = self._known
+            state = self._known
             if (
-                known is None
+                state is None
                 or now != self._round
-                or (known.problem and time.monotonic() > self._again)
+                or (state.problem and time.monotonic() > self._again)
             ):
-                self._known = known = self._load(connection)
+                self._known = state = self._load(connection)
                 self._round = now
                 self._again = time.monotonic() + AGAIN_SECONDS
-            return known
+            return state
 
     def texts(self, known: ChunkState, files: FileTable) -> Texts:
         """Return the texts of files, as far as the index of chunks knows them."""
@@ -302,25 +302,30 @@ class MeaningIndex(ProjectService):
         self, connection: sqlite3.Connection
     ) -> tuple[Embedder | None, VectorSet | None, str]:
         """Choose a set of vectors: that of the settings, or an older one while that is being made."""
-        sets = {one.name: one for one in table.vector_sets(connection)}
+        sets = {
+            current_vector_set.name: current_vector_set
+            for current_vector_set in table.vector_sets(connection)
+        }
         before = table.settings_of(connection, find_project(connection, self._root))
-        most = max((one.rows for one in sets.values()), default=0)
+        most = max(
+            (current_vector_set.rows for current_vector_set in sets.values()), default=0
+        )
         try:
-            wanted = self._embedder(self._embedding)
+            embedder = self._embedder(self._embedding)
         except ProviderUnavailable as error:
             problem = str(error)
-            found = None
+            vector_set = None
         else:
             problem = ""
-            found = sets.get(wanted.name)
+            vector_set = sets.get(embedder.name)
             # The same name with another dimension is another model.
-            is_same = found is not None and found.dims == wanted.dims
+            is_same = vector_set is not None and vector_set.dims == embedder.dims
             if (
-                found is not None
+                vector_set is not None
                 and is_same
-                and (before == self._embedding or found.rows >= ENOUGH * most)
+                and (before == self._embedding or vector_set.rows >= ENOUGH * most)
             ):
-                return wanted, found, ""
+                return embedder, vector_set, ""
         # While the new vectors are made, the old ones answer better than words alone.
         if before != self._embedding and self._may_ask(before):
             try:
@@ -386,7 +391,7 @@ def weigh_words(
         # A form is as rare as all forms of the word together; the word itself loses
         # nothing.
         of_form = rules.form * idf(
-            most, sum(having.get(one, 0) for one in (word, *others))
+            most, sum(having.get(form, 0) for form in (word, *others))
         )
         families[word] = {word: idf(most, having.get(word, 0))} | dict.fromkeys(
             others, of_form
@@ -427,43 +432,43 @@ class CandidateSearch:
         self, found: WeighedWords, question: Floats | None
     ) -> list[Candidate]:
         """Return chunks found by either side, each with both values if known, in the files' order."""
-        known = self.known
+        state = self.known
         most = self.rules.candidates
         # By words: BM25 of all chunks at once; the best are kept.
-        counting = mark_counting(known.chunks, self.allowed)
-        asked = (
+        counting = mark_counting(state.chunks, self.allowed)
+        weighted_lists = (
             [(found.used[word], of[word]) for word in of if word in found.used]
             for of in found.families.values()
         )
-        scores = score(filter(None, asked), len(counting))
+        scores = score(filter(None, weighted_lists), len(counting))
         numbers = np.flatnonzero((scores > 0) & counting)
         if len(numbers) > most:
             least = np.partition(scores[numbers], -most)[-most]
             better = numbers[scores[numbers] > least]
             equal = numbers[scores[numbers] == least]
-            order = np.argsort(self._places_of(known.chunks, equal), kind="stable")
+            order = np.argsort(self._places_of(state.chunks, equal), kind="stable")
             numbers = np.concatenate([better, equal[order[: most - len(better)]]])
         lexical = dict(
             zip(
-                _keys(*known.chunks.locate(numbers)),
+                _keys(*state.chunks.locate(numbers)),
                 scores[numbers].tolist(),
                 strict=True,
             )
         )
-        if question is None or known.vectors is None:
+        if question is None or state.vectors is None:
             return self._sort(
                 [Candidate(key, value, 0.0) for key, value in lexical.items()]
             )
 
         # By vectors: the nearest ones; a row whose text is gone has no key.
-        if self.allowed is None and known.rows.is_dense:
+        if self.allowed is None and state.rows.is_dense:
             among = None
         else:
-            among = mark_counting(known.rows, self.allowed)
-        near = known.vectors.nearest(
-            question, most, partial(self._places_of, known.rows), among
+            among = mark_counting(state.rows, self.allowed)
+        near = state.vectors.nearest(
+            question, most, partial(self._places_of, state.rows), among
         )
-        keys = _keys(*known.rows.locate(near.rows))
+        keys = _keys(*state.rows.locate(near.rows))
         similar = {
             key: float(value)
             for key, value in zip(keys, near.similarity, strict=True)
@@ -473,11 +478,11 @@ class CandidateSearch:
         # Chunks found by words alone have vectors, too: the mix compares both sides of
         # every candidate.
         others = [key for key in lexical if key not in similar]
-        wanted = np.array(others, np.int64).reshape(-1, 2)
-        rows = known.rows_of(wanted[:, 0], wanted[:, 1])
+        places_wanted = np.array(others, np.int64).reshape(-1, 2)
+        rows = state.rows_of(places_wanted[:, 0], places_wanted[:, 1])
         values = np.zeros(len(others), np.float32)
         if others:
-            values[rows >= 0] = known.vectors.similarity(question, rows[rows >= 0])
+            values[rows >= 0] = state.vectors.similarity(question, rows[rows >= 0])
         similar |= {
             key: float(value) for key, value in zip(others, values, strict=True)
         }
@@ -492,7 +497,7 @@ class CandidateSearch:
         return self.places[of.locate(numbers)[0]]
 
     def _sort(self, candidates: list[Candidate]) -> list[Candidate]:
-        text_ids = np.array([one.key[0] for one in candidates], np.int64)
+        text_ids = np.array([candidate.key[0] for candidate in candidates], np.int64)
         of_texts = dict(
             zip(text_ids.tolist(), self.places[text_ids].tolist(), strict=True)
         )
@@ -501,13 +506,13 @@ class CandidateSearch:
 
 def mark_counting(places: ChunkMap, allowed: Ints | None) -> Bools:
     """Return which of a map's numbers belong to a text that counts; ``allowed``: those texts, None: all."""
-    kept = places.size > 0
+    is_counting = places.size > 0
     if allowed is not None:
-        kept &= np.isin(places.text_id, allowed)
+        is_counting &= np.isin(places.text_id, allowed)
     # Numbers that no text has any more lie between those of two texts.
     gaps = np.diff(places.first, prepend=0)
     gaps[1:] -= places.size[:-1]
-    runs = np.column_stack([np.zeros_like(kept), kept]).ravel()
+    runs = np.column_stack([np.zeros_like(is_counting), is_counting]).ravel()
     counting: Bools = np.repeat(runs, np.column_stack([gaps, places.size]).ravel())
     return counting
 

@@ -72,10 +72,10 @@ def find_containing(
         path = path_from_json(hit["file_path"], hit.get("file_path_bytes"))
         hits.setdefault(path, []).append(hit["start_line"])
     containing = (
-        found
+        chunk
         for path, lines in hits.items()
-        for found in read_chunks(snapshot, path)
-        if any(found.chunk.start_line <= line <= found.chunk.end_line for line in lines)
+        for chunk in read_chunks(snapshot, path)
+        if any(chunk.chunk.start_line <= line <= chunk.chunk.end_line for line in lines)
     )
     return _take_distinct(containing, limit, wanted)
 
@@ -97,7 +97,7 @@ def list_chunks(
         if keep is None or keep(path)
     )
     return _take_distinct(
-        (found for path in paths for found in read_chunks(snapshot, path)),
+        (chunk for path in paths for chunk in read_chunks(snapshot, path)),
         limit,
         wanted,
     )
@@ -107,9 +107,9 @@ def _take_distinct(
     chunks: Iterable[FoundChunk], limit: int, wanted: Wanted
 ) -> list[FoundChunk]:
     distinct: dict[str, FoundChunk] = {}
-    for found in chunks:
-        if found.text not in distinct and (wanted is None or wanted(found)):
-            distinct[found.text] = FoundChunk(found.path, found.chunk, found.text, 1.0)
+    for chunk in chunks:
+        if chunk.text not in distinct and (wanted is None or wanted(chunk)):
+            distinct[chunk.text] = FoundChunk(chunk.path, chunk.chunk, chunk.text, 1.0)
             if len(distinct) == limit:
                 break
     return list(distinct.values())

@@ -245,18 +245,24 @@ class Cover:
             if matches is None:
                 near = self._beginning.get(word[:_LEAST_STEM], ())
                 matches = {
-                    asked: how for asked in near if (how := _likeness(asked, word))
+                    matching_term: how
+                    for matching_term in near
+                    if (how := _likeness(matching_term, word))
                 }
                 if not matches:
                     self._others.add(word)
                     continue
                 self._matches[word] = matches
-            for asked, how in matches.items():
+            for term, how in matches.items():
                 # Each word of the question counts once, however often a name contains
                 # it.
-                best[asked] = max(how, best.get(asked, 0.0))
+                best[term] = max(how, best.get(term, 0.0))
         return (
-            sum(self._weights[asked] * how for asked, how in best.items()) / self._total
+            sum(
+                self._weights[matching_term] * how
+                for matching_term, how in best.items()
+            )
+            / self._total
         )
 
 
@@ -360,15 +366,15 @@ def classify_query(text: str) -> Kind:
 
 def query_words(text: str) -> list[str]:
     """Return the distinct words of a question, identifiers whole and in parts; stop words if it has no other."""
-    found = [
+    words = [
         word.decode("ascii")
         for identifier in _IDENTIFIER.findall(text)
         for word in parts(identifier.encode())
         if len(word) > 1
     ]
     # A question of stop words alone ("how does it do that") is still answered by them.
-    telling = [word for word in found if word not in STOP_WORDS]
-    return list(dict.fromkeys(telling or found))
+    telling = [word for word in words if word not in STOP_WORDS]
+    return list(dict.fromkeys(telling or words))
 
 
 def analyze_query(text: str, weights: Mapping[str, float]) -> AnalyzedQuery:
@@ -453,24 +459,28 @@ def mix_scores(candidates: Sequence[Candidate], weight: float) -> float:
 
     If one side has nothing at all, the other decides; but never similarity if only words were requested.
     """
-    most_lexical = max((one.lexical for one in candidates), default=0.0)
-    most_similar = max((one.similarity for one in candidates), default=0.0)
+    most_lexical = max(
+        (current_candidate.lexical for current_candidate in candidates), default=0.0
+    )
+    most_similar = max(
+        (current_candidate.similarity for current_candidate in candidates), default=0.0
+    )
     if most_similar <= 0:
         weight = 0.0
     # No chunk has any of its words, for example if the question is in another language.
     elif most_lexical <= 0 < weight:
         weight = 1.0
-    for one in candidates:
+    for candidate in candidates:
         if most_lexical > 0:
-            lexical = one.lexical / most_lexical
+            lexical = candidate.lexical / most_lexical
         else:
             lexical = 0.0
         # Negative similarity counts as zero: it must not reduce the other side's score.
         if most_similar > 0:
-            similar = max(0.0, one.similarity) / most_similar
+            similar = max(0.0, candidate.similarity) / most_similar
         else:
             similar = 0.0
-        one.score = weight * similar + (1 - weight) * lexical
+        candidate.score = weight * similar + (1 - weight) * lexical
     return weight
 
 
@@ -493,17 +503,19 @@ def rank_files(
 
     ``types``: by file, the share of the question's identifiers that it defines as types or modules.
     """
-    factors = {one.path: 0.0 for one in candidates}
+    factors = {current_candidate.path: 0.0 for current_candidate in candidates}
     for path in factors:
         factors[path] = _weigh_nature(path, query, rules)
     _reward_names(candidates, query, rules, factors)
     by_file: dict[bytes, list[Candidate]] = defaultdict(list)
-    for one in sorted(candidates, key=_order):
-        by_file[one.path].append(one)
+    for candidate in sorted(candidates, key=_order):
+        by_file[candidate.path].append(candidate)
 
     # The same for all chunks of a file, so that their order is unchanged.
     additions = _reward_file_names(by_file, query, rules, types)
-    most = max((one.whole for one in candidates), default=0.0)
+    most = max(
+        (current_candidate.whole for current_candidate in candidates), default=0.0
+    )
     files = list[RankedFile]()
     for path, chunks in by_file.items():
         # A file with several good chunks is more likely to be about the question.
@@ -555,11 +567,13 @@ def _reward_names(
         of_path = rules.path_cover * cover.share(text)
         of_file = rules.file_cover * cover.share(text.rpartition("/")[2])
         paths[path] = of_path + of_file
-    for one in candidates:
-        named = rules.name_cover * cover.share(" ".join([one.name, *one.defines[:1]]))
-        if query.name and query.name in one.defines:
+    for candidate in candidates:
+        named = rules.name_cover * cover.share(
+            " ".join([candidate.name, *candidate.defines[:1]])
+        )
+        if query.name and query.name in candidate.defines:
             named += rules.defined
-        one.score *= (1 + paths[one.path] + named) * factors[one.path]
+        candidate.score *= (1 + paths[candidate.path] + named) * factors[candidate.path]
 
 
 def _reward_file_names(

@@ -175,7 +175,8 @@ class MeaningSearch:
         self._share = mix_scores(candidates, share if self._vector is not None else 0.0)
         # Equal candidates keep the order of their files.
         candidates = sorted(
-            (one for one in candidates if one.score > 0), key=lambda one: -one.score
+            (candidate for candidate in candidates if candidate.score > 0),
+            key=lambda one: -one.score,
         )
         # Files and names are looked up only for the best; then the rules reorder them.
         described = self._describe(candidates[:MOST_LOOKED_UP])
@@ -212,32 +213,32 @@ class MeaningSearch:
                 )
                 self._unready = self._snapshot.table.texts()
                 return []
-            known = opened.known
+            state = opened.known
             texts = opened.texts
-            self._known = known
-            asked = dict.fromkeys(chain(forms, *forms.values()))
+            self._known = state
+            forms_wanted = dict.fromkeys(chain(forms, *forms.values()))
             found = weigh_words(
-                forms, opened.find_words([*asked]), known, texts, question.rules
+                forms, opened.find_words([*forms_wanted]), state, texts, question.rules
             )
             self._weigh(found.families)
-            answer.problem = known.problem
-            answer.damaged = known.damaged
-            if known.embedder is not None and known.vectors is not None:
+            answer.problem = state.problem
+            answer.damaged = state.damaged
+            if state.embedder is not None and state.vectors is not None:
                 started = time.perf_counter()
                 try:
-                    self._vector = known.embedder.embed_queries([question.text])[0]
+                    self._vector = state.embedder.embed_queries([question.text])[0]
                 except ProviderUnavailable as error:
-                    self._give_up_vectors(known, str(error))
+                    self._give_up_vectors(state, str(error))
                 else:
                     answer.ranked_by = "words and meaning"
                     answer.embedding_ms = (time.perf_counter() - started) * 1000
             recall = CandidateSearch(
-                known, question.rules, self._choose_texts(texts), texts.places
+                state, question.rules, self._choose_texts(texts), texts.places
             )
             try:
                 candidates = recall.candidates(found, self._vector)
             except VectorsDamaged as damage:
-                self._give_up_vectors(known, str(damage), damaged=True)
+                self._give_up_vectors(state, str(damage), damaged=True)
                 candidates = recall.candidates(found, None)
         answer.chunks = texts.chunks
         return candidates
@@ -338,8 +339,8 @@ class MeaningSearch:
         ).tolist()
         keys = [
             (-number, at)
-            for number, one in enumerate(self._changed, 1)
-            for at in range(len(one.text.fields))
+            for number, file in enumerate(self._changed, 1)
+            for at in range(len(file.text.fields))
         ]
         candidates = [
             Candidate(key, score, 0.0) for key, score in zip(keys, scores, strict=True)
@@ -352,9 +353,9 @@ class MeaningSearch:
         ):
             embedder = self._known.embedder
             inputs = [
-                embedding_text(one.path, one.data, chunk)
-                for one in self._changed
-                for chunk in one.text.chunks
+                embedding_text(file.path, file.data, chunk)
+                for file in self._changed
+                for chunk in file.text.chunks
             ]
             try:
                 similar = (
@@ -363,8 +364,8 @@ class MeaningSearch:
             except ProviderUnavailable as error:
                 self._give_up_vectors(self._known, str(error))
                 return candidates
-            for one, value in zip(candidates, similar.tolist(), strict=False):
-                one.similarity = value
+            for segment, value in zip(candidates, similar.tolist(), strict=False):
+                segment.similarity = value
         return candidates
 
     # From candidates to answers
@@ -422,14 +423,16 @@ class MeaningSearch:
             return
         try:
             wholes = whole_similarity(
-                self._known, self._vector, {one.key[0] for one in candidates}
+                self._known,
+                self._vector,
+                {current_candidate.key[0] for current_candidate in candidates},
             )
         except VectorsDamaged as damage:
             self._give_up_vectors(self._known, str(damage), damaged=True)
             return
-        for one in candidates:
-            one.whole = wholes.get(
-                one.key[0], one.similarity if one.key[0] < 0 else 0.0
+        for candidate in candidates:
+            candidate.whole = wholes.get(
+                candidate.key[0], candidate.similarity if candidate.key[0] < 0 else 0.0
             )
 
     def _find_named_types(self, candidates: Sequence[Candidate]) -> dict[bytes, float]:
@@ -439,10 +442,18 @@ class MeaningSearch:
         for name in names:
             defining = self._symbols.defining(name, prefix=False)
             if defining is None:
-                paths = {one.path for one in candidates if name in one.defines}
+                paths = {
+                    candidate.path
+                    for candidate in candidates
+                    if name in candidate.defines
+                }
             else:
                 among = set(defining)
-                paths = {one.path for one in candidates if one.path in among}
+                paths = {
+                    candidate.path
+                    for candidate in candidates
+                    if candidate.path in among
+                }
             for path in sorted(paths)[:MOST_OPENED]:
                 if self._defines_type(path, name):
                     counts[path] = counts.get(path, 0) + 1
@@ -468,9 +479,9 @@ class MeaningSearch:
         for one in ranked:
             if len(chunks) == self._most:
                 break
-            found = self._read_chunk(one)
-            if found is not None and self._counts(found):
-                chunks.append(found)
+            chunk = self._read_chunk(one)
+            if chunk is not None and self._counts(chunk):
+                chunks.append(chunk)
         return chunks
 
     def _collect_functions(
@@ -483,18 +494,18 @@ class MeaningSearch:
         places = dict[bytes, list[FoundChunk]]()
         while order and len(chunks) < self._most:
             candidate = order.next()
-            found = self._read_chunk(candidate)
+            chunk = self._read_chunk(candidate)
             same = places.setdefault(candidate.path, [])
             is_shown = (
-                found is not None
-                and self._counts(found)
-                and not is_repeated(found, same)
+                chunk is not None
+                and self._counts(chunk)
+                and not is_repeated(chunk, same)
             )
             order.advance(is_shown=is_shown)
-            if found is not None and is_shown:
-                found = replace(found, near=candidate.strength / best)
-                same.append(found)
-                chunks.append(found)
+            if chunk is not None and is_shown:
+                chunk = replace(chunk, near=candidate.strength / best)
+                same.append(chunk)
+                chunks.append(chunk)
         return chunks
 
     def _collect_files(self, files: Sequence[RankedFile]) -> None:
@@ -506,13 +517,13 @@ class MeaningSearch:
             for candidate in file.chunks:
                 if len(functions) == FUNCTIONS_OF_FILE:
                     break
-                found = self._read_chunk(candidate)
+                chunk = self._read_chunk(candidate)
                 if (
-                    found is not None
-                    and self._counts(found)
-                    and not is_repeated(found, functions)
+                    chunk is not None
+                    and self._counts(chunk)
+                    and not is_repeated(chunk, functions)
                 ):
-                    functions.append(found)
+                    functions.append(chunk)
             if functions:
                 near = file.score / files[0].score
                 self._answer.files.append(FoundFile(file.path, near, functions))
@@ -531,7 +542,7 @@ class MeaningSearch:
         if reranker is not None and chunks:
             try:
                 scores = reranker.scores(
-                    question.text, [found.text for found in chunks]
+                    question.text, [chunk.text for chunk in chunks]
                 ).tolist()
             except ProviderUnavailable as error:  # the order of the rules is final
                 self._answer.problem = "; ".join(
@@ -544,13 +555,13 @@ class MeaningSearch:
                 ]
                 chunks = sorted(scored, key=lambda found: -found.score)
         highest = 1.0
-        for found in [found for found in chunks if found.score >= question.threshold][
-            : question.limit
-        ]:
+        for resolution in [
+            chunk for chunk in chunks if chunk.score >= question.threshold
+        ][: question.limit]:
             highest = min(
-                highest, found.score
+                highest, resolution.score
             )  # a worse-placed chunk never shows a higher score
-            self._answer.results.append(replace(found, score=round(highest, 4)))
+            self._answer.results.append(replace(resolution, score=round(highest, 4)))
 
     def _read_chunk(self, one: Candidate) -> FoundChunk | None:
         """Return a candidate's chunk from its file, with the enclosing function if requested."""
@@ -585,13 +596,13 @@ class MeaningSearch:
                 else None
             )
             passage = find_passage(data, chunk, known)
-        found = FoundChunk(
+        found_chunk = FoundChunk(
             one.path,
             chunk,
             data[chunk.start : chunk.end].decode("utf-8", SHOWN),
             passage=passage,
         )
-        return replace(found, score=round(self.relevance(one, found), 4))
+        return replace(found_chunk, score=round(self.relevance(one, found_chunk), 4))
 
     def relevance(self, one: Candidate, found: FoundChunk) -> float:
         """Return how good an answer a chunk is by itself, 0 to 1, independent of other results.
@@ -600,19 +611,19 @@ class MeaningSearch:
         question's words in the chunk, weighted by rarity. A side that the question's ``semantic_weight`` switches off
         does not count.
         """
-        meant = said = 0.0
+        by_meaning = by_words = 0.0
         if (
             self._share > 0
             and self._known is not None
             and self._known.embedder is not None
         ):
-            meant = self._known.embedder.confidence(one.similarity)
+            by_meaning = self._known.embedder.confidence(one.similarity)
         if self._share < 1:
             text = "\n".join(
                 [found.text, one.path.decode("utf-8", "replace"), found.chunk.name]
             ).encode()
-            said = covered_share(self._families.values(), text)
-        return min(1.0, max(meant, said))
+            by_words = covered_share(self._families.values(), text)
+        return min(1.0, max(by_meaning, by_words))
 
 
 def is_repeated(found: FoundChunk, shown: Sequence[FoundChunk]) -> bool:

@@ -95,8 +95,8 @@ class Passage:
         else:
             spans = [self.head, self.part]
         # The whole first: a complete function needs no second call.
-        for shown in ([self.whole], spans):
-            code = self.leave_out_asides(shown)
+        for spans_shown in ([self.whole], spans):
+            code = self.leave_out_asides(spans_shown)
             if sum(map(self._measure, code)) <= min(size, MOST_WHOLE):
                 return self._show(code)
         return None
@@ -133,25 +133,27 @@ class Passage:
             key=lambda line: -scores[line] - (line in in_part) / 2,
         )
 
-        shown = set(range(self.head[0], self.head[1] + 1) if self.head else numbers[:1])
-        shown.update(telling[:1])
-        room = size - sum(self._measure((line, line)) for line in shown)
+        lines_shown = set(
+            range(self.head[0], self.head[1] + 1) if self.head else numbers[:1]
+        )
+        lines_shown.update(telling[:1])
+        room = size - sum(self._measure((line, line)) for line in lines_shown)
         # Lines after a relevant line explain it better than those before.
         around = (line + step for line in telling for step in (0, 1, -1, 2))
         for line in (*around, *in_part):
             if (
                 line in scores
-                and line not in shown
+                and line not in lines_shown
                 and self._measure((line, line)) + GAP <= room
             ):
                 room -= self._measure((line, line)) + GAP
-                shown.add(line)
+                lines_shown.add(line)
         spans = list[Span]()
-        for line in sorted(shown):
+        for line in sorted(lines_shown):
             if (
                 spans
                 and line <= spans[-1][1] + 2
-                and (line - 1 in shown or line - 1 in scores)
+                and (line - 1 in lines_shown or line - 1 in scores)
             ):
                 spans[-1] = (
                     spans[-1][0],
@@ -318,12 +320,12 @@ def _find_asides(symbols: FileSymbols, span: Span) -> tuple[Span, ...]:
             comments.append([first, min(last, span[1])])
     asides = list[Span]()
     for first, last in comments:
-        shown = next(
+        shown_line = next(
             (line for line in range(first, last + 1) if _WORD.search(lines.text(line))),
             last,
         )
-        if last - first >= MOST_COMMENT and last > shown:
-            asides.append((shown + 1, last))
+        if last - first >= MOST_COMMENT and last > shown_line:
+            asides.append((shown_line + 1, last))
     # If the comments are nearly everything, they are what was found, and are shown.
     is_all = sum(last - first + 1 for first, last in comments) > span[1] - span[0]
     if is_all:

@@ -50,7 +50,7 @@ made-up words, which share parts with words in code, almost none."""
 def spellings_of(question: str) -> list[tuple[bytes, ...]]:
     """Return the words of a question, each with its forms."""
     return [
-        tuple(one.encode() for one in (word, *forms_of(word)))
+        tuple(form.encode() for form in (word, *forms_of(word)))
         for word in query_words(question)
     ]
 
@@ -112,11 +112,13 @@ def covered_share(families: Iterable[Family], text: bytes) -> float:
         takewhile(lambda letters: len({*letters}) == 1, zip(*family, strict=False))
         for family in families
     )
-    asked = ["".join(letter for letter, *_ in letters).encode() for letters in shared]
+    names_shared = [
+        "".join(letter for letter, *_ in letters).encode() for letters in shared
+    ]
     names = [
         name
         for name in set(find_identifiers(text))
-        if any(map(name.lower().count, asked))
+        if any(map(name.lower().count, names_shared))
     ]
     there = words_of(b" ".join(names))
     had = sum(
@@ -165,18 +167,18 @@ def rank_by_words(snapshot: Snapshot, text: str) -> list[bytes]:
 def show_best_lines(chunks: Sequence[FoundChunk], text: str) -> Answer:
     """Return each chunk as its line with most of the words of ``text``, or its first line; scores are unchanged."""
     words = spellings_of(text)
-    answer = Answer(files_read=len({found.path for found in chunks}))
-    for found in chunks:
-        data = found.text.encode()
-        folded = data.lower() + found.path.lower()
-        if found.score < SURE and not any(
-            one in folded for word in words for one in word
+    answer = Answer(files_read=len({found_chunk.path for found_chunk in chunks}))
+    for chunk in chunks:
+        data = chunk.text.encode()
+        folded = data.lower() + chunk.path.lower()
+        if chunk.score < SURE and not any(
+            word_form in folded for word in words for word_form in word
         ):
             continue
-        _, line = _find_best_line(data, words, found.chunk.start_line)
+        _, line = _find_best_line(data, words, chunk.chunk.start_line)
         answer.results.append(
-            make_hit(path_to_json(found.path), Document(data), line)
-            | {"score": found.score}
+            make_hit(path_to_json(chunk.path), Document(data), line)
+            | {"score": chunk.score}
         )
     return answer
 
@@ -204,7 +206,7 @@ def _find_best_line(
     folded = line.lower()
     places = map(folded.find, chain.from_iterable(words))
     at = min(
-        (found for found in places if found >= 0),
+        (place for place in places if place >= 0),
         default=len(line) - len(line.lstrip()),
     )
     return count, LineMatch(
@@ -248,13 +250,15 @@ def _score_by_index(
     there[texts] = True
     for word in words:
         checkpoint()
-        found = snapshot.reader.candidates(
+        candidates = snapshot.reader.candidates(
             Pattern(texts=(word.decode(),), mode="literal").grams()
         )
-        if found is not None:
-            found = found[found < len(scores)]
-            found = found[there[found]]  # a store also has texts of other projects
-            scores[found] += idf(len(texts), len(found))
+        if candidates is not None:
+            candidates = candidates[candidates < len(scores)]
+            candidates = candidates[
+                there[candidates]
+            ]  # a store also has texts of other projects
+            scores[candidates] += idf(len(texts), len(candidates))
     # The file size stands for the number of words, which is not stored before texts are
     # cut.
     length = np.ones(len(scores), np.float32)
@@ -296,7 +300,7 @@ def _sort_by_words(
             if flags
             else None
         )
-        found = set(paths).intersection(names_in(output.printed)) if output else ()
-        for path in found:
-            scores[path] += idf(len(paths), len(found))
+        matching = set(paths).intersection(names_in(output.printed)) if output else ()
+        for path in matching:
+            scores[path] += idf(len(paths), len(matching))
     return sorted(scores, key=lambda path: (-scores[path], path)) or paths

@@ -93,8 +93,8 @@ def keep_walk(question: Hashable, research: Research, reading: WalkState) -> Non
     research.release_files()
     graph = research.graph
     texts = {
-        id(one.definition.symbols): len(one.definition.symbols.data)
-        for one in graph.nodes.values()
+        id(node.definition.symbols): len(node.definition.symbols.data)
+        for node in graph.nodes.values()
     }
     size = _TEXT_FACTOR * sum(texts.values()) + _EACH * (
         len(graph.nodes) + len(graph.edges) + len(reading.files)
@@ -104,7 +104,7 @@ def keep_walk(question: Hashable, research: Research, reading: WalkState) -> Non
 
 def find_walk(question: Hashable, snapshot: Snapshot) -> Research | None:
     """Return the cached walk of a question if it is still current; do not modify it."""
-    found = _walks.find((snapshot.root.path, question))
-    if found is not None and found[1].is_current(snapshot):
-        return found[0]
+    walk = _walks.find((snapshot.root.path, question))
+    if walk is not None and walk[1].is_current(snapshot):
+        return walk[0]
     return None

@@ -24,11 +24,11 @@ _DOTTED: Final = re.compile(rb"(?:\bimport\s|,)\s*([A-Za-z_]\w*(?:\.\w+)+)", re.
 
 def find_modules(paths: Iterable[bytes], written: str) -> list[bytes]:
     """Return the files that a written module name may refer to, with or without folders and endings."""
-    asked = [part for part in _PARTS.split(written) if part]
-    if not asked:
+    matching_parts = [part for part in _PARTS.split(written) if part]
+    if not matching_parts:
         return []
-    last = asked[-1].encode("utf-8", "surrogateescape")
-    found = list[bytes]()
+    last = matching_parts[-1].encode("utf-8", "surrogateescape")
+    modules = list[bytes]()
     for path in paths:
         if last not in path:
             continue
@@ -38,9 +38,9 @@ def find_modules(paths: Iterable[bytes], written: str) -> list[bytes]:
         ways = [[*parts, stem], [*parts, stem, *ending]]
         if stem in {"__init__", "index", "mod", "lib"}:
             ways.append(parts)
-        if any(way[-len(asked) :] == asked for way in ways):
-            found.append(path)
-    return found
+        if any(way[-len(matching_parts) :] == matching_parts for way in ways):
+            modules.append(path)
+    return modules
 
 
 def find_importers(
@@ -58,25 +58,32 @@ def find_importers(
 def _follow_imports(
     path: bytes, symbols: FileSymbols, module: Definition, names: Names
 ) -> Iterator[tuple[int, Resolution]]:
-    known = names.imports_of(path)
+    file_imports = names.imports_of(path)
     seen = set[int]()
     folder = module.path.rpartition(b"/")[0] + b"/"
     written = [
-        *(one for several in known.names.values() for one in several),
-        *known.stars,
+        *(import_ for several in file_imports.names.values() for import_ in several),
+        *file_imports.stars,
     ]
     tried = [
-        (one.offset, one.module)
-        for one in (*written, *known.exports.values(), *known.export_stars)
+        (import_.offset, import_.module)
+        for import_ in (
+            *written,
+            *file_imports.exports.values(),
+            *file_imports.export_stars,
+        )
     ]
     if symbols.language == "python":
         # An imported name may be a submodule; ``import a.b`` binds only ``a``.
         named = (
-            (one, "" if one.module.endswith(".") else ".")
-            for one in written
-            if one.name not in {WHOLE, ALL}
+            (import_, "" if import_.module.endswith(".") else ".")
+            for import_ in written
+            if import_.name not in {WHOLE, ALL}
         )
-        tried += [(one.offset, f"{one.module}{dot}{one.name}") for one, dot in named]
+        tried += [
+            (import_.offset, f"{import_.module}{dot}{import_.name}")
+            for import_, dot in named
+        ]
         texts = (
             (start, symbols.data[start:end])
             for start, end in symbols.parsed.statements.tolist()
@@ -86,12 +93,12 @@ def _follow_imports(
             for start, text in texts
             for dotted in _DOTTED.findall(text)
         ]
-    for offset, one in sorted(tried):
-        if one and offset not in seen:
-            found = names.find_module(path, symbols.language, one)
+    for offset, current_module in sorted(tried):
+        if current_module and offset not in seen:
+            found_module = names.find_module(path, symbols.language, current_module)
         else:
-            found = None
-        if found is not None and found in (module.path, folder):
+            found_module = None
+        if found_module is not None and found_module in (module.path, folder):
             seen.add(offset)
             yield offset, Resolution(PROVEN, "import")
 

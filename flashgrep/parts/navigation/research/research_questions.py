@@ -144,12 +144,12 @@ def parse_question(query: str, kind: Kind | None = None) -> ResearchQuestion:
     text = _ARTICLE.sub("", " ".join(query.split()))
     if _QUESTION.match(text):  # otherwise it may be part of a Ruby name
         text = text.removesuffix("?")
-    for known, pattern in _PATTERNS:
+    for known_kind, pattern in _PATTERNS:
         # ``re`` caches compiled patterns. Compiling all of them at import took a
         # fiftieth of the daemon's start.
-        if found := re.search(pattern, text, re.IGNORECASE):
+        if match := re.search(pattern, text, re.IGNORECASE):
             return ResearchQuestion(
-                known, tuple(name for name in found.groups() if name)
+                known_kind, tuple(name for name in match.groups() if name)
             )
     names = [
         re.sub(r"[`'\"?!,;]|\(\)|\.$", "", word)

@@ -187,13 +187,13 @@ class Research:
         """The names in the question that have no definition in the project."""
         if self.question.kind in {"unknown", "unused"} or self._lines is not None:
             return []
-        meant = (
+        ends = (
             (self.goals, self.roots) if self.question.kind == "path" else (self.roots,)
         )
         return [
             name
-            for name, found in zip(self.question.names, meant, strict=True)
-            if not found
+            for name, definitions in zip(self.question.names, ends, strict=True)
+            if not definitions
         ]
 
     @property
@@ -240,13 +240,23 @@ class Research:
         follow = self._find_overrides if kind == "overrides" else self._follow_inward
         # In a hierarchy, other subtypes of a base were not asked about.
         if self.is_inward:
-            below = [one for one in frontier if one.key not in self._bases]
+            below = [
+                current_definition
+                for current_definition in frontier
+                if current_definition.key not in self._bases
+            ]
         else:
             below = []
-        for module in [one for one in below if one.index < 0]:
+        for module in [
+            current_definition
+            for current_definition in below
+            if current_definition.index < 0
+        ]:
             self._follow_importers(module)
         for name, targets in group_by_name(
-            one for one in below if one.index >= 0
+            current_definition
+            for current_definition in below
+            if current_definition.index >= 0
         ).items():
             follow(name, targets)
             self._follow_conforming(name, targets)
@@ -301,10 +311,10 @@ class Research:
             edge.source if self.is_inward else edge.target for edge in self.graph.edges
         )
         if self.question.kind == "hierarchy":
-            known = set()
+            keys = set()
         else:
-            known = {key for key in ends if key != UNDEFINED}
-        return known | {key for key, node in nodes.items() if node.hop}
+            keys = {key for key in ends if key != UNDEFINED}
+        return keys | {key for key, node in nodes.items() if node.hop}
 
     # Roots
 
@@ -329,7 +339,9 @@ class Research:
                 "hierarchy",
             }:  # a method of the name is not a type
                 self.roots = [
-                    one for one in self.roots if one.kind not in CALLABLE_KINDS
+                    current_root
+                    for current_root in self.roots
+                    if current_root.kind not in CALLABLE_KINDS
                 ] or self.roots
             if kind == "imports":
                 files = self._open(
@@ -349,22 +361,24 @@ class Research:
     def _find_by_name(self, written: str) -> list[Definition]:
         """Return the definitions that a name as written may refer to."""
         qualifiers, name = split_name(written)
-        found = self._define(name) or self._define(
+        definitions = self._define(name) or self._define(
             name.removeprefix("#")
         )  # a private name of JavaScript
         if not qualifiers:
             # Case is ignored only if nothing matches exactly.
-            if not found and self.question.kind != "imports":
-                found = self._define(name, fold=True)
+            if not definitions and self.question.kind != "imports":
+                definitions = self._define(name, fold=True)
         else:  # by enclosing scopes, or by the file's own name
             ending = "." + ".".join(qualifiers)
-            found = [
-                one
-                for one in found
-                if f".{one.symbols.container(one.index)}".endswith(ending)
-                or one.stem == qualifiers[-1]
+            definitions = [
+                definition
+                for definition in definitions
+                if f".{definition.symbols.container(definition.index)}".endswith(ending)
+                or definition.stem == qualifiers[-1]
             ] or find_in_bases(qualifiers, name, self._names, self._ancestors.find)
-        return sorted(found, key=lambda one: (tier_of(one.path), one.path, one.key[1]))
+        return sorted(
+            definitions, key=lambda one: (tier_of(one.path), one.path, one.key[1])
+        )
 
     def _define(self, name: str, *, fold: bool = False) -> list[Definition]:
         return find_all_overloads(self._definitions, self._budget, name, fold=fold)
@@ -424,23 +438,26 @@ class Research:
         for target in (
             targets if self.question.kind in {"implementations", "hierarchy"} else ()
         ):
-            found, left_out = find_conforming(self._names, target)
+            conforming, left_out = find_conforming(self._names, target)
             self.left_out += left_out
             self._budget.complete = self._budget.complete and not left_out
-            for one, how in found:
-                is_new = self._add(one)
-                if one.key in self.graph.nodes:
-                    use = Use(one.path, one.symbols, one.key[1])
+            for definition, how in conforming:
+                is_new = self._add(definition)
+                if definition.key in self.graph.nodes:
+                    use = Use(definition.path, definition.symbols, definition.key[1])
                     self.graph.add_edge(
-                        _make_edge(use, one, target, "implementation", how)
+                        _make_edge(use, definition, target, "implementation", how)
                     )
-                    self._note_conformance(use, one, name)
+                    self._note_conformance(use, definition, name)
                 if is_new:
-                    self._frontier.append(one)
+                    self._frontier.append(definition)
 
     def _find_overrides(self, name: str, targets: list[Definition]) -> None:
         """Find the overrides of the targets in subtypes of their types."""
-        owned = [(one, self._names.owner_of(one)) for one in targets]
+        owned = [
+            (current_target, self._names.owner_of(current_target))
+            for current_target in targets
+        ]
         for rival in self._define(name):
             owner = self._names.owner_of(rival)
             if owner is None:
@@ -480,7 +497,7 @@ class Research:
             return
         symbols = user.symbols
         offsets = user.symbols.parsed.marked(mark)
-        indexes = [one.index for one in find_overloads(user)]
+        indexes = [definition.index for definition in find_overloads(user)]
         if mark == "call" and self.hop > 1 and user.kind in TYPE_KINDS:
             # Calling a type runs its constructors, not everything in it.
             inner = (
@@ -496,18 +513,21 @@ class Research:
         inside = [
             offsets[(offsets >= row[START]) & (offsets < row[END])] for row in rows
         ]
-        for offset in chain.from_iterable(one.tolist() for one in inside):
+        for offset in chain.from_iterable(
+            current_offsets.tolist() for current_offsets in inside
+        ):
             use = Use(user.path, symbols, offset)
             word = symbols.word_at(offset)
             role = _ROLES[mark]
             if (
                 symbols.language in SCOPED
-                and (meant := self._names.resolve(user.path, word, offset)) is not None
+                and (value_s := self._names.resolve(user.path, word, offset))
+                is not None
             ):
                 for target in (
-                    one.definition
-                    for one in meant
-                    if one.definition and not (one.is_instance or one.is_variable)
+                    value.definition
+                    for value in value_s
+                    if value.definition and not (value.is_instance or value.is_variable)
                 ):
                     how = "same file" if target.path == user.path else "import"
                     self._add_target(
@@ -521,16 +541,16 @@ class Research:
                 if mark == "base"
                 else resolver.resolver_of(use)
             )
-            found = [
-                (rival, one)
+            candidates = [
+                (rival, current_resolution)
                 for rival in resolver.rivals
-                if (one := resolve(rival)) is not None
+                if (current_resolution := resolve(rival)) is not None
             ]
-            if not found:
+            if not candidates:
                 continue
             # A call has one target; of several definitions the most certain is
             # reported.
-            target, resolution = max(found, key=lambda pair: pair[1].confidence)
+            target, resolution = max(candidates, key=lambda pair: pair[1].confidence)
             if not self._is_shown(resolution):
                 self.unsure += 1
                 continue
@@ -594,11 +614,13 @@ class Research:
         if not may_rename(symbols, name):
             return
         imports = self._names.imports_of(path)
-        for local, found in imports.names.items():
-            if local != name and any(one.name == name for one in found):
+        for local, originals in imports.names.items():
+            if local != name and any(
+                current_import_.name == name for current_import_ in originals
+            ):
                 yield local, None if symbols.language == "python" else path
-        for local, one in imports.exports.items():
-            if one.name != name or local == name:
+        for local, import_ in imports.exports.items():
+            if import_.name != name or local == name:
                 continue
             if local != DEFAULT:
                 yield local, None
@@ -607,11 +629,11 @@ class Research:
             others = self._budget.limit(
                 self._definitions.source.candidates(stem, fold=False)
             )
-            for other, given, is_given_on in self._names.find_default_names(
+            for other, local_name, is_given_on in self._names.find_default_names(
                 path, others
             ):
-                if given != name:
-                    yield given, None if is_given_on else other
+                if local_name != name:
+                    yield local_name, None if is_given_on else other
 
     def _make_resolver(self, name: str) -> Resolver:
         return Resolver(self._define(name), self._ancestors.find, self._names)
@@ -623,7 +645,14 @@ class Research:
         user = Definition(use.path, use.symbols, use.symbols.enclosing(use.offset))
         if role == "implementation" and user.kind == "extension":
             extended = self._define(plain_name(user.name))
-            return next((one for one in extended if one.kind in TYPE_KINDS), user)
+            return next(
+                (
+                    definition
+                    for definition in extended
+                    if definition.kind in TYPE_KINDS
+                ),
+                user,
+            )
         return find_overloads(user)[0]
 
     def _note_conformance(self, use: Use, user: Definition, base: str) -> None:
@@ -682,7 +711,7 @@ def _make_edge(
     }
     line = use.symbols.lines.line(use.offset)
     text = use.symbols.lines.text(line).strip()[:200]
-    meant = UNDEFINED if target is None else target.key
+    key = UNDEFINED if target is None else target.key
     return Edge(
-        user.key, meant, kinds.get(role, "uses"), use.path, line, text, resolution
+        user.key, key, kinds.get(role, "uses"), use.path, line, text, resolution
     )

@@ -50,12 +50,18 @@ class CallFilter:
         language = symbols.language
         if language not in self._alike:
             alike = [
-                one for one in self._targets if is_same_family(language, one.language)
+                target
+                for target in self._targets
+                if is_same_family(language, target.language)
             ]
             is_bare = any(
-                language not in SCOPED or one.kind not in METHODS for one in alike
+                language not in SCOPED or definition.kind not in METHODS
+                for definition in alike
             )
-            self._alike[language] = is_bare, frozenset(one.path for one in alike)
+            self._alike[language] = (
+                is_bare,
+                frozenset(definition.path for definition in alike),
+            )
         is_bare, paths = self._alike[language]
         return (
             is_bare

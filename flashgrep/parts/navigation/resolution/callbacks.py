@@ -62,14 +62,16 @@ class GenericAliases(Expressions):
         if own is None or node is None or parameters is None:
             return ()
         names = (
-            own.text(one.child_by_field_name("name") or one)
-            for one in parts_of(parameters)
+            own.text(current_node.child_by_field_name("name") or current_node)
+            for current_node in parts_of(parameters)
         )
-        given = {
-            name: partial(self.type_of, file, one)
-            for name, one in zip(names, arguments, strict=False)
+        given_arguments = {
+            name: partial(self.type_of, file, current_node)
+            for name, current_node in zip(names, arguments, strict=False)
         }
-        return self._evaluate_with(own, node.child_by_field_name("value"), given)
+        return self._evaluate_with(
+            own, node.child_by_field_name("value"), given_arguments
+        )
 
     def _evaluate_with(
         self, file: FileScopes, node: Node | None, given: Given
@@ -90,12 +92,12 @@ class GenericAliases(Expressions):
             )
         if node.type != "conditional_type":
             return self.type_of(file, node)
-        left, right, then, other = map(
+        left_node, right, then, other = map(
             node.child_by_field_name, ("left", "right", "consequence", "alternative")
         )
         names = _INFER.findall(file.text(right)) if right is not None else ()
         inferred = {
-            name: partial(self._infer_part, file, left, right, name, given)
+            name: partial(self._infer_part, file, left_node, right, name, given)
             for name in names
         }
         values = self._evaluate_with(file, then, {**given, **inferred})
@@ -124,28 +126,33 @@ class GenericAliases(Expressions):
             branches = map(left.child_by_field_name, ("consequence", "alternative"))
             return distinct(
                 value
-                for one in branches
-                for value in self._infer_part(file, one, right, name, given)
+                for branch in branches
+                for value in self._infer_part(file, branch, right, name, given)
             )
         if (
             right.type != "function_type"
         ):  # a collection, or a type that stands for its arguments
             values = self._evaluate_with(file, left, given)
-            return distinct(inner for one in values for inner in one.elements or (one,))
-        taken, result = map(right.child_by_field_name, ("parameters", "return_type"))
+            return distinct(
+                inner for value in values for inner in value.elements or (value,)
+            )
+        node, result = map(right.child_by_field_name, ("parameters", "return_type"))
         if left.type == "function_type":
             pairs = [(left.child_by_field_name("return_type"), result)]
             own = left.child_by_field_name("parameters")
-            if own is not None and taken is not None:
+            if own is not None and node is not None:
                 typed = (
-                    [one.child_by_field_name("type") for one in parts_of(some)]
-                    for some in (own, taken)
+                    [
+                        current_node.child_by_field_name("type")
+                        for current_node in parts_of(some)
+                    ]
+                    for some in (own, node)
                 )
                 pairs += zip(*typed, strict=False)
             return distinct(
                 value
-                for one in pairs
-                for value in self._infer_part(file, *one, name, given)
+                for pair in pairs
+                for value in self._infer_part(file, *pair, name, given)
             )
         is_result = result is not None and name in _INFER.findall(file.text(result))
         if is_result:
@@ -187,8 +194,10 @@ class Callbacks(GenericAliases, ABC):
         for where, typed in self._find_types_of_place(file, function):
             for inside, signature in self._find_signatures(where, typed, 0):
                 written = _nth_type(signature, at)
-                if written is not None and (found := self.type_of(inside, written[0])):
-                    return found
+                if written is not None and (
+                    value_s := self.type_of(inside, written[0])
+                ):
+                    return value_s
         return ()
 
     def _find_types_of_place(self, file: FileScopes, function: Node) -> Iterator[Typed]:
@@ -245,7 +254,7 @@ class Callbacks(GenericAliases, ABC):
             signatures = [
                 part for part in parts_of(body) if part.type == "call_signature"
             ]
-        yield from ((file, one) for one in signatures[:_MOST_SIGNATURES])
+        yield from ((file, signature) for signature in signatures[:_MOST_SIGNATURES])
 
     def _find_element(
         self, file: FileScopes, typed: Node, behind: int

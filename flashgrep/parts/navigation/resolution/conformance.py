@@ -38,25 +38,27 @@ def conforms(names: Names, owner: Definition, interface: Definition) -> bool:
     """Whether a type has everything an interface requires: by signatures, in Python only by name."""
 
     def find() -> tuple[()] | None:
-        asked = list(_list_members(names, interface, set()))
+        members = list(_list_members(names, interface, set()))
         # An interface without methods describes data, not calls.
-        if not any(one.kind == "method" for one in asked):
+        if not any(
+            current_definition.kind == "method" for current_definition in members
+        ):
             return None
-        for one in asked:
+        for definition in members:
             checkpoint()
             own = [
                 value.definition
-                for value in names.member(owner, one.name)
+                for value in names.member(owner, definition.name)
                 if value.definition is not None
             ]
-            if one.language == "go":
+            if definition.language == "go":
                 own = [
                     other
                     for other in own
-                    if implements_method(names, one, other, owner, interface)
+                    if implements_method(names, definition, other, owner, interface)
                 ]
-            elif one.kind == "method" and one.language in ECMA:
-                own = [other for other in own if may_implement(other, one)]
+            elif definition.kind == "method" and definition.language in ECMA:
+                own = [other for other in own if may_implement(other, definition)]
             if not own:
                 return None
         return ()
@@ -88,27 +90,29 @@ def find_conforming(
     """
     if not is_interface(interface):
         return [], 0
-    asked = {
-        one.name
-        for one in _list_members(names, interface, set())
-        if one.kind == "method"
+    matching_names = {
+        member.name
+        for member in _list_members(names, interface, set())
+        if member.kind == "method"
     }
     # By type, without looking the type up: one of its methods, and which required names
     # it defines.
     owned: dict[tuple[object, ...], tuple[Definition, set[str]]] = {}
-    for one in chain.from_iterable(map(names.definitions, sorted(asked))):
+    for definition in chain.from_iterable(
+        map(names.definitions, sorted(matching_names))
+    ):
         checkpoint()
-        if one.language == interface.language and (
-            one.owner or one.symbols.parent(one.index) >= 0
+        if definition.language == interface.language and (
+            definition.owner or definition.symbols.parent(definition.index) >= 0
         ):
-            around = one.symbols.parent(one.index)
+            around = definition.symbols.parent(definition.index)
             key = (
-                (one.path, around)
+                (definition.path, around)
                 if around >= 0
-                else (one.path.rpartition(b"/")[0], one.owner)
+                else (definition.path.rpartition(b"/")[0], definition.owner)
             )
-            owned.setdefault(key, (one, set()))[1].add(one.name)
-    found = list[tuple[Definition, Resolution]]()
+            owned.setdefault(key, (definition, set()))[1].add(definition.name)
+    conforming = list[tuple[Definition, Resolution]]()
     looked_at = 0
     left_out = 0
     for method, has in sorted(owned.values(), key=lambda pair: -len(pair[1])):
@@ -123,7 +127,7 @@ def find_conforming(
         # In Go a type without bases has no other methods; elsewhere they may be
         # assigned.
         if (
-            len(has) < len(asked)
+            len(has) < len(matching_names)
             and owner.language == "go"
             and not any(owner.symbols.bases(owner.index))
         ):
@@ -133,8 +137,8 @@ def find_conforming(
             continue
         looked_at += 1
         if (how := resolve_conforming(names, owner, interface)) is not None:
-            found.append((owner, how))
-    return found, left_out
+            conforming.append((owner, how))
+    return conforming, left_out
 
 
 def _list_members(

@@ -54,7 +54,7 @@ class Definitions:
         if not fold and name in self._known:
             return self._known[name]
         paths = self.source.defining(name, prefix=False)
-        found: dict[Role, list[Definition]] = {}
+        by_role: dict[Role, list[Definition]] = {}
         for path in choose(
             self.source.candidates(name, fold=fold) if paths is None else paths
         ):
@@ -64,12 +64,14 @@ class Definitions:
                 symbols.defining(name, fold=fold) if symbols is not None else ()
             ):
                 if symbols is not None and symbols.kind(index) not in self._never:
-                    found.setdefault(symbols.defined_role(index), []).append(
+                    by_role.setdefault(symbols.defined_role(index), []).append(
                         Definition(path, symbols, index)
                     )
-        declared = found.get("declaration", [])
-        chosen = found.get("definition") or declared
-        chosen = [one for one in chosen if one.kind not in _LAST] or chosen
+        declared = by_role.get("declaration", [])
+        chosen = by_role.get("definition") or declared
+        chosen = [
+            definition for definition in chosen if definition.kind not in _LAST
+        ] or chosen
         if not fold:
             self._known[name], self.declared[name] = chosen, declared
         return chosen
@@ -99,8 +101,8 @@ class Definitions:
             for at, text in zip(starts, texts, strict=True)
             if text.strip()
         )
-        found = dict.fromkeys(symbols.around(at) for at in firsts)
-        return [Definition(path, symbols, index) for index in found if index >= 0]
+        indexes = dict.fromkeys(symbols.around(at) for at in firsts)
+        return [Definition(path, symbols, index) for index in indexes if index >= 0]
 
 
 FindAncestors = Callable[[str], frozenset[str]]
@@ -119,9 +121,14 @@ class Ancestors:
         if name not in self._known:
             self._known[name] = frozenset()  # ends cycles
             near: set[str] = set()
-            for one in self._define(name) if name else ():
-                if one.kind in TYPE_KINDS:
-                    near.update(map(one.symbols.word_at, one.symbols.bases(one.index)))
+            for definition in self._define(name) if name else ():
+                if definition.kind in TYPE_KINDS:
+                    near.update(
+                        map(
+                            definition.symbols.word_at,
+                            definition.symbols.bases(definition.index),
+                        )
+                    )
             self._known[name] = frozenset(near.union(*map(self.find, near)) - {name})
         return self._known[name]
 
@@ -131,21 +138,43 @@ def find_in_bases(
 ) -> list[Definition]:
     """Return the inherited members of the type that the qualifiers name; of several, the nearest."""
     ending = f".{'.'.join(qualifiers)}"
-    types = [one for one in names.definitions(qualifiers[-1]) if one.kind in TYPE_KINDS]
-    types = [one for one in types if f".{one.qualified}".endswith(ending)]
+    types = [
+        definition
+        for definition in names.definitions(qualifiers[-1])
+        if definition.kind in TYPE_KINDS
+    ]
+    types = [
+        definition
+        for definition in types
+        if f".{definition.qualified}".endswith(ending)
+    ]
     if not types:
         return []
     if above := frozenset().union(*map(names.ancestors, types)):
         owned = [
-            (one, owner)
-            for one in names.definitions(name)
-            if (owner := names.owner_of(one)) is not None
+            (definition, owner)
+            for definition in names.definitions(name)
+            if (owner := names.owner_of(definition)) is not None
         ]
-        owned = [(one, owner) for one, owner in owned if owner.key in above]
+        owned = [
+            (definition, owner) for definition, owner in owned if owner.key in above
+        ]
         hidden = frozenset().union(*(names.ancestors(owner) for _, owner in owned))
-        return [one for one, owner in owned if owner.key not in hidden]
+        return [definition for definition, owner in owned if owner.key not in hidden]
     # If bases are not resolved in the language, only their names connect the types.
-    named_above = frozenset[str]().union(*(find_ancestors(one.name) for one in types))
-    found = [one for one in names.definitions(name) if one.owner in named_above]
-    named_hidden = frozenset[str]().union(*(find_ancestors(one.owner) for one in found))
-    return [one for one in found if one.owner not in named_hidden]
+    named_above = frozenset[str]().union(
+        *(find_ancestors(definition.name) for definition in types)
+    )
+    owners_defining = [
+        definition
+        for definition in names.definitions(name)
+        if definition.owner in named_above
+    ]
+    named_hidden = frozenset[str]().union(
+        *(find_ancestors(definition.owner) for definition in owners_defining)
+    )
+    return [
+        definition
+        for definition in owners_defining
+        if definition.owner not in named_hidden
+    ]

@@ -44,32 +44,35 @@ def may_implement(own: Definition, asked: Definition) -> bool:
         else:
             parts = frozenset[str]()
         return not parts or not parts <= _OWN
-    given = read_signature(own)
-    wanted = read_signature(asked)
-    if given is None or wanted is None:
+    signature = read_signature(own)
+    wanted_signature = read_signature(asked)
+    if signature is None or wanted_signature is None:
         return True
-    if given.needed > len(wanted.parameters) and not wanted.has_rest:
+    if (
+        signature.needed > len(wanted_signature.parameters)
+        and not wanted_signature.has_rest
+    ):
         return False
     # Parameters of methods are compared bivariantly: either may be a part of the other.
-    pairs = zip(given.parameters, wanted.parameters, strict=False)
+    pairs = zip(signature.parameters, wanted_signature.parameters, strict=False)
     is_taken = all(
-        not one or not other or not one | other <= _OWN or one & other
-        for one, other in pairs
+        not parameter or not other or not parameter | other <= _OWN or parameter & other
+        for parameter, other in pairs
     )
-    promises = {part for part in wanted.result if _PROMISE.fullmatch(part)}
+    promises = {part for part in wanted_signature.result if _PROMISE.fullmatch(part)}
     # A void result accepts anything; a named type is unknown.
     is_any_given = (
-        not wanted.result
-        or "void" in wanted.result
-        or not wanted.result - promises <= _OWN
+        not wanted_signature.result
+        or "void" in wanted_signature.result
+        or not wanted_signature.result - promises <= _OWN
     )
     return is_taken and (
         is_any_given
         or all(
             bool(promises)
             if _PROMISE.fullmatch(part)
-            else part not in _OWN or part in wanted.result
-            for part in given.result
+            else part not in _OWN or part in wanted_signature.result
+            for part in signature.result
         )
     )
 

@@ -65,7 +65,7 @@ class Value:
     def key(self) -> tuple[object, ...]:
         """Identifies a value."""
         parts = (
-            tuple(one.key for one in self.elements),
+            tuple(element.key for element in self.elements),
             tuple(one.key for one in self.results),
         )
         return (
@@ -130,11 +130,11 @@ class Exports(ABC):
         ``const { name } = require(…)`` is an import, although it has the form of a definition.
         """
         if (
-            known := self._top.get((path, name))
+            definitions := self._top.get((path, name))
         ) is not None:  # otherwise each use would scan all the others
-            return known
+            return definitions
         symbols = self.open_file(path)
-        found = []
+        found_definitions = []
         if symbols is not None:
             for offset in symbols.words(name.encode(), fold=False):
                 index = symbols.index_at(offset)
@@ -155,8 +155,8 @@ class Exports(ABC):
                     and not symbols.container(index)
                     and self.is_at_top(path, symbols, offset)
                 ):
-                    found.append(Definition(path, symbols, index))
-        self._top[path, name] = without_overloads(found)
+                    found_definitions.append(Definition(path, symbols, index))
+        self._top[path, name] = without_overloads(found_definitions)
         return self._top[path, name]
 
     def is_at_top(self, path: bytes, symbols: FileSymbols, offset: int) -> bool:
@@ -176,12 +176,12 @@ class Exports(ABC):
     def methods_of(self, name: str) -> dict[tuple[bytes, str], list[Definition]]:
         """Return the members of Go types with a name, by folder and type: there may be thousands."""
         if name not in self._methods:
-            found = self._methods[name] = {}
-            for one in self.definitions(name):
-                if one.language == "go" and one.owner:
-                    found.setdefault(
-                        (one.path.rpartition(b"/")[0], one.owner), []
-                    ).append(one)
+            methods = self._methods[name] = {}
+            for definition in self.definitions(name):
+                if definition.language == "go" and definition.owner:
+                    methods.setdefault(
+                        (definition.path.rpartition(b"/")[0], definition.owner), []
+                    ).append(definition)
         return self._methods[name]
 
     def find_module(self, path: bytes, language: str, module: str) -> bytes | None:
@@ -236,9 +236,9 @@ class Exports(ABC):
             folder = module[:-1]
             # Looked up by name, since a package has no list of what its files define.
             alike = [
-                one
-                for one in self.definitions(name)
-                if one.path.rpartition(b"/")[0] == folder
+                definition
+                for definition in self.definitions(name)
+                if definition.path.rpartition(b"/")[0] == folder
             ]
             return tuple(
                 Value(one)
@@ -385,11 +385,11 @@ def decorators(definition: Definition) -> list[bytes]:
     """Return the decorator lines directly above a Python definition."""
     symbols = definition.symbols
     start = definition.symbols.row(definition.index)[START]
-    found: list[bytes] = []
+    lines_above: list[bytes] = []
     for line in reversed(
         symbols.data[max(0, start - _ABOVE) : start].rstrip().split(b"\n")
     ):
         if not line.lstrip().startswith(b"@"):
             break
-        found.append(line)
-    return found
+        lines_above.append(line)
+    return lines_above

@@ -131,7 +131,9 @@ class Expressions(Exports):
 
     def infer_member(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a member access."""
-        whole, part = (node.child_by_field_name(one) for one in MEMBER_OF[node.type])
+        whole, part = (
+            node.child_by_field_name(field) for field in MEMBER_OF[node.type]
+        )
         if part is not None:
             return self.dereference(
                 self.members(self.infer(file, whole), file.text(part))
@@ -192,17 +194,19 @@ class Expressions(Exports):
         parts = parts_of(node)
         # Without the condition, which is first in JavaScript and second in Python.
         if node.type == "ternary_expression":
-            kept = parts[1:]
+            branches = parts[1:]
         else:
-            kept = [*parts[:1], *parts[2:]]
-        return either(self.infer(file, part) for part in kept)
+            branches = [*parts[:1], *parts[2:]]
+        return either(self.infer(file, part) for part in branches)
 
     def infer_element(self, file: FileScopes, node: Node) -> Values:
         """Evaluate an element of a collection; a generic class with its arguments is that class."""
         values = self.infer(file, nth(node, 0))
         elements = tuple(element for one in values for element in one.elements)
         return elements or tuple(
-            one for one in values if one.definition is not None and not one.is_instance
+            instance
+            for instance in values
+            if instance.definition is not None and not instance.is_instance
         )
 
     def infer_first(self, file: FileScopes, node: Node) -> Values:
@@ -250,20 +254,20 @@ class Expressions(Exports):
 
     def call(self, values: Values, position: int) -> Values:
         """Return the result of calling values; of several results (Go), the one at a position."""
-        found: list[Value] = []
-        for one in values:
-            definition = one.definition
-            if one.is_nothing:
+        results: list[Value] = []
+        for callee in values:
+            definition = callee.definition
+            if callee.is_nothing:
                 continue
             if definition is None:
-                found += one.results or (RETURNED,)
-            elif one.is_instance:
-                found += self._call_instance(definition)
+                results += callee.results or (RETURNED,)
+            elif callee.is_instance:
+                results += self._call_instance(definition)
             elif definition.kind in TYPE_KINDS | {"type"}:
-                found.append(Value(definition, is_instance=True))
+                results.append(Value(definition, is_instance=True))
             elif definition.kind in CALLABLE_KINDS:
-                found += self.find_result(definition, position)
-        return distinct(found)
+                results += self.find_result(definition, position)
+        return distinct(results)
 
     def _call_instance(self, definition: Definition) -> Values:
         """Return the result of calling an object with a call signature or ``__call__``."""
@@ -301,7 +305,7 @@ class Expressions(Exports):
 
     def find_result(self, function: Definition, position: int) -> Values:
         """Return a function's result: its annotation, otherwise from its return statements."""
-        found = (
+        results = (
             self.remember(
                 ("returned", function.key, position),
                 lambda: self._find_result(function, position),
@@ -312,9 +316,9 @@ class Expressions(Exports):
             b"contextmanager" in line for line in decorators(function)
         ):
             return tuple(
-                inner for one in found for inner in one.elements
+                inner for one in results for inner in one.elements
             )  # the target of ``with``
-        return found
+        return results
 
     def _find_result(self, function: Definition, position: int) -> Values:
         file, node = self.node_of(function)
@@ -400,7 +404,7 @@ class Expressions(Exports):
     def type_forward(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a type that is quoted because it is defined later."""
         written = file.text(node).strip("\"' ")
-        found: list[Value] = []
+        results: list[Value] = []
         for name in (
             [written.partition("[")[0]] if "[" in written else written.split("|")
         ):
@@ -412,45 +416,51 @@ class Expressions(Exports):
             values = self.dereference(values or ())
             for part in rest:
                 values = self.dereference(self.members(values, part))
-            found += values
-        return as_instances(one for one in found if one.definition is not None)
+            results += values
+        return as_instances(one for one in results if one.definition is not None)
 
     def type_generic(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a generic type with its arguments."""
         head, *arguments = parts_of(node) or [node]
-        given = [
+        inners = [
             inner
-            for one in arguments
-            for inner in (parts_of(one) if one.type.startswith("type_") else [one])
+            for argument in arguments
+            for inner in (
+                parts_of(argument) if argument.type.startswith("type_") else [argument]
+            )
         ]
         name = file.text(head).rpartition(".")[2]
-        if name in {"type", "Type"} and given:
+        if name in {"type", "Type"} and inners:
             return tuple(
                 Value(one.definition)
-                for one in self.type_of(file, given[0])
+                for one in self.type_of(file, inners[0])
                 if one.definition
             )
         if name in _TRANSPARENT:
-            return distinct(value for one in given for value in self.type_of(file, one))
-        if name == "ReturnType" and given:
-            return self.call(self.type_of(file, given[0]), 0)
-        if name == "Callable" and len(given) > 1:
-            return (Value(results=self.type_of(file, given[-1])),)
+            return distinct(
+                value
+                for definition in inners
+                for value in self.type_of(file, definition)
+            )
+        if name == "ReturnType" and inners:
+            return self.call(self.type_of(file, inners[0]), 0)
+        if name == "Callable" and len(inners) > 1:
+            return (Value(results=self.type_of(file, inners[-1])),)
         if (
-            name in {"Generator", "AsyncGenerator"} and given
+            name in {"Generator", "AsyncGenerator"} and inners
         ):  # the other arguments are the sent and returned types
-            given = given[:1]
+            inners = inners[:1]
         applied = (
             value
             for one in self.infer(file, head)
-            for value in self.apply_alias(one, file, given)
+            for value in self.apply_alias(one, file, inners)
         )
         values = distinct(applied) or self.type_of(file, head)
-        if not given or any(
+        if not inners or any(
             one.definition is not None or one.results or one.literal for one in values
         ):
             return values
-        return (Value(elements=self.type_of(file, given[-1])),)
+        return (Value(elements=self.type_of(file, inners[-1])),)
 
     def find_index_type(self, file: FileScopes, offset: int) -> Values:
         """Return the type of members that an index signature, ``{ [key: string]: T }``, at a position declares."""
@@ -460,9 +470,9 @@ class Expressions(Exports):
         else:
             parts = []
         typed = [
-            one.child_by_field_name("type")
-            for one in parts
-            if one.type == "index_signature"
+            part.child_by_field_name("type")
+            for part in parts
+            if part.type == "index_signature"
         ]
         return distinct(value for one in typed for value in self.type_of(file, one))
 

@@ -44,30 +44,37 @@ def implements_method(
     )
     if not is_seen or own.kind != "method":  # a field of the same name does not count
         return False
-    wanted = read_signature(asked)
-    given = read_signature(own)
-    if wanted is None or given is None:
+    signature = read_signature(asked)
+    given_signature = read_signature(own)
+    if signature is None or given_signature is None:
         return True
-    if list(map(len, wanted)) != list(map(len, given)):
+    if list(map(len, signature)) != list(map(len, given_signature)):
         return False
     if any(
-        _GENERIC.match(one.symbols.data, one.symbols.row(one.index)[NAME_END])
-        for one in (owner, interface)
+        _GENERIC.match(
+            definition.symbols.data, definition.symbols.row(definition.index)[NAME_END]
+        )
+        for definition in (owner, interface)
     ):
         return True
-    for one, other in zip(
-        chain.from_iterable(wanted), chain.from_iterable(given), strict=True
+    for parameter_type, other in zip(
+        chain.from_iterable(signature),
+        chain.from_iterable(given_signature),
+        strict=True,
     ):
-        if one == other or UNKNOWN in {one, other}:
+        if parameter_type == other or UNKNOWN in {parameter_type, other}:
             continue
         # A name in one of them may be an alias of a name in the other.
-        meant = chain.from_iterable(
-            map(names.definitions, _NAME.findall(f"{one} {other}"))
+        iterable = chain.from_iterable(
+            map(names.definitions, _NAME.findall(f"{parameter_type} {other}"))
         )
         if not any(
-            each.language == "go"
-            and _ALIAS.match(each.symbols.data, each.symbols.row(each.index)[NAME_END])
-            for each in meant
+            definition.language == "go"
+            and _ALIAS.match(
+                definition.symbols.data,
+                definition.symbols.row(definition.index)[NAME_END],
+            )
+            for definition in iterable
         ):
             return False
     return True
@@ -120,20 +127,25 @@ def _read_types(text: str) -> Types:
             parts.append(text[start:at].strip())
             start = at + 1
         at = (_find_end(text, at) if text[at] in "([{" else at + 1) or len(text)
-    parts = [one for one in [*parts, text[start:].strip()] if one]
-    named = [_NAMED.fullmatch(one) for one in parts]
-    if not any(one is not None and one[1] not in _NO_NAME for one in named):
+    parts = [
+        current_part for current_part in [*parts, text[start:].strip()] if current_part
+    ]
+    named = [_NAMED.fullmatch(current_part) for current_part in parts]
+    if not any(
+        current_match is not None and current_match[1] not in _NO_NAME
+        for current_match in named
+    ):
         return tuple(map(_plain, parts))
     # Either all are named or none: a name without a type has the type of the next one.
     types = list[str]()
     following = ""
-    for part, one in zip(reversed(parts), reversed(named), strict=True):
+    for part, match in zip(reversed(parts), reversed(named), strict=True):
         following = (
             following
-            if one is None and _NAME.fullmatch(part)
+            if match is None and _NAME.fullmatch(part)
             else part
-            if one is None
-            else one[2]
+            if match is None
+            else match[2]
         )
         types.append(_plain(following))
     return tuple(reversed(types))

@@ -175,31 +175,31 @@ class Names(Callbacks):
             if imported:
                 return self.import_value(path, imported[-1])
             bindings = file.scopes[scope].names.get(name, [])
-            if bindings and all(one.is_set_only for one in bindings):
+            if bindings and all(binding.is_set_only for binding in bindings):
                 held = held or self._find_meaning(file, bindings)
                 continue  # it is declared further out
             if bindings and (
                 symbols.language == "python" or not file.scopes[scope].is_class
             ):
                 is_own = len(bindings) > 1 and file.scope_at(offset) == scope
-                found = self._find_meaning(
+                meaning = self._find_meaning(
                     file, file.reaching(bindings, offset) if is_own else bindings
                 )
-                return distinct([*found, *held])
-        if found := distinct([*self.find_in_module(path, name), *held]):
-            return found
+                return distinct([*meaning, *held])
+        if meaning := distinct([*self.find_in_module(path, name), *held]):
+            return meaning
         if symbols.language == "go":
             return self.export(path.rpartition(b"/")[0] + b"/", name) or None
         return None
 
     def _find_meaning(self, file: FileScopes, bindings: list[Binding]) -> Values:
         """Return what the bindings of a name in one scope refer to; definitions stand for themselves."""
-        held: list[Values] = []
+        bound_values: list[Values] = []
         defined: list[Definition] = []
         symbols = self.open_file(file.path)
         # Overloads of a class's method count only if none of them has a body.
         words = (
-            [(one, file.node_at(one.offset)) for one in bindings]
+            [(binding, file.node_at(binding.offset)) for binding in bindings]
             if len(bindings) > 1
             else ()
         )
@@ -218,10 +218,16 @@ class Names(Callbacks):
             if symbols is not None and index >= 0:
                 defined.append(Definition(file.path, symbols, index))
             else:
-                held.append(self._evaluate(file, one))
-        variables = (replace(value, is_variable=True) for value in either(held))
+                bound_values.append(self._evaluate(file, one))
+        variables = (replace(value, is_variable=True) for value in either(bound_values))
         return distinct(
-            [*(Value(one) for one in without_overloads(defined)), *variables]
+            [
+                *(
+                    Value(without_overload)
+                    for without_overload in without_overloads(defined)
+                ),
+                *variables,
+            ]
         )
 
     def _evaluate(self, file: FileScopes, binding: Binding) -> Values:
@@ -251,7 +257,7 @@ class Names(Callbacks):
         else:
             values = self.infer(file, binding.value)
         if binding.way == "element":
-            return tuple(inner for one in values for inner in one.elements)
+            return tuple(inner for container in values for inner in container.elements)
         if binding.member:
             return self.dereference(self.members(values, binding.member))
         return () if binding.way == "unpacked" else values
@@ -336,9 +342,9 @@ class Names(Callbacks):
         if word is None or word.parent is None or listed is None:
             return ()
         places = [
-            one.start_byte
-            for one in word.parent.named_children
-            if one.type == "identifier"
+            word_node.start_byte
+            for word_node in word.parent.named_children
+            if word_node.type == "identifier"
         ]
         if binding.offset in places:
             at = places.index(binding.offset)
@@ -358,15 +364,15 @@ class Names(Callbacks):
 
     def dereference(self, values: Values) -> Values:
         """Return values with variables replaced by their values."""
-        found: list[Values] = []
-        for one in values:
-            definition = one.definition
+        results: list[Values] = []
+        for candidate in values:
+            definition = candidate.definition
             if (
                 definition is None
-                or one.is_instance
+                or candidate.is_instance
                 or definition.kind not in _VALUE_KINDS
             ):
-                found.append((one,))
+                results.append((candidate,))
                 continue
             offset = definition.key[1]
             owner = self.owner_of(definition)
@@ -386,34 +392,34 @@ class Names(Callbacks):
                     # ``None``.
                     is_own = binding.offset == offset
                     if is_own or binding.kind in {"name", "field"}:
-                        found.append(self._evaluate(file, binding))
-        return either(found)
+                        results.append(self._evaluate(file, binding))
+        return either(results)
 
     # Members
 
     def members(self, values: Values, name: str) -> Values:
         """Return the member of a module, a class or an object; empty if unknown."""
-        found: list[Value] = []
-        for one in values:
-            if one.is_nothing:
+        results: list[Value] = []
+        for segment in values:
+            if segment.is_nothing:
                 continue
-            if one.definition is not None:
-                found += self.member(one.definition, name)
-            elif one.literal is not None:
-                path, offset = one.literal
+            if segment.definition is not None:
+                results += self.member(segment.definition, name)
+            elif segment.literal is not None:
+                path, offset = segment.literal
                 file = self.scopes_around(path, offset)
                 if file is not None and (at := file.scope_at(offset)) != MODULE:
                     bindings = file.scopes[at].names.get(name)
-                    found += (
+                    results += (
                         self._find_meaning(file, bindings)
                         if bindings
                         else self.find_index_type(file, offset)
                     )
-            elif one.module is None:
-                found.append(RETURNED if one.is_returned else OUTSIDE)
-            elif exported := self.export(one.module, name):
-                found += exported
-        return distinct(found)
+            elif segment.module is None:
+                results.append(RETURNED if segment.is_returned else OUTSIDE)
+            elif exported := self.export(segment.module, name):
+                results += exported
+        return distinct(results)
 
     def member(self, owner: Definition, name: str) -> Values:
         """Return a type's member by name; its bases are searched after the type itself."""
@@ -454,7 +460,10 @@ class Names(Callbacks):
             parts = self.top_level(owner.path, owner.name)
         else:
             parts = []
-        for part in [owner, *(one for one in parts if one.key != owner.key)]:
+        for part in [
+            owner,
+            *(current_part for current_part in parts if current_part.key != owner.key),
+        ]:
             if (own := self._find_own(part, name)) is not None:
                 return self._follow_properties(own)
         bases, is_whole = self.bases(owner)
@@ -491,12 +500,12 @@ class Names(Callbacks):
         written = (
             nth(one, 0) for one in around.named_children if one.type == "decorator"
         )
-        made = (self.call(self.infer(file, one), 0) for one in written)
-        ours = (
+        results = (self.call(self.infer(file, one), 0) for one in written)
+        definitions_only = (
             tuple(one for one in values if one.definition is not None)
-            for values in made
+            for values in results
         )
-        return next(filter(None, ours), ())
+        return next(filter(None, definitions_only), ())
 
     def _find_own(self, owner: Definition, name: str) -> Values | None:
         """Return the type's own member by name; None if nothing in the type binds the name."""
@@ -527,9 +536,9 @@ class Names(Callbacks):
 
     def _follow_properties(self, values: Values) -> Values:
         """Add the results of methods that are read like fields."""
-        found: list[Value] = []
+        results: list[Value] = []
         for one in values:
-            found.append(one)
+            results.append(one)
             definition = one.definition
             if definition is None or definition.kind != "method":
                 continue
@@ -540,8 +549,8 @@ class Names(Callbacks):
                     definition.symbols, definition.key[1]
                 )
             if is_read:
-                found += self.find_result(definition, 0)
-        return distinct(found)
+                results += self.find_result(definition, 0)
+        return distinct(results)
 
     def bases(self, owner: Definition) -> tuple[list[Definition], bool]:
         """Return the bases of a type, and whether all of them are in the project."""
@@ -554,12 +563,12 @@ class Names(Callbacks):
 
     def _find_bases(self, owner: Definition) -> Values:
         symbols = owner.symbols
-        found: list[Value] = []
+        found_bases: list[Value] = []
         for offset in symbols.bases(owner.index):
             if (chain := read_base(symbols, offset)) is not None:
                 values = self._infer_chain(owner.path, symbols, *chain)
                 # An unknown base may have any member, so callers must know about it.
-                found += [Value(one.definition) for one in values] or [OUTSIDE]
+                found_bases += [Value(one.definition) for one in values] or [OUTSIDE]
                 continue
             file = self.scopes_around(owner.path, offset)
             if file is not None:
@@ -570,15 +579,15 @@ class Names(Callbacks):
                 continue
             while node.parent is not None and node.parent.type in MEMBER_OF:
                 node = node.parent
-            found += [Value(one.definition) for one in self.infer(file, node)] or [
-                OUTSIDE
-            ]
+            found_bases += [
+                Value(one.definition) for one in self.infer(file, node)
+            ] or [OUTSIDE]
         # A class that names itself as its base, through an import of its own name,
         # would never end.
         return tuple(
-            one
-            for one in found
-            if one.definition is None or one.definition.key != owner.key
+            definition
+            for definition in found_bases
+            if definition.definition is None or definition.definition.key != owner.key
         )
 
     def owner_of(self, member: Definition) -> Definition | None:
@@ -599,9 +608,9 @@ class Names(Callbacks):
             if symbols.parent(index) < 0 and symbols.kind(index) in kinds:
                 return Definition(member.path, symbols, index)
         beside = (
-            one
-            for one in self.definitions(member.owner)
-            if one.path.rpartition(b"/")[0] == folder
+            definition
+            for definition in self.definitions(member.owner)
+            if definition.path.rpartition(b"/")[0] == folder
         )
         return next((one for one in beside if one.kind in kinds), None)
 
@@ -615,14 +624,14 @@ class Names(Callbacks):
             return self._above[owner.key]
         # Stored before it is filled: in code being edited, types may derive from each
         # other.
-        found = self._above[owner.key] = set[tuple[bytes, int]]()
+        ancestors_found = self._above[owner.key] = set[tuple[bytes, int]]()
         waiting = [owner]
         while waiting:
             for base in self.bases(waiting.pop())[0]:
-                if base.key not in found:
-                    found.add(base.key)
+                if base.key not in ancestors_found:
+                    ancestors_found.add(base.key)
                     waiting.append(base)
-        return found
+        return ancestors_found
 
     def find_default_names(
         self, module: bytes, paths: Iterable[bytes]
@@ -665,11 +674,11 @@ class Names(Callbacks):
             name = f"#{name}"
             before = before[:-1]
         if not before.endswith(b".") or before.endswith(b"..."):
-            found = self.find_name(path, name, offset)
+            found_name = self.find_name(path, name, offset)
             # In Python a name that nothing binds is a builtin.
-            if found is None and self.language_of(path) == "python":
+            if found_name is None and self.language_of(path) == "python":
                 return (OUTSIDE,)
-            return found
+            return found_name
         if symbols is not None and symbols.role(offset) != "import":
             values = self._infer_receiver(path, symbols, offset)
             if values is not None:

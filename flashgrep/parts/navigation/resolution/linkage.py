@@ -53,16 +53,18 @@ def resolve_by_linkage(
     is_linked = target.kind == "function" and not _is_static(target)
     if is_linked:
         alike = [
-            one for one in rivals if one.kind == "function" and one.language in LINKED
+            rival
+            for rival in rivals
+            if rival.kind == "function" and rival.language in LINKED
         ]
         # The linker would refuse two; if there is one, the name can mean nothing else.
-        if sum(not _is_static(one) for one in alike) == 1:
+        if sum(not _is_static(definition) for definition in alike) == 1:
             return Resolution(PROVEN, "linkage")
     included = find_included()
     if (
         target.path in included
         and target.kind == "macro"
-        and any(one.kind == "function" for one in rivals)
+        and any(rival.kind == "function" for rival in rivals)
     ):
         return Resolution(
             _MACRO_CALLED, "macro of a function's name"
@@ -98,22 +100,22 @@ class Includes:
             return self._reached[path, wanted]
         seen = {path}
         level = [path]
-        found: AbstractSet[bytes] = frozenset()
+        reached: AbstractSet[bytes] = frozenset()
         while (
             level
-            and not found
+            and not reached
             and len(seen) <= MOST_INCLUDED
             and len(self._near) < MOST_READ
         ):
             further: list[bytes] = []
-            for one in level[:MOST_INCLUDED]:
+            for file in level[:MOST_INCLUDED]:
                 checkpoint()
-                further += (near for near in self.near(one) if near not in seen)
+                further += (near for near in self.near(file) if near not in seen)
                 seen.update(further)
-            found = wanted & set(further)
+            reached = wanted & set(further)
             level = further
-        self._reached[path, wanted] = found
-        return found
+        self._reached[path, wanted] = reached
+        return reached
 
     def near(self, path: bytes) -> tuple[bytes, ...]:
         """Return the files of the project that a file includes directly."""
@@ -125,30 +127,30 @@ class Includes:
                 written = read()
             else:
                 written = _written.find_or_make(version, 1, read)
-            found = (self._find(folder, one) for one in written)
+            paths = (self._find(folder, name_written) for name_written in written)
             self._near[path] = tuple(
-                dict.fromkeys(one for one in found if one is not None)
+                dict.fromkeys(path_near for path_near in paths if path_near is not None)
             )
         return self._near[path]
 
     def _read_written(self, path: bytes) -> tuple[bytes, ...]:
         symbols = self._open(path)
         spans = symbols.parsed.statements.tolist() if symbols is not None else ()
-        found = (
+        matches = (
             (_INCLUDE.match(symbols.data, start, end) for start, end in spans)
             if symbols is not None
             else ()
         )
-        return tuple(one[1] for one in found if one is not None)
+        return tuple(match[1] for match in matches if match is not None)
 
     def _find(self, folder: bytes, written: bytes) -> bytes | None:
         """Return the file of an include: in the including file's folder, or below the nearest enclosing one."""
-        found: bytes | None = _UNKNOWN
-        asked = []
-        while found == _UNKNOWN:
-            found = self._found.get((folder, written), _UNKNOWN)
-            if found == _UNKNOWN:
-                asked.append(folder)
+        found_place: bytes | None = _UNKNOWN
+        folders_tried = []
+        while found_place == _UNKNOWN:
+            found_place = self._found.get((folder, written), _UNKNOWN)
+            if found_place == _UNKNOWN:
+                folders_tried.append(folder)
                 places = [
                     b"/".join(filter(None, (folder, below, written)))
                     for below in _FOLDERS
@@ -157,11 +159,13 @@ class Includes:
                     b"./" in written or b"//" in written
                 ):  # normalizing every path took most of the time
                     places = [posixpath.normpath(place) for place in places]
-                found = next(
+                found_place = next(
                     filter(self.source.has, places), _UNKNOWN if folder else None
                 )
                 folder = posixpath.dirname(folder)
         if len(self._found) > _MOST_FOUND:
             self._found.clear()
-        self._found.update({(one, written): found for one in asked})
-        return found
+        self._found.update(
+            {(current_folder, written): found_place for current_folder in folders_tried}
+        )
+        return found_place

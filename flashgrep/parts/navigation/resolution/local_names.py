@@ -124,8 +124,8 @@ def is_hidden(
     if symbols.language not in _DECLARED:
         return False
     data = symbols.data
-    wanted = name.encode()
-    behind = data[offset + len(wanted) : offset + len(wanted) + 40].lstrip(b" \t")
+    word = name.encode()
+    behind = data[offset + len(word) : offset + len(word) + 40].lstrip(b" \t")
     if is_callable and symbols.language in _CALLED_ALONE and behind[:1] in {b"(", b"{"}:
         return False
     if has_parameter(symbols, name, offset):
@@ -136,27 +136,27 @@ def is_hidden(
     else:
         start = offset
     start = max(start, offset - _MOST_TEXT)
-    text = data[start : offset + len(wanted) + _MOST_BEHIND]
+    text = data[start : offset + len(word) + _MOST_BEHIND]
     signs: list[tuple[int, bytes]] | None = None
     # The ``re`` module caches compiled patterns: one name is searched for in many
     # files.
     for pattern in _DECLARED[symbols.language]:
-        ended = 0
-        for found in re.finditer(pattern.replace(b"%s", re.escape(wanted)), text):
-            if found.start() > offset - start:
+        end_before = 0
+        for match in re.finditer(pattern.replace(b"%s", re.escape(word)), text):
+            if match.start() > offset - start:
                 break
-            if start + found.start() < ended or (
-                pattern is _ARROW and _is_branch(text, found.start(), name)
+            if start + match.start() < end_before or (
+                pattern is _ARROW and _is_branch(text, match.start(), name)
             ):
                 continue
             if symbols.language in _WITHOUT_BLOCKS:
                 return True
             if signs is None:
                 signs = _list_signs(symbols, start, offset)
-            end = _find_end(symbols, pattern, found, start, offset, signs)
+            end = _find_end(symbols, pattern, match, start, offset, signs)
             if end is None:
                 return True
-            ended = end
+            end_before = end
     return False
 
 
@@ -230,7 +230,7 @@ def _find_end(
 def _list_signs(symbols: FileSymbols, start: int, end: int) -> list[tuple[int, bytes]]:
     """Return brackets, semicolons and commas outside of strings and comments, with their positions."""
     signs = [
-        (found.start(), found[0]) for found in _SIGNS.finditer(symbols.data, start, end)
+        (match.start(), match[0]) for match in _SIGNS.finditer(symbols.data, start, end)
     ]
     starts = symbols.parsed.skips[:, 0]
     ends = symbols.parsed.skips[:, 1]
@@ -335,8 +335,10 @@ def has_parameter(symbols: FileSymbols, name: str, offset: int) -> bool:
 def _outermost(symbols: FileSymbols, offset: int) -> int:
     """Return the outermost function around a position, or -1: nested functions see the names of enclosing ones."""
     around = symbols.enclosing(offset)
-    found = -1
+    callable_row = -1
     while around >= 0:
-        found = around if symbols.kind(around) in CALLABLE_KINDS else found
+        callable_row = (
+            around if symbols.kind(around) in CALLABLE_KINDS else callable_row
+        )
         around = symbols.parent(around)
-    return found
+    return callable_row

@@ -116,17 +116,25 @@ class Modules:
         # A script sees the modules in its own folder; a file in a package does not see
         # its siblings.
         roots = [
-            one for one in above if not self.has(posixpath.join(one, "__init__.py"))
+            current_folder
+            for current_folder in above
+            if not self.has(posixpath.join(current_folder, "__init__.py"))
         ]
-        inner = [posixpath.join(one, part) for one in above for part in _PYTHON_ROOTS]
+        inner = [
+            posixpath.join(current_folder, part)
+            for current_folder in above
+            for part in _PYTHON_ROOTS
+        ]
         for root in dict.fromkeys([*roots, *inner]):
             is_root = root in roots or root not in above
             # The nearest root first: a folder of examples may have a module of the same
             # name.
             if is_root and (
-                found := self.python_module(posixpath.join(root, *name.split(".")))
+                found_module := self.python_module(
+                    posixpath.join(root, *name.split("."))
+                )
             ):
-                return found
+                return found_module
         return None
 
     def python_module(self, place: str) -> str | None:
@@ -148,7 +156,11 @@ class Modules:
         place = "" if place == "." else place
         tried = (place + more for more in (*_ENDINGS, *_INDEXES))
         return next(
-            (one.lstrip("/") for one in tried if one and self.has(one.lstrip("/"))),
+            (
+                path_tried.lstrip("/")
+                for path_tried in tried
+                if path_tried and self.has(path_tried.lstrip("/"))
+            ),
             None,
         )
 
@@ -166,12 +178,12 @@ class Modules:
                         place = posixpath.normpath(
                             posixpath.join(base, str(target).replace("*", middle))
                         )
-                        if found := self._find_file(place):
-                            return found
+                        if file := self._find_file(place):
+                            return file
             if "baseUrl" in options and (
-                found := self._find_file(posixpath.join(base, module))
+                file := self._find_file(posixpath.join(base, module))
             ):
-                return found
+                return file
         return None
 
     def _compiler_options(self, path: str, depth: int = 0) -> dict[str, Any]:
@@ -182,7 +194,7 @@ class Modules:
         config = self._read_json(path)
         options: dict[str, Any] = {}
         extended = config.get("extends", [])
-        for one in (
+        for current_config in (
             [extended]
             if isinstance(extended, str)
             else extended
@@ -190,11 +202,11 @@ class Modules:
             else []
         ):
             place = posixpath.normpath(
-                posixpath.join(posixpath.dirname(path), str(one))
+                posixpath.join(posixpath.dirname(path), str(current_config))
             )
             # Settings that come from packages are in node_modules, which is not part of
             # the project.
-            if str(one).startswith(".") and depth < _MOST_NESTED:
+            if str(current_config).startswith(".") and depth < _MOST_NESTED:
                 options |= self._compiler_options(
                     place if place.endswith(".json") else place + ".json", depth + 1
                 )
@@ -217,7 +229,9 @@ class Modules:
                 (at, self._read_json(posixpath.join(at, "package.json")).get("imports"))
                 for at in _upward(folder)
             )
-            at, imports = next((one for one in manifests if one[1]), ("", None))
+            at, imports = next(
+                (manifest for manifest in manifests if manifest[1]), ("", None)
+            )
             if isinstance(imports, dict):
                 return self._find_export(at, imports, module)
             return None
@@ -230,24 +244,26 @@ class Modules:
         rest = "/".join(parts[size:])
         package = self._read_json(posixpath.join(at, "package.json"))
         exports = package.get("exports")
-        found = None
+        export = None
         if exports is not None:
             if isinstance(exports, dict) and any(key[:1] == "." for key in exports):
                 keyed = exports
             else:
                 keyed = {".": exports}
-            found = self._find_export(at, keyed, f"./{rest}" if rest else ".")
+            export = self._find_export(at, keyed, f"./{rest}" if rest else ".")
         elif not rest:
             named = (
                 package.get(key)
                 for key in ("source", "types", "typings", "module", "main")
             )
             sources = (
-                self._find_source(at, one) for one in named if isinstance(one, str)
+                self._find_source(at, entry)
+                for entry in named
+                if isinstance(entry, str)
             )
-            found = next((one for one in sources if one), None)
+            export = next((source for source in sources if source), None)
         return (
-            found
+            export
             or self._find_file(posixpath.join(at, "src", rest or "index"))
             or self._find_file(posixpath.join(at, rest or "index"))
         )
@@ -272,23 +288,23 @@ class Modules:
         for pattern in sorted(exports, key=lambda key: ("*" in key, -len(key))):
             if (middle := _match(pattern, part)) is not None:
                 for target in _strings(exports[pattern]):
-                    if found := self._find_source(at, target.replace("*", middle)):
-                        return found
+                    if source := self._find_source(at, target.replace("*", middle)):
+                        return source
         return None
 
     def _find_source(self, at: str, target: str) -> str | None:
         """Return the file that a package names, or its source if the built file does not exist."""
-        for one in dict.fromkeys(
+        for fromkey in dict.fromkeys(
             [
                 target,
                 _BUILT.sub("src", target, count=1),
                 _BUILT.sub(".", target, count=1),
             ]
         ):
-            place = posixpath.normpath(posixpath.join(at, one))
+            place = posixpath.normpath(posixpath.join(at, fromkey))
             stem = re.sub(r"(?:\.d)?\.[cm]?[jt]sx?$", "", place)
-            if found := self._find_file(place) or self._find_file(stem):
-                return found
+            if file := self._find_file(place) or self._find_file(stem):
+                return file
         return None
 
     def _read_json(self, path: str) -> dict[str, Any]:
@@ -303,8 +319,8 @@ class Modules:
             except orjson.JSONDecodeError:
                 value = None
             self._json[path] = value if isinstance(value, dict) else {}
-        found: dict[str, Any] = self._json[path]
-        return found
+        document: dict[str, Any] = self._json[path]
+        return document
 
     # Go
 
@@ -357,5 +373,5 @@ def _strings(value: object, depth: int = 0) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list) and depth < _MOST_NESTED:
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _strings(one, depth + 1)
+        for text in value.values() if isinstance(value, dict) else value:
+            yield from _strings(text, depth + 1)

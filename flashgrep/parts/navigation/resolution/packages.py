@@ -60,11 +60,11 @@ def resolve_by_package(
     full = full_name(target)
     # Several definitions of one full name are parts of a class, or one for each
     # platform.
-    alike = PROVEN if sum(full_name(one) == full for one in rivals) == 1 else SEEN
+    alike = PROVEN if sum(full_name(rival) == full for rival in rivals) == 1 else SEEN
     if named := imports.names.get(word):
         is_meant = any(
-            f"{one.module}.{one.name}".replace(".Companion", "") == full
-            for one in named
+            f"{import_.module}.{import_.name}".replace(".Companion", "") == full
+            for import_ in named
         )
         if is_meant:
             return Resolution(alike, "import")
@@ -78,15 +78,15 @@ def resolve_by_package(
     if symbols.language == "php" and not package and target.kind not in TYPE_KINDS:
         # In PHP a function of no namespace is visible if the file's namespace has none
         # of that name.
-        is_above = not any(full_name(one) == f"{own}.{word}" for one in rivals)
+        is_above = not any(full_name(rival) == f"{own}.{word}" for rival in rivals)
     if around == package and (package == own or is_above):
         return Resolution(alike, "same package")
-    if any(one.module == around for one in imports.stars):
+    if any(star.module == around for star in imports.stars):
         # The file's own package comes first.
         is_own = any(
-            full_name(one) == f"{own}.{word}"
-            for one in rivals
-            if one.kind in TYPE_KINDS
+            full_name(rival) == f"{own}.{word}"
+            for rival in rivals
+            if rival.kind in TYPE_KINDS
         )
         if is_own:
             return None
@@ -112,13 +112,18 @@ def resolve_written(
             spans[max(0, int(spans[:, 0].searchsorted(offset, "right")) - 1), 0]
         )
         here = (
-            one
-            for one in (*chain.from_iterable(imports.names.values()), *imports.stars)
-            if one.offset == start
+            import_
+            for import_ in (
+                *chain.from_iterable(imports.names.values()),
+                *imports.stars,
+            )
+            if import_.offset == start
         )
         paths = (
-            one.module if one.name == ALL else f"{one.module}.{one.name}"
-            for one in here
+            import_.module
+            if import_.name == ALL
+            else f"{import_.module}.{import_.name}"
+            for import_ in here
         )
         is_meant = any(
             f"{path.replace('.Companion', '')}.".startswith(f"{full}.")
@@ -134,21 +139,22 @@ def resolve_written(
     written = before[1].decode("utf-8", "replace").replace("\\", ".") + target.name
     first, _, rest = written.partition(".")
     if not first:  # \A\B
-        meant = {rest}
+        full_names = {rest}
     elif symbols.language == "php":
-        meant = {
-            f"{one.module}.{one.name}.{rest}" for one in imports.names.get(first, [])
+        full_names = {
+            f"{import_.module}.{import_.name}.{rest}"
+            for import_ in imports.names.get(first, [])
         }
-        meant = meant or {f"{own}.{written}"}
+        full_names = full_names or {f"{own}.{written}"}
     else:
         if symbols.language in _NESTED:
             outer = [*accumulate(own.split("."), "{}.{}".format)]
         else:
             outer = []
-        meant = {written, *(f"{package}.{written}" for package in outer)}
-    if full in {one.lstrip(".") for one in meant}:
+        full_names = {written, *(f"{package}.{written}" for package in outer)}
+    if full in {full_name_.lstrip(".") for full_name_ in full_names}:
         return Resolution(
-            PROVEN if sum(full_name(one) == full for one in rivals) == 1 else SEEN,
+            PROVEN if sum(full_name(rival) == full for rival in rivals) == 1 else SEEN,
             "full name",
         )
     return None if symbols.language == "php" else INCONCLUSIVE
@@ -197,11 +203,11 @@ def resolve_in_modules(
             if target.path == path and not is_given
             else None
         )
-    if any(_means(imports, own, one.module, container) for one in imports.stars):
+    if any(_means(imports, own, star.module, container) for star in imports.stars):
         return Resolution(PROVEN, "import")
     # ``use`` of a module may import anything.
     is_brought = b"use " in data and not any(
-        one.symbols.container(one.index) == own for one in rivals
+        rival.symbols.container(rival.index) == own for rival in rivals
     )
     return Resolution(WEAK, "name only") if is_brought else None
 
@@ -213,8 +219,8 @@ def _means(imports: FileImports, own: str, written: str, wanted: str) -> bool:
     first, dot, rest = written.partition(".")
     if aliased := imports.names.get(first):
         return any(
-            f"{one.module}.{one.name}".lstrip(".") + dot + rest == wanted
-            for one in aliased
+            f"{import_.module}.{import_.name}".lstrip(".") + dot + rest == wanted
+            for import_ in aliased
         )
     parts = own.split(".")
     return any(
@@ -229,17 +235,29 @@ def choose_type(
 
     Parts of a type share a full name; without packages, two types of one name are different types.
     """
-    meant = [
-        one
-        for one in types
+    candidates = [
+        type_
+        for type_ in types
         if isinstance(
-            resolve_by_package(symbols, word, one, types, inherits=False), Resolution
+            resolve_by_package(symbols, word, type_, types, inherits=False), Resolution
         )
     ]
-    found = [one for one in meant or types if one.kind != "extension"]
+    found_candidates = [
+        definition
+        for definition in candidates or types
+        if definition.kind != "extension"
+    ]
     is_named = symbols.language in PACKAGED or symbols.language == "ruby"
-    if len({full_name(one) if is_named else one.key for one in found}) == 1:
-        return found[0]
+    if (
+        len(
+            {
+                full_name(definition) if is_named else definition.key
+                for definition in found_candidates
+            }
+        )
+        == 1
+    ):
+        return found_candidates[0]
     return None
 
 
@@ -292,7 +310,7 @@ def full_name(one: Definition) -> str:
 
 
 def _package_of(symbols: FileSymbols) -> str:
-    found = _PACKAGE.search(symbols.data, 0, _HEAD)
-    if found:
-        return found[1].decode("utf-8", "replace").replace("\\", ".")
+    match = _PACKAGE.search(symbols.data, 0, _HEAD)
+    if match:
+        return match[1].decode("utf-8", "replace").replace("\\", ".")
     return ""

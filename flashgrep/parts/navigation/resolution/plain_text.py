@@ -70,15 +70,15 @@ _INCLUDING: Final = frozenset(
 def read_chain(symbols: FileSymbols, end: int) -> tuple[list[str], int] | None:
     """Return the names of the chain ``a.b.c`` that ends at a position, and its start; None if more belongs to it."""
     start = max(0, end - _MOST_CHAIN)
-    found = _CHAIN.search(symbols.data, start, end)
-    if found is None or (found.start() == start and start):
+    match = _CHAIN.search(symbols.data, start, end)
+    if match is None or (match.start() == start and start):
         return None
-    before = symbols.data[max(0, found.start() - _MOST_CHAIN) : found.start()].rstrip()
-    names = _POINT.split(found[0].decode("utf-8", "replace").rstrip("?!"))
+    before = symbols.data[max(0, match.start() - _MOST_CHAIN) : match.start()].rstrip()
+    names = _POINT.split(match[0].decode("utf-8", "replace").rstrip("?!"))
     # After a dot it is a member of something; a comment or a string may end anywhere.
     if before.endswith((b".", b"*/", b'"', b"'", b"`")) or names[0] == "super":
         return None
-    return names, found.start()
+    return names, match.start()
 
 
 def read_base(symbols: FileSymbols, offset: int) -> tuple[list[str], int] | None:
@@ -167,7 +167,7 @@ def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | Non
     """
     row = symbols.row(owner)
     data = symbols.data
-    found = []
+    rows = []
     is_python = symbols.language == "python"
     if name.startswith("#"):  # the word index has names without the sign
         return None
@@ -190,7 +190,7 @@ def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | Non
                     not is_python and depth != 1
                 ):
                     return None
-                found.append(index)
+                rows.append(index)
             elif not is_python and around >= 0 and symbols.parent(around) == owner:
                 return None  # a constructor parameter may also be a field
         elif (role := symbols.role(at)) is not None and (
@@ -200,7 +200,7 @@ def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | Non
         ):
             return None
     return (
-        found if is_python or not found[1:] else None
+        rows if is_python or not rows[1:] else None
     )  # only the tree shows which overload has a body
 
 
@@ -358,26 +358,26 @@ def find_aliases(symbols: FileSymbols, name: str) -> set[tuple[str, bool]]:
     """Return the aliases under which a file imports a name, each with whether other files may import the alias."""
     if symbols.language in DOTTED:
         named = (
-            one
+            import_
             for some in imports_of(symbols).names.values()
-            for one in some
-            if one.name == name != one.local
+            for import_ in some
+            if import_.name == name != import_.local
         )
-        return {(one.local, False) for one in named}
+        return {(import_.local, False) for import_ in named}
     renamed = re.escape(name.encode()) + rb"\s+as\s+(\w+)"
     if (
         re.search(renamed, symbols.data) is None
     ):  # takes a tenth of the time of reading all statements
         return set()
     word = re.compile(rb"(?<![\w$])" + renamed)
-    found = (
+    statements = (
         (word.search(statement), statement.startswith(b"pub"))
         for statement in _statements(symbols)
     )
     return {
-        (one[1].decode("utf-8", "replace"), is_public)
-        for one, is_public in found
-        if one
+        (match[1].decode("utf-8", "replace"), is_public)
+        for match, is_public in statements
+        if match
     } - {(name, False)}
 
 
@@ -385,14 +385,18 @@ def find_real_name(symbols: FileSymbols, name: str) -> str:
     """Return the original name of a type or namespace if the file uses an alias for it."""
     if symbols.language in PACKAGED and name:
         return next(
-            (one.name for one in imports_of(symbols).names.get(name, ()) if one.name),
+            (
+                import_.name
+                for import_ in imports_of(symbols).names.get(name, ())
+                if import_.name
+            ),
             name,
         )
     if symbols.language != "cpp" or not name or b"namespace" not in symbols.data:
         return name
-    found = re.search(_NAMESPACE % re.escape(name.encode()), symbols.data)
-    if found:
-        return found[1].decode("utf-8", "replace")
+    match = re.search(_NAMESPACE % re.escape(name.encode()), symbols.data)
+    if match:
+        return match[1].decode("utf-8", "replace")
     return name
 
 

@@ -109,11 +109,11 @@ def find_member(named: NameAtPosition, define: Define) -> list[Definition]:
         around.child_by_field_name(field) == leaf for field in _MEMBERS
     )
     if around is not None and is_member:
-        asked = _first(around, _OBJECTS)
+        node = _first(around, _OBJECTS)
     else:
-        asked = None
-    if asked is not None:
-        owner = _type_of(named, asked, define, 0)
+        node = None
+    if node is not None:
+        owner = _type_of(named, node, define, 0)
     else:
         owner = ""
     if owner:
@@ -132,30 +132,36 @@ def _type_of(named: NameAtPosition, node: Node, define: Define, depth: int) -> s
         return _last_word(data[written.start_byte : written.end_byte])
     is_call = node.child_by_field_name("arguments") is not None
     part = _first(node, _CALLED if is_call else _MEMBERS)
-    asked = _first(node, _OBJECTS)
+    matching_node = _first(node, _OBJECTS)
     if part is None or (
         is_call and part.child_count
     ):  # parentheses, a dereference, or a call of a member
-        inner = part or asked or node.named_child(0)
+        inner = part or matching_node or node.named_child(0)
         if inner is not None:
             return _type_of(named, inner, define, depth + 1)
         return ""
     name = data[part.start_byte : part.end_byte].decode("utf-8", "replace")
-    known: Iterable[Definition] = (
-        (one for one in define(name) if one.kind in CALLABLE_KINDS) if is_call else ()
+    definitions: Iterable[Definition] = (
+        (
+            current_definition
+            for current_definition in define(name)
+            if current_definition.kind in CALLABLE_KINDS
+        )
+        if is_call
+        else ()
     )
-    if asked is not None:
-        owner = _type_of(named, asked, define, depth + 1)
+    if matching_node is not None:
+        owner = _type_of(named, matching_node, define, depth + 1)
         if owner:
-            known = _members_of(owner, name, define)
+            definitions = _members_of(owner, name, define)
         else:
-            known = ()
-    for one in known:
-        row = one.symbols.row(
-            one.index
+            definitions = ()
+    for definition in definitions:
+        row = definition.symbols.row(
+            definition.index
         )  # the type is before the name of a field or a function
         if kind := _last_word(
-            one.symbols.data[max(row[START], row[NAME] - _MOST_TEXT) : row[NAME]]
+            definition.symbols.data[max(row[START], row[NAME] - _MOST_TEXT) : row[NAME]]
         ):
             return kind
     return ""
@@ -172,11 +178,11 @@ def _type_of_name(named: NameAtPosition, root: Node, node: Node) -> str:
         if around >= 0:
             return symbols.name(around)
         return ""
-    found = find_declaration(
+    declaration = find_declaration(
         root, symbols, text.decode("utf-8", "replace"), node.start_byte
     )
-    if found is not None:
-        written = found[1].child_by_field_name("type")
+    if declaration is not None:
+        written = declaration[1].child_by_field_name("type")
     else:
         written = None
     if written is not None:
@@ -198,21 +204,21 @@ def _first(node: Node, fields: Iterable[str]) -> Node | None:
 
 def _members_of(owner: str, name: str, define: Define) -> Iterator[Definition]:
     """Yield the members with a name of all types with another name."""
-    wanted = name.encode()
-    for one in define(owner):
-        if one.kind not in TYPE_KINDS | {"type"}:
+    word = name.encode()
+    for definition in define(owner):
+        if definition.kind not in TYPE_KINDS | {"type"}:
             continue
-        row = one.symbols.row(one.index)
-        symbols = one.symbols
-        for offset in symbols.words(wanted, fold=False):
+        row = definition.symbols.row(definition.index)
+        symbols = definition.symbols
+        for offset in symbols.words(word, fold=False):
             if offset >= row[END]:
                 break
             if offset >= row[START]:
                 index = symbols.index_at(offset)
             else:
                 index = -1
-            if index >= 0 and index != one.index:
-                yield Definition(one.path, symbols, index)
+            if index >= 0 and index != definition.index:
+                yield Definition(definition.path, symbols, index)
 
 
 def _last_word(text: bytes) -> str:
@@ -232,8 +238,8 @@ def find_declared_type(
     for pattern in _TYPED_FIRST if is_typed_first else (_ANNOTATED, *_TYPED_FIRST):
         # The ``re`` module caches compiled patterns: one word is searched for in many
         # places.
-        if found := re.findall(pattern.replace(b"%s", re.escape(word)), text):
-            last: bytes = found[-1]
+        if matches := re.findall(pattern.replace(b"%s", re.escape(word)), text):
+            last: bytes = matches[-1]
             return re.split(r"\.|::", last.decode("utf-8", "replace"))[-1]
     return None
 
@@ -242,18 +248,18 @@ def find_extended_type(one: Definition) -> str:
     """Return the type that a function extends, by the function's own signature or by the extension around it."""
     symbols = one.symbols
     if one.language == "csharp":
-        found = _EXTENDS_BY_PARAMETER.search(symbols.signature(one.index))
+        match = _EXTENDS_BY_PARAMETER.search(symbols.signature(one.index))
     elif one.language == "dart":
         around = symbols.parent(one.index)
         is_extension = around >= 0 and symbols.kind(around) == "extension"
         if is_extension:
-            found = _EXTENDS_BY_HEAD.search(symbols.signature(around))
+            match = _EXTENDS_BY_HEAD.search(symbols.signature(around))
         else:
-            found = None
+            match = None
     else:
-        found = None
-    if found:
-        return found[1]
+        match = None
+    if match:
+        return match[1]
     return ""
 
 
@@ -265,17 +271,17 @@ def infer_type(symbols: FileSymbols, offset: int, on: str) -> str | None:
     word = b"$" + word if language == "php" else word
     is_typed_first = language in _TYPED_FIRST_IN
     start, end = (symbols.row(around)[START], offset) if around >= 0 else (0, offset)
-    found = find_declared_type(
+    declared_type = find_declared_type(
         symbols.data[start:end], word, is_typed_first=is_typed_first
     )
-    while found is None and around >= 0:
+    while declared_type is None and around >= 0:
         if symbols.kind(around) in TYPE_KINDS:
             row = symbols.row(around)
             return find_declared_type(
                 symbols.data[row[START] : row[END]], word, is_typed_first=is_typed_first
             )
         around = symbols.parent(around)
-    return found
+    return declared_type
 
 
 def find_literal(
@@ -310,10 +316,10 @@ def find_literal(
             depth -= 1
         elif byte == b"{":
             start = max(0, at - _MOST_TEXT)
-            found = _BEFORE_LITERAL.search(data[start:at].rstrip())
-            group = next((number for number in (1, 2, 3) if found and found[number]), 0)
-            if found and group:
-                return (found[group].decode(), start + found.start(group))
+            match = _BEFORE_LITERAL.search(data[start:at].rstrip())
+            group = next((number for number in (1, 2, 3) if match and match[number]), 0)
+            if match and group:
+                return (match[group].decode(), start + match.start(group))
             return ("", at)
         elif byte in _OPENING or (byte == b";" and not depth):
             return None

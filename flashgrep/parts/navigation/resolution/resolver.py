@@ -123,13 +123,13 @@ class Use:
 
     def types_around(self) -> list[int]:
         """Return the types that enclose the use, innermost first."""
-        found = []
+        rows = []
         at = self.symbols.enclosing(self.offset)
         while at >= 0:
             if self.symbols.kind(at) in TYPE_KINDS:
-                found.append(at)
+                rows.append(at)
             at = self.symbols.parent(at)
-        return found
+        return rows
 
     def owners(self) -> list[str]:
         """Return the names of the types the use belongs to, including the receiver's type in Go."""
@@ -162,13 +162,13 @@ class Resolver:
         ] or self.rivals
         if all(rival.key != target.key for rival in types):
             return None
-        found = Resolver(types, self.ancestors, self.names).resolve(use, target)
+        resolution = Resolver(types, self.ancestors, self.names).resolve(use, target)
         if (
             use.symbols.language in SCOPED
             or len(types) > 1
-            or (found is not None and found.confidence > SEEN)
+            or (resolution is not None and resolution.confidence > SEEN)
         ):
-            return found
+            return resolution
         return Resolution(SEEN, "only definition")
 
     def may_mean(self, use: Use, target: Definition) -> bool:
@@ -189,46 +189,48 @@ class Resolver:
         # Done once for all targets, since it may parse the file.
         symbols = use.symbols
         word = symbols.word_at(use.offset)
-        meant = self.names.resolve(use.path, word, use.offset)
+        value_s = self.names.resolve(use.path, word, use.offset)
         if (
-            meant is None and on is None and symbols.role(use.offset) == "import"
+            value_s is None and on is None and symbols.role(use.offset) == "import"
         ):  # ``export {a} from "./b"``
             passed = [
-                one
-                for one in imports_of(symbols).exports.values()
-                if one.name == word and one.module
+                export
+                for export in imports_of(symbols).exports.values()
+                if export.name == word and export.module
             ]
             if passed:
-                meant = self.names.import_value(use.path, passed[0])
+                value_s = self.names.import_value(use.path, passed[0])
             else:
-                meant = None
-        if meant is None and on is not None:
+                value_s = None
+        if value_s is None and on is not None:
             return self.make_guess(use)
-        if meant and on is not None and all(one.is_returned for one in meant):
+        if value_s and on is not None and all(one.is_returned for one in value_s):
             return partial(_resolve_on_result, use)
-        if meant is None or any(one.is_variable for one in meant):
+        if value_s is None or any(one.is_variable for one in value_s):
             literal = find_literal(symbols, word, use.offset)
         else:
             literal = None
-        found = [
+        definitions = [
             one.definition
-            for one in meant or ()
+            for one in value_s or ()
             if one.definition and not one.is_instance and not one.is_variable
         ]
-        if literal is not None and not found:
+        if literal is not None and not definitions:
             return lambda target: (
                 self._resolve_in_literal(use, target, *literal)
                 if self.names.owner_of(target) is not None
                 else None
             )
-        keys = {one.key for one in found}
-        owners = [self.names.owner_of(one) for one in found if one.kind in METHODS]
+        keys = {one.key for one in definitions}
+        owners = [
+            self.names.owner_of(one) for one in definitions if one.kind in METHODS
+        ]
         # In Go an embedded type never calls the methods of the type that embeds it,
         # even if they hide its own.
         over = [
-            one
-            for one in owners
-            if one is not None and (one.language, one.kind) != ("go", "struct")
+            owner
+            for owner in owners
+            if owner is not None and (owner.language, owner.kind) != ("go", "struct")
         ]
         return lambda target: self.compare(use, target, keys, over)
 
@@ -239,18 +241,22 @@ class Resolver:
             use.symbols.word_at(use.offset) not in EVERYDAY
             and len(self.rivals) <= _MOST_RIVALS
         ):
-            methods = [one for one in self.rivals if one.kind in METHODS and one.owner]
+            methods = [
+                rival for rival in self.rivals if rival.kind in METHODS and rival.owner
+            ]
             words = use.symbols.words
             named = {
-                one.owner
-                for one in methods
-                if next(words(one.owner.encode(), fold=False), -1) >= 0
+                method.owner
+                for method in methods
+                if next(words(method.owner.encode(), fold=False), -1) >= 0
             }
             named = named.union(
                 *map(self.ancestors, named)
             )  # a file that mentions a type also sees its base types
             in_sight = [
-                one for one in methods if one.path == use.path or one.owner in named
+                method
+                for method in methods
+                if method.path == use.path or method.owner in named
             ]
 
         def guess(target: Definition) -> Resolution | None:
@@ -382,12 +388,12 @@ class Resolver:
                 return None
             return Resolution(UNLIKELY, "name only")
         if written == "Self":
-            known = next(iter(use.owners()), "")
+            known_owner = next(iter(use.owners()), "")
         else:
-            known = written
-        if known == target.owner:
+            known_owner = written
+        if known_owner == target.owner:
             return Resolution(SEEN, "receiver type")
-        if self._types_of(known):
+        if self._types_of(known_owner):
             return None
         return Resolution(UNLIKELY, "name only")
 
@@ -419,7 +425,8 @@ class Resolver:
             return None
         above = self.names.ancestors(owner)
         is_over = any(
-            one.key in above or conforms(self.names, owner, one) for one in owners
+            current_owner.key in above or conforms(self.names, owner, current_owner)
+            for current_owner in owners
         )
         if is_over:
             return Resolution(POSSIBLE, OVERRIDDEN)
@@ -466,9 +473,9 @@ class Resolver:
         if use.path == target.path:
             return Resolution(PROVEN, "same file")
         beside = (
-            one
-            for one in self.rivals
-            if one.path == use.path and one.kind not in METHODS | others
+            rival
+            for rival in self.rivals
+            if rival.path == use.path and rival.kind not in METHODS | others
         )
         if any(_in_scope(use, one) for one in beside):
             return None
@@ -551,7 +558,8 @@ class Resolver:
             and all(rival.owner != owner for rival in self.rivals)
         )
         if is_mixed_in and any(
-            one.kind in {"trait", "module"} for one in self.names.definitions(owner)
+            definition.kind in {"trait", "module"}
+            for definition in self.names.definitions(owner)
         ):
             return Resolution(UNLIKELY, "name only")
         return found
@@ -575,7 +583,7 @@ class Resolver:
             # Less certain if another definition lies between the type and the base that
             # defines the target.
             between = {rival.owner for rival in self.rivals} & bases - {target.owner}
-            is_hidden = any(target.owner in self.ancestors(one) for one in between)
+            is_hidden = any(target.owner in self.ancestors(scope) for scope in between)
             is_sure = not is_hidden and self._may_see(use, target)
             return Resolution(SEEN if is_sure else POSSIBLE, "inherited")
         # A base class may call, on itself, a method that a subclass defines.
@@ -588,9 +596,9 @@ class Resolver:
         own = target.symbols.container(target.index)
         around = use.types_around()
         alike = {
-            one.qualified
-            for one in self.names.definitions(target.owner)
-            if one.kind in TYPE_KINDS
+            definition.qualified
+            for definition in self.names.definitions(target.owner)
+            if definition.kind in TYPE_KINDS
         }
         if alike <= {own} or own not in alike or not around:
             return True
@@ -606,7 +614,11 @@ class Resolver:
                 return own.split(".")[-2:-1] == [written]
         here = f"{symbols.qualified(around[0])}."
         return own == max(
-            (one for one in alike if here.startswith(one.removesuffix(target.owner))),
+            (
+                prefix
+                for prefix in alike
+                if here.startswith(prefix.removesuffix(target.owner))
+            ),
             key=len,
             default="",
         )
@@ -665,7 +677,9 @@ class Resolver:
         """Return the types with this name."""
         if name:
             return [
-                one for one in self.names.definitions(name) if one.kind in TYPE_KINDS
+                definition
+                for definition in self.names.definitions(name)
+                if definition.kind in TYPE_KINDS
             ]
         return ()
 
@@ -680,19 +694,21 @@ class Resolver:
             )
         )
         written = constructed[1].decode("utf-8", "replace") if constructed else None
-        known = infer_type(use.symbols, use.offset, on) if on else written
-        known = find_real_name(use.symbols, known) if known else known
-        if known is None and on[:1].isupper() and self._types_of(on):
-            known = on
-        if known is None or not known[:1].isupper():
-            return None if known in _BUILTIN_TYPES else self._resolve_by_name(target)
+        real_name = infer_type(use.symbols, use.offset, on) if on else written
+        real_name = find_real_name(use.symbols, real_name) if real_name else real_name
+        if real_name is None and on[:1].isupper() and self._types_of(on):
+            real_name = on
+        if real_name is None or not real_name[:1].isupper():
+            return (
+                None if real_name in _BUILTIN_TYPES else self._resolve_by_name(target)
+            )
         owner = find_extended_type(target) or target.owner
         # With several types of one name it may be unknown which is meant.
-        meant = choose_type(use.symbols, known, self._types_of(known))
-        if known == owner:
+        meant = choose_type(use.symbols, real_name, self._types_of(real_name))
+        if real_name == owner:
             is_other = (
                 meant is not None
-                and target.owner == known
+                and target.owner == real_name
                 and not is_part_of(target, meant)
             )
             return (
@@ -700,13 +716,13 @@ class Resolver:
                 if is_other
                 else Resolution(GUESS if meant is None else PROVEN, "receiver type")
             )
-        if any(rival.owner == known for rival in self.rivals):
+        if any(rival.owner == real_name for rival in self.rivals):
             return (
                 Resolution(POSSIBLE, OVERRIDDEN)
-                if known in self.ancestors(owner)
+                if real_name in self.ancestors(owner)
                 else None
             )
-        if owner in self.ancestors(known):
+        if owner in self.ancestors(real_name):
             # Among several bases of the name, one nested beside the type comes first.
             base = (
                 None
@@ -717,7 +733,7 @@ class Resolver:
                 owner != target.owner or is_part_of(target, base)
             )
             return Resolution(SEEN if is_told else WEAK, "receiver type, inherited")
-        if known in self.ancestors(owner):
+        if real_name in self.ancestors(owner):
             return Resolution(POSSIBLE, OVERRIDDEN)
         return Resolution(WEAK, "name only")
 
@@ -728,9 +744,9 @@ class Resolver:
         family = FAMILIES.get(target.language, target.language)
         if family not in self._families:
             alike = [
-                one
-                for one in self.rivals
-                if is_same_family(one.language, family) and one.name != one.owner
+                rival
+                for rival in self.rivals
+                if is_same_family(rival.language, family) and rival.name != rival.owner
             ]
             owners = {rival.owner for rival in alike}
             families = set[str]()

@@ -80,46 +80,50 @@ class RustPaths:
             ways = [[*written, word]]
             if symbols.role(offset) == "import":
                 here = [
-                    one
-                    for one in self._uses(module)
-                    if is_in_statement(symbols, one.offset, offset)
+                    use
+                    for use in self._uses(module)
+                    if is_in_statement(symbols, use.offset, offset)
                 ]
-                paths = [[*one.module.split("::"), one.name] for one in here]
+                paths = [
+                    [*import_.module.split("::"), import_.name] for import_ in here
+                ]
                 ways = [path[: path.index(word) + 1] for path in paths if word in path]
-            found = [meant for way in ways for meant in self._follow(module, way)]
-            self._known[path, offset] = found, bool(found) or not self._is_open
+            items = [target for way in ways for target in self._follow(module, way)]
+            self._known[path, offset] = items, bool(items) or not self._is_open
         return self._known[path, offset]
 
     def _follow(
         self, module: _Module, segments: Sequence[str]
     ) -> list[Definition | _Module]:
-        first, *rest = [one for one in segments if one] or [""]
-        found: list[Definition | _Module]
+        first, *rest = [
+            current_segment for current_segment in segments if current_segment
+        ] or [""]
+        items: list[Definition | _Module]
         if first == "crate":
-            found = list(self._roots(module))
+            items = list(self._roots(module))
         elif first in {"self", "super"}:
             if first == "self":
-                found = [module]
+                items = [module]
             else:
-                found = list(self._parents(module))
+                items = list(self._parents(module))
         else:
             # Another crate of the project has the name of its folder.
-            found = self._look_up(module, first) or (
+            items = self._look_up(module, first) or (
                 list(self.find_crates(module, first)) if rest else []
             )
         for segment in rest:
-            modules = [one for one in found if isinstance(one, _Module)]
-            found = [
-                meant
-                for one in modules
-                for meant in (
-                    self._parents(one)
+            modules = [target for target in items if isinstance(target, _Module)]
+            items = [
+                target
+                for current_module in modules
+                for target in (
+                    self._parents(current_module)
                     if segment == "super"
-                    else self._look_up(one, segment)
+                    else self._look_up(current_module, segment)
                 )
             ]
-        self._is_open |= not found
-        return found
+        self._is_open |= not items
+        return items
 
     def _look_up(self, module: _Module, name: str) -> list[Definition | _Module]:
         """Return what a name means in a module: its own definitions, or what it imports."""
@@ -129,7 +133,7 @@ class RustPaths:
         self._looked += 1
         own = list(self.find_own(module, name))
         is_done = any(
-            isinstance(one, Definition) for one in own
+            isinstance(target, Definition) for target in own
         )  # otherwise a function of the name may be imported
         if (
             is_done
@@ -140,29 +144,31 @@ class RustPaths:
             return own
         self._busy.add((module, name))
         uses = list(self._uses(module))
-        named = (one for one in uses if one.local == name and one.name != ALL)
-        found = [
-            meant
-            for one in named
-            for meant in self._follow(module, [*one.module.split("::"), one.name])
+        named = (use for use in uses if use.local == name and use.name != ALL)
+        items = [
+            target
+            for path_named in named
+            for target in self._follow(
+                module, [*path_named.module.split("::"), path_named.name]
+            )
         ]
-        stars = (one for one in uses if one.name == ALL and not found)
-        taken = [
-            meant
-            for one in stars
-            for meant in self._follow(module, one.module.split("::"))
+        stars = (use for use in uses if use.name == ALL and not items)
+        own_items = [
+            target
+            for star in stars
+            for target in self._follow(module, star.module.split("::"))
         ]
-        found += [
-            meant
-            for one in taken
-            if isinstance(one, _Module)
-            for meant in self._look_up(one, name)
+        items += [
+            matching_target
+            for target in own_items
+            if isinstance(target, _Module)
+            for matching_target in self._look_up(target, name)
         ]
         self._busy.discard((module, name))
-        found = [*own, *found]
+        items = [*own, *items]
         if not self._busy:  # inside a cycle the result may be incomplete
-            self._found[module, name] = found
-        return found
+            self._found[module, name] = items
+        return items
 
     def find_own(self, module: _Module, name: str) -> Iterator[Definition | _Module]:
         """Yield a module's own definitions of a name."""
@@ -187,12 +193,12 @@ class RustPaths:
             imports = FileImports()
         else:
             imports = imports_of(symbols)
-        for one in chain(imports.stars, *imports.names.values()):
+        for import_ in chain(imports.stars, *imports.names.values()):
             if (
                 symbols is not None
-                and _module_around(symbols, one.offset) == module.inside
+                and _module_around(symbols, import_.offset) == module.inside
             ):
-                yield one
+                yield import_
 
     def find_file(
         self, module: _Module, symbols: FileSymbols, index: int
@@ -216,13 +222,13 @@ class RustPaths:
             name = symbols.name(index)
             # A test file or an example is a crate root, whose modules are beside it.
             places = [
-                posixpath.join(around, one)
+                posixpath.join(around, file_name)
                 for around in dict.fromkeys((below, folder))
-                for one in (f"{name}.rs", f"{name}/mod.rs")
+                for file_name in (f"{name}.rs", f"{name}/mod.rs")
             ]
-        found = (place.encode("utf-8", "surrogateescape") for place in places)
+        paths = (place.encode("utf-8", "surrogateescape") for place in places)
         yield from (
-            _Module(one, "") for one in [one for one in found if self.has(one)][:1]
+            _Module(path, "") for path in [path for path in paths if self.has(path)][:1]
         )
 
     def _parents(self, module: _Module) -> Iterator[_Module]:
@@ -240,22 +246,24 @@ class RustPaths:
                 beside + b"lib.rs",
                 beside + b"main.rs",
             ]
-            found = [
-                _Module(one, "") for one in near if one != module.path and self.has(one)
+            modules = [
+                _Module(path, "")
+                for path in near
+                if path != module.path and self.has(path)
             ]
-            yield from found
-            if found:
+            yield from modules
+            if modules:
                 return
 
     def _roots(self, module: _Module) -> Iterator[_Module]:
         for beside in _list_upward(module.path.rpartition(b"/")[0]):
-            found = [
-                _Module(beside + one, "")
-                for one in (b"lib.rs", b"main.rs")
-                if self.has(beside + one)
+            modules = [
+                _Module(beside + file_name, "")
+                for file_name in (b"lib.rs", b"main.rs")
+                if self.has(beside + file_name)
             ]
-            yield from found
-            if found:
+            yield from modules
+            if modules:
                 return
         yield _Module(module.path, "")
 
@@ -290,8 +298,11 @@ def resolve_in_crate(
     around = target.symbols.parent(target.index)
     if around >= 0 and target.symbols.kind(around) != "module":
         return INCONCLUSIVE
-    found, is_followed = paths.find_item(path, symbols, offset)
-    if any(isinstance(one, Definition) and one.key == target.key for one in found):
+    items, is_followed = paths.find_item(path, symbols, offset)
+    if any(
+        isinstance(current_target, Definition) and current_target.key == target.key
+        for current_target in items
+    ):
         return Resolution(PROVEN, "same file" if path == target.path else "import")
     return None if is_followed else INCONCLUSIVE
 

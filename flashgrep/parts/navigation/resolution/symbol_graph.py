@@ -92,8 +92,8 @@ class Definition:
 def group_by_name(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
     """Return definitions grouped by name, so that the uses of a name are searched once for all of them."""
     alike: dict[str, list[Definition]] = {}
-    for one in definitions:
-        alike.setdefault(one.name, []).append(one)
+    for definition in definitions:
+        alike.setdefault(definition.name, []).append(definition)
     return alike
 
 
@@ -232,13 +232,13 @@ class Graph:
             )
             if there not in steps.setdefault(here, []):
                 steps[here].append(there)
-        found = []
+        found_chains = []
         for root in roots:
             for chain in _walk(steps, [root]):
-                found.append(chain)
-                if len(found) >= CHAINS:
-                    return found
-        return found
+                found_chains.append(chain)
+                if len(found_chains) >= CHAINS:
+                    return found_chains
+        return found_chains
 
     def find_shortest_paths(
         self, starts: Iterable[Definition], ends: Iterable[Definition]
@@ -249,8 +249,8 @@ class Graph:
         for edge in self.edges:
             steps.setdefault(edge.source, []).append(edge.target)
             back.setdefault(edge.target, []).append(edge.source)
-        before = _measure(steps, {one.key for one in starts})
-        behind = _measure(back, {one.key for one in ends})
+        before = _measure(steps, {start.key for start in starts})
+        behind = _measure(back, {end.key for end in ends})
         shortest = min(
             (before[key] + behind[key] for key in before.keys() & behind.keys()),
             default=0,
@@ -267,7 +267,9 @@ class Graph:
         """Keep only these edges, and the symbols that are at their ends or among the definitions."""
         self.edges, keys = (
             edges,
-            {one.key for one in definitions}.union(*(edge.ends for edge in edges)),
+            {definition.key for definition in definitions}.union(
+                *(edge.ends for edge in edges)
+            ),
         )
         self.nodes = {key: node for key, node in self.nodes.items() if key in keys}
 
@@ -285,15 +287,15 @@ def _measure(
     steps: dict[SymbolKey, list[SymbolKey]], starts: Iterable[SymbolKey]
 ) -> dict[SymbolKey, int]:
     """Return every reachable symbol with its distance."""
-    found = dict.fromkeys(starts, 0)
-    waiting = deque(found)
+    distances = dict.fromkeys(starts, 0)
+    waiting = deque(distances)
     while waiting:
         here = waiting.popleft()
         for key in steps.get(here, ()):
-            if key not in found:
-                found[key] = found[here] + 1
+            if key not in distances:
+                distances[key] = distances[here] + 1
                 waiting.append(key)
-    return found
+    return distances
 
 
 def _walk(

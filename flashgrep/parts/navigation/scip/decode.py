@@ -119,10 +119,10 @@ def read_index(file: BinaryIO) -> Iterator[Metadata | ScipDocument]:
 
 def read_name(symbol: str) -> str:
     """Return the name that a symbol ends with (``f`` of ``scheme manager package version dir/`a.py`/C#f().``)."""
-    found = _LAST.search(symbol)
-    if found is None:
+    match = _LAST.search(symbol)
+    if match is None:
         return ""
-    return (found[1] or "").replace("``", "`") or found[2] or found[3]
+    return (match[1] or "").replace("``", "`") or match[2] or match[3]
 
 
 def read_metadata(message: bytes) -> Metadata:
@@ -132,11 +132,11 @@ def read_metadata(message: bytes) -> Metadata:
         if number == _TOOL and isinstance(value, bytes):
             # The fields of the tool: 1, its name, and 2, its version.
             texts = {
-                one: text
-                for one, text in _fields(value)
-                if one in {1, 2} and isinstance(text, bytes)
+                current_number: text
+                for current_number, text in _fields(value)
+                if current_number in {1, 2} and isinstance(text, bytes)
             }
-            tool = b" ".join(texts[one] for one in sorted(texts)).decode(
+            tool = b" ".join(texts[text] for text in sorted(texts)).decode(
                 "utf-8", "replace"
             )[:200]
         elif number == _PROJECT_ROOT and isinstance(value, bytes):
@@ -146,21 +146,21 @@ def read_metadata(message: bytes) -> Metadata:
 
 def read_document(message: bytes) -> ScipDocument:
     """Return the data of a source file; raises as ``read_index``."""
-    found = ScipDocument()
+    scip_document = ScipDocument()
     for number, value in _fields(message):
         if number == _OCCURRENCES and isinstance(value, bytes):
-            read_occurrence(value, found)
-            if len(found.places) > MOST_OCCURRENCES:
+            read_occurrence(value, scip_document)
+            if len(scip_document.places) > MOST_OCCURRENCES:
                 raise Malformed(
                     f"document with more than {MOST_OCCURRENCES:,} occurrences"
                 )
         elif number == _PATH and isinstance(value, bytes):
-            found.path = value
+            scip_document.path = value
         elif number == _TEXT and isinstance(value, bytes):
-            found.text = value or None
+            scip_document.text = value or None
         elif number == _ENCODING and isinstance(value, int):
-            found.encoding = _ENCODINGS.get(value)
-    return found
+            scip_document.encoding = _ENCODINGS.get(value)
+    return scip_document
 
 
 def read_occurrence(message: bytes, found: ScipDocument) -> None:
@@ -197,23 +197,23 @@ def read_range(number: int, value: int | bytes) -> list[int]:
     if isinstance(value, int):
         return [value]
     if number in _TYPED_RANGES:
-        given = dict(_fields(value))  # zeros are omitted
-        parts = (given.get(part, 0) for part in range(1, _TYPED_RANGES[number] + 1))
+        fields = dict(_fields(value))  # zeros are omitted
+        parts = (fields.get(part, 0) for part in range(1, _TYPED_RANGES[number] + 1))
         return [part for part in parts if isinstance(part, int)]
-    found = []
+    numbers = []
     at = 0
     while at < len(value):
-        one, at = _varint(value, at)
-        found.append(one)
-    return found
+        current_number, at = _varint(value, at)
+        numbers.append(current_number)
+    return numbers
 
 
 def _read_varint(file: BinaryIO) -> int | None:
     """Return the next number of a file, or None at its end."""
     value = shift = 0
-    while one := file.read(1):
-        value |= (one[0] & 0x7F) << shift
-        if one[0] < _MORE:
+    while byte := file.read(1):
+        value |= (byte[0] & 0x7F) << shift
+        if byte[0] < _MORE:
             return value
         shift += 7
         if shift > _MOST_SHIFT:
@@ -251,10 +251,10 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     """Return the number at an offset and the offset after it."""
     value = shift = 0
     # 64 bits take ten bytes of seven each.
-    for one in data[at : at + 10]:
+    for byte in data[at : at + 10]:
         at += 1
-        value |= (one & 0x7F) << shift
-        if one < _MORE:
+        value |= (byte & 0x7F) << shift
+        if byte < _MORE:
             return value, at
         shift += 7
     raise Malformed("number of more than ten bytes")

@@ -71,8 +71,8 @@ def import_index(
         OSError: it cannot be read, or the data cannot be written.
 
     """
-    for each in (folder.parent.parent, folder.parent, folder):
-        make_private(str(each))
+    for current_path in (folder.parent.parent, folder.parent, folder):
+        make_private(str(current_path))
     name = str(file.resolve())
     stale = 0
     missing = 0
@@ -82,29 +82,31 @@ def import_index(
     else:
         prefix = _prefix(f"{os.fsdecode(root)}/{below}", root)
     with file.open("rb") as opened, change(folder, name) as writer:
-        made = os.fstat(opened.fileno())
-        if made.st_size > MOST_FILE:
+        status = os.fstat(opened.fileno())
+        if status.st_size > MOST_FILE:
             raise InvalidParams(
                 f"{file}: larger than {MOST_FILE:,} bytes", field="file"
             )
         writer.forget()
         files = RootFiles(RootFolder(root))
         try:
-            for count, one in enumerate(read_index(opened)):
-                if isinstance(one, Metadata):
-                    tool = one.tool
+            for count, part in enumerate(read_index(opened)):
+                if isinstance(part, Metadata):
+                    tool = part.tool
                     if below is None:
-                        prefix = _prefix(unquote(urlsplit(one.project_root).path), root)
+                        prefix = _prefix(
+                            unquote(urlsplit(part.project_root).path), root
+                        )
                     continue
                 report(count)
-                path = prefix + one.path
+                path = prefix + part.path
                 data, is_current = (
-                    read_current(files, path, made.st_mtime_ns)
-                    if one.is_inside
+                    read_current(files, path, status.st_mtime_ns)
+                    if part.is_inside
                     else (None, False)
                 )
                 if data is not None and is_current:
-                    rows = place_occurrences(one, data)
+                    rows = place_occurrences(part, data)
                 else:
                     rows = None
                 if data is None:
@@ -116,12 +118,12 @@ def import_index(
         except Malformed as error:
             raise InvalidParams(f"{file}: {error}", field="file") from error
         writer.record(tool, stale, missing)
-    return next(one for one in list_sources(folder) if one.file == name)
+    return next(source for source in list_sources(folder) if source.file == name)
 
 
 def forget_index(file: str, folder: Path) -> bool:
     """Drop the data imported from a file; return whether there was any."""
-    if all(one.file != file for one in list_sources(folder)):
+    if all(source.file != file for source in list_sources(folder)):
         return False
     with change(folder, file) as writer:
         writer.forget()
@@ -131,14 +133,14 @@ def forget_index(file: str, folder: Path) -> bool:
 def _prefix(indexed: str, root: bytes) -> bytes:
     """Return the prefix of an index's paths: the path of the indexed folder below the root."""
     if indexed:
-        found = os.path.relpath(
+        prefix = os.path.relpath(
             os.path.realpath(os.fsencode(indexed)), os.path.realpath(root)
         )
     else:
-        found = b"."
-    if found == b"." or found.split(b"/")[0] == b"..":
+        prefix = b"."
+    if prefix == b"." or prefix.split(b"/")[0] == b"..":
         return b""
-    return found + b"/"
+    return prefix + b"/"
 
 
 def read_current(
@@ -188,7 +190,7 @@ def measure_spans(
         (line, column)
         for (line, column) in np.stack((lines, columns), -1).reshape(-1, 2).tolist()
     ]
-    known: dict[tuple[int, int], int] = {}
+    offsets: dict[tuple[int, int], int] = {}
     for line, column in {*pairs}:
         start = int(starts[line])
         within = find_column(
@@ -196,8 +198,8 @@ def measure_spans(
         )
         if within is None:
             return None
-        known[line, column] = start + within
-    return np.array([known[one] for one in pairs], np.int64).reshape(-1, 2)
+        offsets[line, column] = start + within
+    return np.array([offsets[pair] for pair in pairs], np.int64).reshape(-1, 2)
 
 
 def fit_text(spans: Rows, document: ScipDocument, data: bytes) -> bool:
@@ -255,10 +257,10 @@ def number_occurrences(spans: Rows, document: ScipDocument, data: bytes) -> Rows
             number = number_symbol(symbol)
         name = _read_plain_name(symbol)
         if start < end and name and data[start:end] != name:
-            found = re.search(rb"(?<!\w)%b(?!\w)" % re.escape(name), data[start:end])
-            if found is None:
+            match = re.search(rb"(?<!\w)%b(?!\w)" % re.escape(name), data[start:end])
+            if match is None:
                 continue
-            start, end = start + found.start(), start + found.end()
+            start, end = start + match.start(), start + match.end()
         rows.append((start, end, roles, number))
     return np.array(sorted(set(rows)), np.int64).reshape(-1, 4)
 

@@ -54,18 +54,22 @@ class ScipSource:
         numbers = frozenset(
             around[sizes == sizes.min(initial=sizes.max(initial=0)), SYMBOL].tolist()
         )
-        found: list[SourceOccurrence] = []
+        definitions: list[SourceOccurrence] = []
         for other in sorted({path, *self._find_files(numbers, defining=True)}):
             occurrences = self.find_occurrences(numbers, other, open_file)
             if occurrences is None:  # its definitions have moved since
                 return None
-            found += [one for one in occurrences if one.role == "definition"]
+            definitions += [
+                occurrence
+                for occurrence in occurrences
+                if occurrence.role == "definition"
+            ]
         if uses:
             files = self._find_files(numbers, defining=False)
         else:
             files = []
-        if found:
-            return Meaning(self, numbers, found, files)
+        if definitions:
+            return Meaning(self, numbers, definitions, files)
         return None
 
     def find_known(self, path: bytes, open_file: Open) -> list[int]:
@@ -85,9 +89,9 @@ class ScipSource:
             rows = None
         if rows is None or symbols is None:
             return None
-        found: dict[int, SourceOccurrence] = {}
+        occurrences: dict[int, SourceOccurrence] = {}
         for start, end, roles, number in rows.tolist():
-            if number in numbers and start not in found:
+            if number in numbers and start not in occurrences:
                 role: Role = (
                     "definition"
                     if roles & DEFINES
@@ -97,8 +101,8 @@ class ScipSource:
                 )
                 if role == "reference" and start < end:
                     role = symbols.role(start) or role
-                found[start] = SourceOccurrence(path, symbols, start, end, role)
-        return list(found.values())
+                occurrences[start] = SourceOccurrence(path, symbols, start, end, role)
+        return list(occurrences.values())
 
     def _find_files(self, numbers: frozenset[int], *, defining: bool) -> list[bytes]:
         try:

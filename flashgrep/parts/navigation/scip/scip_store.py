@@ -79,7 +79,7 @@ class ScipWriter:
         """Store a document, replacing what another file may have said about it."""
         self._drop("path = ?", path)
         packed = zlib.compress(np.ascontiguousarray(rows).tobytes(), 1)
-        found = self._connection.execute(
+        document = self._connection.execute(
             "INSERT INTO document (path, file, digest, occurrences) VALUES (?, ?, ?, ?)",
             (path, self._file, hash_text(data), packed),
         )
@@ -88,8 +88,8 @@ class ScipWriter:
         self._connection.executemany(
             "INSERT INTO place VALUES (?, ?, ?)",
             (
-                (one, found.lastrowid, one in defined)
-                for one in {*shared[:, SYMBOL].tolist()}
+                (symbol, document.lastrowid, symbol in defined)
+                for symbol in {*shared[:, SYMBOL].tolist()}
             ),
         )
 
@@ -159,13 +159,13 @@ def is_sound(file: Path) -> bool:
     """Return whether a file is a sound database of the current version."""
     try:
         with closing(sqlite3.connect(file)) as connection:
-            version, found = (
-                connection.execute(f"PRAGMA {one}").fetchone()
-                for one in ("user_version", "quick_check")
+            version, check = (
+                connection.execute(f"PRAGMA {pragma}").fetchone()
+                for pragma in ("user_version", "quick_check")
             )
     except sqlite3.Error:
         return False
-    return (version, found) == ((_VERSION,), ("ok",))
+    return (version, check) == ((_VERSION,), ("ok",))
 
 
 class ScipTable:
@@ -242,7 +242,7 @@ class ScipTable:
         return sorted(
             {
                 row[0]
-                for one in symbols
-                for row in self._connection.execute(query, (one, int(defining)))
+                for symbol in symbols
+                for row in self._connection.execute(query, (symbol, int(defining)))
             }
         )

@@ -91,9 +91,9 @@ def find_server(
     A program in the project is never run: PATH may include the project's `bin`, which the user need not have written.
     """
     inside = Path(os.fsdecode(root)).resolve()
-    for one in SERVERS:
-        if language in one.languages:
-            program = find_program(one.name, environ)
+    for known_server in SERVERS:
+        if language in known_server.languages:
+            program = find_program(known_server.name, environ)
         else:
             program = None
         # Neither its path nor the target of a symbolic link may be in the project.
@@ -101,7 +101,7 @@ def find_server(
             Path(at).is_relative_to(inside)
             for at in (program, os.path.realpath(program))
         ):
-            return one, program
+            return known_server, program
     return None
 
 

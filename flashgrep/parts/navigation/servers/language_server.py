@@ -93,7 +93,7 @@ class LanguageServer:
         self._open: dict[bytes, _Open] = {}
         self._versions: Mapping[bytes, tuple[int, int]] | None = None
         # The server inherits one end and never uses it; see ``end_group_with_us``.
-        lifeline, kept = os.pipe()
+        lifeline, child_end = os.pipe()
         try:
             self._process = subprocess.Popen(
                 [program, *known.command[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -102,9 +102,9 @@ class LanguageServer:
             )  # fmt: skip
         except BaseException:
             os.close(lifeline)
-            os.close(kept)
+            os.close(child_end)
             raise
-        self._kept = kept
+        self._kept = child_end
         with contextlib.suppress(OSError):  # it has ended
             if sys.platform == "linux":
                 end_group_with_us(self._process.pid, lifeline)
@@ -181,11 +181,11 @@ class LanguageServer:
         if not self.is_ready:
             result = self._wait(self._begun, ends, keep=True)
             if isinstance(result, dict):
-                found = result.get("capabilities", {})
+                capabilities = result.get("capabilities", {})
             else:
-                found = {}
-            if isinstance(found, dict):
-                encoding = found.get("positionEncoding")
+                capabilities = {}
+            if isinstance(capabilities, dict):
+                encoding = capabilities.get("positionEncoding")
             else:
                 encoding = None
             self.encoding = "utf-8" if encoding == "utf-8" else "utf-16"
@@ -198,8 +198,8 @@ class LanguageServer:
         if before is not None and before != versions:
             kinds = {
                 path: 1 if path not in before else 2
-                for path, one in versions.items()
-                if before.get(path) != one
+                for path, version in versions.items()
+                if before.get(path) != version
             }
             kinds |= {path: 3 for path in before if path not in versions}
             if len(kinds) > MOST_EVENTS:
@@ -222,10 +222,10 @@ class LanguageServer:
 
     def tell_text(self, path: bytes, language: str, data: bytes) -> None:
         """Send a file's text to the server unless it has that text."""
-        known = self._open.get(path)
+        open_text = self._open.get(path)
         text = data.decode("utf-8", "replace")
         document: dict[str, Any] = {"uri": make_uri(self._root, path)}
-        if known is None:
+        if open_text is None:
             # An opened text takes precedence over the file on disk, so unsaved changes
             # are respected.
             document |= {
@@ -235,10 +235,10 @@ class LanguageServer:
             }
             self._open[path] = _Open(1, data)
             self._notify("textDocument/didOpen", {"textDocument": document})
-        elif known.data != data:
-            known.version = known.version + 1
-            known.data = data
-            document["version"] = known.version
+        elif open_text.data != data:
+            open_text.version = open_text.version + 1
+            open_text.data = data
+            document["version"] = open_text.version
             self._notify(
                 "textDocument/didChange",
                 {"textDocument": document, "contentChanges": [{"text": text}]},

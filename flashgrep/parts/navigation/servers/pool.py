@@ -83,28 +83,30 @@ class ServerPool:
             Abandoned, Expired: the lookup is over.
 
         """
-        known, program = found
+        known_server, program = found
         # Held only for the dictionary: starting a server, or querying it, takes
         # seconds.
         with self._lock:
-            slot = self._slots.setdefault((root.path, known.name), _Slot())
+            slot = self._slots.setdefault((root.path, known_server.name), _Slot())
         ends = time.monotonic() + WAIT_SECONDS
         problem = ""
         with blocking():
             while not slot.lock.acquire(timeout=LOOK_SECONDS):
                 stop_if_over()
                 if time.monotonic() > ends:
-                    raise NotAsked(f"{known.name} is busy")
+                    raise NotAsked(f"{known_server.name} is busy")
             try:
                 slot.used = time.monotonic()
                 result = question(
-                    slot.server or self.start(slot, known, program, root), ends
+                    slot.server or self.start(slot, known_server, program, root), ends
                 )
             except ServerSilent:
-                problem = f"{known.name} did not respond within {WAIT_SECONDS:.0f} s"
+                problem = (
+                    f"{known_server.name} did not respond within {WAIT_SECONDS:.0f} s"
+                )
             except (ServerBroken, OSError) as error:
                 slot.end()
-                problem = f"{known.name} was stopped: {error}"
+                problem = f"{known_server.name} was stopped: {error}"
                 # Not started again for a while, since it would most likely fail again.
                 slot.problem, slot.again = problem, time.monotonic() + AGAIN_SECONDS
             finally:
@@ -125,7 +127,11 @@ class ServerPool:
                 if self._is_closed:
                     raise NotAsked("the daemon is shutting down")
                 others = sorted(
-                    (one for one in self._slots.values() if one.server is not None),
+                    (
+                        current_slot
+                        for current_slot in self._slots.values()
+                        if current_slot.server is not None
+                    ),
                     key=lambda one: one.used,
                 )
             excess = len(others) + 1 - MOST_SERVERS

@@ -78,9 +78,9 @@ def _read_inserts(found: ParsedFile, data: bytes, deadline: float) -> ParsedFile
     """
     inserted = list[ParsedFile]()
     for insert in read_inserts(found.language, data):
-        if (left := deadline - time.thread_time()) < 0:
+        if (seconds_left := deadline - time.thread_time()) < 0:
             raise ParseTimeout
-        inside = parse_symbols(insert.language, insert.text, seconds=left)
+        inside = parse_symbols(insert.language, insert.text, seconds=seconds_left)
         if isinstance(inside, ParsedFile):
             inserted.append(inside.move(insert.start, declares=not insert.defines))
             found = found.read_as_code(insert.start, insert.start + len(insert.text))

@@ -60,8 +60,8 @@ def _has_only_modifiers(head: bytes) -> bool:
 def find_body(text: bytes, name: int) -> int:
     """Return where the body begins: at a brace, or at the end of a line outside parentheses."""
     depth = 0
-    for found in _HEAD_ENDS.finditer(text, max(0, name)):
-        at, byte = found.start(), found[0]
+    for match in _HEAD_ENDS.finditer(text, max(0, name)):
+        at, byte = match.start(), match[0]
         if byte in b"([":
             depth += 1
         elif byte in b")]":
@@ -136,11 +136,11 @@ def receiver(data: bytes, name: int, language: str) -> str | None:
         before.rstrip()[-1:] not in _JOINTS
     ):  # most names have none; this check takes a tenth of the expression's time
         return None
-    found = (_LUA_RECEIVER if language == "lua" else _RECEIVER).search(before)
-    if found is None or (found[0].rstrip().endswith(b"->") and language not in _ARROWS):
+    match = (_LUA_RECEIVER if language == "lua" else _RECEIVER).search(before)
+    if match is None or (match[0].rstrip().endswith(b"->") and language not in _ARROWS):
         return None
-    if (language == "swift" and found[1] in _KEYWORDS) or (
-        language in _JOINS and found[0].rstrip().endswith(b".")
+    if (language == "swift" and match[1] in _KEYWORDS) or (
+        language in _JOINS and match[0].rstrip().endswith(b".")
     ):
         return None
-    return (found[1] or b"").decode("utf-8", "replace")
+    return (match[1] or b"").decode("utf-8", "replace")

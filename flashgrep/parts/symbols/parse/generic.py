@@ -178,9 +178,9 @@ def find_generic_tags(language: str, data: bytes) -> ParsedFile:
         _SKIP_HASH if b"#" in comments else _SKIP_DASHES if b"--" in comments else _SKIP
     )
     skip = _SKIP_BRACES if b"{#" in comments else skip
-    skips = np.array([found.span() for found in skip.finditer(data)], np.int64).reshape(
-        -1, 2
-    )
+    skips = np.array(
+        [found_match.span() for found_match in skip.finditer(data)], np.int64
+    ).reshape(-1, 2)
     rows: dict[int, Row] = {}
     if language in PATTERNS:
         for row in _by_patterns(language, data):
@@ -188,19 +188,19 @@ def find_generic_tags(language: str, data: bytes) -> ParsedFile:
     else:
         rows = {row[0]: row for row, _ in _find_introductions(language, data)}
         if LANGUAGES[language].comments[:1] == (b"//",):
-            for found in _TYPED_FUNCTION.finditer(data):
-                if found[1] not in _NOT_CALLED:
-                    row = (*found.span(1), *found.span(), KIND_ID["function"], 0, 0, 0)
-                    rows.setdefault(found.start(1), row)
+            for match in _TYPED_FUNCTION.finditer(data):
+                if match[1] not in _NOT_CALLED:
+                    row = (*match.span(1), *match.span(), KIND_ID["function"], 0, 0, 0)
+                    rows.setdefault(match.start(1), row)
     table = np.array([rows[at] for at in sorted(rows)], np.int64).reshape(-1, COLUMNS)
     # An operator's name may be in quotes, like a string; its definition does not begin
     # with them.
     table = table[~is_inside(table[:, START if language in PATTERNS else NAME], skips)]
     calls = np.array(
         [
-            found.start(1)
-            for found in _CALL.finditer(data)
-            if found[1] not in _NOT_CALLED
+            found_match.start(1)
+            for found_match in _CALL.finditer(data)
+            if found_match[1] not in _NOT_CALLED
         ],
         np.int64,
     )
@@ -210,7 +210,7 @@ def find_generic_tags(language: str, data: bytes) -> ParsedFile:
         marks={"call": np.setdiff1d(calls[~is_inside(calls, skips)], table[:, 0])},
         skips=skips,
         statements=np.array(
-            [found.span() for found in _IMPORT.finditer(data)], np.int64
+            [found_match.span() for found_match in _IMPORT.finditer(data)], np.int64
         ).reshape(-1, 2),
     )
 
@@ -218,18 +218,18 @@ def find_generic_tags(language: str, data: bytes) -> ParsedFile:
 def _find_introductions(language: str, data: bytes) -> Iterator[tuple[Row, bytes]]:
     """Yield what keywords introduce, as rows of a table, each with its keyword."""
     more = re.compile(rb"[\w" + re.escape(LANGUAGES[language].word) + rb"]*+")
-    for found in _DEFINITION.finditer(data):
-        name, name_end = found.span(2)
-        kind = _KIND_OF[found[1].decode()]
-        if found[1] == b"let" and language in _LET_BINDS:
-            if found[0].startswith((b" ", b"\t")) and found[0].lstrip().startswith(
+    for match in _DEFINITION.finditer(data):
+        name, name_end = match.span(2)
+        kind = _KIND_OF[match[1].decode()]
+        if match[1] == b"let" and language in _LET_BINDS:
+            if match[0].startswith((b" ", b"\t")) and match[0].lstrip().startswith(
                 b"let"
             ):
                 continue  # most likely a local variable
             kind = KIND_ID["constant"]
         if LANGUAGES[language].word and (rest := more.match(data, name_end)):
             name_end = rest.end()
-        yield (name, name_end, found.start(), name_end, kind, 0, 0, 0), found[1]
+        yield (name, name_end, match.start(), name_end, kind, 0, 0, 0), match[1]
 
 
 def _by_patterns(language: str, data: bytes) -> Iterator[Row]:
@@ -238,23 +238,23 @@ def _by_patterns(language: str, data: bytes) -> Iterator[Row]:
         bodies = (
             [(0, len(data))]
             if within is None
-            else [found.span("body") for found in within.finditer(data)]
+            else [found_match.span("body") for found_match in within.finditer(data)]
         )
         for start, end in bodies:
-            for found in pattern.finditer(data, start, end):
-                name, name_end = found.span("name")
+            for match in pattern.finditer(data, start, end):
+                name, name_end = match.span("name")
                 qualified = (
                     None
                     if kind == _PACKAGE or language in _PROSE
                     else _QUALIFIER.match(data, name, name_end)
                 )
                 own = name if qualified is None else qualified.end()
-                begin = found.start() + len(found[0]) - len(found[0].lstrip())
+                begin = match.start() + len(match[0]) - len(match[0].lstrip())
                 yield (
                     own,
                     name_end,
                     begin,
-                    found.end(),
+                    match.end(),
                     kind,
                     0,
                     name if own > name else 0,
@@ -272,15 +272,15 @@ def find_missed_definitions(
     with a typical shape. ``skips`` are comments and strings. A language's own patterns count everywhere. In C, keywords
     also introduce mere mentions (``struct file *f``), so there are no rows.
     """
-    found: Ints
+    found_rows: Ints
     if language in PATTERNS:
-        found = np.array(list(_by_patterns(language, data)), np.int64).reshape(
+        found_rows = np.array(list(_by_patterns(language, data)), np.int64).reshape(
             -1, COLUMNS
         )
         return (
-            found
+            found_rows
             if language in _BY_LINES
-            else found[~is_inside(found[:, START], skips)]
+            else found_rows[~is_inside(found_rows[:, START], skips)]
         )
     if language in _C_FAMILY:
         return np.empty((0, COLUMNS), np.int64)
@@ -324,8 +324,8 @@ def find_missed_definitions(
         counted = np.concatenate(
             [counted, np.array(shaped, np.int64).reshape(-1, COLUMNS)]
         )
-    found = counted[~is_inside(counted[:, 0], skips[trusted])]
-    return found
+    found_rows = counted[~is_inside(counted[:, 0], skips[trusted])]
+    return found_rows
 
 
 def is_inside(offsets: Ints, spans: Ints) -> Bools:

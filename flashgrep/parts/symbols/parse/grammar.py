@@ -142,12 +142,12 @@ def unpack_grammars(names: Collection[str]) -> None:
             if (entry := manifest["languages"].get(name)) is not None
         ]
         folder = cache_dir() / manifest["platform"]
-        wanted = {
+        grammars = {
             entry["file"]: entry["sha256"]
             for entry in entries
             if not (folder / entry["file"]).exists()
         }
-        if not wanted:
+        if not grammars:
             continue
         with (
             suppress(OSError, tarfile.TarError),
@@ -155,9 +155,11 @@ def unpack_grammars(names: Collection[str]) -> None:
         ):
             folder.mkdir(parents=True, exist_ok=True)
             for member in archive:
-                packed = archive.extractfile(member) if member.name in wanted else None
+                packed = (
+                    archive.extractfile(member) if member.name in grammars else None
+                )
                 library = packed.read() if packed is not None else b""
-                if not library or hashlib.sha256(library).hexdigest() != wanted.pop(
+                if not library or hashlib.sha256(library).hexdigest() != grammars.pop(
                     member.name
                 ):
                     continue
@@ -173,7 +175,7 @@ def unpack_grammars(names: Collection[str]) -> None:
                     except OSError:
                         os.unlink(new.name)
                         raise
-                if not wanted:
+                if not grammars:
                     break
 
 
@@ -225,8 +227,8 @@ def load_language(name: str) -> Language:
         with suppress(FileNotFoundError):
             if hashlib.sha256(library.read_bytes()).hexdigest() != entry["sha256"]:
                 library.unlink()
-    found: Language = get_language(name)
-    return found
+    language: Language = get_language(name)
+    return language
 
 
 def parse_tree(

@@ -106,12 +106,12 @@ class FileImports:
 
 def read_imports(symbols: FileSymbols) -> FileImports:
     """Return what a file imports and exports."""
-    found = FileImports()
+    file_imports = FileImports()
     for start, end in symbols.parsed.statements.tolist():
         text = symbols.data[start:end].decode("utf-8", "replace")
         if symbols.language == "python":
-            for one in _read_python(text, start):
-                found.add(one)
+            for import_ in _read_python(text, start):
+                file_imports.add(import_)
         elif symbols.language == "go":
             if spec := _GO_IMPORT.search(text):
                 parts = spec[2].split("/")
@@ -121,26 +121,26 @@ def read_imports(symbols: FileSymbols) -> FileImports:
                     else parts[-1]
                 )
                 name = spec[1] or last.partition(".")[0]
-                found.add(
+                file_imports.add(
                     Import(name, spec[2], ALL if spec[1] == "." else WHOLE, start)
                 )
         elif symbols.language in DOTTED or symbols.language == "rust":
             is_rust = symbols.language == "rust"
-            for one in (
+            for import_ in (
                 read_rust(text, start)
                 if is_rust
                 else read_packages(symbols.language, text, start)
             ):
-                found.add(one)
+                file_imports.add(import_)
         else:
             _read_ecma(
                 _COMMENT.sub("", text) if "//" in text or "/*" in text else text,
                 start,
-                found,
+                file_imports,
             )
     if symbols.language in ECMA:
-        _read_exports(symbols, found)
-    return found
+        _read_exports(symbols, file_imports)
+    return file_imports
 
 
 def _read_python(text: str, offset: int) -> Iterator[Import]:
@@ -167,24 +167,27 @@ def _read_python(text: str, offset: int) -> Iterator[Import]:
 def read_packages(language: str, text: str, offset: int) -> Iterator[Import]:
     """Yield the imports of a statement that names packages (``a.b.C``), with braces, stars and aliases."""
     flat = " ".join(_COMMENT.sub(" ", text).replace("\\", ".").split()).rstrip("; ")
-    keyword, _, said = flat.removeprefix("global ").partition(" ")
+    keyword, _, matching_text = flat.removeprefix("global ").partition(" ")
     takes_all = (language == "elixir" and keyword == "import") or (
-        language == "csharp" and "=" not in said
+        language == "csharp" and "=" not in matching_text
     )
     for words in ("static ", "function ", "const "):
-        said = said.removeprefix(words)
+        matching_text = matching_text.removeprefix(words)
     if language == "elixir":
-        if keyword == "require" and "as:" not in said:
+        if keyword == "require" and "as:" not in matching_text:
             return
-        named = _ELIXIR_NAME.search(said)
-        said = _ELIXIR_OPTIONS.sub("", said) + (f" as {named[1]}" if named else "")
+        named = _ELIXIR_NAME.search(matching_text)
+        matching_text = _ELIXIR_OPTIONS.sub("", matching_text) + (
+            f" as {named[1]}" if named else ""
+        )
     if language == "csharp" and not takes_all:  # ``using B = A.C``
-        local, _, path = said.partition("=")
-        said = f"{path} as {local}"
-    for before, inside, after in _BRACED.findall(said):
+        local, _, path = matching_text.partition("=")
+        matching_text = f"{path} as {local}"
+    for before, inside, after in _BRACED.findall(matching_text):
         for part in inside.split(",") if inside else [after]:
             name, _, local = (
-                one.strip() for one in _AS.sub(" as ", part).partition(" as ")
+                current_part.strip()
+                for current_part in _AS.sub(" as ", part).partition(" as ")
             )
             module, _, last = f"{before.strip()}{name}".lstrip(".").rpartition(".")
             if takes_all:
@@ -207,7 +210,9 @@ def read_rust(text: str, offset: int) -> Iterator[Import]:
         if sign[0] == "{":
             prefixes.append(f"{prefixes[-1]}{part.replace(' ', '')}")
             continue
-        path, _, local = (one.strip() for one in part.partition(" as "))
+        path, _, local = (
+            current_part.strip() for current_part in part.partition(" as ")
+        )
         whole = (
             f"{prefixes[-1]}{path}".replace(" ", "")
             .removeprefix("::")
@@ -228,19 +233,19 @@ def _read_ecma(text: str, offset: int, found: FileImports) -> None:
     how, clause, module = statement.groups()
     head, brace, inside = clause.partition("{")
     for name, local in _pairs(inside.partition("}")[0]) if brace else ():
-        one = Import(local, module, name, offset)
+        import_ = Import(local, module, name, offset)
         if how == "export":
-            found.exports[local] = one
+            found.exports[local] = import_
         else:
-            found.add(one)
+            found.add(import_)
     for part in head.split(","):
         first, _, local = (piece.strip() for piece in part.partition(" as "))
         if first == "*" and how == "export":
-            one = Import(local, module, WHOLE if local else ALL, offset)
+            import_ = Import(local, module, WHOLE if local else ALL, offset)
             if local:
-                found.exports[local] = one
+                found.exports[local] = import_
             else:
-                found.export_stars.append(one)
+                found.export_stars.append(import_)
         elif first == "*":
             found.add(Import(local, module, WHOLE, offset))
         elif first:
@@ -250,7 +255,7 @@ def _read_ecma(text: str, offset: int, found: FileImports) -> None:
 def _read_exports(symbols: FileSymbols, found: FileImports) -> None:
     """Read what is not in import statements: exports of the file's own names, and CommonJS."""
     data = symbols.data
-    exported = [one.start() for one in re.finditer(b"export", data)]
+    exported = [current_match.start() for current_match in re.finditer(b"export", data)]
     words = [
         word
         for word in ((_REQUIRED, b"require("), (_LATER, b"import("))
@@ -263,22 +268,33 @@ def _read_exports(symbols: FileSymbols, found: FileImports) -> None:
     def is_code(one: re.Match[str] | None) -> TypeGuard[re.Match[str]]:
         return one is not None and symbols.role(one.start(1)) is not None
 
-    for one in filter(is_code, (_EXPORTED.match(text, at) for at in exported)):
+    for match in filter(is_code, (_EXPORTED.match(text, at) for at in exported)):
         # ``{a as b}`` of an export, ``{b: a}`` of an object.
-        for name, local in _pairs(_RENAMED.sub(r"\2 as \1", _COMMENT.sub("", one[1]))):
-            found.exports[local] = Import(local, "", name, one.start())
-    for one in filter(is_code, (_DEFAULT.match(text, at) for at in exported)):
-        found.exports.setdefault(DEFAULT, Import(DEFAULT, "", one[1], one.start()))
-    for one in filter(is_code, (_EXPORTS.match(text, at) for at in exported)):
-        found.exports.setdefault(one[1], Import(one[1], "", one[2], one.start()))
-    for one in filter(
-        is_code, (one for pattern, _ in words for one in pattern.finditer(text))
+        for name, local in _pairs(
+            _RENAMED.sub(r"\2 as \1", _COMMENT.sub("", match[1]))
+        ):
+            found.exports[local] = Import(local, "", name, match.start())
+    for match in filter(is_code, (_DEFAULT.match(text, at) for at in exported)):
+        found.exports.setdefault(DEFAULT, Import(DEFAULT, "", match[1], match.start()))
+    for match in filter(is_code, (_EXPORTS.match(text, at) for at in exported)):
+        found.exports.setdefault(
+            match[1], Import(match[1], "", match[2], match.start())
+        )
+    for match in filter(
+        is_code,
+        (
+            current_match
+            for pattern, _ in words
+            for current_match in pattern.finditer(text)
+        ),
     ):
-        if one[1].startswith("{"):
-            for name, local in _pairs(one[1].strip("{}").replace(":", " as ")):
-                found.add(Import(local, one[2], name, one.start()))
+        if match[1].startswith("{"):
+            for name, local in _pairs(match[1].strip("{}").replace(":", " as ")):
+                found.add(Import(local, match[2], name, match.start()))
         else:
-            found.add(Import(one[1], one[2], one["member"] or WHOLE, one.start()))
+            found.add(
+                Import(match[1], match[2], match["member"] or WHOLE, match.start())
+            )
 
 
 def may_rename(symbols: FileSymbols, name: str) -> bool:

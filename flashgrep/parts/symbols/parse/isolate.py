@@ -146,9 +146,9 @@ class IsolatedParser:
                     )
                 raise _WorkerGoneError(f"the grammar crashed (status {status})")
             self._buffer += more
-        taken = bytes(self._buffer[:size])
+        data = bytes(self._buffer[:size])
         del self._buffer[:size]
-        return taken
+        return data
 
 
 def answer(language: str, data: bytes) -> bytes:

@@ -114,7 +114,7 @@ class LayoutRepairer:
         self._empty = _EMPTY_BODY.get(name, b"")
         # Conditional code has the level of its surroundings, without the directives.
         self._conditions = (
-            [found.span() for found in _CONDITION.finditer(data)]
+            [match.span() for match in _CONDITION.finditer(data)]
             if name in _CONDITIONAL
             else []
         )
@@ -139,12 +139,12 @@ class LayoutRepairer:
         """
         # What the grammar parsed without an error, and with the same layout, needs no
         # check.
-        known = [
+        spans = [
             (node.start_byte, node.end_byte)
             for node in root.children
             if node.is_named and not node.has_error and not root.is_error
         ]
-        self._repair_run(0, len(self._lines), self._before, b"", known)
+        self._repair_run(0, len(self._lines), self._before, b"", spans)
         for start, end in self._conditions:
             self.text[start:end] = self._data[start:end]
 
@@ -212,11 +212,11 @@ class LayoutRepairer:
             before, self._read(second, end), after
         ) or self._is_whole_without_runs(first, second, before, after):
             return False
-        kept = self._read(second, second + 1)
+        line_text = self._read(second, second + 1)
         self._blank([second])
         if self._is_whole_without_runs(first, end, before, after):
             return True
-        self.text[self._lines[second].start : self._lines[second].end] = kept
+        self.text[self._lines[second].start : self._lines[second].end] = line_text
         self.blanked.pop()
         return False
 
@@ -311,10 +311,10 @@ class LayoutRepairer:
                     return closer
             for low, _ in runs[:_MOST_TRIES]:
                 if (brace := self._find_room(low)) is not None:
-                    kept, self.text[brace] = self.text[brace], ord("{")
+                    letter, self.text[brace] = self.text[brace], ord("{")
                     if self._is_whole(before, self._read_own_lines(own, runs), after):
                         return b""
-                    self.text[brace] = kept
+                    self.text[brace] = letter
         for at in own[1 : _MOST_TRIES + 1]:
             if self._is_whole(
                 before,
@@ -335,7 +335,7 @@ class LayoutRepairer:
 
     def _split(self, low: int, high: int) -> list[tuple[int, int]]:
         """Return the parts of some lines: each from one line at the level of the first line to the next such line."""
-        parts, begun = list[tuple[int, int]](), -1
+        parts, start = list[tuple[int, int]](), -1
         level, leads, open_spaces = -1, False, 0
         for at in range(low, high):
             line = self._lines[at]
@@ -351,19 +351,19 @@ class LayoutRepairer:
             if opens or (
                 open_spaces
                 and text.startswith(b"}")
-                and (begun < 0 or self._lines[at - 1].level < 0 or b"namespace" in text)
+                and (start < 0 or self._lines[at - 1].level < 0 or b"namespace" in text)
             ):
                 open_spaces += 1 if opens else -1
-                parts += [(begun, at)] * (begun >= 0)
-                begun, leads = -1, False
+                parts += [(start, at)] * (start >= 0)
+                start, leads = -1, False
                 continue
-            if begun >= 0 and _CONTINUES.match(text):
+            if start >= 0 and _CONTINUES.match(text):
                 continue
             if not leads:
-                parts += [(begun, at)] * (begun >= 0)
-                begun = at
+                parts += [(start, at)] * (start >= 0)
+                start = at
             leads = _LEADS.match(text) is not None
-        return [*parts, *[(begun, high)] * (begun >= 0)]
+        return [*parts, *[(start, high)] * (start >= 0)]
 
     def _is_known(self, first: int, last: int, known: Sequence[Span]) -> bool:
         """Return whether a part begins and ends where nodes without an error do."""

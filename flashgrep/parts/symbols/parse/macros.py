@@ -83,11 +83,11 @@ def blank_macros(data: bytes) -> bytes:
     text = bytearray(data)
     for rules in (_LINES, _WORDS):
         behind = 0
-        while (found := rules.pattern.search(data, behind)) is not None:
-            group = found.lastindex
-            start, behind = found.span(group)
+        while (match := rules.pattern.search(data, behind)) is not None:
+            group = match.lastindex
+            start, behind = match.span(group)
             rule = rules.by_group[group]
-            if rule.accepts(text, found):
+            if rule.accepts(text, match):
                 text[start:behind] = rule.replacement.ljust(behind - start)
     return bytes(text)
 

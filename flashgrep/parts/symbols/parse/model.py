@@ -91,16 +91,22 @@ class ParsedFile:
     def merge(self, others: Sequence["ParsedFile"]) -> "ParsedFile":
         """Return this with what other grammars found elsewhere in the same file."""
         every = [self, *others]
-        table = np.concatenate([one.definitions for one in every])
+        table = np.concatenate([parsed_file.definitions for parsed_file in every])
         return replace(
             self,
             definitions=table[np.lexsort((-table[:, END], table[:, START]))],
             marks={
-                kind: np.sort(np.concatenate([one.marked(kind) for one in every]))
+                kind: np.sort(
+                    np.concatenate([parsed_file.marked(kind) for parsed_file in every])
+                )
                 for kind in MARKS
             },
-            skips=_sort_spans(np.concatenate([one.skips for one in every])),
-            statements=_sort_spans(np.concatenate([one.statements for one in every])),
+            skips=_sort_spans(
+                np.concatenate([parsed_file.skips for parsed_file in every])
+            ),
+            statements=_sort_spans(
+                np.concatenate([parsed_file.statements for parsed_file in every])
+            ),
         )
 
     def read_as_code(self, start: int, end: int) -> "ParsedFile":

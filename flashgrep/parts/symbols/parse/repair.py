@@ -73,9 +73,9 @@ def parse_and_repair(
     tree = parse_tree(grammar, data, seconds, spans)
     if tree.root_node.has_error and name in _REPAIRED:
         ends = [
-            found.end(1) - 1
-            for found in _UNENDED.finditer(data)
-            if found[1] and b"\n" in found[1]
+            match.end(1) - 1
+            for match in _UNENDED.finditer(data)
+            if match[1] and b"\n" in match[1]
         ]
         text = bytearray(data)
         for end in ends:
@@ -151,9 +151,9 @@ def repair_by_layout(
         other = parse_tree(grammar, bytes(repairer.text), deadline - time.thread_time())
     except ParseTimeout:
         return RepairedTree(tree)
-    taken = sum(end - start for start, end in repairer.blanked)
+    blanked_bytes = sum(end - start for start, end in repairer.blanked)
     counts = list[tuple[int, int, int]]()
-    for root, lost in ((tree.root_node, 0), (other.root_node, taken)):
+    for root, lost in ((tree.root_node, 0), (other.root_node, blanked_bytes)):
         cursor = QueryCursor(grammar.query, match_limit=MATCH_LIMIT)
         cursor.set_max_start_depth(DEPTH)
         definitions = sum(

@@ -107,38 +107,38 @@ class FileScopes:
         self.scopes: list[Scope] = []
         self.names: dict[str, list[Binding]] = {}
         bound: list[tuple[Node, Binding]] = []
-        given: list[tuple[str, Node]] = []
+        captured: list[tuple[str, Node]] = []
         spans: list[tuple[int, int, bool, int]] = []
-        for kind, found in _captures(query, self.root):
+        for kind, nodes in _captures(query, self.root):
             if kind in _BINDS:
                 if (
                     kind == "field"
-                    and "object" in found
-                    and self.text(found["object"]) not in _OWN
+                    and "object" in nodes
+                    and self.text(nodes["object"]) not in _OWN
                 ):
                     continue
-                way = next((way for way in _WAYS if way in found), "value")
+                way = next((way for way in _WAYS if way in nodes), "value")
                 written = (
-                    found.get("type") or found.get("many") or found.get("annotated")
+                    nodes.get("type") or nodes.get("many") or nodes.get("annotated")
                 )
                 member = (
-                    self.text(found.get("key") or found[kind])
+                    self.text(nodes.get("key") or nodes[kind])
                     if way in {"whole", "annotated"}
                     else ""
                 )
-                value = found.get(way) if written is None else None
+                value = nodes.get(way) if written is None else None
                 bound.append(
                     (
-                        found[kind],
+                        nodes[kind],
                         Binding(
-                            found[kind].start_byte, kind, value, written, way, member
+                            nodes[kind].start_byte, kind, value, written, way, member
                         ),
                     )
                 )
             elif kind in {"returned", "yielded"}:
-                given.append((kind, found[kind]))
+                captured.append((kind, nodes[kind]))
             else:
-                scope, after = found[kind], found.get("after")
+                scope, after = nodes[kind], nodes.get("after")
                 start, name = (
                     (after.end_byte, after.start_byte)
                     if after is not None
@@ -155,7 +155,7 @@ class FileScopes:
             ):
                 at = self.scopes[at].parent
             self.names_of(at).setdefault(self.text(node), []).append(binding)
-        for way, node in given:
+        for way, node in captured:
             # A returned object begins a scope of its own, so look before its beginning.
             if (at := self.scope_at(node.start_byte - 1)) != MODULE:
                 (
@@ -216,8 +216,8 @@ class FileScopes:
         after the offset, unless a loop comes back.
         """
         certain = []
-        for one in bindings:
-            branch = word = self.node_at(one.offset) or self.root
+        for binding in bindings:
+            branch = word = self.node_at(binding.offset) or self.root
             while branch.parent is not None and branch.type not in _BRANCHES:
                 branch = branch.parent
             # Inside the statement that binds a name, the name still has its former
@@ -225,22 +225,22 @@ class FileScopes:
             while word.parent is not None and word.type not in _STATEMENTS:
                 word = word.parent
             is_open = (
-                one.kind != "definition"
+                binding.kind != "definition"
                 and word.type in _STATEMENTS
                 and _holds(word, offset)
             )
-            if one.offset < offset and _holds(branch, offset) and not is_open:
-                certain.append(one.offset)
+            if binding.offset < offset and _holds(branch, offset) and not is_open:
+                certain.append(binding.offset)
         if not certain:
             return bindings
         last, loop = certain[-1], self.node_at(offset)
         while loop is not None and (loop.type not in _LOOPS or _holds(loop, last)):
             loop = loop.parent
         return [
-            one
-            for one in bindings
-            if last <= one.offset < offset
-            or (loop is not None and _holds(loop, one.offset))
+            current_binding
+            for current_binding in bindings
+            if last <= current_binding.offset < offset
+            or (loop is not None and _holds(loop, current_binding.offset))
         ]
 
     def around(self, offset: int) -> Iterator[int]:
@@ -265,10 +265,10 @@ def _captures(query: Query, root: Node) -> Iterator[tuple[str, dict[str, Node]]]
     for number, (pattern, captured) in enumerate(cursor.matches(root)):
         if not number % _BATCH:
             checkpoint()
-        found = {name: nodes[0] for name, nodes in captured.items()}
+        found_nodes = {name: nodes[0] for name, nodes in captured.items()}
         if pattern not in kinds:
-            kinds[pattern] = next(kind for kind in _KINDS if kind in found)
-        yield kinds[pattern], found
+            kinds[pattern] = next(kind for kind in _KINDS if kind in found_nodes)
+        yield kinds[pattern], found_nodes
 
 
 @cache

@@ -137,16 +137,17 @@ def collect_tags(
                 name, (0, (start, -end, True, name, name_end, kind, *rest))
             )
     table = _nest(language, [*(row for _, row in named.values()), *scopes])
-    taken = {row[0] for row in table}
+    named_offsets = {row[0] for row in table}
     return ParsedFile(
         language=language,
         definitions=np.array(table, np.int64).reshape(-1, COLUMNS),
         marks={
-            kind: _starts(language, references[kind], data, taken) for kind in MARKS
+            kind: _starts(language, references[kind], data, named_offsets)
+            for kind in MARKS
         },
         skips=skips,
         statements=_spans(references["statement"]),
-        bound=_starts(language, references["bound"], data, taken)
+        bound=_starts(language, references["bound"], data, named_offsets)
         if grammar.captures_bound
         else None,
         grammar="tree-sitter",
@@ -186,10 +187,10 @@ def _read_definition(
             splits
             and kind not in _WHOLE_NAME
             and not qualifier_end
-            and (found := _QUALIFIED.match(stripped))
+            and (match := _QUALIFIED.match(stripped))
         ):
-            qualifier, qualifier_end = name, name + found.end()
-            name += found.end()
+            qualifier, qualifier_end = name, name + match.end()
+            name += match.end()
     return (
         start,
         -end,
