@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.benchmarks.search.asking import Question, Target
-from scripts.benchmarks.search.rivals import Place, judge, target_ranges
+from scripts.benchmarks.search.judging import Function, Place, judge, target_ranges
 
 CODE = b"""import os
 
@@ -74,3 +74,28 @@ def test_each_result_answers_one_thing_and_each_thing_counts_once(
     assert twice.ranges.ndcg == pytest.approx((1 + 1 / math.log2(4)) / ideal)
     assert judge([lines("a.py", 5, 5)], question, truth).ranges.ndcg == 0
     assert judge([], question, truth).ranges.recall == 0
+
+
+def test_a_function_is_named_or_its_head_or_all_its_code_is_shown(
+    tmp_path: Path,
+) -> None:
+    code = b"def load(path):\n    # slow\n    first = 1\n\n    return first\n"
+    (tmp_path / "a.py").write_bytes(code)
+    question = asked(("a.py", "load"))
+    truth = target_ranges(question, tmp_path)
+
+    def shown(*places: Place) -> Function:
+        function = judge(places, question, truth).function
+        assert function is not None
+        return function
+
+    assert shown(Place("a.py", 1, 5, "")) == (1, 0, 0)
+    assert shown(Place("a.py", 1, 5, "x", ((1, 1),))) == (1, 1, 0)
+    assert shown(Place("a.py", 1, 5, "x", ((1, 1), (3, 3), (5, 5)))) == (1, 1, 1)
+    assert shown(Place("a.py", 1, 40, "x")) == (1, 1, 1), "in a longer text"
+    assert shown(Place("a.py", 1, 40, "")) == (0, 0, 0)
+    assert shown(Place("b.py", 1, 5, "x")) == (0, 0, 0)
+    nothing = judge([], asked(("a.py", "slow")), target_ranges(question, tmp_path))
+    assert nothing.function == (0, 0, 0)
+    without = asked(("a.py", ""))
+    assert judge([], without, target_ranges(without, tmp_path)).function is None

@@ -507,7 +507,7 @@ HANDLERS: tuple[Handler, ...] = (search_code, semantic_search)
 
 
 def choose_for_model(
-    answer: MeaningAnswer, query: str, tokens: int
+    answer: MeaningAnswer, query: str, tokens: int = MODEL_TOKENS
 ) -> tuple[list[CodeMatch], list[FileMatch]]:
     """Return what a model sees that set no limit: the code that fits of the best functions, and the best files.
 

@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,12 +15,21 @@ from typing import Any
 import anyio
 
 from flashgrep.parts.meaning.embed.static import DATA, load
-from scripts.benchmarks.search.asking import asked, faults
+from scripts.benchmarks.search.asking import Question, asked, faults, read_set
 from scripts.benchmarks.search.docstrings import Sides, measured, pool
+from scripts.benchmarks.search.judging import Judged
 from scripts.benchmarks.search.metrics import Figures, interval, mean
 from scripts.benchmarks.search.packages import Package, Unavailable, packages, unpacked
 from scripts.benchmarks.search.ranking import SIDES, Way, ablations, judged
-from scripts.benchmarks.search.rivals import Judged, compare, print_comparison
+from scripts.benchmarks.search.rivals import compare, print_comparison
+from scripts.benchmarks.search.shown import (
+    Table,
+    find_falls,
+    format_table,
+    load_table,
+    measure_shown,
+    save_table,
+)
 from scripts.benchmarks.search.team import compare_stores, print_table
 
 Results = dict[str, dict[str, list[Figures]]]
@@ -30,12 +40,14 @@ def main() -> int:
     """Run the selected measurements; return 1 if a question's target is missing."""
     options = _options()
     options.cache.mkdir(parents=True, exist_ok=True)
-    roots = dict(_roots(options))
+    roots = dict(_roots(options)) if options.set is None else {}
     if options.check:
         return _check(roots)
     if options.team:
         print_table(anyio.run(_stores, roots))
         return 0
+    if options.shown:
+        return _shown(roots, options)
     if options.rivals:
         print_comparison(dict(_compared(roots)))
         return 0
@@ -87,6 +99,23 @@ def _options() -> argparse.Namespace:
         "--team",
         action="store_true",
         help="instead compare a team's store with the local one",
+    )
+    parser.add_argument(
+        "--shown",
+        action="store_true",
+        help="instead measure answers as shown: by file, range and function, and their tokens",
+    )
+    parser.add_argument(
+        "--compare",
+        type=Path,
+        metavar="FILE",
+        help="with --shown: fail if anything is worse than in a saved table, beyond chance",
+    )
+    parser.add_argument(
+        "--set",
+        type=Path,
+        metavar="FOLDER",
+        help="with --shown: questions of FOLDER/queries.tsv about the folders beside it",
     )
     parser.add_argument(
         "--rivals",
@@ -179,6 +208,38 @@ async def _stores(roots: Mapping[Package, Path]) -> Results:
         for package, root in roots.items()
         if package.repository in questions
     }
+
+
+def _shown(roots: Mapping[Package, Path], options: argparse.Namespace) -> int:
+    """Print and save the table of answers as shown; return 1 if it is worse than the one to compare with."""
+    table: Table = {}
+    for root, questions in _sets(roots, options):
+        measured_rows = anyio.run(
+            partial(measure_shown, root, questions, with_sides=options.ablate)
+        )
+        for way, rows in measured_rows.items():
+            table.setdefault(way, []).extend(rows)
+    print("\n".join(format_table(table)))
+    if options.save:
+        save_table(table, options.save)
+    if options.compare is None:
+        return 0
+    falls = list(find_falls(load_table(options.compare), table))
+    print("\n".join(falls) or "nothing is worse, beyond chance")
+    return int(bool(falls))
+
+
+def _sets(
+    roots: Mapping[Package, Path], options: argparse.Namespace
+) -> Iterator[tuple[Path, list[Question]]]:
+    if options.set is not None:
+        for name, questions in read_set(options.set / "queries.tsv").items():
+            yield options.set / name, questions
+        return
+    questions_of = asked()
+    for package, root in roots.items():
+        if package.repository in questions_of:
+            yield root, questions_of[package.repository]
 
 
 def _compared(

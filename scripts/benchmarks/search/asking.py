@@ -47,6 +47,22 @@ def _read(path: Path) -> list[Question]:
     ]
 
 
+def read_set(file: Path) -> dict[str, list[Question]]:
+    """Return the questions of a table, by repository.
+
+    A row has the repository, the kind, the question, and its targets: ``path`` or ``path#name``, separated by
+    semicolons. The first line is a heading.
+    """
+    questions = dict[str, list[Question]]()
+    for line in file.read_text().splitlines()[1:]:
+        repository, kind, text, targets = line.split("\t")[:4]
+        question = Question(
+            repository, text, kind, tuple(map(_target, targets.split(";")))
+        )
+        questions.setdefault(repository, []).append(question)
+    return questions
+
+
 def _target(text: str) -> Target:
     path, _, name = text.partition("#")
     return Target(path, name)

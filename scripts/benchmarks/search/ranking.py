@@ -40,6 +40,9 @@ OFF: Final[dict[str, dict[str, float]]] = {
     },
     "other forms of words": {"form": 0.0},
     "the name asked for": {"defined": 0.0},
+    "types named in the question": {"names_type": 0.0},
+    "a file named whole": {"named_whole": 0.0},
+    "name and question covering each other": {"named_both": 0.0},
     "name cover": {"name_cover": 0.0},
     "file name cover": {"file_cover": 0.0},
     "path cover": {"path_cover": 0.0},
@@ -84,10 +87,11 @@ async def judged(
 ) -> dict[str, list[Figures]]:
     """Return, for each way, the figures of every question."""
     found: dict[str, list[Figures]] = {}
-    async with _opened(root) as workspace:
+    async with open_repository(root) as workspace:
         for name, way in ways.items():
             answers = [
-                await _answer(workspace, question, way) for question in questions
+                await answer_question(workspace, question, way, RESULTS)
+                for question in questions
             ]
             found[name] = [
                 _figures(answer, question)
@@ -96,10 +100,13 @@ async def judged(
     return found
 
 
-async def _answer(workspace: Workspace, question: Question, way: Way) -> MeaningAnswer:
+async def answer_question(
+    workspace: Workspace, question: Question, way: Way, limit: int
+) -> MeaningAnswer:
+    """Return an answer ranked in one way."""
     asked = MeaningQuestion(
         text=question.text,
-        limit=SHOWN if way.as_shown else RESULTS,
+        limit=SHOWN if way.as_shown else limit,
         passages=way.as_shown,
         rules=way.rules,
         semantic_weight=way.semantic_weight,
@@ -122,7 +129,7 @@ def _user(root: Path) -> Path:
 
 
 @asynccontextmanager
-async def _opened(root: Path) -> AsyncIterator[Workspace]:
+async def open_repository(root: Path) -> AsyncIterator[Workspace]:
     """Open a repository and wait until its vectors are ready."""
     options = WorkspaceOptions(
         state_dir=_user(root) / "state", cache_dir=_user(root) / "cache"

@@ -5,13 +5,12 @@ our chunks), and semble's whole pipeline, with its chunks and rules and our tabl
 are left out with a message: ``minilm`` is an extra, the others are ``pip install wordllama semble``.
 """
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,12 +28,10 @@ from flashgrep.parts.meaning.index.word_impacts import (
 from flashgrep.parts.meaning.search.chunk_index import Floats, idf
 from flashgrep.parts.meaning.search.current_chunks import cut_chunks
 from flashgrep.parts.meaning.search.fusion import RULES, query_words
-from flashgrep.parts.symbols.parse.lookup import FileSymbols
-from flashgrep.parts.symbols.parse.model import END, NAME, NAME_END, START
-from flashgrep.parts.symbols.symbol_source import parse_file
 from scripts.benchmarks.private import Client, adopt, private_daemon, wait_until
 from scripts.benchmarks.search.asking import KINDS, Question, asked
-from scripts.benchmarks.search.metrics import Figures, distinct, figures, interval, mean
+from scripts.benchmarks.search.judging import Judged, Place, judge, target_ranges
+from scripts.benchmarks.search.metrics import interval, mean
 from scripts.benchmarks.search.packages import packages
 from scripts.benchmarks.search.ranking import RESULTS, SHOWN
 
@@ -42,23 +39,6 @@ INDEXING: Final = {"listing", "indexing", "symbols", "chunks", "vectors"}
 
 WIRE: Final = "search_code"
 """The way to which the others are compared."""
-
-
-class Place(NamedTuple):
-    """A range of a file in an answer."""
-
-    path: str
-    start: int
-    end: int
-    """Lines count from 1; both ends are inclusive."""
-    text: str
-
-
-class Judged(NamedTuple):
-    """The quality of an answer by file and by range."""
-
-    files: Figures
-    ranges: Figures
 
 
 Ask = Callable[[str], Sequence[Place]]
@@ -98,72 +78,6 @@ def ask_wire(client: Client, text: str) -> list[Place]:
     ]
 
 
-def judge(
-    found: Sequence[Place], question: Question, truth: Sequence[Sequence[Place]]
-) -> Judged:
-    """Judge an answer, best first; ``truth``: for each target, the ranges that answer it."""
-    paths = [one.path for one in found]
-    first = next(
-        (at for at, path in enumerate(paths) if path in question.files), len(paths)
-    )
-    read = sum(len(one.text.encode()) for one in found[: first + 1])
-    # Each range counts for the first target it answers that no earlier range has
-    # answered.
-    names, left = list[str](), dict(enumerate(truth))
-    for at, one in enumerate(found):
-        answered = next(
-            (
-                number
-                for number, places in left.items()
-                if any(_overlap(one, place) for place in places)
-            ),
-            -1,
-        )
-        names.append(f"result {at}" if answered < 0 else f"answer {answered}")
-        left.pop(answered, None)
-    wanted = [f"answer {number}" for number in range(len(truth))]
-    return Judged(
-        figures(distinct(paths), question.files, read), figures(names, wanted, read)
-    )
-
-
-def _overlap(one: Place, other: Place) -> bool:
-    return one.path == other.path and one.start <= other.end and other.start <= one.end
-
-
-def target_ranges(question: Question, root: Path) -> list[list[Place]]:
-    """Return, for each target, the definitions of its name, else its occurrences; without a name, the whole file."""
-    ranges = []
-    for target in question.targets:
-        data = (root / target.path).read_bytes()
-        symbols = parse_file(target.path.encode(), data, {})
-        spans = []
-        if isinstance(symbols, FileSymbols):
-            rows = symbols.parsed.definitions[:, [NAME, NAME_END, START, END]].tolist()
-            wanted = target.name.encode()
-            spans = [
-                (start, end)
-                for name, after, start, end in rows
-                if wanted and data[name:after] == wanted
-            ]
-        if not spans and target.name:
-            spans = [
-                found.span()
-                for found in re.finditer(re.escape(target.name.encode()), data)
-            ]
-        lines = [
-            (data.count(b"\n", 0, start) + 1, data.count(b"\n", 0, end) + 1)
-            for start, end in spans
-        ]
-        ranges.append(
-            [
-                Place(target.path, *one, "")
-                for one in lines or [(1, data.count(b"\n") + 1)]
-            ]
-        )
-    return ranges
-
-
 def print_comparison(results: Results) -> None:
     """Print the figures of every way: over all questions, then by kind and by language."""
     kinds, languages = (
@@ -188,7 +102,8 @@ def print_comparison(results: Results) -> None:
                 [one.files.ndcg for one in rows],
                 [one.ranges.ndcg for one in rows],
             )
-            recall, tokens = mean(one.files for one in rows)[2:]
+            tokens = mean(one.files for one in rows).tokens
+            recall = mean(one.files for one in rows).recall
             by_range = mean(one.ranges for one in rows).recall
             behind = [
                 one.files.ndcg - ours.files.ndcg
