@@ -1,7 +1,7 @@
 """What a part keeps for a project, or for all projects of a host, between questions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from flashgrep.base.errors import Unavailable
 
@@ -10,6 +10,19 @@ KindT = TypeVar("KindT")
 
 PART_LEFT_OUT: Final = "part_left_out"
 """The reason of errors about what a part would answer that is not there."""
+
+
+class ServedAnswer(NamedTuple):
+    """An answer that a model was given: by which method or program, about which project, what it took."""
+
+    name: str
+    project: str
+    """The project's name; empty for a connection that is bound to none, or to several."""
+    seconds: float
+    size: int
+    """Bytes of the text."""
+    unread: int = 0
+    """Files of a search that were not read, because the index proves that they have no match."""
 
 
 class ServiceKey(Generic[ServiceT]):
@@ -55,6 +68,10 @@ class HostService:
 
     def rest(self) -> None:
         """End what has been idle; called every minute."""
+
+    def note_answer(self, answer: "ServedAnswer") -> None:
+        """Take note of an answer that a model was given."""
+        del answer
 
     def forget_models(self) -> None:
         """Unload what only projects that have just come to rest needed."""

@@ -5,6 +5,7 @@ Also texts for models: the instructions that every client gets, and the prompts 
 
 import base64
 import binascii
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -13,6 +14,7 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 
 from anyio.to_thread import run_sync
 
+from flashgrep.api.service import ServedAnswer
 from flashgrep.base.errors import (
     Cancelled,
     FlashgrepError,
@@ -312,6 +314,7 @@ class Service:
         )
         structured = self.structured or client.structured
         render, text = None if structured else handler.render, ""
+        started = time.perf_counter()
         try:
             # Otherwise the user has not enabled it for the model.
             if handler.writes and handler.toolset not in client.tools.usable:
@@ -336,8 +339,10 @@ class Service:
                 note_failure(error)
             text = render_error(error.to_object())
         if render is not None:
+            self._note_answer(session, handler.name, started, len(text.encode()))
             return {"content": [{"type": "text", "text": text}], "isError": is_error}
         encoded = Encoded(encode(result))
+        self._note_answer(session, handler.name, started, len(encoded.json))
         content = [{"type": "text", "text": encoded.json.decode()}]
         return {
             "content": content,
@@ -371,6 +376,19 @@ class Service:
                 }
                 resources.append({"uri": uri, "name": f"{project}/{kind}", **described})
         return resources
+
+    def _note_answer(
+        self, session: Session, name: str, started: float, size: int
+    ) -> None:
+        """Tell the parts of an answer of ``size`` bytes to a call that began at ``started``."""
+        projects = self.catalogue.list_bound(session)
+        answer = ServedAnswer(
+            name,
+            projects[0] if len(projects) == 1 else "",
+            time.perf_counter() - started,
+            size,
+        )
+        self.catalogue.note_answer(answer)
 
     async def read_resource(self, session: Session, uri: Any) -> dict[str, Any]:
         """Return a resource.

@@ -4,6 +4,7 @@ from flashgrep.api.part import Part, make_registry
 from flashgrep.methods.core_part import CORE
 from flashgrep.parts.collections import part as collections
 from flashgrep.parts.edit import part as edit
+from flashgrep.parts.gain import part as gain
 from flashgrep.parts.git import part as git
 from flashgrep.parts.hook import part as hook
 from flashgrep.parts.hosts import part as hosts
@@ -33,6 +34,7 @@ BUILT_IN: tuple[Part, ...] = (
     hook.PART,
     http.PART,
     hosts.PART,
+    gain.PART,
     pick.PART,
     shells.PART,
     team.PART,

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 
 from flashgrep.api.part import Part, make_registry
 from flashgrep.api.searchers import Searchers
-from flashgrep.api.service import HostService, ServiceKey, Services
+from flashgrep.api.service import HostService, ServedAnswer, ServiceKey, Services
 from flashgrep.base.config import Loaded, Settings
 from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.base.machine import count_cores, release_memory
@@ -111,7 +111,7 @@ class Catalogue:
         self._on_open = on_open or (lambda _root: None)
         self._on_forget = on_forget or (lambda _root: None)
         self._indexes = indexes
-        self._state_dir = state_dir
+        self.state_dir = state_dir
         self._cache_dir = cache_dir or state_dir / CACHE_FOLDER
         self._private = PrivateFolders(
             [str(state_dir), str(self._cache_dir), *private_folders(self.environ)]
@@ -221,6 +221,11 @@ class Catalogue:
                     service.forget_models()
             if rested or is_over:
                 release_memory()
+
+    def note_answer(self, answer: ServedAnswer) -> None:
+        """Tell the parts of an answer that a model was given."""
+        for service in self._services:
+            service.note_answer(answer)
 
     def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
         """Return what a part keeps for all projects; raises Unavailable if the part is left out."""
@@ -544,7 +549,7 @@ class Catalogue:
         root = self._roots.pop(name)
         self._save()
         self._on_forget(root)
-        writes = writes_folder(self._state_dir, os.fsencode(root))
+        writes = writes_folder(self.state_dir, os.fsencode(root))
         await anyio.to_thread.run_sync(
             partial(shutil.rmtree, writes, ignore_errors=True)
         )
@@ -604,7 +609,7 @@ class Catalogue:
         loaded = await anyio.to_thread.run_sync(self._settings_for, root)
         settings = loaded.settings
         options = WorkspaceOptions(
-            state_dir=self._state_dir,
+            state_dir=self.state_dir,
             cache_dir=self._cache_dir,
             private=self._private,
             max_file_size=settings.index.max_file_size,

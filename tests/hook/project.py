@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flashgrep.files.walk import Walker
+from flashgrep.parts.hook.grep_plan import Plan
 from flashgrep.search.snapshot import Snapshot
 from tests.support.rg_tree import Said, run_to_end
 
 GREP = shutil.which("grep") or "grep"
 FIND = shutil.which("find") or "find"
-Plan = Callable[[list[str], bytes, Snapshot, Walker], list[bytes] | None]
+Planner = Callable[[list[str], bytes, Snapshot, Walker], Plan | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +25,13 @@ class Project:
     walker: Walker
 
     def check(
-        self, program: str, plan: Plan, arguments: Sequence[str], cwd: Path
+        self, program: str, plan: Planner, arguments: Sequence[str], cwd: Path
     ) -> bool:
         """Compare what is planned with the call as it is; return whether anything is planned."""
         planned = plan([*arguments], os.fsencode(cwd), self.snapshot, self.walker)
         if planned is None:
             return False
-        ours = run(program, planned, cwd)
+        ours = run(program, planned.words, cwd)
         theirs = run(program, arguments, cwd)
         assert ours == theirs, (cwd, arguments, planned)
         return True

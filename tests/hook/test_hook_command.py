@@ -125,7 +125,9 @@ def test_the_rewritten_line_prints_what_the_typed_one_prints(
         assert changed != line
         bash = ["bash", "-c"]
         ours = run_to_end([*bash, changed], root, environ)
-        assert ours == run_to_end([*bash, line], root, environ)
+        theirs = run_to_end([*bash, line], root, environ)
+        # What grep says of binary files depends on when ``head`` ends.
+        assert (ours.stdout, ours.status) == (theirs.stdout, theirs.status), line
 
 
 def test_an_explanation_says_what_happens_to_each_command(

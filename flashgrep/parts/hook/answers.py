@@ -2,11 +2,13 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from flashgrep.api.service import ServedAnswer
 from flashgrep.base.errors import NotFound
 from flashgrep.parts.hook import grep_plan
 from flashgrep.parts.hook.payloads import (
@@ -102,6 +104,7 @@ async def answer_grep(
     context: RequestContext, cwd: str, argv: Sequence[str]
 ) -> dict[str, Any]:
     """Return ``{"plan": arguments}`` for a call of GNU grep; None: its own."""
+    started = time.perf_counter()
     workspace = find_workspace(context, cwd)
     if workspace is None or not await workspace.refresh():
         return {"plan": None}
@@ -112,13 +115,17 @@ async def answer_grep(
     )
     if planned is None:
         return {"plan": None}
-    return {"plan": [word.decode("latin-1") for word in planned]}
+    took = time.perf_counter() - started
+    answer = ServedAnswer("hook grep", workspace.name, took, 0, planned.unread)
+    context.call.host.note_answer(answer)
+    return {"plan": [word.decode("latin-1") for word in planned.words]}
 
 
 async def answer_ripgrep(
     context: RequestContext, cwd: str, argv: Sequence[str], params: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return a plan for a call of ripgrep, and a note on what it leaves out by itself."""
+    started = time.perf_counter()
     config = params.get("config")
     call = Call(
         argv=argv,
@@ -128,6 +135,9 @@ async def answer_ripgrep(
     )
     planned = await plan_ripgrep(context, call)
     workspace = find_workspace(context, cwd)
+    if workspace is not None and planned["plan"] is not None:
+        took = time.perf_counter() - started
+        context.call.host.note_answer(ServedAnswer("hook rg", workspace.name, took, 0))
     note = ""
     if workspace is not None and searches_whole_folder(argv):
         note = await workspace.in_thread(

@@ -7,7 +7,7 @@ that its name is printed only if there are several; ``-H`` in front prints it al
 
 import os
 import stat
-from typing import Final
+from typing import Final, NamedTuple
 
 from flashgrep.base.errors import FlashgrepError
 from flashgrep.files.walk import Walker
@@ -30,10 +30,17 @@ MOST_SHARE: Final = 0.5
 """Of a folder's files: naming a file costs about a tenth of reading it."""
 
 
+class Plan(NamedTuple):
+    """The arguments to give to a program, and how many files it need not read."""
+
+    words: list[bytes]
+    unread: int
+
+
 def plan(
     argv: list[str], cwd: bytes, snapshot: Snapshot, walker: Walker
-) -> list[bytes] | None:
-    """Return the arguments to give to grep in place of these; None: these as they are.
+) -> Plan | None:
+    """Return what to give to grep in place of these arguments; None: these as they are.
 
     ``snapshot``: the project around the call's folder, as it is now.
     """
@@ -43,9 +50,7 @@ def plan(
         return None
 
 
-def _plan(
-    argv: list[str], cwd: bytes, snapshot: Snapshot, walker: Walker
-) -> list[bytes]:
+def _plan(argv: list[str], cwd: bytes, snapshot: Snapshot, walker: Walker) -> Plan:
     arguments = parse(argv)
     if not any(flag.meaning == "recursive" for flag in arguments.flags):
         raise Unplannable
@@ -82,7 +87,8 @@ def _plan(
     words = [b"-H", *map(os.fsencode, arguments.words)]
     if not arguments.has_pattern_flags:
         words += [b"-e", os.fsencode(arguments.operands[0])]
-    return [*words, b"--", *names]
+    unread = max(0, searched - len(entries))
+    return Plan([*words, b"--", *names], unread)
 
 
 def _is_file(path: bytes) -> bool:

@@ -82,6 +82,8 @@ MINE = frozenset(
         "daemon.log",
         "daemon.log.1",
         "crash.log",
+        "gain.json",
+        "gain.new",
     }
     | {TABLE, "commands.new"}
 )

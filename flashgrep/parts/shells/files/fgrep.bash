@@ -3,7 +3,7 @@ _fgrep() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} key words values
     COMPREPLY=()
     if (( COMP_CWORD == 1 )); then
-        words="query slice read files glob index-codebase watch-codebase stats bootstrap-skill write-code batch-write-code fs-create fs-read fs-write fs-list fs-stat fs-copy fs-move fs-remove buffers symbol outline repo-map folds enclosing definition declaration implementations references hover callers calls supertypes code-research search-code semantic-search structural structural-rewrite changes revisions history blame folder search-code-semantic search-code-fulltext search-code-by-payload list-specs get-spec-requirements get-scenario search-specs validate-specs index doctor version rpc projects store daemon config mcp scip rg hook web serve install install-hook uninstall pick completion team lsp --help --version"
+        words="query slice read files glob index-codebase watch-codebase stats bootstrap-skill write-code batch-write-code fs-create fs-read fs-write fs-list fs-stat fs-copy fs-move fs-remove buffers symbol outline repo-map folds enclosing definition declaration implementations references hover callers calls supertypes code-research search-code semantic-search structural structural-rewrite changes revisions history blame folder search-code-semantic search-code-fulltext search-code-by-payload list-specs get-spec-requirements get-scenario search-specs validate-specs index doctor version rpc projects store daemon config mcp scip rg hook web serve install install-hook uninstall gain discover pick completion team lsp --help --version"
         COMPREPLY=($(compgen -W "$words" -- "$cur"))
         return
     fi
@@ -171,6 +171,8 @@ _fgrep() {
         "install") words="--global --rules --print --dry-run --uninstall --help" ;;
         "install-hook") words="--global --dry-run --uninstall --help" ;;
         "uninstall") words="--dry-run -n --yes -y --help" ;;
+        "gain") words="--days --json --help" ;;
+        "discover") words="--all --help" ;;
         "pick") words="--kind -k --print --plain --keys --help" ;;
         "completion") words="--help" ;;
         "team add") words="--database --name --branch --tag --help" ;;

@@ -1,0 +1,1 @@
+"""``fgrep gain`` and ``fgrep discover``: what was served, and what could have been."""
