@@ -8,10 +8,11 @@ import contextlib
 import inspect
 import io
 import json
+import os
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -19,6 +20,7 @@ import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from flashgrep.base.languages import UNKNOWN, language_of
 from flashgrep.base.places import find_places
 from flashgrep.base.registry import Handler, Registry, Renderer, usage_of
 from flashgrep.cli.commands import USAGE_ERROR, describe_error, make_command
@@ -40,7 +42,8 @@ FROM_ROOT = re.compile(
 )
 PLACE_ARGUMENTS = ("path", "line", "column")
 LINES_ARGUMENTS = ("path", "start_line", "end_line")
-PLACE_HINT = "fgrep: a place is FILE:LINE:COLUMN, or FILE LINE COLUMN\n"
+PLACE_HINT = "fgrep: a place is FILE:LINE:COLUMN, or FILE LINE COLUMN, or a name that one definition has\n"
+NAME_OF_PLACE = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)*[?!]?")
 LINES_HINT = "fgrep: lines are FILE:FIRST-LAST, FILE FIRST-LAST or FILE FIRST LAST\n"
 
 
@@ -158,6 +161,8 @@ class Invocation:
     """Projects to ask: none means that of the current folder, ``*`` all known ones."""
     everything: bool = False
     """Whether everything is printed on a terminal, too."""
+    name: str = ""
+    """A name in the place of a position: that of its only definition is meant."""
     is_whole: bool = False
     """Whether the answer is printed to its end, page after page."""
 
@@ -171,7 +176,11 @@ def parse_line(
         return Output(b"", message.encode(errors="replace"), USAGE_ERROR)
     command = make_method_command(registry, declared)
     arguments = rename_options(declared, argv[1:])
-    if declared.arguments in {PLACE_ARGUMENTS, LINES_ARGUMENTS}:
+    name = ""
+    if declared.arguments == PLACE_ARGUMENTS and has_name(arguments):
+        name = arguments[0]
+        arguments = [name, "1", "1", *arguments[1:]]
+    elif declared.arguments in {PLACE_ARGUMENTS, LINES_ARGUMENTS}:
         arguments = split_place(declared, arguments)
     out = io.StringIO()
     try:
@@ -191,11 +200,19 @@ def parse_line(
         return Output(
             b"", (describe_error(error) + hint).encode(errors="replace"), USAGE_ERROR
         )
-    return (
-        result
-        if isinstance(result, Invocation)
-        else Output(out.getvalue().encode(), b"", int(result or 0))
-    )
+    if isinstance(result, Invocation):
+        return replace(result, name=name)
+    return Output(out.getvalue().encode(), b"", int(result or 0))
+
+
+def has_name(arguments: Sequence[str]) -> bool:
+    """Return whether a command that takes a place is given a name instead: one word, with options at most after it."""
+    if not arguments or any(map(str.isdecimal, arguments[1:2])):
+        return False
+    if NAME_OF_PLACE.fullmatch(arguments[0]) is None:
+        return False
+    # A file of a language we know: what is missing is the line.
+    return language_of(os.fsencode(arguments[0])) is UNKNOWN
 
 
 def split_place(handler: Handler, arguments: Sequence[str]) -> list[str]:

@@ -1,17 +1,19 @@
 """The daemon's side of a method's command: parse its arguments, call the method, render the answer."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from flashgrep.base.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.base.path_map import parse_path_map
+from flashgrep.base.places import find_places
 from flashgrep.base.registry import Registry
 from flashgrep.cli.commands import USAGE_ERROR
 from flashgrep.cli.grep_options import WrongOption
 from flashgrep.cli.method_commands import (
+    NOTHING_FOUND,
     PATH_FIELDS,
     Invocation,
     Output,
@@ -26,6 +28,8 @@ from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.connect import from_latin1
 from flashgrep.rpc.context import RequestContext
 
+MOST_DEFINITIONS = 20
+"""Of one name, to choose from."""
 MOST_ARGUMENTS = 2_000
 """Parsing takes 16 µs an option, during which nobody else is served."""
 MOST_RG_ARGUMENTS = 50_000
@@ -191,13 +195,63 @@ async def _call_method(
     # The call is bound, not its connection: commands on one connection run side by
     # side, each in its own folder.
     context.call.session = replace(context.call.session, projects=(str(root),))
+    style = replace(style, root=str(root))
     params = {
         name: find_inside(root, style.cwd, item) if name in PATH_FIELDS else item
         for name, item in invocation.params.items()
     }
+    if invocation.name:
+        definitions = await find_definitions(context, invocation)
+        if len(definitions) != 1:
+            return list_definitions(invocation.name, definitions, style)
+        place = definitions[0]
+        params |= {
+            "path": place["file_path"],
+            "line": place["line_number"],
+            "column": place["column"],
+        }
     result = await context.call_method(invocation.method, params)
-    output = _show(catalogue, invocation, result, replace(style, root=str(root)))
+    output = _show(catalogue, invocation, result, style)
     return _warn([workspace], output)
+
+
+async def find_definitions(
+    context: RequestContext, invocation: Invocation
+) -> list[dict[str, Any]]:
+    """Return the definitions of the name that a command was given in the place of a position."""
+    answer = await context.call_method(
+        "get_symbol",
+        {
+            "symbol_name": invocation.name,
+            "role": ["definition", "declaration"],
+            "limit": MOST_DEFINITIONS,
+            **{
+                name: value
+                for name, value in invocation.params.items()
+                if name in {"rev", "position_encoding"}
+            },
+        },
+    )
+    definitions = [hit for hit in answer["results"] if hit.get("kind") != "heading"]
+    bodies = [hit for hit in definitions if hit["role"] == "definition"]
+    return bodies or definitions
+
+
+def list_definitions(
+    name: str, definitions: Sequence[dict[str, Any]], style: Style
+) -> Output:
+    """Return what is said of a name that does not mean one definition: the places to choose from."""
+    if not definitions:
+        message = f"fgrep: no definition of {name}: fgrep symbol {name} --match fuzzy finds similar names\n"
+        return Output(b"", message.encode(errors="replace"), NOTHING_FOUND)
+    lines = [
+        f"fgrep: {len(definitions)} definitions of {name}; choose one by its place:"
+    ]
+    for hit in definitions:
+        place = f"{style.path(hit)}:{hit['line_number']}:{hit['column']}"
+        lines.append(f"{place}: {style.text(hit.get('signature', ''))}")
+    text = "".join(f"{line}\n" for line in lines)
+    return Output(b"", text.encode("utf-8", "surrogateescape"), USAGE_ERROR)
 
 
 async def _call_for_several(
@@ -251,8 +305,16 @@ def find_project(catalogue: Catalogue, cwd: str, named: str | None = None) -> st
 
 
 def find_inside(root: Path, cwd: str, path: Any) -> Any:
-    """Return a path as seen from the project's root, if it lies there; else as it was given."""
+    """Return a path as seen from the project's root, if it lies there; else as it was given.
+
+    A hit's place, ``FILE:LINE:COLUMN``, stands for its file where no file has that name.
+    """
     if not isinstance(path, str):
         return path
+    if not os.path.lexists(Path(cwd, path)):
+        for place in find_places(path):
+            if os.path.lexists(Path(cwd, place.path)):
+                path = place.path
+                break
     full = Path(os.path.normpath(Path(cwd, path)))
     return full.relative_to(root).as_posix() if full.is_relative_to(root) else path

@@ -121,7 +121,7 @@ def test_a_help_names_other_methods_as_the_command_line_does() -> None:
     found = parse_line(METHODS, ["query", "--help"], 100)
     assert isinstance(found, Output)
     words = b" ".join(found.stdout.split()).decode()
-    assert "fgrep symbol for a name's definition or uses" in words
+    assert "fgrep symbol for a name's definition or references" in words
     assert "search_code" not in words
     assert "get_symbol" not in words
 
