@@ -87,8 +87,10 @@ _BRANCHES: Final = re.compile(
 )
 _WITH_TYPES_APART: Final = frozenset({"java", "csharp", "dart", "groovy"})
 """Languages in which the context of a name distinguishes types from values."""
-_WITH_CALLS_APART: Final = frozenset({"java", "php"})
+_WITH_CALLS_APART: Final = frozenset({"java", "php", "rust"})
 """Languages in which a field and a method may share a name, distinguished by what follows."""
+_MACRO: Final = re.compile(rb"!(?!=)")
+_SET: Final = re.compile(rb"=(?!=)")
 _NEW: Final = re.compile(rb"\bnew\Z")
 _TYPE_PLACE: Final = re.compile(
     rb"(?:<[\w\s,.<>?\[\]]*>)?(?:\[\])*(?:\.\.\.)?\s+(?!(?:instanceof|is|as|in|and|or|when|switch|with|not)\b)[A-Za-z_]"
@@ -257,15 +259,18 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
             b".",
             b">",
         }  # after ``::`` Java has a method, PHP a constant
-        is_called = data[end : end + 40].lstrip().startswith(b"(")
-        if (
-            is_called
-            and kind in {"field", "property"}
-            and (is_asked or symbols.language == "java")
-        ):
+        behind = data[end : end + 40].lstrip()
+        is_called = behind.startswith((b"(", b"::<"))
+        is_macro = symbols.language == "rust" and _MACRO.match(behind) is not None
+        if is_macro:
+            return kind != "macro"
+        is_apart = is_asked or symbols.language == "java"
+        if is_called and kind in {"field", "property"} and is_apart:
             return True
-        if is_asked and not is_called and kind == "method":
-            return True
+        # ``this::size`` names a method, and so does an annotation's ``size = 1``.
+        is_named = data.endswith(b"::", 0, offset) or _SET.match(behind) is not None
+        if kind == "method" and is_apart and not is_called:
+            return is_asked or not is_named
     if symbols.language not in _WITH_TYPES_APART:
         return False
     before = data[max(0, offset - 100) : offset].rstrip()
