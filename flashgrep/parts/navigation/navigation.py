@@ -325,7 +325,16 @@ class Navigator:
             # An import in this scope hides bindings in enclosing scopes.
             if any(file.scope_at(import_.offset) == scope for import_ in imported):
                 return []
-            bindings = file.names_of(scope).get(name)
+            bindings = file.names_of(scope).get(name, [])
+            if symbols.language == "go" and scope != MODULE:
+                # In ``n := n.next`` the second is the one further out.
+                bindings = [
+                    one
+                    for one in bindings
+                    if one.offset == named.start or one.reaches(named.start)
+                ]
+            if scope != MODULE and all(one.is_set_only for one in bindings):
+                continue  # it is declared further out
             # In JavaScript and TypeScript a class's members are not in scope inside its
             # methods.
             if bindings and (

@@ -202,7 +202,14 @@ class Expressions(Exports):
     def infer_element(self, file: FileScopes, node: Node) -> Values:
         """Evaluate an element of a collection; a generic class with its arguments is that class."""
         values = self.infer(file, nth(node, 0))
+        asked = nth(node, 1)
+        if asked is not None and asked.type == "slice":
+            return values
         elements = tuple(element for one in values for element in one.elements)
+        if self.language_of(file.path) == "python" and not elements:
+            instances = tuple(one for one in values if one.is_instance)
+            found = self.call(self.members(instances, "__getitem__"), 0)
+            elements = tuple(one for one in found if not one.is_outside)
         return elements or tuple(
             instance
             for instance in values

@@ -175,6 +175,8 @@ class Names(Callbacks):
             if imported:
                 return self.import_value(path, imported[-1])
             bindings = file.scopes[scope].names.get(name, [])
+            if symbols.language == "go" and not file.scopes[scope].is_class:
+                bindings = [binding for binding in bindings if binding.reaches(offset)]
             if bindings and all(binding.is_set_only for binding in bindings):
                 held = held or self._find_meaning(file, bindings)
                 continue  # it is declared further out

@@ -71,6 +71,16 @@ class Binding:
     the ``whole``, ``many`` of a type, a member of an ``annotated`` value."""
     member: str = ""
     """The member that the name is bound to."""
+    is_generic: bool = False
+    """Whether it is the parameter of a type."""
+
+    def reaches(self, offset: int) -> bool:
+        """Whether a name at an offset may have this binding in Go, where one begins after its statement."""
+        if self.offset > offset:
+            return False
+        if self.value is None:
+            return True
+        return not self.value.start_byte <= offset < self.value.end_byte
 
     @property
     def is_set_only(self) -> bool:
@@ -131,23 +141,31 @@ class FileScopes:
                     (
                         nodes[kind],
                         Binding(
-                            nodes[kind].start_byte, kind, value, written, way, member
+                            nodes[kind].start_byte,
+                            kind,
+                            value,
+                            written,
+                            way,
+                            member,
+                            is_generic="generic" in nodes,
                         ),
                     )
                 )
             elif kind in {"returned", "yielded"}:
                 captured.append((kind, nodes[kind]))
             else:
-                scope, after = nodes[kind], nodes.get("after")
-                start, name = (
-                    (after.end_byte, after.start_byte)
-                    if after is not None
-                    else (scope.start_byte, -1)
-                )
+                scope = nodes[kind]
+                start, name = scope.start_byte, -1
+                if "after" in nodes:
+                    start, name = nodes["after"].end_byte, nodes["after"].start_byte
+                elif "outside" in nodes:
+                    start = nodes["outside"].end_byte
                 spans.append((start, -scope.end_byte, kind == "class", name))
         self._nest(spans)
         for node, binding in bound:
             at = self.scope_at(node.start_byte)
+            if binding.is_generic and at != MODULE and self.scopes[at].is_class:
+                at = self.scopes[at].parent
             while (
                 binding.kind == "field"
                 and at != MODULE

@@ -2,6 +2,8 @@
 (function_declaration name: (_) @after) @function
 (method_declaration) @function
 (func_literal) @function
+[(block) (if_statement) (for_statement) (expression_switch_statement) (type_switch_statement)] @function
+[(expression_case) (type_case) (default_case) (communication_case)] @function
 (type_spec name: (_) @after type: [(struct_type) (interface_type)]) @class
 
 (function_declaration name: (identifier) @definition)

@@ -1,6 +1,10 @@
 ; inherits: ecma
 (abstract_class_declaration name: (_) @after) @class
 (interface_declaration name: (_) @after) @class
+; Parameters of types are seen in methods, as members are not: they are in a scope around that of the class.
+(class_declaration name: (_) @outside type_parameters: (_)) @function
+(abstract_class_declaration name: (_) @outside type_parameters: (_)) @function
+(interface_declaration name: (_) @outside type_parameters: (_)) @function
 (enum_declaration name: (_) @after) @class
 (internal_module name: (_) @after) @function
 (function_signature name: (_) @after) @function
@@ -29,6 +33,6 @@
 (required_parameter pattern: (object_pattern (object_assignment_pattern . (shorthand_property_identifier_pattern) @parameter)) type: (_)? @annotated)
 (required_parameter pattern: (object_pattern (pair_pattern key: (_) @key value: (identifier) @parameter)) type: (_)? @annotated)
 (required_parameter pattern: (array_pattern (identifier) @parameter))
-(type_parameter name: (_) @name constraint: (constraint (_) @type))
-(type_parameter name: (_) @name)
+(type_parameter name: (_) @name @generic constraint: (constraint (_) @type))
+(type_parameter name: (_) @name @generic)
 (import_alias (identifier) @name [(identifier) (nested_identifier)] @value)
