@@ -11,6 +11,7 @@ import pytest
 
 from flashgrep.parts.navigation.references import ReferenceQuestion, ReferenceSearch
 from flashgrep.parts.symbols.name_at_position import NameAtPosition, find_name_at
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.symbol_source import parse_file
 from tests.search.research.test_research_engine import project
 from tests.search.symbol_folder import FolderSource
@@ -24,6 +25,7 @@ def named_at(source: FolderSource, path: str, number: int) -> NameAtPosition:
     data = source.read(path.encode())
     assert data is not None
     symbols = parse_file(path.encode(), data)
+    assert isinstance(symbols, FileSymbols)
     starts = [
         symbols.row(index)[0]
         for index in range(len(symbols.rows))
