@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import Annotated, Final, Literal, NotRequired
 
@@ -56,6 +57,7 @@ from flashgrep.methods.projects import (
     ProjectSelection,
     ask_projects,
 )
+from flashgrep.methods.reading import SYMBOL_OF_FILE
 from flashgrep.methods.text import Note, Style, render_places, shorten_entries, span
 from flashgrep.parts.symbols.outlines import Outline, nest, open_all, outline
 from flashgrep.parts.symbols.parse.lookup import Role
@@ -292,11 +294,30 @@ async def _ask(
         among.nested,
         below=params.path,
     )
+    name = params.symbol_name
+    if params.path is None and (placed := SYMBOL_OF_FILE.fullmatch(name)):
+        # ``path:NAME``, as read_code takes it; a name may look like that, so the file
+        # must be there.
+        with suppress(NotFound):
+            await workspace.resolve(placed["path"])
+            name = placed["symbol"]
+            keep = await make_path_filter(
+                workspace,
+                params.include,
+                params.exclude,
+                params.language,
+                among.nested,
+                below=placed["path"],
+            )
+    kinds = set(params.kind)
+    # Other tools and models call methods functions.
+    if "function" in kinds:
+        kinds |= {"method", "constructor"}
     question = SymbolQuestion(
-        name=params.symbol_name,
+        name=name,
         match=params.match,
         fold=params.case == "insensitive",
-        kinds=frozenset(params.kind),
+        kinds=frozenset(kinds),
         roles=frozenset(params.role or (["definition"] if params.body else [])),
         body_chars=params.max_tokens * CHARS_PER_TOKEN if params.body else 0,
         keep=keep,

@@ -31,6 +31,7 @@ from flashgrep.parts.symbols.parse.lookup import (
     FileSymbols,
     Occurrence,
     Role,
+    matches_place,
     matches_qualifiers,
     split_name,
 )
@@ -399,7 +400,27 @@ class SymbolSearch:
             for one in named
             if matches_qualifiers(one.symbols.defined(one.index), self._qualifiers)
         ]
-        return own or self._navigator.find_in_bases(self._qualifiers, self._name)
+        return (
+            own
+            or self._navigator.find_in_bases(self._qualifiers, self._name)
+            or self._find_in_modules(named)
+        )
+
+    def _find_in_modules(self, named: Sequence[Definition]) -> list[Definition]:
+        """Return the definitions whose module and container end a qualified name; the longest such end counts."""
+        for start in range(len(self._qualifiers)):
+            names = self._qualifiers[start:]
+            ending = list[Definition]()
+            for definition in named:
+                occurrence = definition.symbols.defined(definition.index)
+                data = definition.symbols.data
+                if matches_place(occurrence, definition.path, data, names) or (
+                    start and matches_qualifiers(occurrence, names)
+                ):
+                    ending.append(definition)
+            if ending:
+                return ending
+        return []
 
     def _is_meant(
         self, path: bytes, symbols: FileSymbols, offset: int, role: Role, size: int

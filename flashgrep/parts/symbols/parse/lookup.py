@@ -54,6 +54,13 @@ ROLES: Final[tuple[Role, ...]] = (
 """Roles, in the order in which answers list them."""
 _GENERICS: Final = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|[*&\s]")
 _PARTS: Final = re.compile(r"::|[.#/\\]|->")
+_NO_MODULES: Final = frozenset({"", "src", "lib", "mod", "main", "index", "__init__"})
+"""Names of files and folders that do not appear in the names of modules."""
+_PACKAGE: Final = re.compile(rb"(?m)^(?:package|namespace)\s+([\w.\\]+)")
+_PACKAGE_BYTES: Final = 8192
+"""Bytes at the start of a text in which it may declare its package."""
+_ROOTS: Final = frozenset({"crate", "self", "super"})
+"""Names of Rust for a module by where it is used."""
 _SCOPES: Final = TYPE_KINDS | CALLABLE_KINDS | {"module", "namespace", "heading"}
 _WORD: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
@@ -91,9 +98,16 @@ class Occurrence:
 
 
 def split_name(name: str) -> tuple[list[str], str]:
-    """Return the qualifiers and the last part of a name like ``Class.method``, ``mod::fn``, ``Class.prototype.fn``."""
+    """Return the qualifiers and the last part of a name like ``Class.method``, ``mod::fn``, ``Class.prototype.fn``.
+
+    Also as tracebacks and Go write it: ``(*T).Method``.
+    """
     parts = [part for part in _PARTS.split(name.removesuffix("()")) if part]
-    qualifiers = [part for part in parts[:-1] if part != "prototype"]
+    qualifiers = list[str]()
+    for part in parts[:-1]:
+        plain = part.strip("()*&")
+        if plain and plain != "prototype" and plain not in _ROOTS:
+            qualifiers.append(plain)
     return (qualifiers, parts[-1]) if len(parts) > 1 else ([], name.removesuffix("()"))
 
 
@@ -454,6 +468,31 @@ def matches_qualifiers(found: Occurrence, qualifiers: list[str]) -> bool:
         return around[-len(qualifiers) :] == qualifiers
     own = found.receiver is None or found.receiver in OWN
     return found.receiver == qualifiers[-1] or (own and qualifiers[-1] in around)
+
+
+def matches_place(
+    found: Occurrence, path: bytes, data: bytes, names: list[str]
+) -> bool:
+    """Return whether a definition is what a name means that begins with its module: ``pkg.Name``, ``a.b.Class.method``.
+
+    ``names``: the qualifiers. The last ones are its whole container, those before them the end of its module: of its
+    path, or of the package that its text declares.
+    """
+    around = [_GENERICS.sub("", part) for part in found.container.split(".") if part]
+    split = len(names) - len(around)
+    if split <= 0 or names[split:] != around:
+        return False
+    module = names[:split]
+    folder, _, file = path.decode("utf-8", "replace").replace("-", "_").rpartition("/")
+    folders = [part for part in folder.split("/") if part not in _NO_MODULES]
+    stem = file.partition(".")[0]
+    modules = [folders]
+    if stem not in _NO_MODULES:
+        modules.append([*folders, stem])
+    package = _PACKAGE.search(data, 0, _PACKAGE_BYTES)
+    if package is not None:
+        modules.append(re.split(r"[.\\]", package[1].decode("utf-8", "replace")))
+    return any(parts[-len(module) :] == module for parts in modules)
 
 
 def _has(sorted_offsets: Ints, offset: int) -> bool:
