@@ -355,6 +355,10 @@ def render_error(error: ErrorObject) -> str:
     # The message already has it; repeating costs tokens.
     if "near: " in message:
         data.pop("near", None)
+    if "now" in data:  # what the conflict and the advice are about
+        data.pop("conflict", None)
+        data.pop("guidance", None)
+        lines += ["now it is", data.pop("now")]
     if likely := data.pop("likely_lines", []):
         lines += ["until then, the lines with most of the words:", *likely]
     for name, value in data.items():

@@ -316,6 +316,46 @@ def test_the_short_hash_of_a_read_guards_a_write(model: McpClient, root: Path) -
     (root / "note.txt").unlink()
 
 
+def test_a_refused_write_shows_the_lines_it_is_about(
+    model: McpClient, root: Path
+) -> None:
+    file = root / "guarded.txt"
+    file.write_text("one\ntwo\nthree  words here\n")
+    try:
+        change = {"path": "guarded.txt", "start_line": 2, "end_line": 2}
+        refused = model.call(
+            "write_code", **change, replacement="x\n", expected_file_hash="#00000000"
+        )["content"][0]["text"]
+        assert "precondition_failed" in refused
+        assert re.search(r"now it is\n#[0-9a-f]{8}\n2:two$", refused)
+        missing = model.call(
+            "write_code", path="guarded.txt", old_text="three words here", new_text="x"
+        )["content"][0]["text"]
+        assert "three  words here" in missing
+        assert file.read_text() == "one\ntwo\nthree  words here\n"
+    finally:
+        file.unlink()
+
+
+def test_a_batch_tells_the_new_hash_of_each_file(model: McpClient, root: Path) -> None:
+    for name in ("first.txt", "second.txt"):
+        (root / name).write_text("a\n")
+    try:
+        edit = {"old_text": "a", "new_text": "b"}
+        paths = ["first.txt", "second.txt"]
+        applied = read(model, "batch_write_code", operations=[{**edit, "paths": paths}])
+        hashes = re.findall(r"^(\w+\.txt) (#[0-9a-f]{8})$", applied, re.MULTILINE)
+        assert [path for path, _ in hashes] == paths
+        again = {"path": "first.txt", "old_text": "b", "new_text": "c"}
+        assert not model.call(
+            "batch_write_code",
+            operations=[{**again, "expected_file_hash": hashes[0][1]}],
+        )["isError"]
+    finally:
+        for name in ("first.txt", "second.txt"):
+            (root / name).unlink()
+
+
 def test_writes_say_what_became_of_them(model: McpClient, root: Path) -> None:
     made = read(
         model,
@@ -339,7 +379,7 @@ def test_writes_say_what_became_of_them(model: McpClient, root: Path) -> None:
         new_text="c",
         precondition={"expected_file_hash": "0" * 64},
     )
-    assert "guidance: read the file again" in stale["content"][0]["text"]
+    assert "now it is\n#" in stale["content"][0]["text"]
     diff = read(
         model,
         "write_code",
@@ -573,7 +613,10 @@ def test_one_edit_is_made_in_several_files_and_reported_as_one(
     }
     other = {"path": "loom/c.py", "old_text": "x", "new_text": "y"}
     told = read(model, "batch_write_code", operations=[rename, other])
-    assert re.fullmatch(r"applied: 1 3 places in 2 files, 2 #\w{8}", told)
+    assert re.fullmatch(
+        r"applied: 1 3 places in 2 files, 2 #\w{8}\nloom/a.py #\w{8}\nloom/b.py #\w{8}",
+        told,
+    )
     assert [(loom / name).read_text() for name in ("a.py", "b.py")] == [
         "warp, warp\n",
         "warp\n",

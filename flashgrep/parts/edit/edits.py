@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Literal, NotRequired
 
 import numpy as np
+from rapidfuzz import fuzz, process
 from typing_extensions import TypedDict
 
 from flashgrep.base.errors import Conflict, InvalidRange
@@ -27,6 +28,12 @@ _CONTEXT = 3  # lines around a change in a diff
 _MOST_COMPARED = 4_000
 """Most lines on either side of a diff: comparing is quadratic at worst; more are shown as one replaced block."""
 _NO_END = "\n\\ No newline at end of file\n"
+
+
+MOST_LINES_COMPARED, NEAR_LINE = 50_000, 70
+"""Most lines of a file compared with a text that is not there, and the similarity of a near one, of 100."""
+MOST_LINES_SHOWN = 20
+"""Most lines shown of a place that is no longer what the caller expects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,12 +269,16 @@ def _not_once(lines: Lines, edit: TextEdit, places: Sequence[int]) -> Conflict:
                 if lines.line(number).strip() == first
             )
             where = list(islice(alike, _MOST_PLACES))
+        if first is not None and not where:
+            near = find_nearest_line(lines, first)
+            if near:
+                where = [near]
         if where:
             end = min(where[0] - 1 + count_lines(edit.old), lines.count)
             mismatch["actual"] = lines.text[
                 lines.starts[where[0] - 1] : lines.starts[end]
             ][:_MOST_QUOTED]
-            guidance = "lines and actual show where its first line stands, spaced otherwise or continued otherwise"
+            guidance = "lines and actual show what comes nearest: spaced, written or continued otherwise"
     mismatch |= {"occurrences": len(places), "lines": where}
     return Conflict(problem, conflict={"mismatches": [mismatch]}, guidance=guidance)
 
@@ -348,6 +359,37 @@ def find_mismatches(
                     {"field": name, "line": number, "expected": text, "actual": actual}
                 )
     return wrong
+
+
+def find_nearest_line(lines: Lines, text: str) -> int:
+    """Return the number of the line most similar to a text, apart from the space around; 0: none is similar."""
+    if lines.count > MOST_LINES_COMPARED:
+        return 0
+    texts = [lines.line(number).strip() for number in range(1, lines.count + 1)]
+    nearest = process.extractOne(
+        text[:_MOST_QUOTED], texts, scorer=fuzz.ratio, score_cutoff=NEAR_LINE
+    )
+    if nearest is None:
+        return 0
+    return int(nearest[2]) + 1
+
+
+def show_lines(lines: Lines, edit: Edit, file_hash: str | None) -> str:
+    """Return the lines that an edit is about as they are now, below the file's present hash."""
+    shown = [f"#{(file_hash or '')[:HASH_SHOWN]}"]
+    if isinstance(edit, LineEdit):
+        last = max(edit.start, edit.end)
+    else:
+        text = edit.old.strip("\n").split("\n", 1)[0].strip()
+        start = find_nearest_line(lines, text) if text else 0
+        last = start + max(count_lines(edit.old) - 1, 0)
+    first = edit.start if isinstance(edit, LineEdit) else start
+    for number in range(max(first, 1), min(last, lines.count) + 1):
+        if len(shown) > MOST_LINES_SHOWN:
+            shown.append("…")
+            break
+        shown.append(f"{number}:{without_end(lines.line(number))[:_MOST_QUOTED]}")
+    return "\n".join(shown)
 
 
 def precondition_failed(path: bytes, wrong: list[Mismatch]) -> Conflict:

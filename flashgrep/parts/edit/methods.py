@@ -46,6 +46,8 @@ from flashgrep.parts.edit.write import (
 ResultT = TypeVar("ResultT")
 MOST_OPERATIONS = 1000
 """The engine has a lower limit of its own, a setting, and its error names that."""
+MOST_HASHES = 50
+"""Most files of a batch whose new hashes are shown."""
 NOTHING_WRITTEN = "dry run: nothing is written"
 
 
@@ -235,13 +237,23 @@ def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
     ]
     if len(applied) > 1:  # the caller has named their files
         parts = []
+        # The next guarded edit needs them, and reading again would cost a call.
+        hashes: dict[str, str] = {}
         for name, same in groupby(applied, key=itemgetter("id")):
             files = list(same)
-            places = f"{sum(file.get('occurrences', 1) for file in files)} places in {len(files)} files"
-            parts.append(
-                f"{name} {places if len(files) > 1 else '#' + (files[0]['file_hash_after'] or '')[:HASH_SHOWN]}"
-            )
+            digests = [(file["file_hash_after"] or "")[:HASH_SHOWN] for file in files]
+            if len(files) == 1:
+                parts.append(f"{name} #{digests[0]}")
+                continue
+            count = sum(file.get("occurrences", 1) for file in files)
+            parts.append(f"{name} {count} places in {len(files)} files")
+            for file, digest in zip(files, digests, strict=True):
+                hashes[style.path({**file})] = digest
         yield f"applied: {', '.join(parts)}"
+        for path, digest in list(hashes.items())[:MOST_HASHES]:
+            yield f"{path} #{digest}"
+        if len(hashes) > MOST_HASHES:
+            yield style.note(f"{len(hashes) - MOST_HASHES} more files")
     for operation_result in result["results"]:
         if len(applied) > 1 and operation_result in applied:
             continue

@@ -56,6 +56,7 @@ from flashgrep.parts.edit.edits import (
     find_spans,
     format_diff,
     precondition_failed,
+    show_lines,
     split_lines,
 )
 from flashgrep.parts.edit.replace import Change, Original, commit_one, read_original
@@ -162,7 +163,10 @@ def resolve_edit(loaded: LoadedFile, request: WriteRequest) -> tuple[Span, ...]:
         request.edit,
     )
     if wrong:
-        raise precondition_failed(request.path, wrong)
+        error = precondition_failed(request.path, wrong)
+        if loaded.exists and not request.expected.absent:
+            error.data["now"] = show_lines(loaded.lines, request.edit, loaded.hash)
+        raise error
     if not loaded.exists:
         if not isinstance(request.edit, LineEdit):
             raise InvalidParams(
