@@ -59,7 +59,7 @@ from flashgrep.search.snapshot import SearchStats
 
 CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
 """Characters around a chunk's text: of JSON, and of its heading."""
-MODEL_TOKENS = 520
+MODEL_TOKENS = 480
 """Default budget of code for a model; the lines of files that follow take 40 to 100 tokens more."""
 MOST_FILES = 10
 """Files of an answer, each with its best functions."""
@@ -216,7 +216,9 @@ def render_files(result: SearchCodeResult, style: Style) -> Iterator[str]:
         place = (path, function["start_line"], function["end_line"])
         if place not in seen:
             seen.add(place)
-            described = f"{function['name']} {span(function)}".lstrip()
+            # Its class is evident from its file, or from a look at it.
+            name = function["name"].rpartition(".")[2]
+            described = f"{name} {span(function)}".lstrip()
             lines.setdefault(path, []).append(described)
     for path, places in lines.items():
         yield f"{path}: {', '.join(places)}"

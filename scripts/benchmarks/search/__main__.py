@@ -17,6 +17,13 @@ import anyio
 from flashgrep.parts.meaning.embed.static import DATA, load
 from scripts.benchmarks.search.asking import Question, asked, faults, read_set
 from scripts.benchmarks.search.docstrings import Sides, measured, pool
+from scripts.benchmarks.search.history import (
+    Found,
+    ask_history,
+    collect_cases,
+    format_history,
+    is_held,
+)
 from scripts.benchmarks.search.judging import Judged
 from scripts.benchmarks.search.metrics import Figures, interval, mean
 from scripts.benchmarks.search.packages import Package, Unavailable, packages, unpacked
@@ -40,12 +47,14 @@ def main() -> int:
     """Run the selected measurements; return 1 if a question's target is missing."""
     options = _options()
     options.cache.mkdir(parents=True, exist_ok=True)
-    roots = dict(_roots(options)) if options.set is None else {}
+    roots = dict(_roots(options)) if not options.set and not options.history else {}
     if options.check:
         return _check(roots)
     if options.team:
         print_table(anyio.run(_stores, roots))
         return 0
+    if options.history:
+        return _history(options)
     if options.shown:
         return _shown(roots, options)
     if options.rivals:
@@ -116,6 +125,19 @@ def _options() -> argparse.Namespace:
         type=Path,
         metavar="FOLDER",
         help="with --shown: questions of FOLDER/queries.tsv about the folders beside it",
+    )
+    parser.add_argument(
+        "--history",
+        action="append",
+        type=Path,
+        metavar="REPOSITORY",
+        help="instead ask what commits of a repository say they change; repeatable; with --held: of the held half",
+    )
+    parser.add_argument(
+        "--commits",
+        type=int,
+        default=40,
+        help="with --history: most commits of a repository (usual: %(default)s)",
     )
     parser.add_argument(
         "--rivals",
@@ -208,6 +230,26 @@ async def _stores(roots: Mapping[Package, Path]) -> Results:
         for package, root in roots.items()
         if package.repository in questions
     }
+
+
+def _history(options: argparse.Namespace) -> int:
+    """Print what each way finds of what commits changed, by repository and together."""
+    together: dict[str, list[Found]] = {}
+    for repository in options.history:
+        if is_held(repository.name) != options.held:
+            print(f"left out, of the other half: {repository.name}", file=sys.stderr)
+            continue
+        cases = collect_cases(repository, options.commits)
+        if not cases:
+            print(f"left out, no usable commit: {repository.name}", file=sys.stderr)
+            continue
+        with TemporaryDirectory(prefix="eval-history-") as work:
+            found = anyio.run(ask_history, repository, cases, Path(work))
+        print(f"{repository.name} ({len(cases)})", flush=True)
+        for way, rows in found.items():
+            together.setdefault(way, []).extend(rows)
+    print("\n".join(format_history(together)))
+    return 0
 
 
 def _shown(roots: Mapping[Package, Path], options: argparse.Namespace) -> int:
