@@ -48,7 +48,12 @@ from flashgrep.methods.text import Style, render_places, span
 from flashgrep.parts.meaning.embed.models import MODELS
 from flashgrep.parts.meaning.questions import find_best_lines, search_by_meaning
 from flashgrep.parts.meaning.search.current_chunks import FoundChunk, FoundFile
-from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer, MeaningQuestion
+from flashgrep.parts.meaning.search.meaning_search import (
+    FUNCTIONS_OF_BEST,
+    NEAR_BEST,
+    MeaningAnswer,
+    MeaningQuestion,
+)
 from flashgrep.parts.meaning.search.passages import Excerpt, Span
 from flashgrep.parts.meaning.search.word_search import spellings_of
 from flashgrep.project import Workspace
@@ -59,10 +64,13 @@ from flashgrep.search.snapshot import SearchStats
 
 CHUNK_OVERHEAD, TEXT_OVERHEAD = 220, 40
 """Characters around a chunk's text: of JSON, and of its heading."""
-MODEL_TOKENS = 480
+MODEL_TOKENS = 490
 """Default budget of code for a model; the lines of files that follow take 40 to 100 tokens more."""
-MOST_FILES = 10
+MOST_FILES, MOST_FUNCTIONS = 10, 3
 """Files of an answer, each with its best functions."""
+FEW_FUNCTIONS = 2
+"""Functions shown to a model of files that are not among the best: with six of the best ones and two of the others, an
+answer of as many tokens names the function asked for in 4 % more answers than with three of each."""
 MOST_LINES, LINE_LENGTH = 10, 200
 """Lines, with most of the question's words, in the error returned before there is an index, and the characters of
 each."""
@@ -70,7 +78,7 @@ LEAST_CUT = 900
 """Minimum characters left for which a model is shown the most relevant lines of a function that does not fit."""
 NEAR = 0.8
 """Results below this share of the best score show no code to a model: their files follow, with their functions."""
-NEAR_FILE = 0.5
+NEAR_FILE = 0.6
 """Files below this share of the best file's score are not shown to a model."""
 
 
@@ -517,15 +525,20 @@ def choose_for_model(
     """
     near = [piece for piece in answer.results if piece.near >= NEAR]
     code = fit_code(near, query, tokens, as_text=True)
-    files = [format_file(file) for file in answer.files if file.near >= NEAR_FILE]
+    files = list[FileMatch]()
+    for file in answer.files:
+        if file.near >= NEAR_BEST:
+            files.append(format_file(file, FUNCTIONS_OF_BEST))
+        elif file.near >= NEAR_FILE:
+            files.append(format_file(file, FEW_FUNCTIONS))
     return [piece for piece in code if piece["content"]], files
 
 
-def format_file(file: FoundFile) -> FileMatch:
-    """Return a file with the places of its functions."""
+def format_file(file: FoundFile, most: int = MOST_FUNCTIONS) -> FileMatch:
+    """Return a file with the places of its best functions."""
     path = path_to_json(file.path)
     functions = list[FunctionPlace]()
-    for piece in file.functions:
+    for piece in file.functions[:most]:
         name = piece.chunk.name
         first = piece.chunk.start_line
         last = piece.chunk.end_line

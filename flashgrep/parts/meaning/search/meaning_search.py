@@ -71,8 +71,10 @@ MOST_OPENED = 16
 NAMED_KINDS = TYPE_KINDS - {"extension"} | {"type", "module"}
 """Kinds of definitions by which a question may name a file: an extension adds to a type of another file."""
 
-FUNCTIONS_OF_FILE = 3
-"""Functions that are returned of each of the best files."""
+FUNCTIONS_OF_BEST, FUNCTIONS_OF_FILE = 6, 3
+"""Functions that are returned of a file: of one with at least ``NEAR_BEST`` of the best file's score, and of others."""
+
+NEAR_BEST = 0.8
 
 PLACES_OF_SYMBOL = 2
 """Results with one qualified name in a file: a declaration and a definition, or two of many overloads."""
@@ -514,8 +516,10 @@ class MeaningSearch:
             if len(self._answer.files) == self._question.files:
                 break
             functions = list[FoundChunk]()
+            near = file.score / files[0].score
+            most = FUNCTIONS_OF_BEST if near >= NEAR_BEST else FUNCTIONS_OF_FILE
             for candidate in file.chunks:
-                if len(functions) == FUNCTIONS_OF_FILE:
+                if len(functions) == most:
                     break
                 chunk = self._read_chunk(candidate)
                 if (
@@ -525,7 +529,6 @@ class MeaningSearch:
                 ):
                     functions.append(chunk)
             if functions:
-                near = file.score / files[0].score
                 self._answer.files.append(FoundFile(file.path, near, functions))
 
     def _counts(self, found: FoundChunk) -> bool:
