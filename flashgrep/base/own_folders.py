@@ -6,8 +6,10 @@ never below a root. The token is in the state folder.
 
 import contextlib
 import hashlib
+import logging
 import os
 import re
+import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator
@@ -200,19 +202,53 @@ def check_store(folder: Path) -> None:
 def make_store(folder: Path, owner: bytes) -> None:
     """Create a store's folder, and record in it the folder it is named after.
 
+    What stands in its place, or a folder to which others may write, is removed: it is a cache.
+
     Raises:
-        OSError: it cannot be created, or others may write to it.
+        OSError: it cannot be created, or others may write to the cache folder.
 
     """
-    for path in (folder.parent.parent, folder.parent, folder):
+    # The cache folder may be one that the user names and shares: it is only checked.
+    make_private(str(folder.parent.parent))
+    for path in (folder.parent, folder):
+        if os.path.lexists(path) and not is_private_folder(path):
+            logging.getLogger(__name__).warning("made anew: %s", path)
+            clear_place(path)
         make_private(str(path))
     note = folder / OWNER
     if note.is_symlink() or not note.is_file() or note.read_bytes() != owner:
+        if note.is_dir():
+            clear_place(note)
         fresh = (
             folder / f"{OWNER}.{os.getpid()}"
         )  # several processes may do this concurrently
         fresh.write_bytes(owner)
         fresh.replace(note)
+
+
+def is_private_folder(path: Path) -> bool:
+    """Return whether a path is a folder of ours, no link, to which nobody else may write."""
+    found = os.lstat(path)
+    is_shared = bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    return (
+        stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not is_shared
+    )
+
+
+def clear_place(path: Path) -> None:
+    """Remove whatever is at a path in our cache, never what a link there names; another user's folder is renamed.
+
+    Raises:
+        OSError: it cannot be removed or renamed.
+
+    """
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    try:
+        shutil.rmtree(path)
+    except OSError:
+        path.rename(path.with_name(f"{path.name}.{os.getpid()}.damaged"))
 
 
 def list_stores(cache: Path) -> Iterator[tuple[Path, Path | None]]:

@@ -6,6 +6,7 @@ daemon: it is passed in and imported on first use.
 
 import faulthandler
 import gc
+import logging
 import os
 import resource
 import shutil
@@ -40,7 +41,7 @@ from flashgrep.base.paths import (
 from flashgrep.base.project_settings import with_project
 from flashgrep.cli.command_table import write_table
 from flashgrep.daemon.lifecycle import hold_lock
-from flashgrep.daemon.log import Log
+from flashgrep.daemon.log import Log, RecordHandler, trim_crash_log
 from flashgrep.daemon.server import Daemon
 from flashgrep.parts.installed import find_parts
 from flashgrep.project.catalogue import PROJECTS_FILE
@@ -55,7 +56,6 @@ COLLECT_AFTER = (700, 10, 5_000)
 """Python's own thresholds but the last one: all objects are searched for garbage after 38 million new ones only. That
 stopped every thread, again and again, for 40 to 160 ms while a question made many. ``Catalogue`` does it at rest, and
 every minute of work."""
-MOST_CRASHES = 1024 * 1024
 READY_FLAG, ALONE_FLAG = "--ready-fd", "--alone-fd"
 
 
@@ -107,10 +107,8 @@ def run(
     most_files = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < most_files:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, hard))
-    with suppress(OSError):
-        # Our stderr goes to a file that only crashes write to.
-        if Path(paths.crash_log).stat().st_size > MOST_CRASHES:
-            os.truncate(paths.crash_log, 0)
+    # Our stderr goes to a file that only crashes write to.
+    trim_crash_log(paths.crash_log)
     sys.setswitchinterval(SWITCH_SECONDS)
     faulthandler.enable()  # crashes in C libraries are reported there too
     anyio.run(daemon.run, lambda: report("ready"))
@@ -152,6 +150,7 @@ def assemble(
     log = Log(
         Path(paths.log), level=settings.log.level, max_bytes=settings.log.max_bytes
     )
+    logging.getLogger().addHandler(RecordHandler(log))
     write_table(paths, parts)
     return Daemon(paths, settings, log, run_cli, parts, settings_for, environ)
 

@@ -915,6 +915,7 @@ class StatsResult(TypedDict):
     settings_warnings: NotRequired[list[str]]
     watching: NotRequired[bool]
     watch_problem: NotRequired[str]
+    failures: NotRequired[dict[str, int]]
 
 
 FIELDS: dict[str, frozenset[str]] = {

@@ -20,6 +20,7 @@ from flashgrep.base.config import Settings
 from flashgrep.base.errors import FlashgrepError, InvalidParams, Unavailable
 from flashgrep.base.paths import Paths, make_project_folder, project_socket
 from flashgrep.base.registry import Capabilities, Session
+from flashgrep.daemon.log import trim_crash_log
 from flashgrep.mcp.service import Service
 from flashgrep.rpc.connect import try_connect
 from flashgrep.rpc.connection import Connection
@@ -69,6 +70,7 @@ class Listeners:
     def note_client(self) -> None:
         """Note that a client was here just now."""
         self.last_client = time.monotonic()
+        trim_crash_log(self.paths.crash_log)
 
     async def open_control(self) -> None:
         """Listen on the user's control socket; a stale one is replaced, since we hold the lock."""

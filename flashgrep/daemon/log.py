@@ -1,6 +1,7 @@
 """The daemon's log: one JSON object a line, in a file of bounded size; writing it never stops the daemon."""
 
 import json
+import logging
 import os
 import stat
 import traceback
@@ -14,6 +15,8 @@ import orjson
 from flashgrep.base.paths import PRIVATE_FILE
 
 LEVELS: Final = ("debug", "info", "warning", "error")
+MOST_CRASHES: Final = 1 << 20
+"""Bytes of the file that our standard error and our children's goes to, checked at each new connection."""
 
 
 class Log:
@@ -83,3 +86,29 @@ class Log:
             self._descriptor = -1
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._descriptor = os.open(self._path, flags, PRIVATE_FILE)
+
+
+class RecordHandler(logging.Handler):
+    """Sends what libraries and our own modules log to the daemon's log, which is bounded, not to standard error."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record, with its traceback."""
+        values: dict[str, Any] = {"logger": record.name}
+        if record.exc_info is not None and record.exc_info[0] is not None:
+            lines = traceback.format_exception(*record.exc_info)
+            values["exception"] = "".join(lines).rstrip()
+        write = self._log.warning
+        if record.levelno >= logging.ERROR:
+            write = self._log.error
+        write(record.getMessage(), **values)
+
+
+def trim_crash_log(path: str) -> None:
+    """Empty the file of crashes if it is too long; whoever writes to it appends."""
+    with suppress(OSError):  # it is not there, or not ours
+        if Path(path).stat().st_size > MOST_CRASHES:
+            os.truncate(path, 0)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from flashgrep.base.damage import Damaged
+from flashgrep.base.failures import FailureLog
 from flashgrep.base.own_folders import check_store, identify
 from flashgrep.index import kept, schema
 from flashgrep.index.reader import Reader
@@ -14,6 +15,8 @@ from flashgrep.index.schema import LateStage, list_vector_files
 from flashgrep.index.stage import Stage
 from flashgrep.index.table import FileTable
 from flashgrep.index.writer import Writer, are_current, drop_old_rows
+
+log = FailureLog()
 
 
 class Loaded(NamedTuple):
@@ -105,10 +108,13 @@ class ProjectIndex:
 
 def set_aside(file: Path) -> None:
     """Move a store's database away for study, and delete its vectors. Nothing may have the store open."""
-    with contextlib.suppress(OSError):
+    try:
         schema.set_aside(file)
         for vectors in list_vector_files(file.parent):
             vectors.unlink(missing_ok=True)
+    except OSError:
+        # The next indexer meets the same damage, and it is tried again.
+        log.exception("setting an index aside")
 
 
 def list_files(file: Path) -> dict[bytes, int]:

@@ -3,8 +3,10 @@
 import contextlib
 import errno
 import logging
+import os
 import re
 import sqlite3
+import stat
 import zlib
 from collections.abc import Iterator
 from functools import cache
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from flashgrep.base.damage import Damaged
+from flashgrep.base.own_folders import clear_place
 
 FORMAT = 9
 """Raised when the same tables get another meaning; a change of the tables themselves is detected without it."""
@@ -183,10 +186,9 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
 
     """
     for name in (file, *_companions(file)):
-        if (
-            name.is_symlink()
-        ):  # it may come from a repository, and SQLite would write to its target
-            raise Damaged(f"{name.name} is a symbolic link")
+        # A link may come from a repository, and SQLite would write to its target.
+        if os.path.lexists(name) and not stat.S_ISREG(name.lstat().st_mode):
+            raise Damaged(f"{name.name} is not a file")
     mode = "rwc" if writer else "rw"
     connection = sqlite3.connect(
         f"{file.absolute().as_uri()}?mode={mode}",
@@ -399,19 +401,19 @@ def transaction(
 def set_aside(file: Path) -> Path | None:
     """Move a damaged database out of the way and return its new path; only the latest one is kept for study."""
     for companion in _companions(file):
-        companion.unlink(missing_ok=True)
-    if file.is_symlink():
-        file.unlink()
-    if not file.exists():
-        return None
+        clear_place(companion)
     aside = _aside(file)
+    clear_place(aside)
+    if file.is_symlink() or not file.is_file():
+        clear_place(file)
+        return None
     file.replace(aside)
     return aside
 
 
 def drop_aside(file: Path) -> None:
     """Remove the database that was set aside, once the new index is complete."""
-    _aside(file).unlink(missing_ok=True)
+    clear_place(_aside(file))
 
 
 def _companions(file: Path) -> list[Path]:

@@ -70,6 +70,10 @@ class Writer:
 
     def __init__(self, file: Path) -> None:
         self.connection = schema.connect(file, writer=True)
+        self._has_removed = False
+        """Whether files were removed since the last merge: their texts may be worth dropping."""
+        self.has_dropped = False
+        """Whether the last merge dropped texts, so that pages are free."""
 
     def close(self) -> None:
         """Close the database; SQLite checkpoints the log into the file."""
@@ -149,6 +153,7 @@ class Writer:
         ``files``: the row of each file and the hash of its text (empty: declined), which determines its ``text_id``.
         """
         rows: list[FileRow] = []
+        self._has_removed |= bool(gone)
         with self.transaction() as connection:
             # Texts first, since files refer to them. One transaction, so that no reader
             # sees a file without postings.
@@ -213,11 +218,10 @@ class Writer:
         anew = False
         with self.transaction() as connection:
             dropped = False
-            if (
-                tidy
-                or len(segments.segments(connection, segments.Kind.GRAMS))
-                > segments.MOST_SEGMENTS
-            ):
+            rows_of_grams = segments.segments(connection, segments.Kind.GRAMS)
+            has_room = self._has_removed and _may_be_dead(connection)
+            self._has_removed = False
+            if tidy or has_room or len(rows_of_grams) > segments.MOST_SEGMENTS:
                 dead = "FROM text WHERE id NOT IN (SELECT text_id FROM path UNION SELECT text_id FROM kept)"
                 count = connection.execute(f"SELECT count(*) {dead}").fetchone()[0]
                 # Only if they are many, since dropping documents means decoding and
@@ -237,6 +241,7 @@ class Writer:
                 > chunks.total(connection) * DEAD_SHARE
             ):
                 dropped, anew = True, chunks.drop_dead(connection)
+            self.has_dropped = dropped
             # If texts are dropped, merge all segments: one left as it is would continue
             # to propose them.
             chosen = [segments.segments(connection, kind) for kind in segments.Kind]
@@ -283,6 +288,14 @@ class Writer:
             for start, count in spans:
                 alive[max(0, start - first) : start - first + count] = True
         return alive
+
+
+def _may_be_dead(connection: sqlite3.Connection) -> bool:
+    """Return whether so many texts have no file that they are worth looking for; counts rows only."""
+    texts, files, contents = connection.execute(
+        "SELECT (SELECT count(*) FROM text), (SELECT count(*) FROM path), (SELECT count(*) FROM kept)"
+    ).fetchone()
+    return bool(texts - files - contents > texts * DEAD_SHARE)
 
 
 def _put_texts(

@@ -24,6 +24,7 @@ from anyio.abc import TaskGroup
 
 from flashgrep.base.damage import Damaged
 from flashgrep.base.errors import Busy
+from flashgrep.base.failures import FailureLog
 from flashgrep.base.machine import release_memory
 from flashgrep.index import schema
 from flashgrep.index.project_index import ProjectIndex
@@ -38,6 +39,8 @@ from flashgrep.indexer.child import (
 )
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.progress import Progress
+
+log = FailureLog()
 
 QUIET_SECONDS = 0.1
 """Changes are handed to the indexer once none has come for this long: an editor's save is several events."""
@@ -298,8 +301,11 @@ class IndexScheduler:
                     try:
                         await self._work_off(working)
                     except IndexerFailed as failure:
+                        if not self._ended_by_us:
+                            log.exception("indexing")
                         await self._recover(failure, working)
                     except Damaged as damage:
+                        log.exception("reading an index")
                         await self._recover(
                             IndexerFailed("damaged", str(damage)), working
                         )
@@ -308,6 +314,7 @@ class IndexScheduler:
                         sqlite3.Error,
                         Busy,
                     ) as error:  # out of resources, or a locked database
+                        log.exception("indexing")
                         await self._recover(IndexerFailed("error", str(error)), working)
                     # After an upgrade the indexer may be newer than we are. Raised,
                     # this would end the daemon.
@@ -318,6 +325,7 @@ class IndexScheduler:
                         ValueError,
                         anyio.DelimiterNotFound,
                     ) as error:
+                        log.exception("understanding the indexer")
                         why = f"the indexer is not understood: {error!r}"
                         await self._recover(IndexerFailed("error", why), working)
         finally:

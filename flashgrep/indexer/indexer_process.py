@@ -33,6 +33,7 @@ import os
 import select
 import sqlite3
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, BinaryIO
@@ -93,6 +94,8 @@ class Indexer:
                 self._pool.stop()
                 for share, remade in self._writer.merge():
                     self._report("merged", share=share, remade=remade)
+                if self._writer.has_dropped:
+                    deque(self._writer.shrink(), maxlen=0)
             case "forget":
                 roots, roots_to_keep = (
                     {root.encode("latin-1") for root in command[name]}

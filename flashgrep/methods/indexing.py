@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from flashgrep import __version__
 from flashgrep.base.config import Embedding, EmbeddingProvider
 from flashgrep.base.errors import InvalidParams, NotFound, Unavailable
+from flashgrep.base.failures import count_failures
 from flashgrep.base.model import path_to_json, path_to_text
 from flashgrep.base.registry import (
     RARE,
@@ -316,8 +317,9 @@ class StatsResult(TypedDict):
 
     `store_projects`: work trees of one repository that share the index; its sizes are for all of them. `shared_texts`
     and `shared_bytes` are stored once for this project and others; `revision_texts` were stored for questions about
-    revisions. `address`: for a team's repository, the host and path it is fetched from. Without a project: the daemon's
-    version and process, the known projects, and advice (`message`).
+    revisions. `failures`: of the daemon's own work, by kind, since it started; its log has the details. `address`: for
+    a team's repository, the host and path it is fetched from. Without a project: the daemon's version and process, the
+    known projects, and advice (`message`).
     """
 
     project: str | None
@@ -350,6 +352,7 @@ class StatsResult(TypedDict):
     settings_warnings: NotRequired[list[str]]
     watching: NotRequired[bool]
     watch_problem: NotRequired[str]
+    failures: NotRequired[dict[str, int]]
 
 
 def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
@@ -385,6 +388,9 @@ def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
         result.get("watch_problem"),
         *result.get("settings_warnings", ()),
     )
+    failures = ", ".join(
+        f"{kind} ({count})" for kind, count in result.get("failures", {}).items()
+    )
     if style.is_person:
         yield from render_fields(
             [
@@ -407,6 +413,7 @@ def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
                 ),
                 ("indexing", f"{share:.0%}, {waiting}" if share < 1 else ""),
                 *(("problem", str(problem)) for problem in problems if problem),
+                ("failures", failures and f"{failures}; see the daemon's log"),
                 ("version", result["version"]),
             ],
             style,
@@ -475,6 +482,7 @@ async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
         "settings_warnings": list(workspace.options.settings_warnings),
         "watching": facts["watching"],
         "watch_problem": facts["watch_problem"],
+        "failures": count_failures(),
     }
 
 

@@ -21,6 +21,7 @@ from flashgrep.api.searchers import Searchers
 from flashgrep.api.service import HostService, ServedAnswer, ServiceKey, Services
 from flashgrep.base.config import Loaded, Settings
 from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.base.failures import FailureLog
 from flashgrep.base.machine import count_cores, release_memory
 from flashgrep.base.model import path_to_text
 from flashgrep.base.own_folders import (
@@ -44,6 +45,8 @@ from flashgrep.project.lookup_workers import LookupWorkers
 from flashgrep.project.project import find_idle
 from flashgrep.project.stores import Stores, find_gone
 from flashgrep.search.ripgrep import ripgrep_of
+
+log = FailureLog()
 
 PROJECTS_FILE = "projects.json"
 ServiceT = TypeVar("ServiceT")
@@ -435,8 +438,9 @@ class Catalogue:
 
         async def open_quietly() -> None:
             try:
-                with contextlib.suppress(Exception):
-                    await self.open(root)
+                await self.open(root)
+            except Exception:
+                log.exception("opening a project in the background")
             finally:
                 self._opening.discard(root)
 

@@ -1,6 +1,5 @@
 """Freshness: after ``settle`` a project's tree equals the disk, so an answer equals a scan made now."""
 
-import contextlib
 import select
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
@@ -8,8 +7,11 @@ from typing import NoReturn
 import anyio
 import anyio.to_thread
 
+from flashgrep.base.failures import FailureLog
 from flashgrep.files.watch import Change, Watcher
 from flashgrep.project.file_tree import Tree
+
+log = FailureLog()
 
 STOPPED = "watching was stopped"
 
@@ -197,8 +199,10 @@ class Freshness:
             start = anyio.current_time()
             # Whatever it was, the next question meets it and reports it. Raised here,
             # it would end the daemon.
-            with contextlib.suppress(Exception):
+            try:
                 await refresh()
+            except Exception:
+                log.exception("reading a project's changes")
             took = anyio.current_time() - start
             if number is not None:
                 await anyio.wait_readable(number)

@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 
 from flashgrep import __version__
 from flashgrep.base.checkpoint import ending
+from flashgrep.base.errors import FlashgrepError
+from flashgrep.base.failures import FailureLog
 from flashgrep.base.machine import release_memory
 from flashgrep.files.openat import RootFolder
 from flashgrep.index.reader import Identity, Reader
@@ -32,6 +34,8 @@ from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
 from flashgrep.search.ripgrep import Ripgrep
 from flashgrep.search.snapshot import Snapshot, ask_and_close
+
+log = FailureLog()
 
 LENGTH = struct.Struct("!I")
 MOST_PROJECTS = 4
@@ -197,7 +201,10 @@ def serve(
                     else given(worker)
                 )
                 reply = pack(answer)
-            except Exception:  # noqa: BLE001 - whatever it is
+            except FlashgrepError:
+                reply = EMPTY  # the daemon asks itself, and tells the client
+            except Exception:
+                log.exception("a lookup in a worker process")
                 reply = EMPTY
             if len(reply) > MOST_BYTES:
                 reply = EMPTY
