@@ -210,7 +210,10 @@ def guess_command(arguments: list[str]) -> str:
     ):
         return ""
     if word == "help":
-        return " ".join([*arguments[1:2], "--help"])
+        subject = arguments[1:2]
+        if subject and subject[0] not in read_commands():
+            return f"--help {subject[0]}"
+        return " ".join([*subject, "--help"])
     close = __import__("difflib").get_close_matches(
         word.replace("_", "-"), sorted(read_commands()), 1, 0.7
     )

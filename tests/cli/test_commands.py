@@ -214,7 +214,7 @@ def test_called_as_flashgrep_an_unknown_command_is_an_error(
 def test_no_arguments_give_the_help_and_status_2(daemon: DaemonAtHand) -> None:
     found = daemon.run()
     assert found.returncode == 2
-    assert "Commands:" in found.stdout
+    assert "Projects:" in found.stdout
 
 
 def test_help_needs_no_daemon(cold_daemon: DaemonAtHand) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.cli.app import GROUPS
+from flashgrep.cli.help_topics import TOPICS
 from flashgrep.cli.launcher import PROTOCOLS, guess_command, is_filter, read_commands
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
@@ -292,6 +294,26 @@ def test_help_is_a_word_too(cold_daemon: DaemonAtHand) -> None:
     )
     assert (whole.returncode, whole.stdout) == (0, run(cold_daemon, "--help").stdout)
     assert (one.returncode, b"Usage: fgrep rg" in one.stdout) == (0, True)
+
+
+def test_help_lists_twenty_commands_in_six_groups_and_the_others_on_request(
+    cold_daemon: DaemonAtHand,
+) -> None:
+    short = run(cold_daemon, "--help").stdout.decode()
+    listed = [name for names in GROUPS.values() for name in names]
+    assert len(GROUPS) == 6
+    assert len(listed) <= 20
+    assert set(listed) <= read_commands().keys()
+    assert all(f"\n{title}:\n" in short for title in GROUPS)
+    whole = run(cold_daemon, "--help", "all").stdout.decode()
+    assert all(f"\n  {name} " in whole for name in read_commands())
+
+
+def test_help_explains_topics(cold_daemon: DaemonAtHand) -> None:
+    for topic, text in TOPICS.items():
+        assert run(cold_daemon, "--help", topic).stdout.decode() == text
+        assert run(cold_daemon, "help", topic, program=FLASHGREP).returncode == 0
+        assert max(map(len, text.splitlines())) <= 80
 
 
 def test_a_file_or_another_word_on_a_terminal_is_greps(
