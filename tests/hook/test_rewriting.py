@@ -23,6 +23,7 @@ REWRITTEN = [
     ("rg foo 2>&1 | wc -l", "F rg foo 2>&1 | wc -l"),
     ("if grep -rq a .; then ls; fi", "if F hook grep -rq a .; then ls; fi"),
     ('grep -rn "$NAME" .', 'F hook grep -rn "$NAME" .'),
+    ("find . -type f -name '*.py'", "F hook find . -type f -name '*.py'"),
     ("(cd sub; grep -rn foo)", "(cd sub; F hook grep -rn foo)"),
 ]
 UNCHANGED = [
@@ -40,6 +41,9 @@ UNCHANGED = [
     "find . -name x | xargs grep -n foo",
     "rg --pre cat foo",
     "git grep -n foo",
+    "find . -name '*.py'",
+    "find . -type f -name x -delete",
+    r"find . -type f -exec rm {} \;",
     r"\grep -rn foo .",
     "$GREP -rn foo .",
     "",
@@ -64,6 +68,8 @@ WRITING = [
     "grep -rn foo . && $RUN",
     "grep -rn foo . <(rm x)",
     "timeout 5 rm x; grep -r foo .",
+    "find . -type f -name x -delete",
+    r"grep -r x .; find . -type f -exec rm {} \;",
     "rg foo; rg --pre ./x foo",
 ]
 

@@ -264,6 +264,7 @@ def test_nothing_below_the_daemon_reads_the_environment() -> None:
         "__main__",
         "parts.lsp",
         "parts.http",
+        "parts.gain",
         "parts.hosts",
         "parts.pick",
         "parts.team",

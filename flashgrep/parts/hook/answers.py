@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from flashgrep.api.service import ServedAnswer
 from flashgrep.base.errors import NotFound
-from flashgrep.parts.hook import grep_plan
+from flashgrep.parts.hook import find_plan, grep_plan
 from flashgrep.parts.hook.payloads import (
     HOSTS,
     format_answer,
@@ -38,6 +38,9 @@ _OWN: Final = (b".git", b".flashgrep")
 """Nobody looks for source in these."""
 
 
+PLANNERS: Final = {"grep": grep_plan.plan, "find": find_plan.plan}
+
+
 async def answer_call(
     context: RequestContext, cwd: str, params: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -54,7 +57,7 @@ async def answer_call(
         return await answer_ripgrep(context, cwd, words, params)
     if not is_gnu(from_latin1(params["program"])):
         return {"plan": None}
-    return await answer_grep(context, cwd, words)
+    return await answer_program(context, cwd, kind, words)
 
 
 def answer_payload(params: Mapping[str, Any], host: str) -> str:
@@ -100,23 +103,22 @@ def find_workspace(context: RequestContext, cwd: str) -> Workspace | None:
     return None
 
 
-async def answer_grep(
-    context: RequestContext, cwd: str, argv: Sequence[str]
+async def answer_program(
+    context: RequestContext, cwd: str, program: str, argv: Sequence[str]
 ) -> dict[str, Any]:
-    """Return ``{"plan": arguments}`` for a call of GNU grep; None: its own."""
+    """Return ``{"plan": arguments}`` for a call of GNU grep or find; None: its own."""
+    plan = PLANNERS[program]
     started = time.perf_counter()
     workspace = find_workspace(context, cwd)
     if workspace is None or not await workspace.refresh():
         return {"plan": None}
     planned = await workspace.in_thread(
-        lambda snapshot: grep_plan.plan(
-            [*argv], os.fsencode(cwd), snapshot, workspace.walker
-        )
+        lambda snapshot: plan([*argv], os.fsencode(cwd), snapshot, workspace.walker)
     )
     if planned is None:
         return {"plan": None}
     took = time.perf_counter() - started
-    answer = ServedAnswer("hook grep", workspace.name, took, 0, planned.unread)
+    answer = ServedAnswer(f"hook {program}", workspace.name, took, 0, planned.unread)
     context.call.host.note_answer(answer)
     return {"plan": [word.decode("latin-1") for word in planned.words]}
 
@@ -185,7 +187,7 @@ def describe_omissions(snapshot: Snapshot, cwd: bytes) -> str:
 
 @lru_cache(maxsize=8)
 def is_gnu(program: str) -> bool:
-    """Return whether a program is GNU grep, whose flags and patterns are known here."""
+    """Return whether a program is GNU's grep or find, whose flags and patterns are known here."""
     try:
         process = subprocess.run(
             [program, "--version"],

@@ -2,7 +2,7 @@
 
     flashgrep hook [HOST]               read a host's payload, print what it is to run instead
     flashgrep hook --explain 'COMMAND'  say what would happen to a command, and why
-    flashgrep hook grep|rg ARGUMENTS    run that program, on the files that the index does not rule out
+    flashgrep hook grep|rg|find ARGUMENTS  run that program, on the files that the index does not rule out
 
 It fails open: without a daemon, or with one that is slow, of another version or wrong, a payload is answered with
 nothing and a program runs as it was called. Standard library only, and little of it: each call of a host pays for it.
@@ -27,7 +27,7 @@ from flashgrep.rpc.connect import Answer, as_latin1, send_request, try_connect
 HOOK = "hook"
 PAYLOAD = "payload"
 EXPLAIN = "--explain"
-PROGRAMS = ("grep", "rg")
+PROGRAMS = ("find", "grep", "rg")
 """What runs in place of a search that was typed."""
 SECONDS = 0.25
 """To wait for a plan: after that the program alone is faster."""
@@ -36,7 +36,7 @@ HOST_SECONDS = 2.0
 ERROR = 2
 USAGE = """usage: flashgrep hook [HOST] < PAYLOAD
        flashgrep hook --explain COMMAND
-       flashgrep hook grep|rg ARGUMENTS
+       flashgrep hook grep|rg|find ARGUMENTS
 """
 
 

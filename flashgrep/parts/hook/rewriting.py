@@ -7,7 +7,7 @@ they come to is looked at again when the command runs, and whatever is not under
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from flashgrep.parts.hook import grep_arguments
+from flashgrep.parts.hook import find_plan, grep_arguments
 from flashgrep.parts.hook.shell import Command, Line, read_line
 from flashgrep.parts.ripgrep import arguments as ripgrep_arguments
 from flashgrep.parts.ripgrep.arguments import Unplannable
@@ -117,9 +117,20 @@ def _check_ripgrep(words: list[str]) -> str:
     return ""
 
 
+def _check_find(words: list[str]) -> str:
+    try:
+        arguments = find_plan.parse(words)
+    except Unplannable:
+        return "a test or an action that is not planned"
+    if find_plan.finds_files_alone(arguments):
+        return ""
+    return "folders may match, which are not in the index"
+
+
 _PROGRAMS: Final[Mapping[str, Callable[[list[str]], str]]] = {
     "grep": _check_grep,
     "rg": _check_ripgrep,
+    "find": _check_find,
 }
 """The programs that are run by us, each with a function that says why a call is left alone."""
 
@@ -143,5 +154,6 @@ def _is_reader(command: Command) -> bool:
         flags = [word for word in command.words[1:] if word and word[:1] == "-"]
         return not operands and not any("o" in flag or "T" in flag for flag in flags)
     verdict = judge(command)
-    # Of ripgrep's flags some run programs; grep has none.
-    return verdict.name == "grep" or (verdict.name == "rg" and not verdict.reason)
+    # Some flags of ripgrep and find run programs; grep has none.
+    is_safe = verdict.name in {"rg", "find"} and not verdict.reason
+    return verdict.name == "grep" or is_safe
