@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from pathlib import Path
 from socket import socket, socketpair
 from typing import Annotated, Any
 
@@ -25,6 +24,7 @@ from flashgrep.cli.daemon_client import (
     print_status,
     show_status,
 )
+from flashgrep.cli.log_command import logs
 from flashgrep.daemon import lifecycle
 from flashgrep.rpc.connect import connect, is_starting, start_daemon
 
@@ -75,22 +75,7 @@ def status(
     raise typer.Exit(show_status(as_json=as_json))
 
 
-@app.command()
-def logs(
-    lines: Annotated[
-        int,
-        typer.Option("--lines", "-n", min=1, help="Lines to show, the newest last."),
-    ] = 50,
-) -> None:
-    """Show the end of the daemon's log, one JSON object a line. Its path is printed on stderr."""
-    log = Path(find_user_paths().log)
-    sys.stderr.write(f"{log}\n")
-    if log.exists():
-        typer.echo(
-            "\n".join(
-                log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
-            )
-        )
+app.command()(logs)
 
 
 @app.command()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 from sqlite_utils import Database
@@ -26,7 +26,8 @@ from flashgrep.base.own_folders import (
     store_folder,
 )
 from flashgrep.base.paths import PROJECT_FOLDER, config_file, find_ripgrep, make_private
-from flashgrep.cli.daemon_client import ask_running, find_user_paths
+from flashgrep.cli.daemon_client import ask_running, fail, find_user_paths
+from flashgrep.cli.report import write_report
 from flashgrep.index import schema
 from flashgrep.index.schema import list_vector_files
 from flashgrep.index.segments import Kind
@@ -48,7 +49,14 @@ KINDS = {
 WATCH_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
-def doctor() -> None:
+def doctor(
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", help="Also write a report to this file, without private names."
+        ),
+    ] = None,
+) -> None:
     """Check everything flashgrep needs; exit status 1 if something is wrong."""
     versions = f"flashgrep {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
     findings = [
@@ -63,8 +71,23 @@ def doctor() -> None:
     width = max(len(finding.check) for finding in findings)
     for finding in findings:
         typer.echo(f"{finding.state:<5} {finding.check:<{width}} {finding.text}")
+    if report is not None:
+        try:
+            write_report(report, findings, find_status())
+        except OSError as error:
+            fail(f"cannot write the report: {error}")
+        typer.echo(f"report: {report}; read it before you send it to anybody")
     if any(finding.state == "bad" for finding in findings):
         raise typer.Exit(1)
+
+
+def find_status() -> dict[str, Any] | None:
+    """Return the status of the daemon, if one runs and answers."""
+    try:
+        status: dict[str, Any] | None = ask_running("$/status")
+    except OSError:  # reported by the check of the daemon
+        return None
+    return status
 
 
 def check_folders() -> Iterator[CheckResult]:

@@ -144,7 +144,7 @@ _fgrep() {
         "search-specs") words="--limit -l --threshold --project -p --json --help" ;;
         "validate-specs") words="--spec-id --project -p --json --help" ;;
         "index") words="--background -b --help" ;;
-        "doctor") words="--help" ;;
+        "doctor") words="--report --help" ;;
         "version") words="--help" ;;
         "rpc") words="--help" ;;
         "projects add") words="--help" ;;
@@ -152,7 +152,7 @@ _fgrep() {
         "projects remove") words="--help" ;;
         "store clean") words="--help" ;;
         "store list") words="--help" ;;
-        "daemon logs") words="--lines -n --help" ;;
+        "daemon logs") words="--lines -n --follow -f --json --help" ;;
         "daemon restart") words="--help" ;;
         "daemon run") words="--port --idle-minutes --help" ;;
         "daemon start") words="--help" ;;
