@@ -657,6 +657,7 @@ class ChangedSymbolEntry(TypedDict):
     end_line: int
     callers: NotRequired[list["CallerEntry"]]
     callers_total: NotRequired[int | None]
+    callers_unsure: NotRequired[int]
 
 
 class HunkEntry(TypedDict):

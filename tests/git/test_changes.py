@@ -193,9 +193,10 @@ def test_symbols_hunks_callers_and_pages(
         symbol for symbol in shop["symbols"] if symbol["symbol_name"] == "Cart.add"
     )
     assert {(one["file_path"], one["container"]) for one in added["callers"]} == {
-        ("shop.py", "total"),
         ("use.py", "run"),
     }
+    # ``total`` calls ``add`` on a parameter of which nothing is known.
+    assert added["callers_unsure"] == 1
     assert shop["hunks"][0] == {
         "start_line": 5, "lines": 1, "old_start_line": 5, "old_lines": 1, "diff": "-    size = 1\n+    size = 2",
     }  # fmt: skip
@@ -218,3 +219,22 @@ def test_symbols_hunks_callers_and_pages(
     shown = daemon.run("changes", cwd=root)
     assert shown.returncode == 0
     assert "Cart.add" in shown.stdout
+
+
+def test_callers_are_those_of_the_changed_definition_not_of_its_namesakes(
+    connect: Callable[..., Wire], project: MakeProject
+) -> None:
+    """25 of 54 callers that were named called other definitions of the name."""
+    text = "def run():\n    return {}\n\n\ndef main():\n    run()\n"
+    test = "import a\n\n\ndef test_run():\n    a.run()\n"
+    root = project({"a.py": text.format(1), "b.py": text.format(1), "test_a.py": test})
+    commit(root)
+    put(root, {"a.py": text.format(2).encode()})
+    found = connect(root).call("changes", callers=True)
+    (symbol,) = found["results"][0]["symbols"]
+    places = [
+        (caller["file_path"], caller["line_number"], caller["container"])
+        for caller in symbol["callers"]
+    ]
+    assert places == [("a.py", 6, "main"), ("test_a.py", 5, "test_run")]
+    assert symbol["callers_total"] == len(places)

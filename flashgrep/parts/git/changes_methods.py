@@ -21,6 +21,7 @@ from flashgrep.base.registry import (
     Usage,
     handler,
 )
+from flashgrep.index.table import tier_of
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
     Cursor,
@@ -38,7 +39,6 @@ from flashgrep.methods.common import (
 )
 from flashgrep.methods.text import Style, span
 from flashgrep.parts.git.changes import (
-    ChangedSymbol,
     FileChange,
     State,
     compare_states,
@@ -46,7 +46,7 @@ from flashgrep.parts.git.changes import (
     show_hunk,
 )
 from flashgrep.parts.git.revisions import find_revisions
-from flashgrep.parts.symbols.symbol_search import SymbolQuestion, SymbolSearch
+from flashgrep.parts.navigation.research.research_walk import find_callers
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.project.catalogue import Catalogue
 
@@ -54,6 +54,8 @@ FILE_OVERHEAD, HUNK_OVERHEAD, SYMBOL_OVERHEAD, CALLER_OVERHEAD = 90, 70, 100, 60
 """Characters of JSON around the texts of a file, a hunk, a symbol and a caller."""
 CALLERS = 5
 """Most callers shown for one symbol."""
+LEAST_CALL = 0.5
+"""Least confidence of a call that is shown: a call of another definition of the name misleads."""
 CALLABLE = frozenset(
     {
         "function",
@@ -115,7 +117,10 @@ class CallerEntry(FilePlace):
 
 
 class ChangedSymbolEntry(TypedDict):
-    """A touched definition: `change` is added, modified or deleted; a deleted one has its former lines."""
+    """A touched definition: `change` is added, modified or deleted; a deleted one has its former lines.
+
+    `callers_unsure`: calls of its name on receivers of unknown type, which may call it.
+    """
 
     symbol_name: str
     kind: str
@@ -124,6 +129,7 @@ class ChangedSymbolEntry(TypedDict):
     end_line: int
     callers: NotRequired[list[CallerEntry]]
     callers_total: NotRequired[int | None]
+    callers_unsure: NotRequired[int]
 
 
 class ChangedFileEntry(FilePlace):
@@ -172,6 +178,9 @@ def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
                 if callers
                 else ""
             )
+            unsure = symbol.get("callers_unsure", 0)
+            if unsure:
+                called += f" perhaps called in {unsure} lines"
             called = called or (" called by nobody" if "callers" in symbol else "")
             what = f"{symbol['change']} {symbol['kind']} {symbol['symbol_name']}"
             yield f"  {span(symbol)} {style.text(what + called)}"
@@ -232,7 +241,7 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
                 if room < 0 and entries:
                     break
                 if params.callers:
-                    room -= _add_callers(item, change.symbols, new, deadline)
+                    room -= _add_callers(item, change, new, deadline)
                 entries.append(item)
             complete = True
         end = start + len(entries)
@@ -318,29 +327,37 @@ def measure_file(item: ChangedFileEntry) -> int:
 
 
 def _add_callers(
-    item: ChangedFileEntry, symbols: list[ChangedSymbol], new: State, deadline: float
+    item: ChangedFileEntry, change: FileChange, new: State, deadline: float
 ) -> int:
-    """Add to each symbol its callers by name; return how many characters that takes."""
+    """Add to each symbol its callers, production before tests; return how many characters that takes."""
     size = 0
     source = SnapshotSource(new.snapshot)
-    for changed_symbol_entry, symbol in zip(item["symbols"], symbols, strict=False):
+    for changed_symbol_entry, symbol in zip(
+        item["symbols"], change.symbols, strict=False
+    ):
         if symbol.kind not in CALLABLE:
             continue
-        question = SymbolQuestion(
-            name=symbol.name,
-            roles=frozenset({"call"}),
-            limit=CALLERS,
-            deadline=deadline,
+        research = find_callers(source, change.file.path, symbol.qualified, deadline)
+        if not research.roots:
+            continue  # it is gone: its name now means other definitions, or none
+        graph = research.graph
+        calls = [
+            edge for edge in graph.edges if edge.resolution.confidence >= LEAST_CALL
+        ]
+        calls.sort(key=lambda edge: (tier_of(edge.path), edge.path, edge.line))
+        changed_symbol_entry["callers_total"] = (
+            len(calls) if research.complete else None
         )
-        answer = SymbolSearch(source, question).run()
-        changed_symbol_entry["callers_total"] = answer.total
+        unsure = research.unsure + len(graph.edges) - len(calls)
+        if unsure:
+            changed_symbol_entry["callers_unsure"] = unsure
         changed_symbol_entry["callers"] = [
             {
-                **path_to_json(caller.path),  # type: ignore[typeddict-item]  # as above
-                "line_number": caller.occurrence.line,
-                "container": caller.occurrence.container,
+                **path_to_json(edge.path),  # type: ignore[typeddict-item]  # as above
+                "line_number": edge.line,
+                "container": graph.nodes[edge.source].definition.qualified,
             }
-            for caller in answer.results
+            for edge in calls[:CALLERS]
         ]
         size += sum(
             CALLER_OVERHEAD + len(caller["file_path"])

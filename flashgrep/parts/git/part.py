@@ -15,6 +15,7 @@ PART = Part(
     summary="Revisions of a project, what changed, and its history.",
     requires=(
         "symbols",
+        "navigation",
         "meaning",
         "edit",
     ),

@@ -128,6 +128,8 @@ class Research:
     kind: Kind | None = None
     path: bytes | None = None
     """The file whose lines were asked about (``lines_path``), as the project names it."""
+    place: tuple[bytes, str] | None = None
+    """The file and the qualified name of the definition that is meant, of several of one name."""
     question: ResearchQuestion = field(init=False)
     graph: Graph = field(default_factory=Graph)
     roots: list[Definition] = field(default_factory=list)
@@ -268,7 +270,8 @@ class Research:
                 self._follow_outward(
                     definition, "call" if kind == "callees" else "base"
                 )
-        if is_first and kind in _BY_NAME and not self.roots:
+        is_undefined = not self.roots and self.place is None
+        if is_first and kind in _BY_NAME and is_undefined:
             self._find_uses_by_name(kind)
         if is_first:
             self._direct = len(self.graph.nodes)
@@ -333,6 +336,12 @@ class Research:
             self.roots = self._find_by_name(names[1])
         else:
             self.roots = self._find_by_name(names[0])
+            if self.place is not None:
+                self.roots = [
+                    root
+                    for root in self.roots
+                    if (root.path, root.qualified) == self.place
+                ]
             if kind in {
                 "implementations",
                 "supertypes",
@@ -684,6 +693,16 @@ class Research:
             symbols = self._definitions.open(path)
             if symbols is not None:
                 yield path, symbols
+
+
+def find_callers(
+    source: SymbolSource, path: bytes, qualified: str, deadline: float
+) -> Research:
+    """Return who calls one definition, as every question for callers finds them; ``qualified``: its name in its file."""
+    name = qualified.rpartition(".")[2]
+    research = Research(name, 1, deadline, "callers", place=(path, qualified))
+    research.advance(source)
+    return research
 
 
 def find_all_overloads(
