@@ -14,7 +14,8 @@ class BoundedCache(Generic[KeyT, ValueT]):
 
     def __init__(self, most: int, largest: int = sys.maxsize) -> None:
         """``most``: the maximum size of all values; ``largest``: that of one, which is not kept beyond it."""
-        self._most, self._largest = most, largest
+        self._most = most
+        self._largest = largest
         self._size = 0
         self._held: OrderedDict[KeyT, tuple[ValueT, int]] = OrderedDict()
         self._lock = threading.Lock()

@@ -33,7 +33,8 @@ class ChildPipes:
         """``process`` has pipes for both."""
         assert process.stdin is not None  # noqa: S101 # asked for by the caller; a hint to the type checker
         assert process.stdout is not None  # noqa: S101 # as above
-        self._in, self._out = process.stdin.fileno(), process.stdout.fileno()
+        self._in = process.stdin.fileno()
+        self._out = process.stdout.fileno()
         # A child that does not read must not block this thread: a blocking write has no
         # deadline.
         os.set_blocking(self._in, False)
@@ -111,11 +112,9 @@ def make_frame(value: Any) -> bytes:
 def read_frame(stream: BinaryIO) -> Any:
     """Return the next frame's JSON, or None at the end."""
     head = stream.read(LENGTH)
-    return (
-        orjson.loads(stream.read(int.from_bytes(head, "little")))
-        if len(head) == LENGTH
-        else None
-    )
+    if len(head) == LENGTH:
+        return orjson.loads(stream.read(int.from_bytes(head, "little")))
+    return None
 
 
 def limit_memory(size: int) -> None:

@@ -179,11 +179,9 @@ class Write(_Section):
 
 def split_list(given: Any) -> Any:
     """Split a text at commas; anything else is returned unchanged."""
-    return (
-        [part.strip() for part in given.split(",") if part.strip()]
-        if isinstance(given, str)
-        else given
-    )
+    if isinstance(given, str):
+        return [part.strip() for part in given.split(",") if part.strip()]
+    return given
 
 
 class Specs(_Section):
@@ -478,7 +476,8 @@ def format_example() -> str:
         "# which can only tighten them.\n"
         "# The environment overrides the files: FLASHGREP_TCP_PORT=7000 sets tcp.port.\n"
     )
-    lines, section = [head], ""
+    lines = [head]
+    section = ""
     for key, field in list_settings():
         name, _, leaf = key.rpartition(".")
         if name != section:
@@ -580,7 +579,10 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 def unknown_setting(source: str, key: str, known: list[str]) -> BadSetting:
     """Return the error for an unknown key, with the nearest known one."""
     close = process.extractOne(key, known, score_cutoff=60)
-    hint = f"; did you mean {close[0]}?" if close else f" (known: {', '.join(known)})"
+    if close:
+        hint = f"; did you mean {close[0]}?"
+    else:
+        hint = f" (known: {', '.join(known)})"
     return BadSetting(
         f"{source}: unknown setting {key}{hint}", source=source, key=key, allowed=known
     )

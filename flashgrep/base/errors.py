@@ -44,7 +44,9 @@ MOST_MESSAGE = 4000
 
 def clip(text: str, most: int) -> str:
     """Return the text, cut to ``most`` characters with an ellipsis."""
-    return text if len(text) <= most else text[:most] + "…"
+    if len(text) <= most:
+        return text
+    return text[:most] + "…"
 
 
 class FlashgrepError(Exception):

@@ -95,7 +95,9 @@ def split_all(identifiers: Sequence[bytes]) -> tuple[list[bytes], Ints]:
     """Return the words of identifiers, as from ``split_words``, one after the other, and the number of each."""
     text = b"\n".join([b"", *identifiers, b"", b""])
     classes = np.frombuffer(text.translate(_CLASS), np.uint8)
-    before, here, after = classes[:-2], classes[1:-1], classes[2:]
+    before = classes[:-2]
+    here = classes[1:-1]
+    after = classes[2:]
     # A word begins where the class changes, except between a capital and the lower-case
     # letters after it; if several capitals precede a lower-case letter, the last one
     # begins the word.

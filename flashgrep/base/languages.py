@@ -65,11 +65,9 @@ class Language:
             return re.search(self.exported, text, re.MULTILINE) is not None
         if self.hidden:
             return re.search(self.hidden, text, re.MULTILINE) is None
-        return (
-            name[:1].isupper()
-            if self.name == "go"
-            else not name.startswith("_") or name.endswith("__")
-        )
+        if self.name == "go":
+            return name[:1].isupper()
+        return not name.startswith("_") or name.endswith("__")
 
 
 _EXPORT: Final = r"^\s*export\b|\bmodule\.exports\b|^\s*exports\."
@@ -309,7 +307,9 @@ def classes_of(named: str) -> frozenset[str]:
     """Return the languages that a file of a class of names can be in."""
     if named == _C_HEADER:
         return frozenset(("c", "cpp"))
-    return _BY_LINE if named == _NO_ENDING else frozenset((named,))
+    if named == _NO_ENDING:
+        return _BY_LINE
+    return frozenset((named,))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -17,7 +17,9 @@ MOST_FREE_BYTES = 16 << 20
 def count_cores() -> int:
     """Return how many cores this process may use; on macOS, how many there are."""
     allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1
+    if allowed:
+        return len(allowed(0))
+    return os.cpu_count() or 1
 
 
 def bound_heap() -> None:

@@ -58,7 +58,8 @@ class PathMap:
 
     def to_ours(self, path: str) -> str:
         """Translate a client's path to ours; outside of the folders it is unchanged."""
-        best, translated = -1, path
+        best = -1
+        translated = path
         for remote, local in self._pairs:
             is_windows = DRIVE.match(remote) is not None
             # Windows accepts either separator and either case; elsewhere both matter.
@@ -71,21 +72,20 @@ class PathMap:
                 whole == folder or whole.startswith(folder + "/")
             ):
                 rest = path[len(remote) :]
-                best, translated = (
-                    len(remote),
-                    local + (rest.replace("\\", "/") if is_windows else rest),
-                )
+                best = len(remote)
+                translated = local + (rest.replace("\\", "/") if is_windows else rest)
         return translated or "/"
 
     def to_theirs(self, path: str) -> str:
         """Translate one of our paths to the client's; outside of the folders it is unchanged."""
-        best, translated = -1, path
+        best = -1
+        translated = path
         for remote, local in self._pairs:
             if len(local) > best and (path == local or path.startswith(local + "/")):
                 rest = path[len(local) :]
-                best, translated = (
-                    len(local),
-                    remote + (rest.replace("/", "\\") if "\\" in remote else rest),
+                best = len(local)
+                translated = remote + (
+                    rest.replace("/", "\\") if "\\" in remote else rest
                 )
         return translated or "/"
 
@@ -113,15 +113,13 @@ class PathMap:
         # to_theirs.
         by_ours = {local: remote for remote, local in reversed(self._pairs) if local}
         folders = "|".join(map(re.escape, sorted(by_ours, key=len, reverse=True)))
-        return (
-            re.sub(
+        if folders:
+            return re.sub(
                 rf"(?<![\w./-])(?:{folders})(?![\w.-])",
                 lambda found: by_ours[found[0]],
                 text,
             )
-            if folders
-            else text
-        )
+        return text
 
 
 def parse_path_map(texts: Iterable[str]) -> PathMap | None:
@@ -135,7 +133,9 @@ def parse_path_map(texts: Iterable[str]) -> PathMap | None:
     for text in ",".join(texts).split(","):
         remote, _, local = text.strip().partition("=")
         pairs += [(remote, local)] if text.strip() else []
-    return PathMap(pairs) if pairs else None
+    if pairs:
+        return PathMap(pairs)
+    return None
 
 
 def _translate(

@@ -51,11 +51,9 @@ class PathText:
         """Return the indexes of the paths that contain ``part``, ascending; ``fold``: ignoring ASCII case."""
         if b"\0" in part:
             return np.empty(0, np.int64)
-        return (
-            self._places_of(self.text.lower(), part.lower())
-            if fold
-            else self._places_of(self.text, part)
-        )
+        if fold:
+            return self._places_of(self.text.lower(), part.lower())
+        return self._places_of(self.text, part)
 
     def _places_of(
         self, text: bytes, part: bytes, low: int = 0, high: int | None = None

@@ -76,11 +76,9 @@ def cache_folder(environ: Mapping[str, str]) -> str:
     if sys.platform == "darwin" and not named:
         return os.path.join(_expand("~/Library/Caches", environ), APP)
     folder = _user_folder(environ, "XDG_CACHE_HOME", "~/.cache")
-    return (
-        os.path.join(folder, "Cache")
-        if sys.platform == "win32" and not named
-        else folder
-    )
+    if sys.platform == "win32" and not named:
+        return os.path.join(folder, "Cache")
+    return folder
 
 
 def config_file(environ: Mapping[str, str]) -> str:

@@ -46,7 +46,10 @@ def with_project(loaded: Loaded, root: Path) -> Loaded:
         return loaded
     except (OSError, ValueError, RecursionError) as problem:
         # Without the path, which ``file`` names already.
-        reason = problem.strerror if isinstance(problem, OSError) else str(problem)
+        if isinstance(problem, OSError):
+            reason = problem.strerror
+        else:
+            reason = str(problem)
         return replace(
             loaded, warnings=(*loaded.warnings, _clean(f"{file}: not used: {reason}"))
         )
@@ -61,7 +64,8 @@ def with_project(loaded: Loaded, root: Path) -> Loaded:
     # The current value is the bound: the user's own file may be stricter than any
     # default.
     values = {key: get_value(loaded.settings, key) for key in declared}
-    origins, warnings = dict(loaded.origins), []
+    origins = dict(loaded.origins)
+    warnings = []
     for key, item in items.items():
         try:
             _check_stricter(key, item, values.get(key), str(file))
@@ -178,4 +182,6 @@ def _clean(warning: str) -> str:
         letter if letter.isprintable() else f"\\x{ord(letter):02x}"
         for letter in warning[:MAX_WARNING]
     )
-    return plain if len(warning) <= MAX_WARNING else plain + "…"
+    if len(warning) <= MAX_WARNING:
+        return plain
+    return plain + "…"

@@ -206,7 +206,10 @@ class Scheduler:
         checkpoint; nobody waits for that.
         """
         shared = SHARED_TURN.get()
-        outcome = None if shared is None else await shared.run(begin, self._run_alone)
+        if shared is None:
+            outcome = None
+        else:
+            outcome = await shared.run(begin, self._run_alone)
         if outcome is None:
             return await self._run_alone(begin, portable)
         result: ResultT = outcome[0]
@@ -265,7 +268,8 @@ class Scheduler:
         while self._flows or time.monotonic() - self._ended < seconds:  # noqa: ASYNC110 - a moment without any, not an event
             await anyio.sleep(seconds)
         self._used = anyio.Event()
-        used, self._used_seconds = self._used_seconds, 0.0
+        used = self._used_seconds
+        self._used_seconds = 0.0
         return used
 
     def requeue(self, task: _Task) -> None:
@@ -306,11 +310,10 @@ class Scheduler:
             flow.waiting.append(task)
         # Use a free worker without queueing: if one is free, no other lookup that could
         # use it waits.
-        worker = (
-            self._workers.free(portable.place)
-            if self._workers is not None and portable is not None
-            else None
-        )
+        if self._workers is not None and portable is not None:
+            worker = self._workers.free(portable.place)
+        else:
+            worker = None
         if portable is not None and worker is not None:
             self._hand(task, portable, worker)
         else:
@@ -388,7 +391,8 @@ class Scheduler:
                 return
             task.flow.waiting.remove(task)
             self._now = max(self._now, task.flow.served)
-            task.worker, task.since = worker, time.monotonic()
+            task.worker = worker
+            task.since = time.monotonic()
         worker.ask(request, portable.limit, partial(self._take_reply, task))
 
     def _take_reply(self, task: _Task, reply: bytes | None) -> None:
@@ -462,7 +466,8 @@ class Scheduler:
         """
         self._end_turn(task)
         if task.threaded:
-            before, task.used = task.used, time.thread_time()
+            before = task.used
+            task.used = time.thread_time()
             self._serve(task.flow, task.used - before)
             self._used_seconds += task.used - before
 
@@ -490,11 +495,14 @@ class Scheduler:
             task = firsts[flow]
             flow.waiting.remove(task)
             self._now = max(self._now, flow.served)
-            self._running, task.runs, task.since = task, True, time.monotonic()
+            self._running = task
+            task.runs = True
+            task.since = time.monotonic()
             if task.threaded:
                 task.gate.release()
             elif self._loop is not None:
-                task.begun, task.portable = True, None
+                task.begun = True
+                task.portable = None
                 flow.begun += 1
                 self._begun += 1
                 # call_soon_threadsafe writes to the loop's self-pipe, a system call

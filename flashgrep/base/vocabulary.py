@@ -210,11 +210,10 @@ class _Shape:
             read = list[Any]()
             for item in value:
                 # The exact name of a choice is never replaced.
-                folded = (
-                    item.strip().lower()
-                    if isinstance(item, str) and item not in self.items
-                    else ""
-                )
+                if isinstance(item, str) and item not in self.items:
+                    folded = item.strip().lower()
+                else:
+                    folded = ""
                 candidates = (
                     names.get(name) or (name if name in self.items else "")
                     for name in (
@@ -236,11 +235,9 @@ class _Shape:
         is_list = list in self.kinds and (str not in self.kinds or bool(self.choices))
         if self.choices and not is_list:
             folded = text.strip().lower()
-            return (
-                names.get(folded, folded)
-                if {folded, names.get(folded)} & self.choices
-                else text
-            )
+            if {folded, names.get(folded)} & self.choices:
+                return names.get(folded, folded)
+            return text
         if text in self.choices or not (
             is_list or (dict in self.kinds and str not in self.kinds)
         ):
@@ -256,7 +253,9 @@ class _Shape:
                     isinstance(item, str | dict) for item in value
                 ):
                     parsed = value
-        return [parsed] if list in self.kinds and isinstance(parsed, str) else parsed
+        if list in self.kinds and isinstance(parsed, str):
+            return [parsed]
+        return parsed
 
 
 @dataclass(slots=True)
@@ -351,11 +350,10 @@ class Vocabulary:
                     scorer=fuzz.ratio,
                     score_cutoff=NEAR_ENOUGH,
                 )
-                advice = (
-                    f"did you mean {known_fields[near[0]]}?"
-                    if near
-                    else f"known are {', '.join(self.fields) or 'none'}"
-                )
+                if near:
+                    advice = f"did you mean {known_fields[near[0]]}?"
+                else:
+                    advice = f"known are {', '.join(self.fields) or 'none'}"
                 raise FieldProblem(
                     name,
                     f"no such field{f' (and {more} more)' if more else ''}; {advice}",
@@ -489,8 +487,12 @@ def name_place(given: Mapping[str, Any]) -> Any:
         (read for name in RANGES if (read := _read_span(fields.pop(name, None)))), None
     )
     first, last = span or (fields.pop("start_line", None), fields.pop("end_line", None))
-    path, symbol = fields.pop("path", None), fields.pop("symbol_name", None)
-    place = symbol if first is None else f"{first}-{first if last is None else last}"
+    path = fields.pop("path", None)
+    symbol = fields.pop("symbol_name", None)
+    if first is None:
+        place = symbol
+    else:
+        place = f"{first}-{first if last is None else last}"
     # Another member would be lost in the text, so return the object unchanged; the
     # model then rejects it.
     if (
@@ -499,7 +501,9 @@ def name_place(given: Mapping[str, Any]) -> Any:
         or not all(isinstance(text, str | None) for text in (path, place))
     ):
         return given
-    return f"{path}:{place}" if path and place else path or place
+    if path and place:
+        return f"{path}:{place}"
+    return path or place
 
 
 def _read_span(value: Any) -> list[int] | None:

@@ -61,8 +61,14 @@ def find_command(name: str) -> tuple[str, str, str] | None:
 def run() -> int:
     """Run the command in ``sys.argv`` and return its exit status: 0 found, 1 nothing found, 2 error."""
     arguments = sys.argv[1:]
-    command = arguments[0] if arguments else ""
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    if arguments:
+        command = arguments[0]
+    else:
+        command = ""
+    if "--" in arguments:
+        options = arguments[: arguments.index("--")]
+    else:
+        options = arguments
     asks_for_help = "--help" in options  # help must work without a daemon
     try:
         safety, _, target = find_command(command) or (LOCAL, "", "")
@@ -154,7 +160,10 @@ def _run_in_daemon(arguments: list[str], safety: str) -> int:
             return _search_by_ripgrep(result)
         page = _print_answer(answer)
         # What is found on any page is found.
-        status = page if status is None or page > 1 else min(status, page)
+        if status is None or page > 1:
+            status = page
+        else:
+            status = min(status, page)
         if "next" not in result:
             return status
         request["cursor"] = result["next"]
@@ -197,7 +206,10 @@ def _search_by_ripgrep(result: dict[str, str]) -> int:
         # Only then is it worth saying: if that finds nothing either, nothing was found.
         if _run_program(program, ["--quiet", *words]) == 0:
             os.write(2, f"fgrep: {result['note']}\n".encode())
-    pager = find_pager() if os.isatty(1) else ""
+    if os.isatty(1):
+        pager = find_pager()
+    else:
+        pager = ""
     if not pager:
         command = [b"rg", *(word.encode("latin-1") for word in words)]
         return os.execv(program, command)  # noqa: S606 - no shell in between
@@ -213,7 +225,9 @@ def _run_program(program: str, words: list[str]) -> int:
     command = [b"rg", *(word.encode("latin-1") for word in words)]
     _, status = os.waitpid(os.posix_spawn(program, command, os.environ), 0)
     code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code
+    if code >= 0:
+        return code
+    return 128 - code
 
 
 def _print_answer(answer: Answer) -> int:
@@ -221,8 +235,14 @@ def _print_answer(answer: Answer) -> int:
     if "error" in answer:
         error: dict[str, object] = {**answer["error"]}
         data = error.get("data")
-        known_as = data.get("id") if isinstance(data, dict) else None
-        where = f" ({known_as}: see fgrep daemon logs)" if known_as else ""
+        if isinstance(data, dict):
+            known_as = data.get("id")
+        else:
+            known_as = None
+        if known_as:
+            where = f" ({known_as}: see fgrep daemon logs)"
+        else:
+            where = ""
         os.write(2, f"fgrep: {error['message']}{where}\n".encode(errors="replace"))
         return ERROR
     result = answer["result"]
@@ -277,14 +297,19 @@ def _plan_ripgrep(arguments: list[str]) -> list[bytes] | None:
             "readable_input": has_input,
         }
         words = send_request(connection, "$/cli", request)["result"]["plan"]
-    return None if words is None else [word.encode("latin-1") for word in words]
+    if words is None:
+        return None
+    return [word.encode("latin-1") for word in words]
 
 
 def _relay(arguments: list[str]) -> int:
     """Relay JSON-RPC lines between stdio and the daemon, bound to the project of the folder, if there is one."""
     if len(arguments) > 1 or any(word.startswith("-") for word in arguments):
         raise ValueError("usage: fgrep rpc [PATH]")
-    folder = os.path.abspath(arguments[0]) if arguments else os.getcwd()
+    if arguments:
+        folder = os.path.abspath(arguments[0])
+    else:
+        folder = os.getcwd()
     if not os.path.isdir(folder):  # it would be bound to the project around it
         raise ValueError(f"no such folder: {folder}")
     paths = Paths(state_folder(os.environ))

@@ -52,11 +52,10 @@ def main(arguments: list[str]) -> int:
     declared = find_command(name)
     if declared is None:
         near = difflib.get_close_matches(name, read_commands(), n=1)
-        unknown = (
-            f"No such option: {name}"
-            if name.startswith("-")
-            else f"No such command {name!r}."
-        )
+        if name.startswith("-"):
+            unknown = f"No such option: {name}"
+        else:
+            unknown = f"No such command {name!r}."
         sys.stderr.write(
             f"{USAGE}fgrep: {unknown}{f' Did you mean {near[0]!r}?' if near else ''}\n"
         )
@@ -79,16 +78,15 @@ def main(arguments: list[str]) -> int:
 
 def describe_error(error: typer.TyperException) -> str:
     """Return the usage of the command, followed by what is wrong with the command line."""
-    context, message = getattr(error, "ctx", None), error.format_message()
+    context = getattr(error, "ctx", None)
+    message = error.format_message()
     if message.startswith(
         "Usage:"
     ):  # a group without a command: the message is its whole help
         return f"{message}\n"
-    return (
-        f"{context.get_usage()}\nfgrep: {message}\n"
-        if context
-        else f"fgrep: {message}\n"
-    )
+    if context:
+        return f"{context.get_usage()}\nfgrep: {message}\n"
+    return f"fgrep: {message}\n"
 
 
 def load_command(name: str, target: str) -> Any:

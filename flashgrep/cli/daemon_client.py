@@ -92,17 +92,17 @@ def print_status(status: Mapping[str, Any]) -> None:
 
 def status_rows(status: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the facts of a status, each with its name."""
-    tcp, projects = status["tcp"], status["projects"]
+    tcp = status["tcp"]
+    projects = status["projects"]
     if tcp is None:
         listens = "off"
     elif tcp["port"] is None:
         listens = f"none: {tcp['problem']}"
     else:
-        moved = (
-            f" (port {tcp['wanted']} was taken)"
-            if tcp["wanted"] not in (0, tcp["port"])
-            else ""
-        )
+        if tcp["wanted"] not in (0, tcp["port"]):
+            moved = f" (port {tcp['wanted']} was taken)"
+        else:
+            moved = ""
         listens = f"127.0.0.1:{tcp['port']}{moved}"
     return [
         (

@@ -202,7 +202,10 @@ def _split_word(
         return _translate(name, value)
     if name not in fields:
         near = difflib.get_close_matches(name, [*fields, *PLAIN, *WITH_VALUE], 1)
-        hint = f" Did you mean --{near[0]}?" if near else ""
+        if near:
+            hint = f" Did you mean --{near[0]}?"
+        else:
+            hint = ""
         raise WrongOption(f"No such option: --{name}.{hint}")
     others.append(word)
     if fields[name] and not equals:
@@ -228,7 +231,10 @@ def _split_letters(
         if name in PLAIN:
             options.append((name, None))
             continue
-        value = rest.removeprefix("=") if rest else _next_value(following, word)
+        if rest:
+            value = rest.removeprefix("=")
+        else:
+            value = _next_value(following, word)
         if name == PROJECT:
             others += [f"--{PROJECT}", value]
             return options
@@ -239,7 +245,9 @@ def _split_letters(
 def _translate(name: str, value: str) -> list[tuple[str, str | None]]:
     """Return what an option of grep that ripgrep lacks means for ripgrep."""
     if name == "binary-files":
-        return [("text", None)] if value == "text" else []
+        if value == "text":
+            return [("text", None)]
+        return []
     if name == "exclude-dir":
         return [("exclude", f"{value.rstrip('/')}/")]
     return [(name, value)]

@@ -70,9 +70,10 @@ def remove(
     with failing_cleanly():
         # As in --project: a slash or dots make it a path; a bare word is a name, even
         # if a folder here is called so.
-        project_name = (
-            str(Path(name).resolve()) if "/" in name or name in {".", ".."} else name
-        )
+        if "/" in name or name in {".", ".."}:
+            project_name = str(Path(name).resolve())
+        else:
+            project_name = name
         for root in ask_daemon("$/remove", name=as_latin1(project_name))["removed"]:
             clear_project(Path(from_latin1(root)))
             typer.echo(f"removed {from_latin1(root)}")
@@ -166,7 +167,10 @@ def _follow(root: str) -> Iterator[Any]:
 def _describe(state: Any) -> str:
     if state["stage"] == "listing":
         return "…"
-    eta = "" if state["eta_seconds"] is None else f", {state['eta_seconds']:.0f} s left"
+    if state["eta_seconds"] is None:
+        eta = ""
+    else:
+        eta = f", {state['eta_seconds']:.0f} s left"
     texts_left = state["left"].get(state["stage"])
     if texts_left is None:
         progress = f"{state['files_done']:,}/{state['files_total']:,} files"

@@ -116,7 +116,10 @@ def main() -> int:
         # grep.
         return int(__import__("flashgrep.cli.client", fromlist=["run"]).run())
     is_terminal = os.isatty(0)
-    command = guess_command(arguments) if is_terminal or names_more(arguments) else ""
+    if is_terminal or names_more(arguments):
+        command = guess_command(arguments)
+    else:
+        command = ""
     if command:
         lines = [f"fgrep: no command {arguments[0]!r}; did you mean: fgrep {command}"]
         if is_terminal:
@@ -136,7 +139,10 @@ def is_for_grep(arguments: list[str]) -> bool:
     name = os.path.basename(sys.argv[0])
     if name not in {"fgrep", "fgrep.exe"} or not arguments:
         return False
-    words = arguments[1:] if arguments[0] in ALIASED else arguments
+    if arguments[0] in ALIASED:
+        words = arguments[1:]
+    else:
+        words = arguments
     if not words:
         return True
     if words[0] in PROTOCOLS or words[0] in OPTIONS:

@@ -197,7 +197,8 @@ def read_all(
     for _ in range(READINGS):
         parts = yield from _read_parts(params)
         if parts is not None:
-            first, last = parts[0], parts[-1]
+            first = parts[0]
+            last = parts[-1]
             whole = {**first, "content": "".join(part["content"] for part in parts)}
             whole["end_line"] = last["end_line"]
             return read_text(whole)  # type: ignore[arg-type]  # the first part, with the text of all
@@ -258,7 +259,10 @@ def find_definitions(name: str, scope: Mapping[str, Any]) -> Steps[list[Symbol]]
     page = yield from question.ask_page(None, 0)
     if not page.items:
         near = page.answer.get("suggestions", [])
-        hint = f"; near: {', '.join(near)}" if near else ""
+        if near:
+            hint = f"; near: {', '.join(near)}"
+        else:
+            hint = ""
         raise NotFound(
             f"symbol not found: {name}{hint}", reason="symbol_not_found", near=near
         )

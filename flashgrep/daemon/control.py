@@ -97,10 +97,13 @@ class Control:
         opened = {workspace.name: workspace for workspace in self.catalogue.list_open()}
         projects = []
         for info in self.catalogue.list_projects():
-            stage, problem, warnings = "closed", "", list[str]()
+            stage = "closed"
+            problem = ""
+            warnings = list[str]()
             if info.name in opened:
                 workspace = opened[info.name]
-                stage, problem = workspace.progress.stage, workspace.progress.detail
+                stage = workspace.progress.stage
+                problem = workspace.progress.detail
                 warnings = list(workspace.options.settings_warnings)
             project = {
                 "name": info.name,
@@ -247,7 +250,10 @@ def read_path(params: Any, name: str) -> str:
         InvalidParams: it is missing.
 
     """
-    param = params.get(name) if isinstance(params, dict) else None
+    if isinstance(params, dict):
+        param = params.get(name)
+    else:
+        param = None
     if not isinstance(param, str):
         raise InvalidParams(f"{name}: a string is required", field=name)
     return from_latin1(param, "replace")
@@ -259,7 +265,9 @@ def measure_memory() -> int:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * KIB
+        if sys.platform == "darwin":
+            return peak
+        return peak * KIB
     return pages * resource.getpagesize()
 
 
@@ -298,7 +306,10 @@ class Subscriptions:
         }
 
     async def _find(self, context: RequestContext, params: Any) -> Workspace:
-        project = params.get("project") if isinstance(params, dict) else None
+        if isinstance(params, dict):
+            project = params.get("project")
+        else:
+            project = None
         if not isinstance(params, dict) or not (
             project is None or isinstance(project, str)
         ):
@@ -352,4 +363,6 @@ def _key_of(workspace: Workspace) -> str:
 
 def _translate(context: RequestContext, state: dict[str, Any]) -> dict[str, Any]:
     paths = context.session.path_map
-    return state if paths is None else dict(paths.translate_result(state))
+    if paths is None:
+        return state
+    return dict(paths.translate_result(state))

@@ -55,7 +55,9 @@ def find_holder(paths: Paths) -> int | None:
         if _try_lock(descriptor):
             return None
         text = os.pread(descriptor, 32, 0).decode("ascii", "replace")
-        return int(text) if text.isdigit() else None
+        if text.isdigit():
+            return int(text)
+        return None
     finally:
         os.close(descriptor)
 

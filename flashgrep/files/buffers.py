@@ -96,7 +96,10 @@ class Buffer:
 
     def replace_lines(self, lines: list[bytes], size: int, version: int) -> None:
         """Replace the text."""
-        self.lines, self.size, self.version, self._text = lines, size, version, None
+        self.lines = lines
+        self.size = size
+        self.version = version
+        self._text = None
 
 
 def estimate_memory(size: int, lines: int) -> int:
@@ -267,11 +270,14 @@ def _edit(
     buffer: Buffer, edits: Iterable[Edit], encoding: PositionEncoding
 ) -> tuple[list[bytes], int]:
     """Return the lines and the size of a buffer after edits; raises what ``Buffers.change`` raises."""
-    lines, size, room = list(buffer.lines), buffer.size, MOST_TOUCHED
+    lines = list(buffer.lines)
+    size = buffer.size
+    room = MOST_TOUCHED
     for edit in edits:
         new = _split(edit.text)
         if edit.start is None or edit.end is None:
-            lines, size = new, len(new) - 1 + sum(map(len, new))
+            lines = new
+            size = len(new) - 1 + sum(map(len, new))
             room -= size
         else:
             (first, start), (last, end) = (
@@ -287,10 +293,8 @@ def _edit(
             # Text before the range on its first line, and after it on its last, stays.
             new[-1] += touched[-1][end:]
             lines[first : last + 1] = new
-            removed, added = (
-                sum(map(len, touched)) + len(touched),
-                sum(map(len, new)) + len(new),
-            )
+            removed = sum(map(len, touched)) + len(touched)
+            added = sum(map(len, new)) + len(new)
             size += added - removed
             room -= removed + added
         if room < 0 or size > MOST_BYTES:
@@ -310,8 +314,14 @@ def _find(
 ) -> tuple[int, int]:
     """Return a position as the index of its line and the offset in that line."""
     number, column = place
-    line = lines[number - 1] if number <= len(lines) else b""
-    offset = find_column(line, column, encoding) if number <= len(lines) else None
+    if number <= len(lines):
+        line = lines[number - 1]
+    else:
+        line = b""
+    if number <= len(lines):
+        offset = find_column(line, column, encoding)
+    else:
+        offset = None
     if (
         offset is None or measure(line[:offset], encoding) != column - 1
     ):  # past the end, or inside a character

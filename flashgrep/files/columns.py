@@ -62,9 +62,9 @@ class Lines:
         """Return the offset at which a line begins; for the line after the last, the end of the text."""
         if line <= 1:
             return 0
-        return (
-            int(self._ends[line - 2]) if line - 2 < len(self._ends) else len(self.data)
-        )
+        if line - 2 < len(self._ends):
+            return int(self._ends[line - 2])
+        return len(self.data)
 
     def line(self, offset: int) -> int:
         """Return the line that contains an offset."""
@@ -83,7 +83,10 @@ class Lines:
 
     def text(self, line: int) -> str:
         """Return a line without its line ending."""
-        end = int(self._ends[line - 1]) if line <= len(self._ends) else len(self.data)
+        if line <= len(self._ends):
+            end = int(self._ends[line - 1])
+        else:
+            end = len(self.data)
         return self.data[self.start(line) : end].rstrip(b"\r\n").decode("utf-8", SHOWN)
 
 
@@ -92,11 +95,9 @@ def measure(text: bytes, encoding: PositionEncoding) -> int:
     if encoding == "utf-8" or text.isascii():
         return len(text)
     shown_text = text.decode("utf-8", _BYTES_KEPT)
-    return (
-        len(shown_text)
-        if encoding == "utf-32"
-        else len(shown_text.encode("utf-16-le", "surrogatepass")) // 2
-    )
+    if encoding == "utf-32":
+        return len(shown_text)
+    return len(shown_text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def find_column(line: bytes, column: int, encoding: PositionEncoding) -> int | None:
@@ -133,13 +134,18 @@ class Columns:
     def __init__(self, lines: Lines, encoding: PositionEncoding) -> None:
         self._lines = lines
         self._encoding: PositionEncoding = encoding
-        self._line, self._offset, self._column = 0, 0, 1
+        self._line = 0
+        self._offset = 0
+        self._column = 1
         self._next = 0
         """Where the line after ``_line`` begins."""
 
     def enter(self, line: int, start: int, end: int) -> None:
         """Set the current line and its span, so that the lines before it need not be counted."""
-        self._line, self._offset, self._next, self._column = line, start, end + 1, 1
+        self._line = line
+        self._offset = start
+        self._next = end + 1
+        self._column = 1
 
     def place(self, offset: int) -> tuple[int, int]:
         """Return the line and column, from 1, of an offset at which a character begins."""
@@ -156,7 +162,8 @@ class Columns:
 
     def range(self, start: int, end: int) -> Range:
         """Return the range of the bytes from ``start`` to ``end``."""
-        first, last = self.place(start), self.place(end)
+        first = self.place(start)
+        last = self.place(end)
         return {
             "start_line": first[0],
             "start_column": first[1],

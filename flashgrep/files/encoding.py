@@ -87,7 +87,10 @@ def decode(data: bytes) -> DecodedText:
         else:
             return DecodedText(text, text, encoding, bom)
     lossless = decode_lossless(body, encoding)
-    odd = len(body) % 2 if encoding in UTF_16 else 0
+    if encoding in UTF_16:
+        odd = len(body) % 2
+    else:
+        odd = 0
     return DecodedText(
         replace_lone(lossless), lossless, encoding, bom, body[len(body) - odd :]
     )
@@ -113,7 +116,9 @@ def encode_lossless(lossless: str, encoding: Encoding) -> bytes:
 
 def replace_lone(lossless: str) -> str:
     """Return a text with U+FFFD for each lone surrogate; the same object if there is none."""
-    return _LONE.sub(REPLACEMENT, lossless) if _LONE.search(lossless) else lossless
+    if _LONE.search(lossless):
+        return _LONE.sub(REPLACEMENT, lossless)
+    return lossless
 
 
 def count_lone(lossless: str) -> int:
@@ -159,7 +164,9 @@ def usual_ending(text: str) -> str:
 def with_ending(text: str, ending: str) -> str:
     """Return the text with its line ends, LF and CRLF alike, written as ``ending``."""
     plain = text.replace("\r\n", "\n")
-    return plain if ending == "\n" else plain.replace("\n", ending)
+    if ending == "\n":
+        return plain
+    return plain.replace("\n", ending)
 
 
 def without_end(line: str) -> str:
@@ -178,7 +185,10 @@ def restore_bad_bytes(text: DecodedText, start: int, end: int, new: str) -> str:
 
     """
     encode_strict(new, text.encoding)
-    bad_places = _find_bad(new, 0, len(new)) if text.lossless is not text.text else []
+    if text.lossless is not text.text:
+        bad_places = _find_bad(new, 0, len(new))
+    else:
+        bad_places = []
     if not bad_places:
         return new
     replaced = _find_bad(text.text, start, end)
@@ -205,7 +215,8 @@ def restore_bad_bytes(text: DecodedText, start: int, end: int, new: str) -> str:
             encoding=text.encoding,
             character="U+FFFD",
         )
-    parts, past = [], 0
+    parts = []
+    past = 0
     for at in bad_places:
         parts += [new[past:at], text.lossless[origins[at]]]
         past = at + 1
@@ -233,10 +244,8 @@ def _match_words(
     """
 
     def surroundings(source: str, at: int) -> tuple[str, str]:
-        before, after = (
-            source[max(0, at - _MOST_WORD) : at],
-            source[at + 1 : at + 1 + _MOST_WORD],
-        )
+        before = source[max(0, at - _MOST_WORD) : at]
+        after = source[at + 1 : at + 1 + _MOST_WORD]
         return _SPACE.split(before)[-1], _SPACE.split(after)[0]
 
     by_word: defaultdict[tuple[str, str], list[int]] = defaultdict(list)

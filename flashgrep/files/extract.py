@@ -42,15 +42,21 @@ def extract(raw: bytes) -> Document | Skipped:
         if nul < 0:
             return Document(data, wide)
         end = _measure_search(data, nul, _decoded_ends(raw, wide))
-        return Document(data[:end], wide, nul) if end else Skipped("binary")
+        if end:
+            return Document(data[:end], wide, nul)
+        return Skipped("binary")
     has_mark = raw.startswith(codecs.BOM_UTF8)
-    data = raw[3:] if has_mark else raw
+    if has_mark:
+        data = raw[3:]
+    else:
+        data = raw
     binary_at = None
     if (nul := data.find(0)) >= 0:
         end = _measure_search(data, nul, iter(() if has_mark else (_PEEKED,)))
         if not end:
             return Skipped("binary")
-        data, binary_at = data[:end], nul
+        data = data[:end]
+        binary_at = nul
     if has_mark:
         return Document(data, "utf-8-sig", binary_at)
     if not data.isascii():

@@ -136,8 +136,10 @@ def find_among(
 
     ``stat_file`` returns a file's size in bytes and its time in seconds.
     """
-    patterns, lead = GlobPatterns(options), options.under and options.under + b"/"
-    most, start = options.max_depth, len(lead)
+    patterns = GlobPatterns(options)
+    lead = options.under and options.under + b"/"
+    most = options.max_depth
+    start = len(lead)
 
     def is_entered(path: bytes) -> bool:
         *folders, name = path.split(b"/")
@@ -249,10 +251,13 @@ def place_of(
         raise git_path(raw)
     if not os.path.exists(real):
         raise NotFound(f"no such file or folder: {path}", reason=reason, path=path)
-    base = (
-        os.path.normpath(root) if is_below(full, os.path.normpath(root)) else real_root
-    )
-    return os.path.relpath(full, base) if full != base else b""
+    if is_below(full, os.path.normpath(root)):
+        base = os.path.normpath(root)
+    else:
+        base = real_root
+    if full != base:
+        return os.path.relpath(full, base)
+    return b""
 
 
 def _has_git_name(path: bytes, root: bytes) -> bool:
@@ -295,7 +300,10 @@ class _Search:
         self._base = self.root.rstrip(b"/") + b"/" + (under + b"/" if under else b"")
         self._real_root = os.path.realpath(self.root)
         top = os.path.relpath(os.path.realpath(self._base), self._real_root)
-        self._lead = b"" if top == b"." else top + b"/"
+        if top == b".":
+            self._lead = b""
+        else:
+            self._lead = top + b"/"
         self._files = RootFiles(RootFolder(self._real_root))
         self._patterns = GlobPatterns(self.options)
         self._private = self.options.private.identities()
@@ -337,7 +345,8 @@ class _Search:
 
     def _known(self, known: PresentFiles, places: Places) -> Collection[Key]:
         """Return the files that match; ``places``: indexes of the settled files below the folder searched."""
-        lead, includes = len(self._lead), self._patterns.includes
+        lead = len(self._lead)
+        includes = self._patterns.includes
         keys: dict[bytes, Key] = {}
 
         def add(path: bytes) -> None:
@@ -465,7 +474,10 @@ class _Search:
         except OSError:
             return None  # gone since it was listed
         under = self.options.under
-        path = under + b"/" + key.path if under else key.path
+        if under:
+            path = under + b"/" + key.path
+        else:
+            path = key.path
         return FoundFile(index, path, key.path, size, time_ns // 1_000_000_000, key)
 
     def _stat(self, path: bytes) -> tuple[int, int]:
@@ -473,16 +485,19 @@ class _Search:
         unsaved = self.unsaved.get(self._lead + path)
         if unsaved is not None:
             return unsaved
-        status = (
-            os.stat(self._base + path)
-            if self.options.follow_symlinks
-            else self._files.lstat(self._lead + path)
-        )
+        if self.options.follow_symlinks:
+            status = os.stat(self._base + path)
+        else:
+            status = self._files.lstat(self._lead + path)
         return status.st_size, status.st_mtime_ns
 
     def _visit(self, folder: _Folder, pending: list[_Folder]) -> Iterator[Key]:
-        opened, entries = -1, list[os.DirEntry[str]]()
-        lead = folder.path + b"/" if folder.path else b""
+        opened = -1
+        entries = list[os.DirEntry[str]]()
+        if folder.path:
+            lead = folder.path + b"/"
+        else:
+            lead = b""
         try:
             if self.options.follow_symlinks:
                 opened = os.open(self._base + folder.path, LISTING & ~os.O_NOFOLLOW)

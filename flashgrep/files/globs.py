@@ -100,7 +100,10 @@ def _find_globs(name: str) -> tuple[str, ...]:
         name.lower(), names, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=5
     )
     near = [candidate for candidate, _, _ in ranked]
-    hint = f", did you mean {', '.join(near)}?" if near else ""
+    if near:
+        hint = f", did you mean {', '.join(near)}?"
+    else:
+        hint = ""
     raise InvalidParams(
         f"unknown language: {name}{hint}",
         field="language",
@@ -118,7 +121,9 @@ def _table() -> dict[str, tuple[str, ...]]:
 
 def name_matcher(globs: Iterable[str]) -> Predicate:
     """Return the predicate of file names that match one of the globs, by suffixes and whole names if they suffice."""
-    names, endings, others = set(), set(), []
+    names = set()
+    endings = set()
+    others = []
     for glob in (
         simple
         for given_glob in globs
@@ -272,7 +277,10 @@ def escape_glob(path: bytes) -> str:
 
 
 def _bad(field: str, glob: str, problem: str) -> InvalidParams:
-    text = glob if len(glob) <= MOST_SHOWN else glob[:MOST_SHOWN] + "…"
+    if len(glob) <= MOST_SHOWN:
+        text = glob
+    else:
+        text = glob[:MOST_SHOWN] + "…"
     return InvalidParams(
         f"{field}: bad glob {text!r}: {problem}",
         field=field,

@@ -144,7 +144,10 @@ class _Parser:
         self.at += 1
 
     def _read_star(self) -> None:
-        before = self.glob[self.at - 2 : self.at - 1] if self.at > 1 else ""
+        if self.at > 1:
+            before = self.glob[self.at - 2 : self.at - 1]
+        else:
+            before = ""
         if not self.glob.startswith("*", self.at):
             self._add(_STAR)
             return
@@ -221,11 +224,9 @@ def _list_bytes(low: str, high: str) -> set[int]:
 
 
 def _escape(character: str) -> bytes:
-    return (
-        _SEPARATOR
-        if character == "/"
-        else b"".join(b"\\x%02x" % byte for byte in _encode(character))
-    )
+    if character == "/":
+        return _SEPARATOR
+    return b"".join(b"\\x%02x" % byte for byte in _encode(character))
 
 
 def _encode(character: str) -> bytes:

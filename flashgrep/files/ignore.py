@@ -102,7 +102,9 @@ class _Table:
         framed = [
             rb"\x00(?:" + dialect.translate(glob) + rb")\x00" for glob in self.globs
         ]
-        return compile_finder(framed) if framed else None
+        if framed:
+            return compile_finder(framed)
+        return None
 
     def add(
         self, glob: bytes, dialect: RuleDialect, run: int, *, folders_only: bool
@@ -130,7 +132,10 @@ class _Table:
             while source[end - _FIXED_BYTES : end - 2] == rb"\x":
                 end -= _FIXED_BYTES
             # Braces hold alternatives: then only head and tail are certain.
-            inner = [] if b"|" in source else _FIXED.findall(_SET.sub(b" ", source))
+            if b"|" in source:
+                inner = []
+            else:
+                inner = _FIXED.findall(_SET.sub(b" ", source))
             head, tail, needle = (
                 bytes.fromhex(fixed.replace(rb"\x", b"").decode("ascii"))
                 for fixed in (
@@ -145,7 +150,10 @@ class _Table:
         length = next((length for length in KEY_LENGTHS if length <= len(key)), 0)
         sharing = self._others
         if length:
-            short = key[:length] if tables is self._heads else key[-length:]
+            if tables is self._heads:
+                short = key[:length]
+            else:
+                short = key[-length:]
             sharing = tables.setdefault(length, {}).setdefault(short, [])
         if len(sharing) >= MAX_SHARING:
             return False
@@ -236,7 +244,8 @@ class RuleSet:
             )
 
     def _clear(self) -> None:
-        self._names, self._paths = _Table(), _Table()
+        self._names = _Table()
+        self._paths = _Table()
         self.signs: list[bool] = []
         """For each run, whether it ignores what it matches; False re-includes it."""
         self.used = 0
@@ -248,7 +257,9 @@ class RuleSet:
             run = self._paths.last_run(
                 self._prefix + path[self._strip :], run, is_dir=is_dir
             )
-        return None if run < 0 else self.signs[run]
+        if run < 0:
+            return None
+        return self.signs[run]
 
     def find_mentions(
         self, folder: bytes, names: Collection[bytes], joined: bytes
@@ -268,7 +279,10 @@ class RuleSet:
             local = (self._prefix + folder[self._strip :]).removesuffix(b"/")
             yield from self._plain_paths.get(local, _NOTHING).intersection(names)
             if self._find_paths is not None:
-                lead = b"\0" + local + b"/" if local else b"\0"
+                if local:
+                    lead = b"\0" + local + b"/"
+                else:
+                    lead = b"\0"
                 placed = lead + joined[1:-1].replace(b"\0\0", b"\0" + lead) + b"\0"
                 for path in self._find_paths(placed):
                     yield path[len(lead) : -1]
@@ -313,9 +327,9 @@ class Scope:
         if name in NEVER_WALKED:
             return False
         ignored = self.ignores(path, name, is_dir=is_dir)
-        return (
-            not name.startswith(b".") or self.hidden if ignored is None else not ignored
-        )
+        if ignored is None:
+            return not name.startswith(b".") or self.hidden
+        return not ignored
 
     def ignores(self, path: bytes, name: bytes, *, is_dir: bool) -> bool | None:
         """Return True if a rule excludes the entry, False if one re-includes it, None if none matches."""
@@ -376,7 +390,8 @@ def read_rules(
 def _make_rules(
     text: bytes, strip: int, prefix: bytes, dialect: RuleDialect
 ) -> RuleSet:
-    total, used = 0, dict[Rule, None]()
+    total = 0
+    used = dict[Rule, None]()
     for rule in dialect.parse(text):
         total += rule not in used
         used.pop(rule, None)  # of repeated lines, the last counts

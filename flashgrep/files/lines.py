@@ -91,7 +91,10 @@ class SmallFile:
 
     def count(self) -> int:
         """Return the number of lines, reading what is needed."""
-        last_end = int(self._ends[-1]) if len(self._ends) else len(self.bom)
+        if len(self._ends):
+            last_end = int(self._ends[-1])
+        else:
+            last_end = len(self.bom)
         return len(self._ends) + (last_end < self.size)
 
 
@@ -125,11 +128,10 @@ class LineIndex:
                     : os.preadv(descriptor, [buffer], len(self.counts) * BLOCK)
                 ]
                 wide = self.encoding in UTF_16
-                lfs = (
-                    len(find_line_ends(part, self.encoding))
-                    if wide
-                    else int(np.count_nonzero(part == _LF))
-                )
+                if wide:
+                    lfs = len(find_line_ends(part, self.encoding))
+                else:
+                    lfs = int(np.count_nonzero(part == _LF))
                 self.counts.append(self.count() + lfs)
 
     def is_complete(self) -> bool:
@@ -138,7 +140,9 @@ class LineIndex:
 
     def count(self) -> int:
         """Return how many LFs are known."""
-        return self.counts[-1] if self.counts else 0
+        if self.counts:
+            return self.counts[-1]
+        return 0
 
 
 class LargeFile:
@@ -165,7 +169,10 @@ class LargeFile:
         # The LF before the line is in the first block up to whose end that many are
         # counted.
         block = bisect_left(self._index.counts, line_index)
-        before = self._index.counts[block - 1] if block else 0
+        if block:
+            before = self._index.counts[block - 1]
+        else:
+            before = 0
         ends = find_line_ends(self.read(block * BLOCK, BLOCK), self.encoding)
         if line_index - before > len(ends):  # the file was cut short under us
             return None
@@ -180,7 +187,9 @@ class LargeFile:
 
     def total(self) -> int | None:
         """Return the number of lines if it is known without reading more."""
-        return self.count() if self._index.is_complete() else None
+        if self._index.is_complete():
+            return self.count()
+        return None
 
     def count(self) -> int:
         """Return the number of lines, reading what is needed."""

@@ -29,7 +29,9 @@ EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """The process is out of descriptors or memory: an error that says nothing about the file."""
 
 _OPENAT2 = 437  # on every architecture but alpha
-_NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+_NO_MAGICLINKS = 0x02
+_NO_SYMLINKS = 0x04
+_BENEATH = 0x08
 
 _NO_FOLDER = frozenset({errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EXDEV})
 
@@ -122,11 +124,9 @@ class RootFolder:
         try:
             if not path:
                 return os.open(b".", flags, dir_fd=root)
-            return (
-                _openat2(root, path, flags)
-                if _has_openat2()
-                else _step_by_step(root, path, flags)
-            )
+            if _has_openat2():
+                return _openat2(root, path, flags)
+            return _step_by_step(root, path, flags)
         except OSError as error:
             if error.errno in _NO_FOLDER and (
                 flags & os.O_DIRECTORY or error.errno != errno.ELOOP

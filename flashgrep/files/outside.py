@@ -59,7 +59,8 @@ def find_mounts(root: bytes, mounts: Path = _MOUNTS) -> dict[bytes, Mount]:
     except OSError:
         return {}  # not Linux: watchdog handles other systems
     path = os.path.realpath(root).rstrip(b"/")
-    outer, found_mounts = b"", dict[bytes, Mount]()
+    outer = b""
+    found_mounts = dict[bytes, Mount]()
     for line in lines:
         fields, _, rest = line.partition(b" - ")
         parts = fields.split(b" ")
@@ -118,7 +119,8 @@ class Mounts:
             return False
         # Mounts elsewhere, such as those of every container that starts, do not concern
         # the tree.
-        mounts, self._known = self._known, find_mounts(self._root)
+        mounts = self._known
+        self._known = find_mounts(self._root)
         return mounts != self._known
 
     def silent_at(self, folder: bytes) -> str:
@@ -132,15 +134,16 @@ class Mounts:
             self._table = -1
 
 
-_CREATE, _DELETE, _MOVED_FROM, _MOVED_TO, _DELETE_SELF, _MOVE_SELF = (
-    0x100,
-    0x200,
-    0x40,
-    0x80,
-    0x400,
-    0x800,
-)
-_MODIFY, _ATTRIB, _ONLYDIR, _MASK_ADD = 0x2, 0x4, 0x1000000, 0x20000000
+_CREATE = 0x100
+_DELETE = 0x200
+_MOVED_FROM = 0x40
+_MOVED_TO = 0x80
+_DELETE_SELF = 0x400
+_MOVE_SELF = 0x800
+_MODIFY = 0x2
+_ATTRIB = 0x4
+_ONLYDIR = 0x1000000
+_MASK_ADD = 0x20000000
 _OF_FOLDERS = (
     _CREATE
     | _DELETE
@@ -292,7 +295,8 @@ class OutsideWatch:
     def _watch_folder(self, path: bytes, folders: dict[bytes, Folder]) -> Folder:
         """Watch a folder, given with a trailing slash, and all folders above it."""
         # A loop, since a pointer may name a path of 2,000 folders.
-        folder, end = TOP, 0
+        folder = TOP
+        end = 0
         while end := path.find(b"/", end) + 1:
             here = path[:end]
             if here not in folders:
@@ -346,7 +350,8 @@ class OutsideRules:
 
     def look_again(self) -> bool:
         """Check the files that may have changed; return whether one has since it was last checked."""
-        version, files = self._watch.version(), self._find()
+        version = self._watch.version()
+        files = self._find()
         if version != self._version or len(files) != len(self._states):
             states = self._watch_and_look(version)
         elif self._unwatched:
@@ -365,7 +370,8 @@ class OutsideRules:
         if before.items() <= states.items():
             self._states = states
         else:
-            self._states, self._version = before, -1
+            self._states = before
+            self._version = -1
 
     def _watch_and_look(self, version: int) -> States:
         """Watch all files, then check them: any later change makes another version."""

@@ -182,20 +182,24 @@ def _take_slice(
 ) -> SliceResult:
     """Return the lines asked for; ``path``: the file's, links resolved, where ``asked`` was asked for."""
     most = editor.limits.read_bytes
-    start, end = query.start_line, query.end_line
+    start = query.start_line
+    end = query.end_line
     problem = ""
     if end is not None and end < start:
         problem = f"end_line {end} is before start_line {start}"
     elif query.tail is not None:
-        start, end = max(1, source.count() - query.tail + 1), None
-    offset = None if problem else source.start_of(start)
+        start = max(1, source.count() - query.tail + 1)
+        end = None
+    if problem:
+        offset = None
+    else:
+        offset = source.start_of(start)
     if offset is None:
         count = source.total()
-        extent = (
-            ""
-            if count is None
-            else f" (the file has {count} {'line' if count == 1 else 'lines'})"
-        )
+        if count is None:
+            extent = ""
+        else:
+            extent = f" (the file has {count} {'line' if count == 1 else 'lines'})"
         problem = problem or f"start_line {start} is past the end{extent}"
     elif query.start_byte is not None:
         if not offset <= query.start_byte < source.size:
@@ -221,10 +225,15 @@ def _take_slice(
 
 def _take(source: Source, part: _Part, query: SliceQuery, room: int) -> _Part:
     """Return whole lines within the budget, or, if the first exceeds it, as much of that as fits."""
-    start, end, offset = part.start, part.end, part.offset
+    start = part.start
+    end = part.end
+    offset = part.offset
     # One read is enough: no character is longer, so the budget of characters cannot
     # reach beyond ``room`` bytes.
-    most = None if query.max_tokens is None else query.max_tokens * CHARACTERS_PER_TOKEN
+    if query.max_tokens is None:
+        most = None
+    else:
+        most = query.max_tokens * CHARACTERS_PER_TOKEN
     if most is not None:
         room = min(room, most * _LONGEST_CHARACTER)
     data = source.read(offset, max(room, _LONGEST_CHARACTER))
@@ -287,15 +296,20 @@ def _decode_whole(source: Source, data: bytes) -> str:
 def _format_slice(
     editor: Editor, path: bytes, source: Source, part: _Part, query: SliceQuery
 ) -> SliceResult:
-    stop, last = part.offset + part.length, part.start + part.lines - 1
+    stop = part.offset + part.length
+    last = part.start + part.lines - 1
     # Cut off by a budget, not by the range: what the caller did not ask for is not
     # "more".
     truncated = stop < source.size and (
         part.is_cut or part.end is None or last < part.end
     )
     # A cut line continues at the same line's next byte.
-    onward = (last if part.is_cut else last + 1) if truncated else None
-    shown_text, in_base64 = format_path(path), encode_path(path)
+    if truncated:
+        onward = last if part.is_cut else last + 1
+    else:
+        onward = None
+    shown_text = format_path(path)
+    in_base64 = encode_path(path)
     cursor: Cursor | None = None
     if onward is not None:
         cursor = Cursor(file_path=shown_text, continuation_start_line=onward)

@@ -302,7 +302,10 @@ class _Walk:
             name = self._find_spelling(name)
             # O_NOFOLLOW refused a link, with an error that differs by system; readlink
             # tells for certain.
-            target = self._read_link(name) if follow else None
+            if follow:
+                target = self._read_link(name)
+            else:
+                target = None
             if target is None:
                 return self._end(name)
             self._follow(target)
@@ -378,7 +381,9 @@ class _Walk:
             for current_name in names
             if format_path(current_name).encode() == name
         ]
-        return same[0] if len(same) == 1 else name
+        if len(same) == 1:
+            return same[0]
+        return name
 
 
 def is_protected(name: bytes) -> bool:

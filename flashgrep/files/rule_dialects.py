@@ -50,7 +50,10 @@ class RuleDialect(NamedTuple):
 def parse_git_rule(line: bytes) -> Rule:
     """Parse a line without its trailing blanks; the glob is empty if the line has no pattern."""
     ignores = not line.startswith(b"!")
-    glob = line if ignores else line[1:]
+    if ignores:
+        glob = line
+    else:
+        glob = line[1:]
     folders_only = glob.endswith(b"/")
     glob = glob.removesuffix(b"/")
     return Rule(ignores, folders_only, b"/" in glob, glob.removeprefix(b"/"))
@@ -82,7 +85,10 @@ def parse_ripgrep_rules(text: bytes) -> Iterator[Rule]:
     for line in readable.lstrip(_BYTE_ORDER_MARK).replace("\r\n", "\n").split("\n"):
         if line.startswith("#"):
             continue
-        trimmed = line if line.endswith("\\ ") else line.rstrip(_BLANKS)
+        if line.endswith("\\ "):
+            trimmed = line
+        else:
+            trimmed = line.rstrip(_BLANKS)
         if trimmed:
             rule = _parse_ripgrep_rule(trimmed)
             if rule.glob:
@@ -92,7 +98,10 @@ def parse_ripgrep_rules(text: bytes) -> Iterator[Rule]:
 def _parse_ripgrep_rule(line: str) -> Rule:
     ignores = not line.startswith("!")
     is_escaped = line.startswith(("\\!", "\\#"))
-    pattern = line[1:] if is_escaped or not ignores else line
+    if is_escaped or not ignores:
+        pattern = line[1:]
+    else:
+        pattern = line
     is_anchored = pattern.startswith("/")
     pattern = pattern.removeprefix("/")
     folders_only = pattern.endswith("/")

@@ -118,7 +118,10 @@ class Scopes:
 
     def enter(self, folder: bytes, outer: Scope, names: Collection[bytes]) -> Scope:
         """Return the rules inside ``folder``, whose parent has the scope ``outer``; ``names``: its rules files."""
-        path = self._base + folder if folder else self._root
+        if folder:
+            path = self._base + folder
+        else:
+            path = self._root
         return self._read(path, outer, names, strip=len(folder) + 1 if folder else 0)
 
     def forget(self, folder: bytes = b"") -> None:
@@ -150,10 +153,8 @@ class Scopes:
     @property
     def excludes(self) -> bytes:
         """Return the user's global excludes file; looked up at first need, since git may take seconds."""
-        known_excludes, states = (
-            self._excludes,
-            stat_files(dict.fromkeys(self._configs, False), self._configs),
-        )
+        known_excludes = self._excludes
+        states = stat_files(dict.fromkeys(self._configs, False), self._configs)
         if known_excludes is None or known_excludes[0] != states:
             known_excludes = self._excludes = states, find_global_excludes(self._root)
         return known_excludes[1]
@@ -172,7 +173,10 @@ class Scopes:
             self.differs_from_ripgrep |= is_private
             if S_ISDIR(status.st_mode) and not is_private:
                 here = _list_rules_files(self._base + folder)
-                scope = self.enter(folder, outer, here) if here else outer
+                if here:
+                    scope = self.enter(folder, outer, here)
+                else:
+                    scope = outer
                 self._with_rules += bool(here)
         if len(self._known) >= _MAX_CACHED or self._with_rules >= _MAX_WITH_RULES:
             self._known = {}
@@ -247,14 +251,13 @@ def find_exclude_file(top: bytes) -> bytes:
 def list_config_files() -> list[bytes]:
     """Return the paths of the user's and the system's git config, present or not; files they include are left out."""
     user = os.environ.get("GIT_CONFIG_GLOBAL")
-    users = (
-        [user]
-        if user
-        else [
+    if user:
+        users = [user]
+    else:
+        users = [
             os.path.expanduser("~/.gitconfig"),
             os.fsdecode(_user_folder() + b"/config"),
         ]
-    )
     return [
         os.fsencode(path)
         for path in (*users, os.environ.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig")

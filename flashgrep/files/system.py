@@ -42,11 +42,9 @@ def format_path(path: bytes) -> str:
 
 def encode_path(path: bytes) -> str | None:
     """Return a path in base64 if its text does not hold it, for the field alongside the text; else None."""
-    return (
-        None
-        if not path or format_path(path).encode() == path
-        else base64.b64encode(path).decode("ascii")
-    )
+    if not path or format_path(path).encode() == path:
+        return None
+    return base64.b64encode(path).decode("ascii")
 
 
 def missing(path: bytes, kind: Kind = "file") -> NotFound:
@@ -124,13 +122,16 @@ def translate_errors(path: bytes, kind: Kind = "file") -> Iterator[None]:
 
 def read_all(descriptor: int, size: int) -> bytes:
     """Return everything in an open file, even if it has grown beyond ``size``."""
-    parts, offset = [], 0
+    parts = []
+    offset = 0
     # One byte more than expected, so that a file of this size takes two reads, the
     # second one empty.
     while part := os.pread(descriptor, max(size - offset, 0) + 1, offset):
         parts.append(part)
         offset += len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    if len(parts) == 1:
+        return parts[0]
+    return b"".join(parts)
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -147,7 +148,8 @@ def digest(data: bytes) -> str:
 
 def digest_of(descriptor: int, deadline: float | None = None) -> str:
     """Return the SHA-256 of an open file, read block by block."""
-    hasher, offset = hashlib.sha256(), 0
+    hasher = hashlib.sha256()
+    offset = 0
     while block := os.pread(descriptor, BLOCK, offset):
         if deadline is not None and time.monotonic() > deadline:
             raise DeadlineExceeded(

@@ -103,7 +103,10 @@ class Walker:
         private = {inode for _, inode in self._private.identities()}
         walk = _Walk(private, {} if excluded is None else excluded, on_linked)
         # An explicit stack: recursion would keep a descriptor open for each level.
-        pending = [(under, inside)] if inside is not None else []
+        if inside is not None:
+            pending = [(under, inside)]
+        else:
+            pending = []
         while pending:
             folder, scope = pending.pop()
             if on_directory is not None:
@@ -208,11 +211,10 @@ class Walker:
     def unused_rules(self) -> str:
         """Return which rules files are used only in part, and how much of them is; empty if there are none."""
         cut = list(self._scopes.cut.items())
-        more = (
-            f", and {len(cut) - _MOST_REPORTED} more files"
-            if len(cut) > _MOST_REPORTED
-            else ""
-        )
+        if len(cut) > _MOST_REPORTED:
+            more = f", and {len(cut) - _MOST_REPORTED} more files"
+        else:
+            more = ""
         reported = (
             f"{os.fsdecode(os.path.relpath(file, self.root))}: {what}"
             for file, what in cut[:_MOST_REPORTED]

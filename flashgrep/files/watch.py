@@ -93,21 +93,22 @@ def _describe_silent(name: str) -> str:
 class Inotify:
     """Linux: one watch per folder, no thread."""
 
-    _MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
-    _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
-    _DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW, _IGNORED = (
-        0x400,
-        0x800,
-        0x2000,
-        0x4000,
-        0x8000,
-    )
-    _ONLYDIR, _DONT_FOLLOW, _EXCL_UNLINK, _ISDIR = (
-        0x1000000,
-        0x2000000,
-        0x4000000,
-        0x40000000,
-    )
+    _MODIFY = 0x2
+    _ATTRIB = 0x4
+    _CLOSE_WRITE = 0x8
+    _MOVED_FROM = 0x40
+    _MOVED_TO = 0x80
+    _CREATE = 0x100
+    _DELETE = 0x200
+    _DELETE_SELF = 0x400
+    _MOVE_SELF = 0x800
+    _UNMOUNT = 0x2000
+    _OVERFLOW = 0x4000
+    _IGNORED = 0x8000
+    _ONLYDIR = 0x1000000
+    _DONT_FOLLOW = 0x2000000
+    _EXCL_UNLINK = 0x4000000
+    _ISDIR = 0x40000000
     # Opens and reads are left out, or our own searches would wake the watcher.
     _MASK = (
         _MODIFY
@@ -154,7 +155,10 @@ class Inotify:
             return
         if silent := self._mounts.silent_at(folder):
             self.failed = _describe_silent(silent)
-        path = self._root + b"/" + folder if folder else self._root
+        if folder:
+            path = self._root + b"/" + folder
+        else:
+            path = self._root
         number = self._libc.inotify_add_watch(self._fd, path, self._MASK)
         if number >= 0:
             self._folders[number] = folder
@@ -207,7 +211,10 @@ class Inotify:
 
     def drain(self) -> list[Change]:
         """Read the queue until it is empty."""
-        changes = [Change("overflow")] if self._mounts.has_changed() else []
+        if self._mounts.has_changed():
+            changes = [Change("overflow")]
+        else:
+            changes = []
         while self._fd >= 0:
             try:
                 data = os.read(self._fd, READ_BYTES)
@@ -237,7 +244,10 @@ class Inotify:
         folder = self._folders.get(number)
         if folder is None:
             return
-        path = folder + b"/" + name if folder else name
+        if folder:
+            path = folder + b"/" + name
+        else:
+            path = name
         if mask & self._IGNORED:  # this watch has ended
             del self._folders[number]
             if self._numbers.get(folder) == number:
@@ -258,7 +268,10 @@ class Inotify:
 
         A deleted folder was empty, so there is nothing below it to remove.
         """
-        watched = [folder] if folder in self._numbers else []
+        if folder in self._numbers:
+            watched = [folder]
+        else:
+            watched = []
         if moved:
             watched += [
                 below for below in self._numbers if below.startswith(folder + b"/")
@@ -307,7 +320,8 @@ class MarkerWatcher(FileSystemEventHandler):
     def drain(self) -> list[Change]:
         """Return and clear what the thread has collected."""
         with self._lock:
-            changes, self._found = self._found, []
+            changes = self._found
+            self._found = []
         return changes
 
     def settle(self, timeout: float) -> bool:

@@ -108,18 +108,15 @@ def expand_alternatives(glob: bytes) -> list[bytes]:
     for members, listed, text in zip(
         pieces[1::3], pieces[2::3], pieces[3::3], strict=True
     ):
-        alternatives = (
-            [members[at : at + 1] for at in range(len(members))]
-            if members is not None
-            else listed.split(b",")
-        )
+        if members is not None:
+            alternatives = [members[at : at + 1] for at in range(len(members))]
+        else:
+            alternatives = listed.split(b",")
         choices.append([alternative + text for alternative in alternatives])
         count *= len(alternatives)
-    return (
-        [b"".join(member) for member in product(*choices)]
-        if count <= MOST_ALTERNATIVES
-        else [glob]
-    )
+    if count <= MOST_ALTERNATIVES:
+        return [b"".join(member) for member in product(*choices)]
+    return [glob]
 
 
 def find_literals(
@@ -158,15 +155,16 @@ def _literals(
             return
     special = [found_match.start() for found_match in _SPECIAL.finditer(glob)]
     first, last = (special[0], special[-1] + 1) if special else (len(glob), 0)
-    start, wild, end = glob[:first], glob[first:last], glob[last:]
+    start = glob[:first]
+    wild = glob[first:last]
+    end = glob[last:]
     if wild.endswith(b"**"):
         end = end.removeprefix(b"/")  # "**/" may match nothing
     simple = not any(mark in wild for mark in (b"[", b"{", b","))
-    parts = (
-        [part.removeprefix(b"/") for part in re.split(rb"[*?]+", wild)]
-        if simple
-        else []
-    )
+    if simple:
+        parts = [part.removeprefix(b"/") for part in re.split(rb"[*?]+", wild)]
+    else:
+        parts = []
     inside = max(parts, key=len, default=b"")
     if any_depth:
         inside = max(inside, start, key=len)
@@ -286,17 +284,20 @@ class _Translation:
         return self.glob[self.at - 1]
 
     def _escape(self, value: int) -> bytes:
-        both = {value, *bytes([value]).swapcase()} if self.dialect.fold else {value}
-        return b"\\x%02x" % value if len(both) == 1 else make_byte_set(both)
+        if self.dialect.fold:
+            both = {value, *bytes([value]).swapcase()}
+        else:
+            both = {value}
+        if len(both) == 1:
+            return b"\\x%02x" % value
+        return make_byte_set(both)
 
     def _translate_stars(self) -> bytes:
         start = self.at - 1
         while self.glob[self.at : self.at + 1] == b"*":
             self.at += 1
-        before, after = (
-            self.glob[start - 1 : start] if start else b"",
-            self.glob[self.at : self.at + 1],
-        )
+        before = self.glob[start - 1 : start] if start else b""
+        after = self.glob[self.at : self.at + 1]
         in_brace = self.depth > 0 and not self.dialect.free_star
         # Two stars match "/" if they are a whole step of the path; an alternative in
         # braces may be one.
@@ -312,17 +313,18 @@ class _Translation:
             return b"(?:" + ANY + b"*/)?"
         if self.dialect.free_star:
             return ANY + b"*"
-        return (
-            ANY + b"+"
-            if is_step and after in ((b"", b"}", b",") if in_brace else (b"",))
-            else ONE + b"*"
-        )
+        if is_step and after in ((b"", b"}", b",") if in_brace else (b"",)):
+            return ANY + b"+"
+        return ONE + b"*"
 
     def _translate_set(self) -> bytes:
         negated = self.glob[self.at : self.at + 1] in (b"!", b"^")
         self.at += negated
         listed = bytes(self._read_members())
-        members = {*listed, *listed.swapcase()} if self.dialect.fold else {*listed}
+        if self.dialect.fold:
+            members = {*listed, *listed.swapcase()}
+        else:
+            members = {*listed}
         if not self.dialect.characters:
             return make_byte_set(SET - members if negated else SET & members)
         wide = bytes(value for value in listed if value >= _ASCII).decode(
@@ -337,11 +339,10 @@ class _Translation:
             for value in SET
             if value < _ASCII and (value in members) is not negated
         }
-        others = (
-            [_WIDE]
-            if negated
-            else [re2.escape(character.encode()) for character in wide]
-        )
+        if negated:
+            others = [_WIDE]
+        else:
+            others = [re2.escape(character.encode()) for character in wide]
         return b"(?:" + b"|".join([make_byte_set(narrow), *others]) + b")"
 
     def _read_members(self) -> Iterator[int]:
@@ -373,7 +374,9 @@ class _Translation:
             raise BadGlob("unclosed set")
         value = self.glob[self.at]
         self.at += 1
-        return self._read_escape() if value == ord("\\") else value
+        if value == ord("\\"):
+            return self._read_escape()
+        return value
 
     def _read_named_set(self) -> bytes | None:
         """Read ``[:alpha:]``; None if it is not a name but ordinary members."""
@@ -398,4 +401,6 @@ def make_byte_set(members: Iterable[int]) -> bytes:
         else:
             ranges.append([value, value])
     listed = b"".join(b"\\x%02x-\\x%02x" % (first, last) for first, last in ranges)
-    return b"[" + listed + b"]" if listed else b"[^\\x00-\\xff]"
+    if listed:
+        return b"[" + listed + b"]"
+    return b"[^\\x00-\\xff]"

@@ -48,7 +48,9 @@ def evaluate(expression: GramExpr, row: SegmentRow, lists: GramLists) -> TextIds
     # Documents are counted from the segment's first one here, so that a table of them
     # is small.
     text_ids = _Segment(lists, row.last - row.first + 1).evaluate(expression)
-    return None if text_ids is None else text_ids.astype(np.int64) + row.first
+    if text_ids is None:
+        return None
+    return text_ids.astype(np.int64) + row.first
 
 
 def join_segments(found: Sequence[TextIds | None]) -> TextIds | None:
@@ -56,7 +58,9 @@ def join_segments(found: Sequence[TextIds | None]) -> TextIds | None:
     lists = [text_ids for text_ids in found if text_ids is not None]
     if len(lists) < len(found):
         return None
-    return np.sort(np.concatenate(lists)) if lists else np.empty(0, np.int64)
+    if lists:
+        return np.sort(np.concatenate(lists))
+    return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,9 @@ class _Segment:
             # consecutive.
             last = first + (1 << 8 * (GRAM - len(expression.value))) - 1
             return self._union(map(decode, self.lists.between(first, last)))
-        return None if expression == ANYTHING else np.empty(0, np.uint32)
+        if expression == ANYTHING:
+            return None
+        return np.empty(0, np.uint32)
 
     def _intersect(self, parts: tuple[GramExpr, ...]) -> npt.NDArray[np.uint32] | None:
         """Intersect, shortest list first, until reading the remaining candidates is cheaper than another list."""

@@ -35,7 +35,8 @@ _BLANK_GRAMS = np.array(
 """Windows of blanks within one line, ascending."""
 _LINE_ENDS = np.uint32(0x0A0A0A00)
 _LAST = np.uint32(0xFF)
-_ONES, _HIGHS = np.uint32(0x01010101), np.uint32(0x80808080)
+_ONES = np.uint32(0x01010101)
+_HIGHS = np.uint32(0x80808080)
 
 
 def grams_of(text: bytes) -> Grams:

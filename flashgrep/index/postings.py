@@ -60,7 +60,8 @@ def pairs_of(documents: list[Grams]) -> Pairs:
     pairs = np.empty(sum(map(len, documents)), np.uint64)
     end = 0
     for at, grams in enumerate(documents):
-        start, end = end, end + len(grams)
+        start = end
+        end = end + len(grams)
         pairs[start:end] = grams
         pairs[start:end] <<= np.uint64(32)
         pairs[start:end] |= np.uint64(at)
@@ -72,7 +73,8 @@ def encode(
     pairs: Pairs, segment: int, covered: tuple[int, int] = (0, LAST_KEY)
 ) -> Iterator[Block]:
     """Yield the blocks for pairs, covering every gram from ``covered[0]`` to ``covered[1]``."""
-    start, low = 0, covered[0]
+    start = 0
+    low = covered[0]
     while len(pairs) - start > SLICE_PAIRS:
         gram = int(pairs[start + SLICE_PAIRS] >> np.uint64(32))
         # Cut where a gram begins: no list spans two slices, so the blocks of the slices
@@ -86,28 +88,27 @@ def encode(
         if stop == len(pairs):
             break
         yield from _encode(pairs[start:stop], segment, (low, gram - 1))
-        start, low = stop, gram
+        start = stop
+        low = gram
     yield from _encode(pairs[start:], segment, (low, covered[1]))
 
 
 def _encode(pairs: Pairs, segment: int, covered: tuple[int, int]) -> Iterator[Block]:
     grams = (pairs >> np.uint64(32)).astype(np.uint32)
     documents = pairs.astype(np.uint32)
-    starts = (
-        np.flatnonzero(np.concatenate(([True], grams[1:] != grams[:-1])))
-        if len(grams)
-        else np.empty(0, np.int64)
-    )
+    if len(grams):
+        starts = np.flatnonzero(np.concatenate(([True], grams[1:] != grams[:-1])))
+    else:
+        starts = np.empty(0, np.int64)
     # Store the differences between documents; each list begins with the number itself.
     gaps: Numbers = documents.copy()
     gaps[1:] -= documents[:-1]
     gaps[starts] = documents[starts]
     payload, ends = _encode_leb128(gaps)
-    list_ends = (
-        ends[np.append(starts[1:], len(grams)) - 1]
-        if len(starts)
-        else np.empty(0, np.int64)
-    )
+    if len(starts):
+        list_ends = ends[np.append(starts[1:], len(grams)) - 1]
+    else:
+        list_ends = np.empty(0, np.int64)
     yield from _cut_blocks(grams[starts], list_ends, payload, segment, covered)
 
 
@@ -134,7 +135,9 @@ def _encode_leb128(
         lengths -= 1
         out[at] = (rest & (MORE - 1)) | np.where(lengths > 0, MORE, 0)
         longer = np.flatnonzero(lengths)
-        at, rest, lengths = at.take(longer) + 1, rest.take(longer), lengths.take(longer)
+        at = at.take(longer) + 1
+        rest = rest.take(longer)
+        lengths = lengths.take(longer)
     return out, ends
 
 
@@ -149,19 +152,29 @@ def _cut_blocks(
     # The size of a block up to each list: its payload, and two table entries of four
     # bytes per list.
     weights = ends + 8 * np.arange(1, len(ends) + 1)
-    written, lists = memoryview(grams.astype("<u4").tobytes()), payload.data
-    first, at = covered[0], 0
+    written = memoryview(grams.astype("<u4").tobytes())
+    lists = payload.data
+    first = covered[0]
+    at = 0
     while True:
-        base = int(ends[at - 1]) if at else 0
-        used = int(weights[at - 1]) if at else 0
-        stop = (
-            max(at + 1, int(weights.searchsorted(used + BLOCK, "right")))
-            if at < len(grams)
-            else at
-        )
+        if at:
+            base = int(ends[at - 1])
+        else:
+            base = 0
+        if at:
+            used = int(weights[at - 1])
+        else:
+            used = 0
+        if at < len(grams):
+            stop = max(at + 1, int(weights.searchsorted(used + BLOCK, "right")))
+        else:
+            stop = at
         # The block covers everything up to the next listed gram, so it proves that no
         # document has the grams between.
-        last = int(grams[stop]) - 1 if stop < len(grams) else covered[1]
+        if stop < len(grams):
+            last = int(grams[stop]) - 1
+        else:
+            last = covered[1]
         body = b"".join(
             (
                 _COVERED.pack(stop - at, first, last),
@@ -173,7 +186,8 @@ def _cut_blocks(
         yield Block(first, _checksum(body, segment).to_bytes(4, "little") + body)
         if stop >= len(grams):
             return
-        first, at = last + 1, stop
+        first = last + 1
+        at = stop
 
 
 def _checksum(body: bytes | memoryview, segment: int) -> int:
@@ -213,7 +227,8 @@ def open_block(data: bytes, segment: int) -> OpenBlock:
     ):
         raise Damaged("postings: checksum")
     count, first, last = view[4:_HEADER].cast("I")
-    middle, end = _HEADER + 4 * count, _HEADER + 8 * count
+    middle = _HEADER + 4 * count
+    end = _HEADER + 8 * count
     return OpenBlock(
         first,
         last,
@@ -262,11 +277,10 @@ def decode_lists(
     values = _decode_leb128(raw)
     # Convert the ends from bytes to numbers by counting the last bytes of numbers up to
     # each end.
-    stops = (
-        ends
-        if len(values) == len(raw)
-        else np.cumsum(raw < MORE, dtype=np.int64)[ends - 1]
-    )
+    if len(values) == len(raw):
+        stops = ends
+    else:
+        stops = np.cumsum(raw < MORE, dtype=np.int64)[ends - 1]
     starts = np.concatenate((np.zeros(1, np.int64), stops[:-1]))
     counts: Counts = stops - starts
     sums = np.cumsum(values, dtype=np.uint64)
@@ -308,10 +322,8 @@ def join(
         for block, offset in zip(blocks, offsets, strict=True)
     ]
     pairs = np.concatenate([np.empty(0, np.uint64), *decoded])
-    keys, documents = (
-        pairs >> np.uint64(32),
-        numbers[(pairs & np.uint64(LAST_KEY)).astype(np.int64)],
-    )
+    keys = pairs >> np.uint64(32)
+    documents = numbers[(pairs & np.uint64(LAST_KEY)).astype(np.int64)]
     is_covered = (keys >= covered[0]) & (keys <= covered[1]) & (documents >= 0)
     pairs = keys[is_covered] << np.uint64(32) | documents[is_covered].astype(np.uint64)
     pairs.sort()
@@ -341,11 +353,10 @@ def splice(
     ) + np.repeat(bases[:-1], counts)
     # Lists fill the payload, so each one begins where the previous one ends.
     starts = np.concatenate((bases[:1], ends))[: len(ends)]
-    values, at = (
-        (payload & (MORE - 1)).astype(np.uint32),
-        np.flatnonzero(payload >= MORE) + 1,
-    )
-    firsts, widths = values[starts].astype(np.int64), np.ones(len(starts), np.int64)
+    values = (payload & (MORE - 1)).astype(np.uint32)
+    at = np.flatnonzero(payload >= MORE) + 1
+    firsts = values[starts].astype(np.int64)
+    widths = np.ones(len(starts), np.int64)
     while len(
         at
     ):  # once per further byte of the longest number, so a third byte is shifted twice
@@ -357,11 +368,10 @@ def splice(
     added = np.repeat(np.array(offsets, np.int64), counts)
     # The differences of a list add up to its last document, from which the next list's
     # first one is counted.
-    lasts = (
-        np.add.reduceat(values, starts).astype(np.int64) + added
-        if len(starts)
-        else firsts
-    )
+    if len(starts):
+        lasts = np.add.reduceat(values, starts).astype(np.int64) + added
+    else:
+        lasts = firsts
 
     # Sort by gram, then by index, which is the order of documents, as one sort of plain
     # numbers.
@@ -390,9 +400,10 @@ def splice(
     places = np.repeat(begins - (stops - lengths), lengths)
     places += np.arange(len(places))
     # A gram's list ends where the last of its concatenated lists ends.
-    tails = (
-        np.append(np.flatnonzero(heads)[1:], len(lists)) - 1 if len(lists) else lists
-    )
+    if len(lists):
+        tails = np.append(np.flatnonzero(heads)[1:], len(lists)) - 1
+    else:
+        tails = lists
     yield from _cut_blocks(
         grams[heads],
         stops[1::2][tails],

@@ -200,7 +200,8 @@ class Reader:
 
         """
         with self.transaction() as connection:
-            project, text_ids = schema.find_project(connection, self.root), array("q")
+            project = schema.find_project(connection, self.root)
+            text_ids = array("q")
             for row in connection.execute(
                 "SELECT path, text_id, skip, size, mtime_ns, ctime_ns, inode, checksum FROM path "
                 "WHERE project = ? ORDER BY path",
@@ -325,10 +326,8 @@ class Reader:
             for stage in self.stages:
                 figures.update(stage.measure(connection, project))
             rows = segments(connection, Kind.GRAMS)
-            pages, page_size = (
-                execute("PRAGMA page_count").fetchone()[0],
-                execute("PRAGMA page_size").fetchone()[0],
-            )
+            pages = execute("PRAGMA page_count").fetchone()[0]
+            page_size = execute("PRAGMA page_size").fetchone()[0]
             size = IndexSize(
                 files,
                 texts,
@@ -362,7 +361,9 @@ def _device_and_inode(file: Path, least: int) -> tuple[int, int] | None:
         status = file.stat()
     except OSError:
         return None
-    return (status.st_dev, status.st_ino) if status.st_size >= least else None
+    if status.st_size >= least:
+        return (status.st_dev, status.st_ino)
+    return None
 
 
 def _check_coverage(connection: sqlite3.Connection, text_ids: Iterable[int]) -> None:

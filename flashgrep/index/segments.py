@@ -145,7 +145,10 @@ def lists_of(
         for place in range(
             bisect_left(block.grams, first), bisect_left(block.grams, last + 1)
         ):
-            start = block.ends[place - 1] if place else 0
+            if place:
+                start = block.ends[place - 1]
+            else:
+                start = 0
             yield block.grams[place], block.payload[start : block.ends[place]]
         at = block.last + 1
 
@@ -174,7 +177,10 @@ def merge(
     """
     target = take_numbers(connection, "next_segment")
     # Dropped documents leave gaps: texts and chunks keep their numbers.
-    numbers = None if alive is None else np.where(alive, np.arange(len(alive)), -1)
+    if alive is None:
+        numbers = None
+    else:
+        numbers = np.where(alive, np.arange(len(alive)), -1)
 
     # Work slice by slice over the keys, so that memory is bounded whatever the size of
     # the segments. A block that spans two slices is read for both; each takes only its
@@ -214,7 +220,8 @@ def cut_keys(sizes: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
     ``sizes``: first key and size of each block.
     """
-    cuts, weight = [0], 0
+    cuts = [0]
+    weight = 0
     for first, size in sorted(sizes):
         # Blocks of different segments may begin at the same key; do not cut between
         # those.

@@ -100,7 +100,9 @@ class FileTable:
     def of(cls, rows: Iterable[FileRow]) -> "FileTable":
         """Return the table of rows, which must be in the order of their paths."""
         # One row at a time: holding 78,000 rows at once fragmented the heap by 30 MB.
-        paths, columns, skipped = list[bytes](), array("q"), dict[bytes, str]()
+        paths = list[bytes]()
+        columns = array("q")
+        skipped = dict[bytes, str]()
         for row in rows:
             paths.append(row.path)
             columns.extend(_column(row))
@@ -155,7 +157,8 @@ class FileTable:
         Returns the sizes of new and changed files by path, and the paths in the table that are no longer on disk.
         """
         places = {path: at for at, path in enumerate(self.paths)}
-        changed, missing = dict[bytes, int](), np.ones(len(places), bool)
+        changed = dict[bytes, int]()
+        missing = np.ones(len(places), bool)
         files = iter(files)
         while batch := list(islice(files, COMPARED)):
             at = np.array([places.get(file[0], -1) for file in batch], np.int64)

@@ -109,20 +109,18 @@ def stage_versions() -> Mapping[str, str]:
     }
     # The installed grammars, by name and version as their folders spell them.
     library = importlib.util.find_spec("tree_sitter")
-    packages = (
-        Path(library.origin).parent.parent
-        if library is not None and library.origin is not None
-        else None
-    )
-    grammars = (
-        [
+    if library is not None and library.origin is not None:
+        packages = Path(library.origin).parent.parent
+    else:
+        packages = None
+    if packages:
+        grammars = [
             folder.name
             for name in GRAMMARS
             for folder in packages.glob(f"{name}*.dist-info")
         ]
-        if packages
-        else []
-    )
+    else:
+        grammars = []
     versions: dict[str, str] = {}
     before = " ".join(sorted(grammars))
     for stage, files in made_by.items():  # each is built on the previous one

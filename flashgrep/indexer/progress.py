@@ -39,7 +39,8 @@ class Signal:
 
     def fire(self) -> None:
         """Wake all waiters."""
-        fired, self.next = self.next, anyio.Event()
+        fired = self.next
+        self.next = anyio.Event()
         fired.set()
 
 
@@ -74,7 +75,9 @@ class Progress:
         """Note a new stage and when it began."""
         # The time at which a stage began must not move when the stage is set again.
         if (stage, detail) != (self.stage, self.detail):
-            self.stage, self.detail, self.since = stage, detail, time.time()
+            self.stage = stage
+            self.detail = detail
+            self.since = time.time()
             self.changed.fire()
 
     def start(self) -> None:

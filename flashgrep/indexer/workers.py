@@ -78,7 +78,10 @@ class WorkerPool:
         )
         for call, future in hold_back(calls_begun, self._count):
             try:
-                result = work(*call) if future is None else future.result()
+                if future is None:
+                    result = work(*call)
+                else:
+                    result = future.result()
             except BrokenProcessPool:
                 # One dead process breaks the whole pool. The next spread call starts a
                 # new one.
@@ -199,7 +202,10 @@ def prepare(
             grams.append(grams_of(content.document.data))
     if connection is not None:
         connection.close()
-    blocks = list(encode(pairs_of(grams), reserved.segment)) if grams else []
+    if grams:
+        blocks = list(encode(pairs_of(grams), reserved.segment))
+    else:
+        blocks = []
     read = sum(row.size for row, _ in files)
     return PreparedBatch(reserved, list(texts.values()), blocks, files, gone, read)
 
@@ -257,9 +263,9 @@ def read_text(
 ) -> bytes | None:
     """Return a file's text if it still has this content hash."""
     content = _read_content(files, path, max_size)
-    return (
-        None if content is None or content.hash != text_hash else content.document.data
-    )
+    if content is None or content.hash != text_hash:
+        return None
+    return content.document.data
 
 
 def read_texts(root: RootFolder, max_size: int, batch: Texts) -> Iterator[bytes | None]:

@@ -139,7 +139,8 @@ class Adapter:
             client.log_level = level
         if name != "initialize":
             return {}
-        param, capabilities = params.get("protocolVersion"), params.get("capabilities")
+        param = params.get("protocolVersion")
+        capabilities = params.get("capabilities")
         if not isinstance(param, str):
             raise InvalidParams(
                 "initialize: protocolVersion: a string is required",
@@ -147,7 +148,10 @@ class Adapter:
             )
         # The specification: answer with the newest version we speak, and let the client
         # decide whether to continue.
-        client.version = param if param in LEGACY else LEGACY[-1]
+        if param in LEGACY:
+            client.version = param
+        else:
+            client.version = LEGACY[-1]
         client.capabilities = capabilities if isinstance(capabilities, dict) else {}
         return {
             "protocolVersion": client.version,

@@ -93,7 +93,8 @@ class Binder:
         for structured content. ``path_map``: pairs ``theirs=ours`` that map the client's folders to ours.
         """
         given = check_binding(params)
-        session, client = context.session, client_of(context.session)
+        session = context.session
+        client = client_of(context.session)
         session.drop_control()  # an agent's host speaks here from now on
         if given.get("toolsets") is not None:
             client.tools = choose_tools(given["toolsets"])
@@ -125,11 +126,10 @@ class Binder:
         ):
             session.projects = (await self._open(str(root)),)
         elif not session.projects:
-            client.fallback = (
-                read_path(session, given["fallback"])
-                if given.get("fallback") is not None
-                else None
-            )
+            if given.get("fallback") is not None:
+                client.fallback = read_path(session, given["fallback"])
+            else:
+                client.fallback = None
             client.to_choose += 1
         names = self._catalogue.list_bound(session)
         collections = names if session.collections else []
@@ -160,11 +160,10 @@ class Binder:
             # cancelled, the next one makes it.
             while client.chosen != client.to_choose:
                 choice = client.to_choose
-                roots = (
-                    await self._ask_for_roots(context)
-                    if may_ask and "roots" in client.capabilities
-                    else []
-                )
+                if may_ask and "roots" in client.capabilities:
+                    roots = await self._ask_for_roots(context)
+                else:
+                    roots = []
                 opened = []
                 if not roots and client.fallback is not None:
                     folder = Path(client.fallback)
@@ -208,8 +207,14 @@ class Binder:
         found: dict[Path, None] = {}
         # A client's answer is not trusted: items that are not file URIs are skipped.
         for item in answer.get("roots", []) if isinstance(answer, dict) else []:
-            uri = item.get("uri") if isinstance(item, dict) else None
-            parts = urlsplit(uri) if isinstance(uri, str) else None
+            if isinstance(item, dict):
+                uri = item.get("uri")
+            else:
+                uri = None
+            if isinstance(uri, str):
+                parts = urlsplit(uri)
+            else:
+                parts = None
             if (
                 parts is not None
                 and parts.scheme == "file"
@@ -273,7 +278,9 @@ def read_path_map(texts: Iterable[str]) -> PathMap | None:
 def read_path(session: Session, path: str) -> str:
     """Return a path that a client sent in latin-1, decoded and translated by the session's path map."""
     path = from_latin1(path, "replace")
-    return path if session.path_map is None else session.path_map.to_ours(path)
+    if session.path_map is None:
+        return path
+    return session.path_map.to_ours(path)
 
 
 def check_binding(params: Any) -> Mapping[str, Any]:

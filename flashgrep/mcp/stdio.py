@@ -58,10 +58,8 @@ def main(arguments: list[str]) -> int:
     if "--help" in arguments or "-h" in arguments:
         os.write(1, USAGE.encode())
         return 0
-    paths, binding = (
-        Paths(state_folder(os.environ)),
-        parse_arguments(arguments, os.environ, os.getcwd()),
-    )
+    paths = Paths(state_folder(os.environ))
+    binding = parse_arguments(arguments, os.environ, os.getcwd())
     if PATH_MAP_VARIABLE in os.environ:
         binding.setdefault("path_map", [os.environ[PATH_MAP_VARIABLE]])
 

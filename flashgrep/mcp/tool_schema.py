@@ -139,7 +139,9 @@ def shorten(node: Any) -> Any:
     ]
     if len(forms) == 1:
         return {**forms[0], **schema}
-    return {**schema, "anyOf": forms} if forms else schema
+    if forms:
+        return {**schema, "anyOf": forms}
+    return schema
 
 
 def output_schema(handler: Handler) -> Schema:
@@ -160,8 +162,12 @@ def output_schema(handler: Handler) -> Schema:
             "anyOf" in node
         ):  # kept as ``anyOf``: some hosts do not support arrays of types
             forms = [type_of(form) for form in node["anyOf"]]
-            return {"anyOf": forms} if all(forms) else {}
-        return {"type": node["type"]} if "type" in node else {}
+            if all(forms):
+                return {"anyOf": forms}
+            return {}
+        if "type" in node:
+            return {"type": node["type"]}
+        return {}
 
     result = resolve(whole)
     always = [

@@ -339,11 +339,10 @@ def _join_all(parts: tuple[Node, ...]) -> _Facts:
         # The run ends here. Join it as a whole: joined part by part, its inner grams
         # would be lost.
         if joined.exact is None:
-            facts = (
-                _join(_join(facts, run), part)
-                if part.exact is None
-                else _join(facts, run)
-            )
+            if part.exact is None:
+                facts = _join(_join(facts, run), part)
+            else:
+                facts = _join(facts, run)
             joined = part
         run = _EMPTY if part.exact is None else joined
     facts = _join(facts, run)

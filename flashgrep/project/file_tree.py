@@ -102,14 +102,17 @@ class Tree:
     def has(self, path: bytes) -> bool:
         """Return whether a path is a file of the project, as far as is known."""
         mark = self.pending.get(path)
-        return self.table.find(path) is not None if mark is None else mark.ours
+        if mark is None:
+            return self.table.find(path) is not None
+        return mark.ours
 
     def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
         """Return the files as known now, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
         pending = dict(
             self.pending
         )  # before the table: what is stored meanwhile moves from one to the other
-        table, folded = self.table, part.encode(errors="surrogateescape").lower()
+        table = self.table
+        folded = part.encode(errors="surrogateescape").lower()
         settled = table.paths
         if folded:
             settled = [
@@ -134,17 +137,13 @@ class Tree:
 
     def find_recent(self, since_ns: int, most: int) -> frozenset[bytes]:
         """Return the files changed since a time; none if there are more than ``most``. For threads."""
-        table, pending = (
-            self.table,
-            [path for path, mark in dict(self.pending).items() if mark.ours],
-        )
+        table = self.table
+        pending = [path for path, mark in dict(self.pending).items() if mark.ours]
         places = np.flatnonzero(table.columns[:, MTIME_NS] > since_ns)
         if len(places) + len(pending) > most:
             return frozenset()
-        files, recent = (
-            RootFiles(self._root),
-            {table.paths[at] for at in places.tolist()},
-        )
+        files = RootFiles(self._root)
+        recent = {table.paths[at] for at in places.tolist()}
         for path in pending:
             with contextlib.suppress(OSError):
                 if files.lstat(path).st_mtime_ns > since_ns:
@@ -186,11 +185,9 @@ class Tree:
     def with_unread(self, skipped: Mapping[str, int]) -> dict[str, int]:
         """Return these counts with the folders that cannot be read among the unreadable."""
         unread = len(self._walker.unreadable)
-        return (
-            {**skipped, "unreadable": skipped.get("unreadable", 0) + unread}
-            if unread
-            else dict(skipped)
-        )
+        if unread:
+            return {**skipped, "unreadable": skipped.get("unreadable", 0) + unread}
+        return dict(skipped)
 
     def mark(self, path: bytes, *, ours: bool, size: int = 0) -> None:
         """Mark a path as different from the index."""
@@ -330,7 +327,10 @@ class Tree:
         self._walker.forget()
         before = self._outside.look()
         excluded: dict[bytes, bool] = {}
-        table = FileTable() if anew else self.table
+        if anew:
+            table = FileTable()
+        else:
+            table = self.table
         walk = self._walker.walk(
             on_directory=self._watcher.add,
             on_linked=self._watcher.add_file,
@@ -353,7 +353,8 @@ class Tree:
         """
         self.excluded = swept.excluded if len(swept.excluded) <= MOST_EXCLUDED else None
         if swept.anew:
-            self.table, self.pending = FileTable(), {}
+            self.table = FileTable()
+            self.pending = {}
             self._stored, self._stored_from, self.generation = (
                 {},
                 0,
@@ -366,7 +367,8 @@ class Tree:
             self.note_changes([path for path in pending if path not in swept.marks])
         self.pending.update(swept.marks)
         self.changes += len(swept.marks)
-        self.unread, self._count = {}, None
+        self.unread = {}
+        self._count = None
         if self.listed_since is None:
             self.listed_since = time.perf_counter()
 
@@ -424,10 +426,12 @@ class Tree:
         generation: int,
     ) -> None:
         """Apply what the indexer stored as this generation; paths marked again since they were sent stay pending."""
-        self.table, self.generation = self.table.with_changes(rows, gone), generation
+        self.table = self.table.with_changes(rows, gone)
+        self.generation = generation
         self._count = None
         if len(self._stored) + len(rows) + len(gone) > MOST_STORED:
-            self._stored, self._stored_from = {}, generation
+            self._stored = {}
+            self._stored_from = generation
         for path in (*(row.path for row in rows), *gone):
             if self._stored_from < generation:
                 self._stored[path] = generation

@@ -85,7 +85,8 @@ class LookupWorker(asyncio.BufferedProtocol):
         """When it counts as hung if still busy."""
         self.unwanted = False
         """Whether we ended it."""
-        self._freed, self._ended = freed, ended
+        self._freed = freed
+        self._ended = ended
         self._reply: Reply | None = None
         self._held = bytearray(LEAST_BUFFER)
         self._filled = 0
@@ -100,11 +101,9 @@ class LookupWorker(asyncio.BufferedProtocol):
 
     def ask(self, request: bytes, limit: float, reply: Reply) -> None:
         """Send the worker a request with ``limit`` (time.monotonic()); ``reply`` gets its answer, if any."""
-        self._reply, self.limit, self.since = (
-            reply,
-            limit + END_SECONDS,
-            time.monotonic(),
-        )
+        self._reply = reply
+        self.limit = limit + END_SECONDS
+        self.since = time.monotonic()
         if self._transport is None:
             self._unsent = request
         else:
@@ -132,11 +131,10 @@ class LookupWorker(asyncio.BufferedProtocol):
 
     def get_buffer(self, _size_hint: int) -> memoryview:
         """Return where to read on: room for the rest of a reply."""
-        size = (
-            LENGTH.size
-            if self._filled < LENGTH.size
-            else LENGTH.size + LENGTH.unpack_from(self._held)[0]
-        )
+        if self._filled < LENGTH.size:
+            size = LENGTH.size
+        else:
+            size = LENGTH.size + LENGTH.unpack_from(self._held)[0]
         if size > len(self._held):
             self._held += bytes(size - len(self._held))
         return memoryview(self._held)[self._filled :]
@@ -164,12 +162,10 @@ class LookupWorker(asyncio.BufferedProtocol):
             self._settle(None)
 
     def _settle(self, body: bytes | None) -> None:
-        reply, self._reply, self.since, self.limit = (
-            self._reply,
-            None,
-            time.monotonic(),
-            float("inf"),
-        )
+        reply = self._reply
+        self._reply = None
+        self.since = time.monotonic()
+        self.limit = float("inf")
         if reply is not None:
             reply(body)
             self._freed(self)
@@ -181,7 +177,10 @@ class LookupWorkers:
     def __init__(self, most: int) -> None:
         self.serving: frozenset[Hashable] = frozenset()
         self.freed: Callable[[], None] = lambda: None
-        self._most = min(most, MOST_WORKERS) if most > 1 else 0
+        if most > 1:
+            self._most = min(most, MOST_WORKERS)
+        else:
+            self._most = 0
         self._workers: list[LookupWorker] = []
         self._tasks: TaskGroup | None = None
         self._starting = False

@@ -91,7 +91,8 @@ class Lookups:
     def describe(self) -> tuple[LoadProject, Loaded] | None:
         """Return the request to load the project as it is now; None: there is no index."""
         snapshot = self.project.snapshot()
-        index, table = snapshot.own_index, snapshot.table
+        index = snapshot.own_index
+        table = snapshot.table
         if index is None:
             return None
         paths = b"\0".join(table.paths)
@@ -168,13 +169,12 @@ class Lookups:
 
         ``prepare``: returns the snapshot that is asked; it needs what only this process has.
         """
-        project, tree = self.project, self.project.tree
+        project = self.project
+        tree = self.project.tree
         listed = tree.listed_since
         with tree.marks() as marked:
-            walks, meets_all = (
-                project.freshness.sees_events,
-                project.walker.lies_within_ripgreps,
-            )
+            walks = project.freshness.sees_events
+            meets_all = project.walker.lies_within_ripgreps
             ask = partial(
                 search_or_count,
                 question=question,
@@ -221,7 +221,8 @@ class Lookups:
 
         None: listed already, or a listing is required; call ``refresh`` and ``search`` instead.
         """
-        project, tree = self.project, self.project.tree
+        project = self.project
+        tree = self.project.tree
         if (
             tree.listed_since is not None
             or len(tree.table)
@@ -268,22 +269,18 @@ class PortableLookup(Generic[ResultT]):
     @property
     def limit(self) -> float:
         """When a worker that has it is taken to hang."""
-        return (
-            time.monotonic() + LOOK_UP_SECONDS
-            if self.deadline is None
-            else self.deadline
-        )
+        if self.deadline is None:
+            return time.monotonic() + LOOK_UP_SECONDS
+        return self.deadline
 
     def request(self, worker: LookupWorker) -> bytes | None:
         """Return what to ask a worker, as things are now; None: to be answered here.
 
         A worker that was given the table too long ago, or that of another index, is given it again.
         """
-        project, loaded, workers = (
-            self.place.project,
-            worker.loaded[self.place],
-            self.place.workers,
-        )
+        project = self.place.project
+        loaded = worker.loaded[self.place]
+        workers = self.place.workers
         snapshot = project.snapshot()
         if snapshot.reader is None or len(snapshot.pending) > MOST_MARKS:
             return None

@@ -66,7 +66,8 @@ class UnsavedView:
     def find_new(self) -> list[bytes]:
         """Return the files that exist only as unsaved texts."""
         # Excluded files are not searched, saved or not.
-        tree, accepts = self.project.tree, self.project.walker.accepts
+        tree = self.project.tree
+        accepts = self.project.walker.accepts
         return sorted(
             path for path in self.texts if not tree.has(path) and accepts(path)
         )

@@ -53,8 +53,10 @@ class _Forked:
         parent: subprocess.Popen[bytes],
         siblings: "list[_Forked]",
     ) -> None:
-        self.pid, self._descriptor = pid, descriptor
-        self._parent, self._siblings = parent, siblings
+        self.pid = pid
+        self._descriptor = descriptor
+        self._parent = parent
+        self._siblings = siblings
         siblings.append(self)
 
     def kill(self) -> None:

@@ -258,10 +258,8 @@ def _is_older(connection: socket.socket) -> bool:
             return True
         raise StartFailed(answer["error"]["message"])
     daemon = answer["result"]
-    version, known_version = (
-        _parse_version(daemon["version"]),
-        _parse_version(__version__),
-    )
+    version = _parse_version(daemon["version"])
+    known_version = _parse_version(__version__)
     if version != known_version:
         return version < known_version
     # An upgrade may keep the version: a reinstallation, or a pull into an editable
@@ -334,11 +332,10 @@ def _retire(connection: socket.socket) -> bool:
                 send_request(connection, "$/shutdown", {})
         else:
             ending = bool(answer["result"]["ending"])
-    what = (
-        f"replaced by {__version__}"
-        if ending
-        else "still busy; it exits when its calls are done"
-    )
+    if ending:
+        what = f"replaced by {__version__}"
+    else:
+        what = "still busy; it exits when its calls are done"
     os.write(2, f"fgrep: the daemon runs older code: {what}\n".encode())
     return ending
 

@@ -212,11 +212,9 @@ class Connection:
             self.abort()
 
     def _max_line(self) -> int:
-        return (
-            self._limits.max_line
-            if self.session.authenticated
-            else self._limits.max_line_before_auth
-        )
+        if self.session.authenticated:
+            return self._limits.max_line
+        return self._limits.max_line_before_auth
 
     async def _read_first(
         self, reader: LineReader, admit: Admit
@@ -334,11 +332,10 @@ class Calls:
                 and not item.wants_answer
             ):
                 name, silent = CANCELLING[item.method]
-                request_id = (
-                    item.params.get(name)
-                    if isinstance(item.params, dict)
-                    else next(iter(item.params), None)
-                )
+                if isinstance(item.params, dict):
+                    request_id = item.params.get(name)
+                else:
+                    request_id = next(iter(item.params), None)
                 # Anything else may not be hashable; null would name every request
                 # without an id.
                 if request_id is not None and messages.is_id(request_id):
@@ -430,7 +427,9 @@ class Calls:
             await work()
             recruiting.cancel()  # every job has begun: no more slots are needed
         wanted_answers = [answer for answer in answers if answer is not None]
-        return b"[" + b",".join(wanted_answers) + b"]" if wanted_answers else None
+        if wanted_answers:
+            return b"[" + b",".join(wanted_answers) + b"]"
+        return None
 
 
 @dataclass(slots=True, eq=False)

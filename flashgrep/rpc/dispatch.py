@@ -220,9 +220,14 @@ class Dispatcher:
             # Unknown methods are refused the same way: without the token nobody learns
             # which methods exist.
             refused = Forbidden(message, reason="auth_required", suggestion="call auth")
-            return error_line(request.id, refused) if request.wants_answer else None
+            if request.wants_answer:
+                return error_line(request.id, refused)
+            return None
         token = request.progress_token
-        reporter = None if token is None else ProgressReporter(token, peer.notify)
+        if token is None:
+            reporter = None
+        else:
+            reporter = ProgressReporter(token, peer.notify)
         call = self._make_call(peer.session, reporter)
         context = RequestContext(peer, request, call, self._run_handler)
         # The parameters stay in the context: the method's model validates them, not a
@@ -277,7 +282,8 @@ class Dispatcher:
 
     async def _run_method(self, context: RequestContext, pending: Pending) -> Any:
         """Run a handler or an extension; its result or error is wrapped for jsonrpcserver, which is not typed."""
-        name, params = pending.request.method, pending.request.params
+        name = pending.request.method
+        params = pending.request.params
         extension = self._extensions.get(name)
         try:
             if name in self._control and not context.call.session.capabilities.control:
@@ -306,7 +312,8 @@ class Dispatcher:
         self, context: RequestContext, name: str, params: Params
     ) -> Any:
         """Run a handler; if requested, its results are sent in parts before its answer."""
-        token, handler = context.request.partial_token, self.registry.get(name)
+        token = context.request.partial_token
+        handler = self.registry.get(name)
         if token is None or not has_parts(handler):
             context.call.is_forwarded = context.session.path_map is None
             return await self._run_handler(context.call, name, params)
@@ -318,7 +325,8 @@ class Dispatcher:
         )
 
     async def _run_handler(self, call: Call[Any], name: str, params: Params) -> Any:
-        handler, session = self.registry.get(name), call.session
+        handler = self.registry.get(name)
+        session = call.session
         # Rights are checked at each call: the token may have been shown in between.
         if handler.writes and session.lacks_token:
             message = f"{name} writes, and over TCP that needs the token"
@@ -333,14 +341,18 @@ class Dispatcher:
                 reason="read_only",
             )
         params = self._name_params(handler, params)
-        started, code, paths = time.perf_counter(), 0, session.path_map
+        started = time.perf_counter()
+        code = 0
+        paths = session.path_map
         try:
             # Validate after checking rights: validation errors are for those who may
             # call the method.
             result = await handler.call(
                 call, params if paths is None else paths.translate_params(params)
             )
-            return result if paths is None else paths.translate_result(result)
+            if paths is None:
+                return result
+            return paths.translate_result(result)
         except FlashgrepError as error:
             code = error.code
             if paths is not None:
@@ -386,11 +398,9 @@ class Dispatcher:
             try:
                 with pending.scope:
                     result = await run()
-                    return (
-                        result.model_dump(mode="json")
-                        if isinstance(result, BaseModel)
-                        else result
-                    )
+                    if isinstance(result, BaseModel):
+                        return result.model_dump(mode="json")
+                    return result
             except FlashgrepError:
                 raise
             except (
@@ -447,14 +457,16 @@ class Parts:
         """
         # Validate once before sending any part: a wrong parameter is an error of the
         # call, not of its second part.
-        started, checked = time.monotonic(), handler.validate(raw)
+        started = time.monotonic()
+        checked = handler.validate(raw)
         limit_left: int | None = checked.model_dump(include={"limit"})["limit"]
         size = FIRST_PART
         if (
             limit_left is None or limit_left <= size
         ):  # a page whose size comes from a setting is one part
             return await run(handler.name, raw)
-        fields, unsent = checked.model_dump(exclude_unset=True), list[Any]()
+        fields = checked.model_dump(exclude_unset=True)
+        unsent = list[Any]()
         allowed = fields.get("deadline_ms")
         while True:
             if allowed is not None:

@@ -45,7 +45,10 @@ class Line:
         Under the id null only what stands alone: in the answer to a batch it says nothing about other lines.
         """
         self.sendings = 0
-        items = message if isinstance(message, list) else [message]
+        if isinstance(message, list):
+            items = message
+        else:
+            items = [message]
         for item in items:
             if classify(item) in SILENT:
                 continue
@@ -187,8 +190,13 @@ def classify(item: object) -> Kind:
 
 def id_key(item: object) -> str:
     """Return the id as JSON text, so that 1, 1.0 and "1" differ; "null" if there is none to be answered by."""
-    request_id = item.get("id") if isinstance(item, dict) else None
-    return json.dumps(request_id) if _is_id(request_id) else NULL
+    if isinstance(item, dict):
+        request_id = item.get("id")
+    else:
+        request_id = None
+    if _is_id(request_id):
+        return json.dumps(request_id)
+    return NULL
 
 
 def _is_id(value: object) -> bool:
@@ -200,10 +208,17 @@ def _is_id(value: object) -> bool:
 def _describe(item: object, key: str) -> dict[str, object]:
     """Return what an error in place of the answer needs; a method that is no text has no name."""
     fields = item if isinstance(item, dict) else {}
-    params, method = fields.get("params"), fields.get("method")
-    meta = params.get("_meta") if isinstance(params, dict) else None
+    params = fields.get("params")
+    method = fields.get("method")
+    if isinstance(params, dict):
+        meta = params.get("_meta")
+    else:
+        meta = None
     is_modern = isinstance(meta, dict) and MODERN_KEY in meta
-    request_id = None if key == NULL else fields.get("id")
+    if key == NULL:
+        request_id = None
+    else:
+        request_id = fields.get("id")
     tool = None
     if method == "tools/call" and isinstance(params, dict):
         tool = params.get("name")

@@ -137,16 +137,16 @@ class MessageReader:
         if not self._writes(method, {}):
             self._check_length(len(body))
         if len(body) <= LONG:
-            return decode(body) if body else {}
+            if body:
+                return decode(body)
+            return {}
         return await run_sync(decode, body, limiter=self._threads)
 
     def _check_length(self, observed: int) -> None:
         limit = self._limits.max_line_reading
         if observed > limit:
-            message, guidance = (
-                "request too long for a method that does not write",
-                "send it in parts",
-            )
+            message = "request too long for a method that does not write"
+            guidance = "send it in parts"
             # One answer for the whole batch: no single item is at fault.
             raise TooLarge(
                 message, limit_bytes=limit, observed_bytes=observed, guidance=guidance
@@ -174,9 +174,15 @@ def read_message(line: bytes, batch_items: int) -> Message:
             observed_items=len(value),
             guidance=guidance,
         )
-    items = value if is_batch else [value]
+    if is_batch:
+        items = value
+    else:
+        items = [value]
     for item in items:
-        request_id = item.get("id") if isinstance(item, dict) else None
+        if isinstance(item, dict):
+            request_id = item.get("id")
+        else:
+            request_id = None
         if type(request_id) is float and abs(request_id) >= WIDE:
             # An answer must have exactly the id it got, so an integer rounded by orjson
             # is parsed again.
@@ -187,18 +193,25 @@ def read_message(line: bytes, batch_items: int) -> Message:
                 RecursionError,
             ) as error:  # more digits than Python converts
                 raise Parse("Parse error", detail=str(error)) from None
-            items = again if is_batch else [again]
+            if is_batch:
+                items = again
+            else:
+                items = [again]
             break
     return Message([_read_item(item) for item in items], is_batch)
 
 
 def _read_item(value: Any) -> Item:
-    request_id = value.get("id") if isinstance(value, dict) else None
+    if isinstance(value, dict):
+        request_id = value.get("id")
+    else:
+        request_id = None
     if not isinstance(value, dict):
         problem = "a request is an object"
     elif not is_id(request_id):
         # The answer has a null id: an invalid one cannot be repeated.
-        request_id, problem = None, "id must be a string, a number or null"
+        request_id = None
+        problem = "id must be a string, a number or null"
     elif value.get("jsonrpc") != "2.0":
         problem = 'jsonrpc must be "2.0"'
     elif (
@@ -217,7 +230,10 @@ def _read_item(value: Any) -> Item:
         if isinstance(params, (dict, list)):
             # Metadata of the request is next to the parameters or, in the Model Context
             # Protocol, among them.
-            meta = params.get("_meta") if isinstance(params, dict) else None
+            if isinstance(params, dict):
+                meta = params.get("_meta")
+            else:
+                meta = None
             meta = meta if isinstance(meta, dict) else {}
             token, partial, replaces = (
                 meta.get(among, value.get(beside)) for among, beside in ABOUT_REQUESTS
@@ -345,8 +361,6 @@ def _repair(value: Any) -> Any:
         case None | int():
             return value
         case _:
-            return (
-                value.decode()
-                if isinstance(value, Encoded)
-                else _repair(_convert(value))
-            )
+            if isinstance(value, Encoded):
+                return value.decode()
+            return _repair(_convert(value))

@@ -90,7 +90,9 @@ PATIENCE_SECONDS = 3.0
 FREE_TROUBLES = 2
 """After one or two exits the next daemon is tried at once: a restart, and a start that collides with it."""
 FOREVER = float("inf")
-SUBSCRIBE, UNSUBSCRIBE, STATUS = "$/subscribe", "$/unsubscribe", "status"
+SUBSCRIBE = "$/subscribe"
+UNSUBSCRIBE = "$/unsubscribe"
+STATUS = "status"
 MOST_SUBSCRIPTIONS = 256
 BUFFERS = "buffers"
 BUFFERS_LOST = b'{"jsonrpc":"2.0","method":"$/buffersLost"}\n'
@@ -141,9 +143,12 @@ class Relay:
         ``source`` at the latest.
         """
         self._connect = connect
-        self._source, self._sink = source, sink
-        self._watched, self._linger = watched, linger
-        self._source_open, self._until = True, FOREVER
+        self._source = source
+        self._sink = sink
+        self._watched = watched
+        self._linger = linger
+        self._source_open = True
+        self._until = FOREVER
         self._wire: socket.socket | None = None
         self._attempt: _Attempt | None = None
         self._to_daemon: deque[Line] = deque()
@@ -168,12 +173,10 @@ class Relay:
         self._subscriptions: dict[
             object, tuple[bytes, str | None]
         ] = {}  # the same, by project
-        self._troubles, self._last_trouble, self._not_before, self._why = (
-            0,
-            0.0,
-            0.0,
-            "",
-        )
+        self._troubles = 0
+        self._last_trouble = 0.0
+        self._not_before = 0.0
+        self._why = ""
         self.log = StderrLog()
 
     def run(self, wire: socket.socket) -> None:
@@ -256,11 +259,13 @@ class Relay:
     ) -> None:
         # As select saw them: a later step must not take for ready what an earlier one
         # closes or opens.
-        wire, attempt = self._wire, self._attempt
+        wire = self._wire
+        attempt = self._attempt
         if attempt is not None and attempt.done in readable:
             self._attempt = None
             os.close(attempt.done)
-            self._wire, self._may_send = attempt.wire, True
+            self._wire = attempt.wire
+            self._may_send = True
             if self._wire is None:
                 self._note_trouble(attempt.problem)
                 self._to_daemon.clear()
@@ -515,12 +520,12 @@ class Relay:
         """Report what is wrong, and wait before the next attempt, longer each time."""
         now = time.monotonic()
         # A pause between attempts does not count as calm, hence both durations.
-        self._troubles = (
-            1
-            if now - self._last_trouble > CALM_SECONDS + LONGEST_PAUSE
-            else self._troubles + 1
-        )
-        self._last_trouble, self._why = now, why
+        if now - self._last_trouble > CALM_SECONDS + LONGEST_PAUSE:
+            self._troubles = 1
+        else:
+            self._troubles = self._troubles + 1
+        self._last_trouble = now
+        self._why = why
         more = self._troubles - FREE_TROUBLES
         self._not_before = now + (
             min(LONGEST_PAUSE, 2.0 ** (more - 2)) if more > 0 else 0.0
@@ -599,7 +604,8 @@ def _repeat(wire: socket.socket, handshake: list[tuple[bytes, str | None]]) -> b
 
     Return what must still reach the host: the status of subscribed projects, and what follows the last answer.
     """
-    rest_held, news = b"", bytearray()
+    rest_held = b""
+    news = bytearray()
     for data, key in handshake:
         wire.sendall(data)
         # A notification has no answer, and the next line follows at once.

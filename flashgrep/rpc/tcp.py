@@ -54,11 +54,10 @@ def auth_extension(token: Callable[[], str]) -> Extension:
     """Return the ``auth`` method; ``token`` is read at each call. A read-only connection stays read-only."""
 
     async def auth(context: RequestContext, params: Params) -> AuthResult:
-        param = (
-            params.get("token")
-            if isinstance(params, dict)
-            else next(iter(params), None)
-        )
+        if isinstance(params, dict):
+            param = params.get("token")
+        else:
+            param = next(iter(params), None)
         if not isinstance(param, str):
             raise InvalidParams("auth: token: a string is required", field="token")
         # In constant time: how long it takes must not tell how much of a guess was
@@ -115,7 +114,8 @@ async def _serve_client(
 ) -> None:
     try:
         stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        own_address, peer = stream.socket.getsockname(), stream.socket.getpeername()
+        own_address = stream.socket.getsockname()
+        peer = stream.socket.getpeername()
     except OSError:  # reset before we came to it
         return
     # Until the lookup or the token says otherwise, a stranger may send no more than a
@@ -156,7 +156,10 @@ async def _serve_client(
 
 
 def _listen(port: int, further: int) -> socket.socket:
-    ports = range(port, port + further + 1) if port else range(1)
+    if port:
+        ports = range(port, port + further + 1)
+    else:
+        ports = range(1)
     for candidate in ports:
         listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
@@ -272,10 +275,12 @@ class PeerTable:
                 # ask.
                 await anyio.sleep_until(self._not_before)
                 self._begun += 1
-                reading, started = self._begun, anyio.current_time()
+                reading = self._begun
+                started = anyio.current_time()
                 rows = await anyio.to_thread.run_sync(read_tables, limiter=self._thread)
                 end = anyio.current_time()
-                self._rows, self._rows_of = rows, reading
+                self._rows = rows
+                self._rows_of = reading
                 self._not_before = end + (end - started)
         return self._rows
 
@@ -301,9 +306,10 @@ def read_tables() -> dict[bytes, int]:
 def _format_end(address: Address, *, is_mapped: bool) -> str:
     """Format an address as in the tables: each 32 bits in native byte order; mapped: as IPv6."""
     host, port = address
-    prefix = (
-        f"0000000000000000{struct.unpack('=I', bytes([0, 0, 255, 255]))[0]:08X}"
-        if is_mapped
-        else ""
-    )
+    if is_mapped:
+        prefix = (
+            f"0000000000000000{struct.unpack('=I', bytes([0, 0, 255, 255]))[0]:08X}"
+        )
+    else:
+        prefix = ""
     return f"{prefix}{struct.unpack('=I', IPv4Address(host).packed)[0]:08X}:{port:04X}"

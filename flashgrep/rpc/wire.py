@@ -79,7 +79,10 @@ class LineReader:
         """
         while True:
             end = self._held.find(b"\n", self._searched)
-            size = end if end >= 0 else len(self._held)
+            if end >= 0:
+                size = end
+            else:
+                size = len(self._held)
             if not self._dropping and size > self.max_line:
                 self._dropping = True  # reported now, since its end may never come
                 self._searched = 0
@@ -91,7 +94,10 @@ class LineReader:
                 await self._fill()
                 continue
             # At the end of the stream the rest is a line too.
-            line = b"" if self._dropping else bytes(self._held[:size])
+            if self._dropping:
+                line = b""
+            else:
+                line = bytes(self._held[:size])
             # A bytearray drops its front without moving the rest.
             del self._held[: size + 1]
             self._searched = 0
@@ -262,7 +268,10 @@ class WriteQueue:
     def _push(self, line: bytes) -> None:
         data = line + b"\n"
         # Never ahead of queued lines: their order is all a client can rely on.
-        sent = 0 if self._size or self._closed else self._send_now(data)
+        if self._size or self._closed:
+            sent = 0
+        else:
+            sent = self._send_now(data)
         if sent == len(data):
             self.has_delivered = True
         else:

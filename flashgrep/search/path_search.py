@@ -103,13 +103,12 @@ def search_paths(
     wanted_terms = [term for term in terms if not term.negated]
     # The longest term is usually the rarest: the index of paths narrows by it, and the
     # others filter the rest.
-    rarest = (
-        max(wanted_terms, key=lambda term: len(term.text)).text.decode(
+    if wanted_terms:
+        rarest = max(wanted_terms, key=lambda term: len(term.text)).text.decode(
             errors="surrogateescape"
         )
-        if wanted_terms
-        else ""
-    )
+    else:
+        rarest = ""
     paths = paths_with(rarest)
     if len(terms) > 1 or not terms[0].is_plain:
         paths = [

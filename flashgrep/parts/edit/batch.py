@@ -100,7 +100,9 @@ class _Task:
     def settle(
         self, status: Status, reason: str | None = None, message: str | None = None
     ) -> None:
-        self.status, self.reason, self.message = status, reason, message
+        self.status = status
+        self.reason = reason
+        self.message = message
 
     def refuse(self, error: FlashgrepError) -> None:
         self.settle(
@@ -129,7 +131,8 @@ class _File:
             return None
         data = self.loaded.encode_with([span for task in tasks for span in task.spans])
         for task in tasks:
-            task.before, task.after = self.loaded.hash, digest(data)
+            task.before = self.loaded.hash
+            task.after = digest(data)
         return self.loaded, data
 
 
@@ -149,7 +152,8 @@ def write_batch(
         TooLarge: more operations than a batch may have.
 
     """
-    observed, most = len(operations), editor.limits.batch_operations
+    observed = len(operations)
+    most = editor.limits.batch_operations
     if observed > most:
         guidance = "send several batches"
         message = f"batch of {observed} operations, limit {most}"
@@ -213,7 +217,8 @@ def _open_files(
     seen: dict[str, Edit] = {}
     files: dict[tuple[int, int, bytes], _File] = {}
     for task in tasks:
-        name, request = task.operation.id, task.operation.request
+        name = task.operation.id
+        request = task.operation.request
         # By identity: an edit of several files comes as one object with one id. An
         # equal edit sent twice is a duplicate.
         if seen.setdefault(name, request.edit) is not request.edit:
@@ -288,7 +293,8 @@ def _apply_all(editor: Editor, files: Sequence[_File]) -> list[bytes]:
     pairs = [(file, change) for file in files if (change := file.change()) is not None]
     # ``at`` stays 0 where the journal itself could not be written: the first file
     # reports the cause then.
-    at, reason = 0, "atomic_aborted"
+    at = 0
+    reason = "atomic_aborted"
     try:
         commit_all(
             editor,
@@ -298,7 +304,8 @@ def _apply_all(editor: Editor, files: Sequence[_File]) -> list[bytes]:
             ],
         )
     except NotCommitted as error:
-        at, cause = error.at, error.cause
+        at = error.at
+        cause = error.cause
         if error.begun:
             reason = "atomic_rolled_back"
     except FlashgrepError as error:  # the journal could not be written
@@ -425,7 +432,10 @@ def plan_rewriting(
         # The hash is of the bytes on disk, with the mark that decoding dropped. Both
         # are known from the text that was searched, so the edit is refused if the file
         # has changed since, although nothing is read again here.
-        raw = text.encode(document.encoding) if is_wide else document.data
+        if is_wide:
+            raw = text.encode(document.encoding)
+        else:
+            raw = document.data
         expected = Precondition(
             file_hash=digest(_MARKS.get(document.encoding, b"") + raw)
         )

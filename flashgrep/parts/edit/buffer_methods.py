@@ -165,9 +165,10 @@ async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult
             }
         edits = [change.build() for change in params.changes]
         # Most editors count by one; a gap would mean a lost edit.
-        base = (
-            params.version - 1 if params.base_version is None else params.base_version
-        )
+        if params.base_version is None:
+            base = params.version - 1
+        else:
+            base = params.base_version
         return {
             "results": [
                 _describe(

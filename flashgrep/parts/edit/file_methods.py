@@ -215,10 +215,8 @@ def describe_entry(entry: FileEntry, style: Style) -> str:
         {"file_path": entry["path"], "file_path_bytes": entry.get("path_bytes")}
     )
     is_file = entry["file_type"] == "file"
-    size, time = (
-        str(entry["size"]) if is_file else "",
-        format_time(entry["modified_unix"]),
-    )
+    size = str(entry["size"]) if is_file else ""
+    time = format_time(entry["modified_unix"])
     readonly = "readonly" if entry["readonly"] else ""
     if style.is_person:
         return f"{size if is_file else entry['file_type']:>10}  {time}  {path}" + (
@@ -262,10 +260,8 @@ def render_tree(
     did = {"fs_copy": "copied", "fs_move": "moved", "fs_remove": "removed"}[
         result["operation"]
     ]
-    source, target = (
-        changed.get("source") or changed.get("source_path"),
-        style.path({"file_path": changed["target_path"]}),
-    )
+    source = changed.get("source") or changed.get("source_path")
+    target = style.path({"file_path": changed["target_path"]})
     yield (
         f"{did} {style.path({'file_path': source})} to {target}"
         if source

@@ -216,10 +216,8 @@ def write(
 
     An existing file keeps its encoding and byte order mark if the content fits; line ends are taken as they are given.
     """
-    observed, most = (
-        len(content.encode("utf-8", "surrogatepass")),
-        editor.limits.write_bytes,
-    )
+    observed = len(content.encode("utf-8", "surrogatepass"))
+    most = editor.limits.write_bytes
     if observed > most:
         guidance = "write the first part, then add the others with append"
         raise _too_large("fs_write", "content", path, (observed, most), guidance)
@@ -238,7 +236,10 @@ def write(
         original = read_original(place, editor.limits.edit_bytes)
         before = original.data or b""
         added = _encode_content(decode(before), content, append=append)
-        data = before + added if append else added
+        if append:
+            data = before + added
+        else:
+            data = added
         if options.dry_run:
             return len(added), FileChange(
                 _plan_entry(place.path, len(data), folder=False), []
@@ -275,9 +276,9 @@ def _open_target(editor: Editor, path: bytes, options: WriteOptions) -> Place | 
         return editor.root.place(path, write=True)
     if not options.parents:
         raise missing(os.path.dirname(path) or path, "directory")
-    return (
-        None if options.dry_run else editor.root.place(path, write=True, parents=True)
-    )
+    if options.dry_run:
+        return None
+    return editor.root.place(path, write=True, parents=True)
 
 
 def _check_kind(path: bytes, status: os.stat_result, *, folder: bool) -> None:

@@ -198,7 +198,8 @@ def _settle(root: Root, state: str, entries: list[Entry]) -> Outcome:
     may_redo = may_undo = True
     for entry in entries:
         with _place(root, entry) as place:
-            now, written = version(place.lstat()), version(place.lstat(entry.temporary))
+            now = version(place.lstat())
+            written = version(place.lstat(entry.temporary))
             is_done = now == entry.after
             # All or nothing: one file that others changed keeps every other from being
             # redone.
@@ -258,7 +259,9 @@ def _read(descriptor: int) -> tuple[str, list[Entry]]:
 
 
 def _load_entry(fields: dict[str, Any]) -> Entry:
-    path, temporary, backup = fields["path"], fields["temporary"], fields["backup"]
+    path = fields["path"]
+    temporary = fields["temporary"]
+    backup = fields["backup"]
     return Entry(
         path.encode("latin-1"),
         temporary.encode("latin-1"),

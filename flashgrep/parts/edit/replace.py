@@ -55,7 +55,9 @@ class Original:
     @property
     def hash(self) -> str | None:
         """The hash of the content, None if there was no file or it was not read."""
-        return None if self.status is None or self.data is None else digest(self.data)
+        if self.status is None or self.data is None:
+            return None
+        return digest(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,9 @@ def commit_one(editor: Editor, change: Change) -> None:
 
     A process killed in between leaves the old or the new content, and nothing else after recovery.
     """
-    place, original, temporary = change.place, change.original, temporary_name()
+    place = change.place
+    original = change.original
+    temporary = temporary_name()
     with Journal(editor.root, [Entry(place.path, temporary)]):
         # Before writing anything: a refusal must leave no trace.
         _check_writable(place, original)
@@ -141,7 +145,10 @@ def commit_all(editor: Editor, changes: Sequence[Change]) -> None:
     for change in changes:
         status = change.original.status
         # A new file needs no backup: undo removes it.
-        backup = None if status is None else temporary_name()
+        if status is None:
+            backup = None
+        else:
+            backup = temporary_name()
         entries.append(
             Entry(change.place.path, temporary_name(), backup, version(status))
         )
@@ -170,7 +177,8 @@ def _prepare(
     """Write every new content and keep every old one under a second name; return the entries with what was written."""
     ready = []
     for at, (change, entry) in enumerate(zip(changes, entries, strict=True)):
-        place, original = change.place, change.original
+        place = change.place
+        original = change.original
         try:
             _check_writable(place, original)
             editor.step("write")
@@ -309,7 +317,8 @@ def _copy_status(descriptor: int, place: Place, status: os.stat_result) -> None:
 
 def _check_same(place: Place, original: Original, *, is_linked: bool = False) -> None:
     """Raise Conflict if the file is not as it was read; ``is_linked``: our own backup link moved its change time."""
-    now, before = place.lstat(), original.status
+    now = place.lstat()
+    before = original.status
     if now is None or before is None:
         same = now is before
     else:
@@ -332,7 +341,10 @@ def _check_same(place: Place, original: Original, *, is_linked: bool = False) ->
 def _conflict(place: Place, original: Original) -> FlashgrepError:
     """Return the error for a file that changed since it was read, with what is there now."""
     data = _read_now(place)
-    actual = None if data is None else digest(data)
+    if data is None:
+        actual = None
+    else:
+        actual = digest(data)
     return precondition_failed(
         place.path,
         [{"field": "file_hash_when_read", "expected": original.hash, "actual": actual}],

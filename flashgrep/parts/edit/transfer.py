@@ -204,7 +204,8 @@ def _check_transfer(
 
 
 def _check_free(old: Place, new: Place, options: WriteOptions) -> None:
-    status, moved = new.lstat(), old.lstat()
+    status = new.lstat()
+    moved = old.lstat()
     if status is None or options.overwrite:
         return
     respelled = (
@@ -299,7 +300,8 @@ def _open_source(name: bytes, folder: int, path: bytes) -> int:
 @contextmanager
 def _build_beside(editor: Editor, new: Place) -> Iterator[bytes]:
     """Yield a temporary name to build under; at the end it is renamed, and replaces what was there."""
-    temporary, backup = temporary_name(), temporary_name()
+    temporary = temporary_name()
+    backup = temporary_name()
     with Journal(editor.root, [Entry(new.path, temporary, backup)]):
         try:
             yield temporary
@@ -331,7 +333,8 @@ def _swap(editor: Editor, new: Place, backup: bytes, folder: int, name: bytes) -
 
 
 def _rename(editor: Editor, old: Place, new: Place) -> None:
-    status, moved = new.lstat(), old.lstat()
+    status = new.lstat()
+    moved = old.lstat()
     if status is not None and moved is not None and os.path.samestat(status, moved):
         # Two names of one file: a rename would do nothing, unless only the case
         # differs.

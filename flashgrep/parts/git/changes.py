@@ -146,7 +146,10 @@ def compare_states(old: State, new: State) -> list[ChangedFile]:
             continue
         # Popped: a removed file was moved to one place; others with its content are
         # new.
-        source = by_blob.pop(blob, b"") if before is None else b""
+        if before is None:
+            source = by_blob.pop(blob, b"")
+        else:
+            source = b""
         gone.discard(source)
         status: Status = "modified"
         if before is None:
@@ -168,13 +171,22 @@ def describe_change(old: State, new: State, file: ChangedFile) -> FileChange:
     file_change = FileChange(file)
     if file.status == "renamed":
         return file_change
-    before = old.snapshot.read(file.path) if file.path in old.blobs else Document(b"")
-    after = new.snapshot.read(file.path) if file.path in new.blobs else Document(b"")
+    if file.path in old.blobs:
+        before = old.snapshot.read(file.path)
+    else:
+        before = Document(b"")
+    if file.path in new.blobs:
+        after = new.snapshot.read(file.path)
+    else:
+        after = Document(b"")
     if not (isinstance(before, Document) and isinstance(after, Document)):
         declined = [
             side.reason for side in (before, after) if isinstance(side, Skipped)
         ]
-        file_change.note = declined[0] if declined else "removed meanwhile"
+        if declined:
+            file_change.note = declined[0]
+        else:
+            file_change.note = "removed meanwhile"
         return file_change
     file_change.sides = _LINE.findall(before.data), _LINE.findall(after.data)
     file_change.hunks = list(find_hunks(*file_change.sides))
@@ -200,7 +212,8 @@ def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
     # sides.
     most = min(len(old), len(new)) - head
     tail = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
-    before, after = old[head : len(old) - tail], new[head : len(new) - tail]
+    before = old[head : len(old) - tail]
+    after = new[head : len(new) - tail]
     if not before and not after:
         return
     if len(before) * len(after) > MOST_CELLS:
@@ -220,7 +233,8 @@ def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
                     (first.src_start, last.src_end, first.dest_start, last.dest_end)
                 )
     for low, high, start, end in spans:
-        removed, added = high - low, end - start
+        removed = high - low
+        added = end - start
         yield Hunk(
             head + low + (removed > 0), removed, head + start + (added > 0), added
         )
@@ -228,15 +242,17 @@ def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
 
 def _find_symbols(old: State, new: State, made: FileChange) -> list[ChangedSymbol]:
     """Return the innermost definitions that hunks touch, by line, followed by removed ones."""
-    path, hunks = made.file.path, made.hunks
+    path = made.file.path
+    hunks = made.hunks
     sides = []
     for state, spans in (
         (old, [(hunk.old_start, hunk.old_lines) for hunk in hunks]),
         (new, [(hunk.start, hunk.lines) for hunk in hunks]),
     ):
-        opened = (
-            SnapshotSource(state.snapshot).open(path) if path in state.blobs else None
-        )
+        if path in state.blobs:
+            opened = SnapshotSource(state.snapshot).open(path)
+        else:
+            opened = None
         sides.append(
             _Definitions(opened, spans) if isinstance(opened, FileSymbols) else None
         )
@@ -251,11 +267,10 @@ def _find_symbols(old: State, new: State, made: FileChange) -> list[ChangedSymbo
             there = others is not None and symbol.qualified in others.names
             change: Change = "modified" if there else alone
             # What is on both sides is shown as it is now.
-            name = (
-                others.names[symbol.qualified]
-                if there and others and definitions is before
-                else symbol
-            )
+            if there and others and definitions is before:
+                name = others.names[symbol.qualified]
+            else:
+                name = symbol
             symbols_changed.setdefault(symbol.qualified, name._replace(change=change))
     return list(symbols_changed.values())
 
@@ -271,11 +286,10 @@ class _Definitions:
             checkpoint()
             occurrence = symbols.defined(index)
             if not (occurrence.kind in _INNER and occurrence.container):
-                name = (
-                    f"{occurrence.container}.{occurrence.name}"
-                    if occurrence.container
-                    else occurrence.name
-                )
+                if occurrence.container:
+                    name = f"{occurrence.container}.{occurrence.name}"
+                else:
+                    name = occurrence.name
                 symbol = ChangedSymbol(
                     occurrence.name,
                     name,

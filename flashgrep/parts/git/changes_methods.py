@@ -198,7 +198,9 @@ def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
 
 
 def _range(start: int, lines: int) -> str:
-    return f"{start}" if lines == 1 else f"{start},{lines}"
+    if lines == 1:
+        return f"{start}"
+    return f"{start},{lines}"
 
 
 @handler(
@@ -216,11 +218,17 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
     """
     started = time.perf_counter()
     workspace = await call.host.workspace(call, params.project)
-    fresh = await workspace.refresh() if params.fresh else False
+    if params.fresh:
+        fresh = await workspace.refresh()
+    else:
+        fresh = False
     keep = await make_path_filter(
         workspace, params.include, params.exclude, params.language
     )
-    after = "" if params.cursor is None else decode_cursor(params, params.cursor, str)
+    if params.cursor is None:
+        after = ""
+    else:
+        after = decode_cursor(params, params.cursor, str)
     deadline = time.monotonic() + params.deadline_ms / 1000
 
     def look(old: State, new: State) -> ChangesResult:
@@ -229,7 +237,8 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
         ]
         start = bisect_right(files, after.encode("latin-1"), key=lambda file: file.path)
         entries: list[ChangedFileEntry] = []
-        room, complete = params.max_tokens * CHARS_PER_TOKEN, True
+        room = params.max_tokens * CHARS_PER_TOKEN
+        complete = True
         with suppress(Expired), expiring(deadline):
             complete = False
             for file in files[start : start + params.limit]:
@@ -254,7 +263,10 @@ async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult
             "generation": workspace.generation,
             "took_ms": milliseconds_since(started),
         }
-        last = files[end - 1].path.decode("latin-1") if entries else after
+        if entries:
+            last = files[end - 1].path.decode("latin-1")
+        else:
+            last = after
         return {
             "rev": params.rev,
             "results": entries,
@@ -276,7 +288,9 @@ def _format_change(
     change: FileChange, params: ChangesParams, room: int | None
 ) -> ChangedFileEntry:
     """Return a file in the form of an answer; ``room``: characters for its hunks and symbols before they are cut."""
-    file, hunks, symbols = change.file, list[HunkEntry](), list[ChangedSymbolEntry]()
+    file = change.file
+    hunks = list[HunkEntry]()
+    symbols = list[ChangedSymbolEntry]()
     for symbol in change.symbols:
         symbols.append({
             "symbol_name": symbol.qualified, "kind": symbol.kind, "change": symbol.change,

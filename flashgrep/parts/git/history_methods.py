@@ -145,11 +145,17 @@ def render_history(result: HistoryResult, style: Style) -> Iterator[str]:
 async def history(call: Call[Catalogue], params: HistoryParams) -> HistoryResult:
     """List the commits that changed a file or folder, newest first; renames are not followed."""
     workspace = await call.host.workspace(call, params.project)
-    skip = 0 if params.cursor is None else decode_cursor(params, params.cursor, int)
+    if params.cursor is None:
+        skip = 0
+    else:
+        skip = decode_cursor(params, params.cursor, int)
     deadline = time.monotonic() + params.deadline_ms / 1000
 
     def ask(repository: Repository) -> list[git.Commit]:
-        path = find_inside(workspace, params.path) if params.path else b""
+        if params.path:
+            path = find_inside(workspace, params.path)
+        else:
+            path = b""
         with expiring(deadline):
             # One more than is shown, to know whether there are more.
             return git.list_commits(
@@ -200,7 +206,8 @@ def render_blame(result: BlameResult, style: Style) -> Iterator[str]:
     """Yield each run of lines with its commit."""
     known = {one["commit"]: one for one in result["commits"]}
     for run in result["results"]:
-        one, last = known[run["commit"]], run["start_line"] + run["lines"] - 1
+        one = known[run["commit"]]
+        last = run["start_line"] + run["lines"] - 1
         shown = f"{run['start_line']}-{last} {one['commit'][:SHOWN_NAME]} {one['author']}: {one['subject']}"
         yield style.text(shown)
 
@@ -289,12 +296,21 @@ async def list_folder(call: Call[Catalogue], params: FolderParams) -> FolderResu
     """List a folder's searched files: its subfolders with their number of files, then its files."""
     started = time.perf_counter()
     view = await open_view(call, params)
-    fresh = await view.refresh() if params.fresh else False
+    if params.fresh:
+        fresh = await view.refresh()
+    else:
+        fresh = False
     given = (params.path or "").strip("/")
-    under = await resolve_path(view, given) if given not in {"", "."} else b""
+    if given not in {"", "."}:
+        under = await resolve_path(view, given)
+    else:
+        under = b""
 
     def look() -> tuple[dict[bytes, int], list[bytes], int]:
-        prefix = under + b"/" if under else b""
+        if under:
+            prefix = under + b"/"
+        else:
+            prefix = b""
         paths = view.paths()
         # Paths are sorted, so a folder's files are consecutive.
         first = bisect_left(paths, prefix)

@@ -26,7 +26,8 @@ _CREATE, _ADD_RULE, _RESTRICT = (
 _NO_NEW_PRIVILEGES: Final = 38
 _VERSION: Final = 1
 _PATH_BENEATH: Final = 1
-_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
+_READ_FILE = 1 << 2
+_READ_DIR = 1 << 3
 _RULE: Final = struct.Struct("=Qi")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _SYSTEM: Final = (

@@ -229,11 +229,10 @@ class Git:
         # By its descriptor if the platform can, since another folder may have taken the
         # path of the root.
         by_descriptor = sys.platform == "linux"
-        folder = (
-            b"/proc/self/fd/%d" % self.folder.descriptor()
-            if by_descriptor
-            else self.folder.path
-        )
+        if by_descriptor:
+            folder = b"/proc/self/fd/%d" % self.folder.descriptor()
+        else:
+            folder = self.folder.path
         process = subprocess.Popen(
             [self.program, "--no-pager", *settings, *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -305,11 +304,9 @@ class Output:
             for stream in (process.stdin, process.stdout, process.stderr)
             if stream is not None
         ]
-        self._in, self._out, self._err = (
-            streams[0],
-            streams[1].fileno(),
-            streams[2].fileno(),
-        )
+        self._in = streams[0]
+        self._out = streams[1].fileno()
+        self._err = streams[2].fileno()
         self._waiting = select.poll()  # select takes no descriptor over 1,023
         for descriptor in (self._out, self._err):
             self._waiting.register(descriptor, select.POLLIN)
@@ -481,7 +478,8 @@ class ObjectReader:
         with self._lock:
             # A failed request leaves half a response, so git is killed. If the kept git
             # had ended, another is started.
-            kept_output, self._output = self._output, None
+            kept_output = self._output
+            self._output = None
             for earlier in (kept_output, None):
                 output = earlier or Output(self.git.start(["cat-file", "--batch"]))
                 try:
@@ -501,6 +499,7 @@ class ObjectReader:
     def close(self) -> None:
         """End git; if it is in use, the request that uses it ends it."""
         self._is_closed = True
-        output, self._output = self._output, None
+        output = self._output
+        self._output = None
         if output is not None:
             output.close()

@@ -278,7 +278,8 @@ class Repository:
         near = process.extract(
             base[0] if base else name, names, scorer=fuzz.WRatio, limit=NEAREST
         )
-        message, more = f"no such revision: {name}", {}
+        message = f"no such revision: {name}"
+        more = {}
         if not names:
             message += "; the repository has no commit yet"
         elif self.is_shallow:

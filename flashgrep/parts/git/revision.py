@@ -66,7 +66,9 @@ class RevisionSnapshot(Snapshot):
     def version(self, path: bytes) -> tuple[int, int] | None:
         """Return a file's size and time from the table: nothing changes in a revision."""
         at = self.table.find(path)
-        return None if at is None else (int(self.table.columns[at, SIZE]), 0)
+        if at is None:
+            return None
+        return (int(self.table.columns[at, SIZE]), 0)
 
     def read_with_stat(
         self, path: bytes
@@ -146,10 +148,8 @@ class RevisionTable:
         self, project: Snapshot, *, symbols: bool
     ) -> list[tuple[bytes, bytes]]:
         """Return contents to keep after such a question: from time to time, those that the work tree lacks."""
-        table, index = (
-            self._known.get(symbols),
-            project.own_index and project.own_index.identity,
-        )
+        table = self._known.get(symbols)
+        index = project.own_index and project.own_index.identity
         kept_for, until = self._kept.get(symbols, (None, 0.0))
         now = time.monotonic()
         if (
@@ -173,10 +173,8 @@ class RevisionTable:
         *,
         symbols: bool,
     ) -> RevisionSnapshot:
-        revision_state, key = (
-            self._known.get(symbols),
-            (reader and reader.identity, seal, project.parsed),
-        )
+        revision_state = self._known.get(symbols)
+        key = (reader and reader.identity, seal, project.parsed)
         if revision_state is None or revision_state.key != key:
             text_ids, skips, unparsed = (
                 reader.known_texts() if reader else IndexedTexts({}, {}, set())
@@ -192,11 +190,9 @@ class RevisionTable:
                 columns[:, TEXT_ID] > 0
             )
             mark = Mark(ours=True, sequence=0, size=0)
-            skipped, pending, foreign = (
-                dict[bytes, str](),
-                dict[bytes, Mark](),
-                list[tuple[bytes, bytes]](),
-            )
+            skipped = dict[bytes, str]()
+            pending = dict[bytes, Mark]()
+            foreign = list[tuple[bytes, bytes]]()
             rows = zip(
                 self.files.items(),
                 self._names,

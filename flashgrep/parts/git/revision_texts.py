@@ -97,7 +97,8 @@ class RevisionTexts:
             FlashgrepError: git fails, or the clone lacks objects; what was read before is stored.
 
         """
-        project, writer = self._project, self._writer
+        project = self._project
+        writer = self._writer
         until = int(time.time()) + project.kept_days * 24 * 3600
         writer.add_project(project.root.path)
         with writer.transaction() as connection:
@@ -121,10 +122,8 @@ class RevisionTexts:
                     contents.append((name, b"", content.reason))
                 elif content is not None:
                     size += len(content.data)
-                    path, text_hash = (
-                        self._paths[name],
-                        hash_text(self._paths[name], content.data),
-                    )
+                    path = self._paths[name]
+                    text_hash = hash_text(self._paths[name], content.data)
                     contents.append((name, text_hash, ""))
                     # Most contents of a revision are also in the work tree.
                     row = writer.connection.execute(
@@ -135,7 +134,10 @@ class RevisionTexts:
                             reserved.first + len(grams), path, text_hash, content
                         )
                         grams.append(grams_of(content.data))
-            blocks = list(encode(pairs_of(grams), reserved.segment)) if grams else []
+            if grams:
+                blocks = list(encode(pairs_of(grams), reserved.segment))
+            else:
+                blocks = []
             writer.put_revision_texts(
                 reserved, list(texts.values()), blocks, contents, until
             )
@@ -156,7 +158,9 @@ class RevisionTexts:
             algorithm, b"blob %d\0" % len(object_.data), usedforsecurity=False
         )
         digest.update(object_.data)
-        return extract(object_.data) if digest.digest() == name[0] else None
+        if digest.digest() == name[0]:
+            return extract(object_.data)
+        return None
 
     def find_to_parse(self) -> int:
         """Find the texts to parse, and return how many there are."""

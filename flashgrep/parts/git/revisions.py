@@ -149,7 +149,8 @@ class Revisions(ProjectService):
         """End git."""
         if self._blobs is not None:
             self._blobs.repository.close()
-        self._blobs, self._tables = None, []
+        self._blobs = None
+        self._tables = []
 
     async def compare(
         self, rev: str, look: Callable[[State, State], ResultT]
@@ -182,7 +183,8 @@ class Revisions(ProjectService):
                 repository = self._repository().repository
                 # Read its time before git's index, so that a change between the two is
                 # noticed.
-                since, paths = repository.index_time(), SnapshotSource(now).paths()
+                since = repository.index_time()
+                paths = SnapshotSource(now).paths()
                 return look(
                     first,
                     read_work_tree(now, repository.list_staged_files(), since, paths),
@@ -212,7 +214,10 @@ class Revisions(ProjectService):
         if place != self._place:
             self.close()
             self._place = place
-        state = state_of(place) if place is not None else ()
+        if place is not None:
+            state = state_of(place)
+        else:
+            state = ()
         broken = self._broken
         if broken is not None and broken.state == state and started < broken.until:
             raise Unavailable(broken.message, reason="repository_broken")
@@ -270,7 +275,8 @@ class Revisions(ProjectService):
 
     def _find_both(self, asked: Range) -> "tuple[RevisionView, RevisionView]":
         repository = self._repository().repository
-        old, new = self._find(asked.old), self._find(asked.new)
+        old = self._find(asked.old)
+        new = self._find(asked.new)
         if asked.merge_base:
             base = repository.find_merge_base(old.revision, new.revision)
             old = RevisionView(
@@ -410,11 +416,10 @@ class RevisionView:
             file = self.files[path]
             # git's index has no sizes; they are requested one by one, and only for what
             # is shown.
-            size = (
-                file.size
-                if file.size >= 0
-                else self.known.read(path, file.blob, 0).size
-            )
+            if file.size >= 0:
+                size = file.size
+            else:
+                size = self.known.read(path, file.blob, 0).size
             return size, self.revision.time
 
         return find_among(self.table.text(), stat_file, options, window)

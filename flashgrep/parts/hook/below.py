@@ -178,7 +178,10 @@ def _order(folder: bytes, paths: Iterable[bytes]) -> list[bytes]:
             if place is None:
                 break
             key.append(place)
-            at = at + b"/" + name if at else name
+            if at:
+                at = at + b"/" + name
+            else:
+                at = name
         else:
             ranked.append((key, path))
     ranked.sort()

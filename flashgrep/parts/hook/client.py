@@ -42,7 +42,10 @@ USAGE = """usage: flashgrep hook [HOST] < PAYLOAD
 
 def main(arguments: list[str]) -> int:
     """Run one call, and return its exit status; a program that is run takes this one's place."""
-    first = arguments[0] if arguments else ""
+    if arguments:
+        first = arguments[0]
+    else:
+        first = ""
     if first in PROGRAMS:
         return become(first, arguments[1:])
     if first == EXPLAIN and len(arguments) > 1:

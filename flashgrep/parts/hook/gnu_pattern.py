@@ -186,9 +186,11 @@ class _Reader:
         if char.isascii() and char.isdigit() and char != "0":
             return "piece", ANYTHING
         if self._dialect == "perl":
-            empty, single = _PERL_EMPTY, _PERL_ONE
+            empty = _PERL_EMPTY
+            single = _PERL_ONE
         else:
-            empty, single = _GNU_EMPTY, _GNU_ONE
+            empty = _GNU_EMPTY
+            single = _GNU_ONE
         if char in empty:
             return "piece", EMPTY
         if char in single:

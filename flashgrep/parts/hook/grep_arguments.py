@@ -191,7 +191,9 @@ def _read_dialect(arguments: GrepArguments) -> Dialect:
             dialects.add(DIALECTS[flag.meaning])
     if len(dialects) > 1:
         raise Unplannable
-    return dialects.pop() if dialects else "basic"
+    if dialects:
+        return dialects.pop()
+    return "basic"
 
 
 def _read_patterns_file(name: str, cwd: bytes) -> list[str]:

@@ -42,7 +42,10 @@ def web(
             folder=as_latin1(str(path.resolve(strict=True))),
             adopt=is_folder_named,
         )
-    target = "/?" + urlencode({"project": opened["name"]}) if opened["root"] else "/"
+    if opened["root"]:
+        target = "/?" + urlencode({"project": opened["name"]})
+    else:
+        target = "/"
 
     def invite(served: Mapping[str, Any]) -> None:
         link = f"http://127.0.0.1:{served['port']}{served['link']}"

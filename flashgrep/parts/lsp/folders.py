@@ -195,7 +195,8 @@ class Folder:
                     )
                     # Changes that the last daemon did not confirm are dropped: this one
                     # receives all documents.
-                    self._link, self._unconfirmed = DaemonLink(), set()
+                    self._link = DaemonLink()
+                    self._unconfirmed = set()
                     await self._link.open(connected)
                 except (OSError, ValueError) as error:
                     self._problem = str(error)

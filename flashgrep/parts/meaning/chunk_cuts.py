@@ -100,14 +100,16 @@ def find_units(data: bytes, size: int) -> Units:
     starts = np.concatenate(([0], np.flatnonzero(text == _NEWLINE) + 1))
     position = np.searchsorted(ink, np.concatenate((starts, [size])))
     inked = np.flatnonzero(position[1:] > position[:-1])
-    first, last = ink[position[inked]], ink[position[inked + 1] - 1] + 1
+    first = ink[position[inked]]
+    last = ink[position[inked + 1] - 1] + 1
     begin = np.where(first - starts[inked] > _MARGIN, first, starts[inked])
 
     # A short text is padded, so that four bytes follow each place; in a long one the
     # last places are shifted instead, which saves a copy.
-    padded = (
-        np.concatenate((text, np.zeros(4, np.uint8))) if len(text) < 1 << 16 else text
-    )
+    if len(text) < 1 << 16:
+        padded = np.concatenate((text, np.zeros(4, np.uint8)))
+    else:
+        padded = text
     at = np.minimum(first, len(padded) - 4)
     words = np.zeros(len(first), np.uint32)
     for byte in range(4):
@@ -116,7 +118,9 @@ def find_units(data: bytes, size: int) -> Units:
 
     units = Units(begin, first, last, inked + 1, np.ones(len(inked), np.bool_), words)
     wide = np.flatnonzero(last - begin > WIDE)
-    return _cut_wide(text, ink, units, wide) if len(wide) else units
+    if len(wide):
+        return _cut_wide(text, ink, units, wide)
+    return units
 
 
 def _cut_wide(text: NDArray[np.uint8], ink: Ints, units: Units, wide: Ints) -> Units:
@@ -154,7 +158,8 @@ def rank_cuts(units: Units, language: str | None, spans: Ints, skips: Ints) -> I
     after_gap = np.diff(units.lines, prepend=0) > 1
     # A definition opens after its first line and closes after its last: the cut before
     # the line that follows is free.
-    first, final = units.find(spans[:, 0]) + 1, units.find(spans[:, 1] - 1) + 1
+    first = units.find(spans[:, 0]) + 1
+    final = units.find(spans[:, 1] - 1) + 1
     count = len(units.starts)
     # +1 where a definition opens, -1 where it closes; the running sum is the nesting
     # depth of each line.
@@ -193,7 +198,8 @@ def rank_cuts(units: Units, language: str | None, spans: Ints, skips: Ints) -> I
 
 def choose_cuts(units: Units, ranks: Ints) -> list[tuple[int, int]]:
     """Return consecutive ranges of units (first, end), each at most ``HARD`` bytes: at the best cuts first."""
-    starts, last = units.starts.tolist(), units.last.tolist()
+    starts = units.starts.tolist()
+    last = units.last.tolist()
     ranges: list[tuple[int, int]] = []
     # A stack instead of recursion: a text may be nested deeper than Python allows.
     todo = [(0, len(starts))]
@@ -240,7 +246,8 @@ def _gather_siblings(
     # time.
     goal = total / max(2, round(total / _GOAL))
     groups: list[tuple[int, int]] = []
-    opened, closed = first, cuts[0]
+    opened = first
+    closed = cuts[0]
     for begin, after in zip(cuts, [*cuts[1:], end], strict=True):
         gathered = last[closed - 1] - starts[opened]
         if (

@@ -74,12 +74,10 @@ class Outline:
             # Only rows within the text: a table may belong to another version of the
             # file.
             table = parsed.definitions
-            start, end, name, kind = (
-                table[:, START],
-                table[:, END],
-                table[:, NAME],
-                table[:, KIND],
-            )
+            start = table[:, START]
+            end = table[:, END]
+            name = table[:, NAME]
+            kind = table[:, KIND]
             good = (
                 (start >= 0)
                 & (start <= name)
@@ -118,11 +116,13 @@ class Outline:
         around = next(self._find_around(start, end), -1)
         if around >= 0 and self._rows[around][KIND] in _CALLABLE:
             return self._describe(around)
-        first, after = bisect_left(self._starts, start), bisect_left(self._starts, end)
+        first = bisect_left(self._starts, start)
+        after = bisect_left(self._starts, end)
 
         # The function or type that makes up half of the chunk, else the first that
         # begins in it.
-        main, passed = -1, 0
+        main = -1
+        passed = 0
         for index in range(first, after):
             row = self._rows[index]
             if row[START] < passed or row[KIND] not in _NAMED:
@@ -137,7 +137,9 @@ class Outline:
             main = around
         if main < 0 and first < after:
             main = first
-        return self._describe(main) if main >= 0 else ("", "")
+        if main >= 0:
+            return self._describe(main)
+        return ("", "")
 
     def header(self, start: int, end: int) -> str:
         """Return the signatures of the functions and types a chunk is a part of, the outermost first."""
@@ -257,7 +259,8 @@ def _find_headings(
     letters = (units.words & 0xFF).astype(np.uint8)
     headings: list[tuple[int, int, str]] = []
     fenced: list[tuple[int, int]] = []
-    fence, opened = b"", 0
+    fence = b""
+    opened = 0
     # Only lines that begin with a mark: a book has thousands of others.
     for unit in np.flatnonzero(np.isin(letters, _MARKS) & units.whole).tolist():
         line = data[int(units.first[unit]) : int(units.last[unit])]
@@ -270,7 +273,8 @@ def _find_headings(
         elif (mark[:1] in b"`~" and len(mark) >= len(b"```")) or (
             unit == 0 and line == b"---"
         ):
-            fence, opened = mark, unit
+            fence = mark
+            opened = unit
         elif mark[:1] == b"#":
             if len(mark) <= _LEVELS and line[len(mark) : len(mark) + 1] in b" \t":
                 headings.append((unit, len(mark), _title(line)))

@@ -115,27 +115,38 @@ def cut_chunks(
         return []
     units = find_units(data, size)
     outline = Outline(data, parsed, size)
-    skips = parsed.skips if parsed is not None else np.zeros((0, 2), np.int64)
+    if parsed is not None:
+        skips = parsed.skips
+    else:
+        skips = np.zeros((0, 2), np.int64)
     ranks = rank_cuts(units, language, outline.spans, skips)
-    sections = find_sections(data, units, ranks) if language == "markdown" else None
+    if language == "markdown":
+        sections = find_sections(data, units, ranks)
+    else:
+        sections = None
     cuts = choose_cuts(units, ranks if sections is None else sections.ranks)
 
     first, end = np.array(cuts[:MAX_CHUNKS], np.int64).T
-    begins, ends = units.starts[first].tolist(), units.last[end - 1].tolist()
+    begins = units.starts[first].tolist()
+    ends = units.last[end - 1].tolist()
     lines = zip(units.lines[first].tolist(), units.lines[end - 1].tolist(), strict=True)
     chunks: list[StoredChunk] = []
     for start, after, (start_line, end_line) in zip(begins, ends, lines, strict=True):
         # A unit cut inside a line may end in blanks only.
         if after <= start:
             continue
-        kind, name, header = "", "", ""
+        kind = ""
+        name = ""
+        header = ""
         if sections is None:
             (kind, name), header = (
                 outline.name(start, after),
                 outline.header(start, after),
             )
         elif title := sections.name(start, after):
-            kind, name, header = "section", title, title
+            kind = "section"
+            name = title
+            header = title
         chunks.append(
             StoredChunk(
                 start, after, start_line, end_line, kind or "block", name, header

@@ -74,7 +74,10 @@ class MeaningStages:
         """
         connection = self._writer.connection
         embedder = open_embedded(settings)
-        vector_set = None if embedder is None else self._open_vector_set(embedder)
+        if embedder is None:
+            vector_set = None
+        else:
+            vector_set = self._open_vector_set(embedder)
         stage_backlog = table.count_to_chunk(connection, self._number)
         # Merging what was stored counts as much as this many bytes of text.
         ending = stage_backlog.bytes * ENDING_SHARE
@@ -165,7 +168,8 @@ class MeaningStages:
                 if sum(len(part.rows) for part in waiting) > FLUSH_ROWS:
                     # The file first, then the rows that refer to it: a crash may leave
                     # unused bytes in the file, but never rows without vectors.
-                    vector_set, waiting = self._append(vector_set, waiting), []
+                    vector_set = self._append(vector_set, waiting)
+                    waiting = []
                 stage_backlog = StageBacklog(
                     stage_backlog.texts - len(embedded_texts.text_ids),
                     stage_backlog.bytes - embedded_texts.bytes,
@@ -261,19 +265,24 @@ def cut_texts(
     """Read texts, given with their packed symbols, and return their chunks, leaving out changed texts."""
     release_memory()
     texts_chunked: list[ChunkedText] = []
-    files, size = RootFiles(root), 0
+    files = RootFiles(root)
+    size = 0
     for text_id, text_hash, path, packed, name in texts:
         data = read_text(files, path, text_hash, max_size)
         if data is not None:
             size += len(data)
             # "!": the text could not be parsed, and is cut only by its lines.
-            parsed = unpack(packed) if packed and packed[:1] != b"!" else None
+            if packed and packed[:1] != b"!":
+                parsed = unpack(packed)
+            else:
+                parsed = None
             cut = chunk_text(text_id, name, data, parsed)
             texts_chunked.append(
                 cut if cut.is_whole else cut._replace(words=make_filter(text_id, data))
             )
     counted = count_fields([fields for text in texts_chunked for fields in text.fields])
-    embedder, rows = open_embedded(settings), np.empty(0, np.void)
+    embedder = open_embedded(settings)
+    rows = np.empty(0, np.void)
     if embedder is not None:
         chunks = sum(len(text.chunks) for text in texts_chunked)
         rows = vectors.quantise(
@@ -295,7 +304,8 @@ def embed_texts(
     release_memory()
     text_ids: list[tuple[int, int]] = []
     inputs: list[str] = []
-    files, size = RootFiles(root), 0
+    files = RootFiles(root)
+    size = 0
     for text_id, text_hash, path, packed, name in texts:
         data = read_text(files, path, text_hash, max_size)
         if data is not None:

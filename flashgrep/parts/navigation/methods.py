@@ -364,7 +364,10 @@ async def ask_at(
         except Expired:
             found.complete = False
         # Even if nothing was found: a server that did not answer may be why.
-        found.detail = source.imported.problem if source.imported is not None else ""
+        if source.imported is not None:
+            found.detail = source.imported.problem
+        else:
+            found.detail = ""
         return _format(params, named, found), found
 
     result, found = await view.in_thread(look)

@@ -39,7 +39,10 @@ class PlainPicker:
     def __init__(self, connection: socket.socket, kind: str, text: str) -> None:
         self._connection = connection
         self._kind = kind
-        self.text, self.lines, self.at, self.problem = text, list[Line](), 0, ""
+        self.text = text
+        self.lines = list[Line]()
+        self.at = 0
+        self.problem = ""
         self._asked = self._last = (
             0  # the query in flight, if any, and the last one sent
         )

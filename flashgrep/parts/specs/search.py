@@ -52,7 +52,9 @@ class Passage:
     def line(self) -> int:
         """Its first line."""
         part = self.scenario or self.requirement
-        return self.spec.spec.purpose_line if part is None else part.line
+        if part is None:
+            return self.spec.spec.purpose_line
+        return part.line
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,15 +201,14 @@ async def structural(
     keep = await make_path_filter(
         view, params.include, params.exclude, params.language, below=params.path
     )
-    position = (
-        None
-        if params.cursor is None
-        else decode_cursor(
+    if params.cursor is None:
+        position = None
+    else:
+        position = decode_cursor(
             params,
             params.cursor,
             lambda path, taken: Position(str(path).encode("latin-1"), int(taken)),
         )
-    )
     answer = await _search(
         view,
         params,

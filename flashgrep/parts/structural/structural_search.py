@@ -305,7 +305,10 @@ def find_files(
     snapshot: Snapshot, question: StructuralQuestion, literals: dict[str, list[bytes]]
 ) -> Iterator[bytes]:
     """Yield the files that may match, by path, from the question's position on: a superset of the matching files."""
-    start = question.position.path if question.position else b""
+    if question.position:
+        start = question.position.path
+    else:
+        start = b""
     changed = sorted(snapshot.changed_paths())
     for path in merge_series(
         snapshot.unchanged_paths(_propose(snapshot, literals)), changed

@@ -235,7 +235,10 @@ class RankedSearch(Search):
             lines = list[LineMatch]()
             for start in sorted(definers.definitions(path, document)):
                 end = data.find(b"\n", start)
-                text = data[start:] if end < 0 else data[start:end]
+                if end < 0:
+                    text = data[start:]
+                else:
+                    text = data[start:end]
                 has_spans = self.question.spans is not None
                 for line in self.matcher.lines(text, all_spans=has_spans):
                     number = data.count(b"\n", 0, start) + 1

@@ -65,15 +65,20 @@ def chunk_batch(texts: Sequence[Source], settings: str) -> ChunkedBatch:
     for number, path, content, packed in texts:
         document = extract(content)
         data = document.data if isinstance(document, Document) else b""
-        parsed = unpack(packed) if packed and packed[:1] != b"!" else None
+        if packed and packed[:1] != b"!":
+            parsed = unpack(packed)
+        else:
+            parsed = None
         texts_chunked.append(chunk_text(number, path, data, parsed))
         inputs += [
             embedding_text(path, data, chunk) for chunk in texts_chunked[-1].chunks
         ]
     rows = quantise(open_embedder(settings).embed_code(inputs))
-    wholes, at = [], 0
+    wholes = []
+    at = 0
     for text in texts_chunked:
-        of_text, at = rows[at : at + len(text.chunks)], at + len(text.chunks)
+        of_text = rows[at : at + len(text.chunks)]
+        at = at + len(text.chunks)
         whole = of_text["scale"].astype(np.float32) @ of_text["direction"].astype(
             np.float32
         )
@@ -101,7 +106,8 @@ class Chunker:
 
         """
         self.drop_old_chunks()
-        count, pool = 0, WorkerPool(workers)
+        count = 0
+        pool = WorkerPool(workers)
         try:
             # Shard by shard, since a segment belongs to one shard.
             for shard, texts in sorted(self.find_texts().items()):
@@ -124,7 +130,8 @@ class Chunker:
 
     def drop_old_chunks(self) -> None:
         """Drop all chunks if another version or embedder made them, and record the current ones."""
-        versions, embedder = stage_versions(), open_embedder(self._settings)
+        versions = stage_versions()
+        embedder = open_embedder(self._settings)
         version = versions["chunks"], embedder.name
         query = "SELECT cut_by, embedder FROM flashgrep.repository WHERE id = %s"
         old = [
@@ -165,7 +172,10 @@ class Chunker:
             "SELECT parsed_to FROM flashgrep.repository WHERE id = %s",
             [self._repository],
         ).fetchone()
-        parsed_to = row[0] if row else 0
+        if row:
+            parsed_to = row[0]
+        else:
+            parsed_to = 0
         texts: dict[int, set[int]] = {}
         # 0 marks a deleted text.
         cut: set[int] = {0}
@@ -201,7 +211,8 @@ class Chunker:
 
     def put(self, shard: int, batches: Sequence[ChunkedBatch]) -> None:
         """Store chunks in a shard, and their words as one segment."""
-        connection, repository = self._connection, self._repository
+        connection = self._connection
+        repository = self._repository
         texts = [text for batch in batches for text in batch.packed.texts]
         wholes = [whole for batch in batches for whole in batch.wholes]
         rows = np.concatenate([batch.rows for batch in batches])

@@ -35,11 +35,9 @@ def _folder_of(cache: Path, repository: int, source: str) -> Path:
     The number alone is not enough: a machine may serve several stores, and each has a repository 1.
     """
     name = hashlib.sha256(source.encode()).hexdigest()[:16]
-    return (
-        cache / f"{repository}-{name}.git"
-        if ADDRESS.fullmatch(source)
-        else Path(source)
-    )
+    if ADDRESS.fullmatch(source):
+        return cache / f"{repository}-{name}.git"
+    return Path(source)
 
 
 def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:

@@ -47,7 +47,8 @@ from flashgrep.parts.http.wire.protocol import Rate
 from flashgrep.parts.team.store_connection import Credentials
 from flashgrep.parts.team.team_catalogue import Access, TeamCatalogue
 
-SIGN_IN, SIGN_OUT = "/login", "/logout"
+SIGN_IN = "/login"
+SIGN_OUT = "/logout"
 PROXY_TOKEN: Final = "x-flashgrep-proxy-token"  # noqa: S105 - a header's name
 MOST_NAME: Final = 256
 """Characters in the name of a person or a group."""
@@ -88,11 +89,9 @@ class AccessRules:
     def cookie(self) -> str:
         """The cookie's name; with TLS it has the ``__Host-`` prefix, so the cookie is never sent without TLS."""
         scheme, _, host = self.origins[0].partition("://")
-        return (
-            "__Host-flashgrep"
-            if scheme == "https"
-            else f"flashgrep_team_{host.rpartition(':')[2]}"
-        )
+        if scheme == "https":
+            return "__Host-flashgrep"
+        return f"flashgrep_team_{host.rpartition(':')[2]}"
 
     def read_credentials(self, headers: Mapping[str, str]) -> Credentials | None:
         """Return the credentials of a request; None: it has none.
@@ -101,7 +100,10 @@ class AccessRules:
             Forbidden: a proxy sends too many groups, or an invalid name.
 
         """
-        person = headers.get(self.person_header, "") if self.person_header else ""
+        if self.person_header:
+            person = headers.get(self.person_header, "")
+        else:
+            person = ""
         # The header alone proves nothing: anybody can send it.
         if person and (proxy := headers.get(PROXY_TOKEN)):
             groups = tuple(
@@ -123,11 +125,9 @@ class AccessRules:
         )
         cookie = next((value for name, _, value in cookies if name == self.cookie), "")
         key = headers.get(KEY_HEADER, "")
-        return (
-            Credentials(hash_browser(cookie, key))
-            if cookie and key and headers.get("host") in self.hosts
-            else None
-        )
+        if cookie and key and headers.get("host") in self.hosts:
+            return Credentials(hash_browser(cookie, key))
+        return None
 
 
 def hash_secret(secret: str) -> str:
@@ -298,7 +298,10 @@ class SignIn:
         """Take a token; set the cookie and return the key."""
         try:
             body = await request.json()
-            token = body["token"] if set(body) == {"token"} else None
+            if set(body) == {"token"}:
+                token = body["token"]
+            else:
+                token = None
         except ClientDisconnect:
             return JSONResponse(
                 {"error": {"message": "the body is too long"}}, 413, NO_STORE
@@ -313,7 +316,8 @@ class SignIn:
         if not self._attempts.may_try(hashed):
             error = {"error": {"message": TOO_MANY.message}}
             return JSONResponse(error, TOO_MANY.status, NO_STORE)
-        cookie, key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        cookie = secrets.token_urlsafe(32)
+        key = secrets.token_urlsafe(32)
 
         def sign_in() -> str:
             return self._catalogue.sign_in(hashed, hash_browser(cookie, key))
@@ -362,5 +366,8 @@ async def _answer_or_error(answer: Callable[[], Awaitable[Response]]) -> Respons
     try:
         return await answer()
     except FlashgrepError as error:
-        status = 401 if isinstance(error, Forbidden) else STATUS.get(error.code, 500)
+        if isinstance(error, Forbidden):
+            status = 401
+        else:
+            status = STATUS.get(error.code, 500)
         return JSONResponse({"error": error.to_object()}, status, NO_STORE)

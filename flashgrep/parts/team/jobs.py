@@ -220,13 +220,14 @@ class Team:
         )
         try:
             branches = list_branches(repository, job.branches)
-            head = (
-                repository.git.run("rev-parse", "--abbrev-ref", "HEAD")
-                .decode("utf-8", "replace")
-                .strip()
-                if branches
-                else ""
-            )
+            if branches:
+                head = (
+                    repository.git.run("rev-parse", "--abbrev-ref", "HEAD")
+                    .decode("utf-8", "replace")
+                    .strip()
+                )
+            else:
+                head = ""
             branches |= list_tags(repository, job.tags)
             row = connection.execute("SELECT count(*) FROM flashgrep.shard").fetchone()
             loader = Loader(connection, job.repository, row[0] if row else 1)

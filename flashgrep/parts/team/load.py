@@ -90,7 +90,10 @@ class Loader:
         size = count = 0
         for content in contents:
             raw = read_content(source, content)
-            document = None if isinstance(raw, str) else extract(raw)
+            if isinstance(raw, str):
+                document = None
+            else:
+                document = extract(raw)
             if isinstance(document, Document) and isinstance(raw, bytes):
                 # By hash, so that texts spread evenly and no table of places is needed.
                 shards[content.name[0][0] % self._shards].append(
@@ -117,7 +120,8 @@ class Loader:
         self, shards: dict[int, list[_Text]], skips: dict[Name, str]
     ) -> dict[Name, tuple[int, str]]:
         """Store a batch in one transaction."""
-        connection, repository = self._connection, self._repository
+        connection = self._connection
+        repository = self._repository
         # Numbers are reserved outside the transaction: those of a failed batch are
         # never reused.
         texts = sum(map(len, shards.values()))
@@ -155,7 +159,8 @@ class Loader:
                     repository,
                     Segment.of_blocks(segment, Kind.GRAMS, shard, blocks, named),
                 )
-                first, segment = first + len(of_shard), segment + 1
+                first = first + len(of_shard)
+                segment = segment + 1
             with cursor.copy(
                 "COPY flashgrep.content (repository, blob, name_class, text, skip) FROM STDIN (FORMAT BINARY)"
             ) as copy:
@@ -181,7 +186,8 @@ class Loader:
         for old in segments:
             if old.kind != Kind.GRAMS or old.format == FORMAT:
                 continue
-            segment, texts = old, old.texts[old.texts > 0].tolist()
+            segment = old
+            texts = old.texts[old.texts > 0].tolist()
             given_texts = read_texts(
                 self._connection,
                 self._repository,
@@ -206,7 +212,8 @@ class Loader:
             Conflict: another worker has changed the old segment in the meantime.
 
         """
-        connection, repository = self._connection, self._repository
+        connection = self._connection
+        repository = self._repository
         number = reserve_segments(connection, repository, 1)
         documents = [extract(raw) for _, _, raw in batch]
         # Only texts are stored, but another version may have decided what is text.
@@ -254,7 +261,8 @@ class Loader:
         def read(batch: Sequence[tuple[int, bytes, bytes]]) -> Iterator[bytes | None]:
             return (data[number] for number, _, _ in batch)
 
-        execute, repository = self._connection.execute, self._repository
+        execute = self._connection.execute
+        repository = self._repository
         row = execute(
             "SELECT parsed_to, next_text FROM flashgrep.repository WHERE id = %s",
             [repository],

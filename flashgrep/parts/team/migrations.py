@@ -86,7 +86,8 @@ def add_tables(
         make_remote(dsn, tables)
     for table in tables:
         part = sql.Identifier("flashgrep", f"{table}_{number}")
-        parent, at = sql.Identifier("flashgrep", table), sql.Literal(number)
+        parent = sql.Identifier("flashgrep", table)
+        at = sql.Literal(number)
         if dsn is None:
             connection.execute(
                 sql.SQL("CREATE TABLE {} PARTITION OF {} FOR VALUES IN ({})").format(
@@ -200,10 +201,8 @@ def read_history(connection: "Connection[Any]") -> dict[int, str]:
 
 def check(connection: "Connection[Any]") -> None:
     """Raise Unavailable (wrong_migration), with advice, unless the tables are those of this version."""
-    here, there = (
-        {migration.number: migration.name for migration in list_migrations()},
-        read_history(connection),
-    )
+    here = {migration.number: migration.name for migration in list_migrations()}
+    there = read_history(connection)
     if there == here:
         return
     advice = "run: fgrep team init"
@@ -231,7 +230,8 @@ def migrate(
         InvalidParams: the store has other shards than those given.
 
     """
-    there, steps = read_history(connection), []
+    there = read_history(connection)
+    steps = []
     migrations = list_migrations()
     # Migrations unknown to this version: a newer one made them, and there is no
     # downgrade.

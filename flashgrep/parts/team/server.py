@@ -217,7 +217,10 @@ class TeamSessions(Sessions):
 
 def make_registry(catalogue: TeamCatalogue) -> Registry:
     """Return the methods that read revisions; each call is recorded in the audit log."""
-    missing = NOT_HERE if catalogue.has_clones else NOT_HERE | OF_CLONES
+    if catalogue.has_clones:
+        missing = NOT_HERE
+    else:
+        missing = NOT_HERE | OF_CLONES
     return Registry(
         replace(
             handler,
@@ -255,7 +258,8 @@ async def audit(
     catalogue: TeamCatalogue, access: Access, name: str, asked: str
 ) -> AsyncIterator[None]:
     """Run a block, and record it and its outcome in the audit log; raises as ``TeamCatalogue.note``."""
-    started, outcome = time.monotonic(), "cancelled"
+    started = time.monotonic()
+    outcome = "cancelled"
     try:
         yield
         outcome = "answered"

@@ -39,7 +39,8 @@ _AS_READER: Final = (
 def cut_after(connection: "Connection[Any]", seconds: float) -> Iterator[None]:
     """Run a block, and shut the connection down if it takes longer, so that a pending statement fails."""
     # Not Socket.dup(): it would make libpq's socket blocking.
-    own, lock = socket.socket(fileno=connection.fileno()), threading.Lock()
+    own = socket.socket(fileno=connection.fileno())
+    lock = threading.Lock()
 
     def cut() -> None:
         with lock, contextlib.suppress(OSError):
@@ -156,10 +157,8 @@ class Store:
             def open_connection() -> "Connection[Any]":
                 connection = stack.enter_context(self._connection())
                 with translate_errors(), cut_after(connection, CUT_SECONDS):
-                    groups, milliseconds = (
-                        json.dumps(credentials.groups),
-                        str(int(STATEMENT_SECONDS * 1000)),
-                    )
+                    groups = json.dumps(credentials.groups)
+                    milliseconds = str(int(STATEMENT_SECONDS * 1000))
                     connection.execute(
                         _AS_READER,
                         [credentials.token, credentials.person, groups, milliseconds],

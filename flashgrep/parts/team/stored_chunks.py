@@ -207,7 +207,8 @@ class StoredVectors:
 
     def similarity(self, question: Floats, rows: Ints) -> Floats:
         """Return the cosine of a unit vector and each row; 0 for rows in a shard that does not answer."""
-        rows_by_number, zero = self._fetch(rows), bytes(row_type(self.dims).itemsize)
+        rows_by_number = self._fetch(rows)
+        zero = bytes(row_type(self.dims).itemsize)
         return self._compare(
             question, [rows_by_number.get(row, zero) for row in rows.tolist()]
         )

@@ -113,7 +113,9 @@ class Segment(NamedTuple):
     @property
     def documents(self) -> int:
         """The number of texts, or chunks, in its postings."""
-        return int(self.counts.sum()) if self.kind == Kind.WORDS else len(self.texts)
+        if self.kind == Kind.WORDS:
+            return int(self.counts.sum())
+        return len(self.texts)
 
     @property
     def row(self) -> SegmentRow:
@@ -251,10 +253,8 @@ def delete_leftovers(connection: "Connection[Any]", repository: int) -> None:
                 return
             tables, texts, segments = row
             # SKIP LOCKED above: a record locked by a living worker is no leftover yet.
-            low, high = (
-                min(texts, default=0) * PLACES,
-                (max(texts, default=0) + 1) * PLACES,
-            )
+            low = min(texts, default=0) * PLACES
+            high = (max(texts, default=0) + 1) * PLACES
             values = {
                 "repository": repository,
                 "texts": texts,
@@ -304,11 +304,10 @@ class Lists:
         """Return a block, after checking its checksum and its range of keys against the segment's row."""
         block = open_block(self.blocks[self.segment.id, key], self.segment.id)
         at = int(np.searchsorted(self.segment.keys, key))
-        last = (
-            int(self.segment.keys[at + 1]) - 1
-            if at + 1 < len(self.segment.keys)
-            else LAST_KEY
-        )
+        if at + 1 < len(self.segment.keys):
+            last = int(self.segment.keys[at + 1]) - 1
+        else:
+            last = LAST_KEY
         if (block.first, block.last) != (key, last):
             raise Damaged("a key is in no block of postings")
         return block
@@ -436,17 +435,21 @@ def merge_segments(
         Conflict: another worker has changed them in the meantime.
 
     """
-    number, kind, shard = (
-        reserve_segments(connection, repository, 1),
-        Kind(old[0].kind),
-        old[0].shard,
-    )
+    number = reserve_segments(connection, repository, 1)
+    kind = Kind(old[0].kind)
+    shard = old[0].shard
     texts = np.concatenate([segment.texts for segment in old])
     counts = np.concatenate([segment.counts for segment in old])
     # In segments of words each chunk is a document: those of a deleted text go with it.
-    alive = texts > 0 if kind == Kind.GRAMS else np.repeat(texts > 0, counts)
+    if kind == Kind.GRAMS:
+        alive = texts > 0
+    else:
+        alive = np.repeat(texts > 0, counts)
     # Documents are renumbered: the remaining ones close the gaps.
-    places = None if alive.all() else np.where(alive, np.cumsum(alive) - 1, -1)
+    if alive.all():
+        places = None
+    else:
+        places = np.where(alive, np.cumsum(alive) - 1, -1)
     numbers = [segment.id for segment in old]
     with write_rows(connection, repository, OF_SEGMENTS, (), [number]) as cursor:
         # Before the long work: a second worker waits here, then finds them gone.
@@ -495,7 +498,10 @@ def merge_segments(
             put_signs(cursor, repository, shard, number, of_chunk[alive].tobytes())
         is_filled = texts > 0
         if is_filled.any():
-            count = counts[is_filled] if len(counts) else counts
+            if len(counts):
+                count = counts[is_filled]
+            else:
+                count = counts
             put_segment(
                 cursor,
                 repository,

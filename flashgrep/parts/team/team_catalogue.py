@@ -212,9 +212,10 @@ class TeamCatalogue:
             Unavailable: clone_missing, it is not on this machine.
 
         """
-        folder = (
-            None if self._cache is None else find_clone(self._cache, row.id, row.source)
-        )
+        if self._cache is None:
+            folder = None
+        else:
+            folder = find_clone(self._cache, row.id, row.source)
         if folder is None:
             message = f"history needs a clone of {row.name}, and there is none on this server's machine"
             raise Unavailable(
@@ -297,11 +298,9 @@ class TeamCatalogue:
         """Return the names of a call's repositories, without duplicates; ``*``: all visible ones."""
         # Invisible names are refused later, exactly like unknown ones: an answer must
         # not reveal that they exist.
-        return (
-            self.list_reachable(session)
-            if projects == "*"
-            else list(dict.fromkeys(projects))
-        )
+        if projects == "*":
+            return self.list_reachable(session)
+        return list(dict.fromkeys(projects))
 
     def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
         """Return what a part keeps for all repositories; raises Unavailable if it keeps nothing here."""
@@ -513,18 +512,18 @@ class TeamProject:
         called = revision_name.removeprefix("refs/heads/").removeprefix("heads/")
         if called == "HEAD":
             heads = [branch for branch in branches if not branch.startswith(TAGS)]
-            called = (
-                self.row.head if self.row.head in branches or not heads else heads[0]
-            )
+            if self.row.head in branches or not heads:
+                called = self.row.head
+            else:
+                called = heads[0]
         # As in git, a tag takes precedence over a branch of the same name, unless
         # ``heads/`` is given.
-        tag = (
-            None
-            if called != revision_name
-            else branches.get(
+        if called != revision_name:
+            tag = None
+        else:
+            tag = branches.get(
                 TAGS + revision_name.removeprefix(TAGS).removeprefix("tags/")
             )
-        )
         commit = tag or branches.get(called)
         if commit is None and len(called) >= LEAST_COMMIT:
             # As in git, an abbreviation must be unambiguous.
@@ -533,7 +532,10 @@ class TeamProject:
                 for current_commit in commits
                 if current_commit.hex().startswith(called.lower())
             ]
-            commit = named[0] if len(named) == 1 else None
+            if len(named) == 1:
+                commit = named[0]
+            else:
+                commit = None
         if commit is None or commit not in commits:
             names = [branch.removeprefix(TAGS) for branch in branches]
             near = [
@@ -542,7 +544,10 @@ class TeamProject:
                     called, names, scorer=fuzz.WRatio, limit=NEAREST
                 )
             ]
-            problem = f"; {self.row.problem}" if self.row.problem else ""
+            if self.row.problem:
+                problem = f"; {self.row.problem}"
+            else:
+                problem = ""
             message = f"no such revision: {name}; the store has branches and tags: {', '.join(near)}{problem}"
             raise NotFound(message, reason="revision_not_found", rev=name, near=near)
         return commit, *commits[commit]

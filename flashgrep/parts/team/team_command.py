@@ -159,7 +159,8 @@ def sync(
 ) -> None:
     """Fetch repositories and index what is new. Any number of machines may do it at once."""
     with _failing_cleanly():
-        team, event = _team(database), threading.Event()
+        team = _team(database)
+        event = threading.Event()
         while True:
             try:
                 team.request(tuple(names or ()))

@@ -79,14 +79,14 @@ class TeamLink:
             Unavailable: team_away, it does not respond in time, or rejects the token.
 
         """
-        team, now = self.settings.team, time.monotonic()
+        team = self.settings.team
+        now = time.monotonic()
         if now < self._away_until:
             raise self.away("it did not respond a moment ago")
-        seconds = (
-            team.timeout_seconds
-            if deadline is None
-            else max(0.1, min(team.timeout_seconds, deadline - now))
-        )
+        if deadline is None:
+            seconds = team.timeout_seconds
+        else:
+            seconds = max(0.1, min(team.timeout_seconds, deadline - now))
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
         def post() -> Any:
@@ -138,14 +138,13 @@ class TeamLink:
                 str(statistics.get("address", "")),
             )
         address = self._addresses[project][1]
-        roots = (
-            [
+        if address:
+            roots = [
                 (current_project.name, os.fsencode(current_project.root))
                 for current_project in call.host.list_projects()
             ]
-            if address
-            else []
-        )
+        else:
+            roots = []
 
         def find() -> str | None:
             clones = (
@@ -174,15 +173,17 @@ class TeamLink:
         if not isinstance(error, dict) or not isinstance(error.get("message"), str):
             return self.away("its response is not JSON-RPC")
         data = error.get("data")
-        details = (
-            {str(name): value for name, value in data.items()}
-            if isinstance(data, dict)
-            else {}
-        )
+        if isinstance(data, dict):
+            details = {str(name): value for name, value in data.items()}
+        else:
+            details = {}
         reason = details.pop("reason", None)
         details.pop("message", None)
         code: Any = error.get("code")
-        kind = ERRORS.get(code, Unavailable) if isinstance(code, int) else Unavailable
+        if isinstance(code, int):
+            kind = ERRORS.get(code, Unavailable)
+        else:
+            kind = Unavailable
         return kind(
             error["message"],
             reason=reason if isinstance(reason, str) else None,

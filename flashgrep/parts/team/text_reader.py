@@ -213,7 +213,10 @@ class TextReader:
         numbers = np.array(sorted(rows), np.int64)
         places = self.state.chunks.map
         entries = places.entries(numbers)
-        sizes = places.size[entries].tolist() if len(places.size) else []
+        if len(places.size):
+            sizes = places.size[entries].tolist()
+        else:
+            sizes = []
         # Not strict: ``sizes`` is empty if no text has chunks.
         chunk_rows = zip(numbers.tolist(), entries.tolist(), sizes, strict=False)
         return {
@@ -237,7 +240,10 @@ class TextReader:
         params: Sequence[object],
         text_ids: Collection[int] | None = None,
     ) -> list[tuple[Any, ...]]:
-        shards = None if text_ids is None else self.state.shards_of(text_ids)
+        if text_ids is None:
+            shards = None
+        else:
+            shards = self.state.shards_of(text_ids)
         with self.read() as reading:
             return reading.fetch_shards(query, [self.state.repository, *params], shards)
 
@@ -272,7 +278,9 @@ def _ranges(expression: GramExpr) -> Iterator[tuple[int, int]]:
 
 def fold_name(name: bytes) -> bytes | None:
     """Return the lookup key of a defined name; None: it is too long to have one."""
-    return _fold(name.decode("utf-8", "replace")) if len(name) <= LONGEST_NAME else None
+    if len(name) <= LONGEST_NAME:
+        return _fold(name.decode("utf-8", "replace"))
+    return None
 
 
 def _fold(name: str) -> bytes:
@@ -310,11 +318,10 @@ class TeamMeaning:
         if embedder is not None and embedder.name != chunks.embedder:
             problem = f"the vectors are of {chunks.embedder}, but this server uses {embedder.name}"
             embedder = None
-        vectors = (
-            None
-            if embedder is None
-            else StoredVectors(chunks, reader.read, self._signs, embedder.dims)
-        )
+        if embedder is None:
+            vectors = None
+        else:
+            vectors = StoredVectors(chunks, reader.read, self._signs, embedder.dims)
         chunk_state = ChunkState(chunks.map, chunks.map, vectors, embedder, problem)
         yield ChunkView(
             chunk_state,
@@ -325,7 +332,8 @@ class TeamMeaning:
     def fail(self, known: ChunkState, problem: str, *, damaged: bool = False) -> None:  # noqa: ARG002 - as every ChunkIndex
         """Search by words alone until ``AGAIN_SECONDS`` have passed."""
         with self._lock:
-            self._problem, self._again = problem, time.monotonic() + AGAIN_SECONDS
+            self._problem = problem
+            self._again = time.monotonic() + AGAIN_SECONDS
 
     def find_embedder(self) -> tuple[Embedder | None, str]:
         """Return the embedder, or why there is none."""
@@ -339,10 +347,8 @@ class TeamMeaning:
                         self._embedding, self._environ, QUESTION_SECONDS
                     )
                 except ProviderUnavailable as error:
-                    self._problem, self._again = (
-                        str(error),
-                        time.monotonic() + AGAIN_SECONDS,
-                    )
+                    self._problem = str(error)
+                    self._again = time.monotonic() + AGAIN_SECONDS
             return self._embedder, self._problem
 
     def compare(

@@ -53,7 +53,10 @@ def pack(files: Sequence[ListedFile]) -> bytes:
     the reason plus one (u8, 0: none), blob names; last the reasons and the paths, each with a NUL after it.
     """
     reasons = sorted({file.skip for file in files if file.skip})
-    width = len(files[0].blob) if files else 0
+    if files:
+        width = len(files[0].blob)
+    else:
+        width = 0
     body = b"".join(
         (
             # Columns rather than rows: they compress better, and one can be read
@@ -103,7 +106,8 @@ def unpack(stored: bytes) -> Listing:
         text_ids = np.frombuffer(body, "<i8", count, _HEADER).tolist()
         sizes = np.frombuffer(body, "<i8", count, _HEADER + 8 * count).tolist()
         at = _HEADER + 16 * count
-        skips, at = body[at : at + count], at + count
+        skips = body[at : at + count]
+        at = at + count
         blobs = [
             body[start : start + width].hex().encode()
             for start in range(at, at + count * width, width or 1)

@@ -83,7 +83,9 @@ class TeamSnapshot(Snapshot):
     def version(self, path: bytes) -> tuple[int, int] | None:
         """Return a file's size from the table, and 0 for its time: a revision never changes."""
         at = self.table.find(path)
-        return None if at is None else (int(self.table.columns[at, SIZE]), 0)
+        if at is None:
+            return None
+        return (int(self.table.columns[at, SIZE]), 0)
 
     def read_with_stat(
         self, path: bytes
@@ -115,10 +117,8 @@ class RevisionTexts:
 
     def read(self, at: int) -> bytes | None:
         """Return a content, and fetch those of the next candidates with it; None: its shard does not answer."""
-        repository, text_id = (
-            self._reader.state.repository,
-            int(self._table.columns[at, TEXT_ID]),
-        )
+        repository = self._reader.state.repository
+        text_id = int(self._table.columns[at, TEXT_ID])
         content = self._contents.find((repository, text_id))
         if content is not None:
             return content
@@ -129,7 +129,8 @@ class RevisionTexts:
 
     def choose(self, at: int, text_id: int) -> list[int]:
         """Return a text, and those of the next candidates that are not cached, within ``AHEAD`` and ``AHEAD_BYTES``."""
-        proposed, columns = self._reader.proposed, self._table.columns
+        proposed = self._reader.proposed
+        columns = self._table.columns
         if proposed is None:
             # No candidates: every file is read, in the order of paths.
             places = np.arange(at, min(at + AHEAD, len(self._table)))

@@ -93,7 +93,8 @@ class Guard:
         cookies = (
             pair.strip().partition("=") for pair in headers.get("cookie", "").split(";")
         )
-        name, key = COOKIE.format(port=self.port), headers.get(KEY_HEADER, "")
+        name = COOKIE.format(port=self.port)
+        key = headers.get(KEY_HEADER, "")
         is_visitor = any(
             self.visitors.is_known(value, key)
             for cookie, _, value in cookies
@@ -137,7 +138,10 @@ class Guard:
         if (refusal := judge_type(scope, headers)) is not None:
             return refusal
         path = scope["path"]
-        is_let_in = path in VISITED if scope[VISITOR] else self._has_token(headers)
+        if scope[VISITOR]:
+            is_let_in = path in VISITED
+        else:
+            is_let_in = self._has_token(headers)
         if not (is_let_in or path in OPEN_PATHS or is_open(path)):
             message = "a bearer token is required; it is in the file `token` of flashgrep's state folder"
             return Refusal(
@@ -190,7 +194,9 @@ def judge_size(headers: Mapping[str, str], max_body: int) -> Refusal | None:
 def read_bearer(headers: Mapping[str, str]) -> str:
     """Return the request's bearer token, or ""."""
     kind, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if kind.lower() == "bearer" else ""
+    if kind.lower() == "bearer":
+        return token.strip()
+    return ""
 
 
 def receive_at_most(receive: Receive, max_body: int) -> Receive:
@@ -203,7 +209,9 @@ def receive_at_most(receive: Receive, max_body: int) -> Receive:
         left -= len(message.get("body", b""))
         # Declared lengths have been checked; this is for chunked bodies, which declare
         # none.
-        return message if left >= 0 else {"type": "http.disconnect"}
+        if left >= 0:
+            return message
+        return {"type": "http.disconnect"}
 
     return receive_rest
 

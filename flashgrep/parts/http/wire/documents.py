@@ -110,9 +110,10 @@ def openapi(handlers: Sequence[Handler]) -> dict[str, Any]:
     def body(schema: dict[str, Any], name: str) -> dict[str, Any]:
         # A schema with definitions gets its own URI, so that its references resolve
         # inside it.
-        alone = (
-            {"$id": f"urn:flashgrep:{name}", **schema} if "$defs" in schema else schema
-        )
+        if "$defs" in schema:
+            alone = {"$id": f"urn:flashgrep:{name}", **schema}
+        else:
+            alone = schema
         return {"content": {"application/json": {"schema": alone}}}
 
     def post(

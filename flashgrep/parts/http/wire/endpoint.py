@@ -36,11 +36,10 @@ def make_server(service: Service, sessions: Sessions) -> Server[Any]:
         method: str, shape: type[types.Result]
     ) -> Callable[[Context, Any], Awaitable[Any]]:
         async def answer(context: Context, params: Any) -> types.Result:
-            query = (
-                context.request.query_params
-                if context.request is not None
-                else QueryParams()
-            )
+            if context.request is not None:
+                query = context.request.query_params
+            else:
+                query = QueryParams()
             try:
                 session = await sessions.make(query)
                 declared: Any = (context.meta or {}).get(CAPABILITIES_KEY)
@@ -98,11 +97,9 @@ async def _ask(
         raise outcome
     # Decoded: the SDK validates and encodes the value itself.
     structured = outcome.get("structuredContent")
-    return (
-        outcome
-        if structured is None
-        else {**outcome, "structuredContent": structured.decode()}
-    )
+    if structured is None:
+        return outcome
+    return {**outcome, "structuredContent": structured.decode()}
 
 
 @asynccontextmanager
@@ -173,7 +170,9 @@ class Endpoint:
         events = [event]
 
         async def receive_again() -> Any:
-            return events.pop() if events else await receive()
+            if events:
+                return events.pop()
+            return await receive()
 
         await self._manager.handle_request(scope, receive_again, send)
 
@@ -184,7 +183,8 @@ class Endpoint:
             FlashgrepError: it is too long for its method, or not a message.
 
         """
-        parts, more = [], True
+        parts = []
+        more = True
         while more:
             message = await receive()
             if (

@@ -153,9 +153,10 @@ async def folding_range(server: "Server", params: types.FoldingRangeParams) -> P
     folder, path = find_file(server, params.text_document.uri)
     folds = (await folder.ask("folds", {}, path))["results"]
     client = server.client_capabilities.text_document
-    limit = (
-        client.folding_range.range_limit if client and client.folding_range else None
-    )
+    if client and client.folding_range:
+        limit = client.folding_range.range_limit
+    else:
+        limit = None
     if limit is not None and len(folds) > limit:
         longest = sorted(folds, key=lambda one: one["start_line"] - one["end_line"])[
             :limit

@@ -140,18 +140,18 @@ class Endpoint:
                 return self._try(path, None if body is None else orjson.dumps(body))
             except _TransientError as problem:
                 if not retries_left or problem.wait > self.retries.longest_wait:
-                    hint = (
-                        f"; it asks for a wait of {problem.wait:.0f} s"
-                        if problem.wait
-                        else ""
-                    )
+                    if problem.wait:
+                        hint = f"; it asks for a wait of {problem.wait:.0f} s"
+                    else:
+                        hint = ""
                     raise self.failure(f"{problem}{hint}") from None
                 time.sleep(max(problem.wait, wait * SystemRandom().uniform(0.5, 1)))
                 wait = min(wait * 2, self.retries.longest_wait)
         raise AssertionError("unreachable: attempts is at least 1")
 
     def _try(self, path: str, data: bytes | None) -> Any:
-        place, timeout = urlsplit(self.url), self.retries.timeout
+        place = urlsplit(self.url)
+        timeout = self.retries.timeout
         ends = time.monotonic() + timeout
         headers = {
             "Content-Type": "application/json",
@@ -204,11 +204,10 @@ class Endpoint:
             wait = _parse_retry_after(response.headers.get("Retry-After", ""))
             raise _TransientError(f"status {status}{_quote(data)}", wait)
         if status in {401, 403}:
-            key = (
-                f"it rejects the key in {self.key_name}"
-                if self.key
-                else f"it needs a key: set {self.key_name}"
-            )
+            if self.key:
+                key = f"it rejects the key in {self.key_name}"
+            else:
+                key = f"it needs a key: set {self.key_name}"
             raise self.failure(
                 f"{key} (status {status})"
                 if self.key_name

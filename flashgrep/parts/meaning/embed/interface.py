@@ -136,7 +136,8 @@ class ModelEmbedder:
                 len(part) == self.batch or chars + len(text) > self.batch_chars
             ):
                 rows[list(part)] = normalize(self.encode(list(part.values()), role))
-                part, chars = {}, 0
+                part = {}
+                chars = 0
             part[place] = text
             chars += len(text)
         if part:

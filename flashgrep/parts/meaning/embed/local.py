@@ -131,11 +131,10 @@ def open_minilm(batch: int) -> ModelEmbedder:
             package
         )  # These packages contain only data and need not be imported.
         for folder in spec.submodule_search_locations or () if spec else ():
-            data = (
-                (Path(folder) / inner).read_bytes()
-                if (Path(folder) / inner).is_file()
-                else b""
-            )
+            if (Path(folder) / inner).is_file():
+                data = (Path(folder) / inner).read_bytes()
+            else:
+                data = b""
             if sha256(data).hexdigest() == digest:
                 files[package, inner] = data
         if (package, inner) not in files:
@@ -170,7 +169,8 @@ def open_minilm(batch: int) -> ModelEmbedder:
         )
         return pooled
 
-    name, scale = "minilm:all-MiniLM-L6-v2-int8", Scale.of(MINILM_UNRELATED)
+    name = "minilm:all-MiniLM-L6-v2-int8"
+    scale = Scale.of(MINILM_UNRELATED)
     # Batches of 4 are as fast as of 16, and take 350 MB instead of 820.
     return ModelEmbedder(
         name=name, dims=384, encode=encode, batch=batch or 4, scale=scale
@@ -197,10 +197,8 @@ def open_mlx(model: str, batch: int) -> ModelEmbedder:
     """
     if not _is_apple_silicon():
         raise ProviderUnavailable("mlx needs Apple silicon")
-    mlx, folder = (
-        import_library("mlx_embeddings", "pip install mlx-embeddings"),
-        _find_folder(model),
-    )
+    mlx = import_library("mlx_embeddings", "pip install mlx-embeddings")
+    folder = _find_folder(model)
     weights, tokenizer = mlx.load(str(folder))
 
     def encode(texts: Sequence[str], _role: Role) -> npt.NDArray[Any]:
@@ -288,13 +286,13 @@ def _open_static(name: str, folder: Path, inner: Path, batch: int) -> ModelEmbed
     tokenizer.enable_truncation(MAX_TOKENS)
     # The unknown token is ignored. The file has its number, or its text, or neither.
     model = json.loads(words.read_bytes())["model"]
-    unknown, vocabulary = model.get("unk_id"), model.get("vocab")
+    unknown = model.get("unk_id")
+    vocabulary = model.get("vocab")
     if unknown is None:
-        unknown = (
-            vocabulary.get(model.get("unk_token"), -1)
-            if isinstance(vocabulary, dict)
-            else -1
-        )
+        if isinstance(vocabulary, dict):
+            unknown = vocabulary.get(model.get("unk_token"), -1)
+        else:
+            unknown = -1
     tensors = read_tensors(inner / "model.safetensors")
     table = tensors["embeddings" if "embeddings" in tensors else "embedding.weight"]
     static = _StaticTable(
@@ -371,7 +369,10 @@ def _read_header(path: Path) -> tuple[dict[str, Any], int]:
         first = file.read(8)
         length = struct.unpack("<Q", first)[0] if len(first) == 8 else MAX_HEADER + 1  # noqa: PLR2004 - one number
         # The length comes from the file, so it is not trusted.
-        text = file.read(length) if length <= MAX_HEADER else b""
+        if length <= MAX_HEADER:
+            text = file.read(length)
+        else:
+            text = b""
     try:
         header = orjson.loads(text)
         header.pop("__metadata__", None)

@@ -156,7 +156,10 @@ class HttpReranker:
         """Return a score in 0-1 for each text; raises ProviderUnavailable."""
         if not documents:
             return np.zeros(0, np.float32)
-        model = {"model": self.model} if self.model else {}
+        if self.model:
+            model = {"model": self.model}
+        else:
+            model = {}
         answer = self.endpoint.request(
             "/rerank",
             self.dialect.body(
@@ -164,7 +167,10 @@ class HttpReranker:
             ),
         )
         try:
-            ranking = answer[self.dialect.results] if self.dialect.results else answer
+            if self.dialect.results:
+                ranking = answer[self.dialect.results]
+            else:
+                ranking = answer
             score_of = dict(
                 rows := [
                     (row["index"], float(row[self.dialect.score])) for row in ranking

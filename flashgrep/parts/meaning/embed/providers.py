@@ -150,9 +150,10 @@ class RemoteModel:
         """Return an embedder for this model, whose vectors have ``dims`` numbers; ``options``: its other fields."""
 
         def encode(texts: Sequence[str], role: Role) -> npt.NDArray[Any]:
-            endpoint = (
-                self.endpoint.limit_attempts() if role == "query" else self.endpoint
-            )
+            if role == "query":
+                endpoint = self.endpoint.limit_attempts()
+            else:
+                endpoint = self.endpoint
             prefixes = next(
                 (pair for part, pair in PREFIXES.items() if part in self.model.lower()),
                 ("", ""),
@@ -310,11 +311,10 @@ def _choose_model(endpoint: Endpoint) -> str:
     except (KeyError, TypeError):
         raise endpoint.failure("it lists no models: set embedding.model") from None
     # Never guess among several: vectors of a chat model are useless.
-    fitting = (
-        names
-        if len(names) == 1
-        else [name for name in names if "embed" in name.lower()]
-    )
+    if len(names) == 1:
+        fitting = names
+    else:
+        fitting = [name for name in names if "embed" in name.lower()]
     if len(fitting) != 1:
         raise endpoint.failure(
             f"set embedding.model to one of its models: {', '.join(names[:20]) or '(none)'}"

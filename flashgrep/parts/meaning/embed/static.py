@@ -63,8 +63,14 @@ class Vocabulary(dict[bytes, tuple[int, ...]]):
     def __missing__(self, word: bytes) -> tuple[int, ...]:
         """Return the numbers of a word: its own, or those of its pieces."""
         number = self.known.get(word)
-        numbers = [] if number is None else [number]
-        at = 0 if number is None else len(word)
+        if number is None:
+            numbers = []
+        else:
+            numbers = [number]
+        if number is None:
+            at = 0
+        else:
+            at = len(word)
         while at < len(word):
             # Find the longest known piece; skip a byte that begins none.
             for end in range(min(len(word), at + LONGEST), at + SHORTEST - 1, -1):
@@ -109,12 +115,11 @@ class Vocabulary(dict[bytes, tuple[int, ...]]):
             counted.texts.repeat(of_pair) * width + numbers
         ) << COUNT_BITS | counted.counts.repeat(of_pair)
         rows.sort()
-        keys, counts = rows >> COUNT_BITS, rows & ((1 << COUNT_BITS) - 1)
+        keys = rows >> COUNT_BITS
+        counts = rows & ((1 << COUNT_BITS) - 1)
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
-        keys, counts = (
-            keys[starts],
-            np.add.reduceat(counts, starts) if len(starts) else counts,
-        )
+        keys = keys[starts]
+        counts = np.add.reduceat(counts, starts) if len(starts) else counts
         return Bags(
             keys % width, counts, np.searchsorted(keys, np.arange(texts + 1) * width)
         )
@@ -211,7 +216,9 @@ def _check_model(data: dict[str, npt.NDArray[Any]]) -> StaticEmbedder:
     if int(data["format"]) != FORMAT:
         raise ValueError(f"its format is {int(data['format'])}")
     words = data["tokens"].tobytes().decode().split("\n")
-    table, scale, qscale = data["table"], data["scale"], data["qscale"]
+    table = data["table"]
+    scale = data["scale"]
+    qscale = data["qscale"]
     if (
         table.dtype != np.int8
         or table.shape[:1] != (len(words),)

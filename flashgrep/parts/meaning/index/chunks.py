@@ -351,7 +351,9 @@ def settings_of(connection: sqlite3.Connection, project: int) -> str:
     noted = connection.execute(
         "SELECT embedding FROM project WHERE id = ?", [project]
     ).fetchone()
-    return "" if noted is None else str(noted[0])
+    if noted is None:
+        return ""
+    return str(noted[0])
 
 
 def count_to_embed_with(
@@ -363,7 +365,9 @@ def count_to_embed_with(
         "WHERE project.id = ? AND embedding = ?",
         [project, embedding],
     ).fetchone()
-    return 1 if noted is None else count_to_embed(connection, project, noted[0]).texts
+    if noted is None:
+        return 1
+    return count_to_embed(connection, project, noted[0]).texts
 
 
 _FIELDS: Final = {len(StoredChunk._fields) - 1, len(StoredChunk._fields)}
@@ -390,11 +394,9 @@ class _Chunks(Sequence[StoredChunk]):
         # checks both.
         if isinstance(at, int):
             return _make_chunks(b"[[%b]]" % self._rows[at])[0]
-        return (
-            _make_chunks(b"[[%b]]" % b"],[".join(self._rows[at]))
-            if self._rows[at]
-            else []
-        )
+        if self._rows[at]:
+            return _make_chunks(b"[[%b]]" % b"],[".join(self._rows[at]))
+        return []
 
 
 def _make_chunks(text: bytes) -> list[StoredChunk]:
@@ -438,7 +440,10 @@ def split_chunks(packed: bytes, count: int) -> Sequence[StoredChunk]:
         rows = inflated[2:-2].split(b"],[")
         # A name or signature may contain the separator too; then there are too many
         # rows.
-        chunks = _Chunks(rows) if len(rows) == count else unpack(packed)
+        if len(rows) == count:
+            chunks = _Chunks(rows)
+        else:
+            chunks = unpack(packed)
         size = len(packed) + len(inflated) + ROW_BYTES * len(rows)
         SPLIT_TEXTS.put((packed, count), size, chunks)
     return chunks

@@ -48,7 +48,10 @@ def hold_every_identifier(data: bytes, spans: Iterable[tuple[int, int]]) -> bool
     for start, after in [*spans, (len(data), len(data))]:
         # Adjacent spans may split an identifier: they do if the two bytes at their
         # boundary form one.
-        around = data[end - 1 : end + 1] if 0 < end == start < len(data) else b""
+        if 0 < end == start < len(data):
+            around = data[end - 1 : end + 1]
+        else:
+            around = b""
         if data[end:start].translate(None, _BLANKS) or (
             around and find_identifiers(around) == [around]
         ):
@@ -59,7 +62,8 @@ def hold_every_identifier(data: bytes, spans: Iterable[tuple[int, int]]) -> bool
 
 def make_filter(text_id: int, data: bytes) -> bytes | None:
     """Return the checksum and Bloom filter of a text's identifiers, in lower case; None if they are too many."""
-    parts, word_start = [np.empty(0, np.uint32)], b""
+    parts = [np.empty(0, np.uint32)]
+    word_start = b""
     for at in range(0, len(data), _PIECE):
         part = word_start + data[at : at + _PIECE]
         # An identifier at the end of a piece may continue in the next. If it is too
@@ -131,7 +135,9 @@ def apply_filters(
             bits[places >> np.uint64(3)] >> (places & np.uint64(7)).astype(np.uint8) & 1
         ).all():
             lacking.append(text_id)
-    return text_ids[~np.isin(text_ids, lacking)] if lacking else text_ids
+    if lacking:
+        return text_ids[~np.isin(text_ids, lacking)]
+    return text_ids
 
 
 def seal_of(text_id: int, first: int, count: int) -> int:

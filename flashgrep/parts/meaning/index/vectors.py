@@ -113,7 +113,8 @@ def append(file: Path, at: int, rows: npt.NDArray[np.void]) -> None:
         data = memoryview(rows.tobytes())
         while data:
             written = os.pwrite(number, data, offset)
-            data, offset = data[written:], offset + written
+            data = data[written:]
+            offset = offset + written
         os.fdatasync(number)
 
 

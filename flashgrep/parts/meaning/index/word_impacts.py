@@ -76,7 +76,9 @@ def parts(identifier: bytes) -> list[bytes]:
     "getHTTPResponse_v2" gives itself, get, http, response, v, 2.
     """
     words = split_words(identifier)
-    return [identifier.lower(), *words] if len(words) > 1 else [identifier.lower()]
+    if len(words) > 1:
+        return [identifier.lower(), *words]
+    return [identifier.lower()]
 
 
 def names_of(text: bytes) -> set[bytes]:
@@ -133,7 +135,8 @@ def impacts_of(
         & (sizes <= LONGEST_WORD)
         & ((heads < ord("0")) | (heads > ord("9")))
     )
-    words, of_parts = counted.words, counted.lengths
+    words = counted.words
+    of_parts = counted.lengths
     compounds = names & (of_parts > 1)
     lengths = names + compounds * of_parts
     is_whole = np.zeros(int(lengths.sum()), np.bool_)
@@ -168,10 +171,8 @@ def impacts_of(
     low = (pairs & _LOW).astype(np.int64)
     pairs = (pairs & ~_LOW) | (low >> _WEIGHT_BITS).astype(np.uint64)
     starts = np.flatnonzero(np.concatenate(([True], pairs[1:] != pairs[:-1])))
-    pairs, weight = (
-        pairs[starts],
-        np.add.reduceat(low & ((1 << _WEIGHT_BITS) - 1), starts),
-    )
+    pairs = pairs[starts]
+    weight = np.add.reduceat(low & ((1 << _WEIGHT_BITS) - 1), starts)
     # BM25 without the inverse document frequency, which is only known at query time.
     length = np.bincount(places, repeats, len(chunks))[(pairs & _LOW).astype(np.int64)]
     share = weight / (weight + K1 * (1 - B + B * length / USUAL_WORDS))
@@ -198,10 +199,8 @@ def scores_of(pairs: Pairs, families: Iterable[Family], count: int) -> Floats:
                 pairs, [np.uint64(key << 32), np.uint64((key + LEVELS) << 32)]
             )
             for pair in pairs[low:high].tolist():
-                place, value = (
-                    pair & 0xFFFFFFFF,
-                    weight * value_of(pair >> 32 & (LEVELS - 1)),
-                )
+                place = pair & 0xFFFFFFFF
+                value = weight * value_of(pair >> 32 & (LEVELS - 1))
                 best[place] = max(value, best[place])
         for place, value in best.items():
             scores[place] += value
@@ -274,7 +273,8 @@ def score(families: Iterable[Sequence[tuple[WordLists, float]]], chunks: int) ->
             for current_word_list in word.lists
         ]
         lists.sort(key=itemgetter(0))
-        numbers, values = np.empty(0, np.int64), np.empty(0, np.float32)
+        numbers = np.empty(0, np.int64)
+        values = np.empty(0, np.float32)
         if lists:
             # Decoded all at once: each call takes 10 µs, and lists of rare words have
             # only a few bytes.

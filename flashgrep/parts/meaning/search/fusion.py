@@ -389,7 +389,10 @@ def analyze_query(text: str, weights: Mapping[str, float]) -> AnalyzedQuery:
         identifiers = find_identifiers_in(text)
     else:
         spellings = frozenset[str]()
-        identifiers = (last,) if last else ()
+        if last:
+            identifiers = (last,)
+        else:
+            identifiers = ()
     return AnalyzedQuery(
         kind,
         weights,

@@ -449,7 +449,10 @@ class Resolver:
         )
         # In C ``struct log`` and ``log`` are different names.
         if symbols.language == "c":
-            others = _C_TYPES - _TAGGED if is_tag else _TAGGED
+            if is_tag:
+                others = _C_TYPES - _TAGGED
+            else:
+                others = _TAGGED
         else:
             others = frozenset()
         is_local = not is_type and has_parameter(symbols, target.name, use.offset)

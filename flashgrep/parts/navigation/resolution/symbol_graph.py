@@ -265,11 +265,9 @@ class Graph:
 
     def keep(self, edges: list[Edge], definitions: Iterable[Definition]) -> None:
         """Keep only these edges, and the symbols that are at their ends or among the definitions."""
-        self.edges, keys = (
-            edges,
-            {definition.key for definition in definitions}.union(
-                *(edge.ends for edge in edges)
-            ),
+        self.edges = edges
+        keys = {definition.key for definition in definitions}.union(
+            *(edge.ends for edge in edges)
         )
         self.nodes = {key: node for key, node in self.nodes.items() if key in keys}
 

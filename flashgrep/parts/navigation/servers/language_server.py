@@ -83,7 +83,9 @@ class LanguageServer:
         self._root = root.path
         self.encoding: PositionEncoding = "utf-16"
         self.is_ready = False
-        self._held, self._unsent, self._received = bytearray(), bytearray(), 0
+        self._held = bytearray()
+        self._unsent = bytearray()
+        self._received = 0
         self._last_id = 0
         self._answers: dict[int, Any] = {}
         self._asked: set[int] = set()

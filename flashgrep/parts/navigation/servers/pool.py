@@ -108,7 +108,8 @@ class ServerPool:
                 slot.end()
                 problem = f"{known_server.name} was stopped: {error}"
                 # Not started again for a while, since it would most likely fail again.
-                slot.problem, slot.again = problem, time.monotonic() + AGAIN_SECONDS
+                slot.problem = problem
+                slot.again = time.monotonic() + AGAIN_SECONDS
             finally:
                 slot.used = time.monotonic()
                 slot.lock.release()

@@ -84,4 +84,6 @@ def _read_inserts(found: ParsedFile, data: bytes, deadline: float) -> ParsedFile
         if isinstance(inside, ParsedFile):
             inserted.append(inside.move(insert.start, declares=not insert.defines))
             found = found.read_as_code(insert.start, insert.start + len(insert.text))
-    return found.merge(inserted) if inserted else found
+    if inserted:
+        return found.merge(inserted)
+    return found

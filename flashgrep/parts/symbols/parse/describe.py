@@ -38,7 +38,8 @@ _LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
 def signature(lines: Lines, name: int, start: int, end: int) -> str:
     """Return a definition up to its body, on one line of at most ``SIGNATURE_CHARS``."""
     data = lines.data
-    start_line, name_line = lines.line(start), lines.line(name)
+    start_line = lines.line(start)
+    name_line = lines.line(name)
     first = max(start, lines.start(max(start_line, name_line - 1)))
     if data[first : first + 40].lstrip()[:1] in (b"@", b"[", b"#", b"/", b"*"):
         first = max(start, lines.start(name_line))
@@ -49,7 +50,9 @@ def signature(lines: Lines, name: int, start: int, end: int) -> str:
     flat = " ".join(
         text[: find_body(text, name - first)].decode("utf-8", "replace").split()
     )
-    return flat if len(flat) <= SIGNATURE_CHARS else flat[: SIGNATURE_CHARS - 1] + "…"
+    if len(flat) <= SIGNATURE_CHARS:
+        return flat
+    return flat[: SIGNATURE_CHARS - 1] + "…"
 
 
 def _has_only_modifiers(head: bytes) -> bool:
@@ -61,7 +64,8 @@ def find_body(text: bytes, name: int) -> int:
     """Return where the body begins: at a brace, or at the end of a line outside parentheses."""
     depth = 0
     for match in _HEAD_ENDS.finditer(text, max(0, name)):
-        at, byte = match.start(), match[0]
+        at = match.start()
+        byte = match[0]
         if byte in b"([":
             depth += 1
         elif byte in b")]":
@@ -76,22 +80,31 @@ def documentation(lines: Lines, language: str, name: int, start: int, end: int) 
     if language == "python":
         text = lines.data[name : min(end, name + _WINDOW)]
         opened = text.find(b":\n", _find_head_end(text))
-        string = _PYTHON_DOC.match(text, opened + 2) if opened >= 0 else None
-        return string[2].decode("utf-8", "replace") if string else ""
+        if opened >= 0:
+            string = _PYTHON_DOC.match(text, opened + 2)
+        else:
+            string = None
+        if string:
+            return string[2].decode("utf-8", "replace")
+        return ""
     if language == "elixir":
         first = max(1, lines.line(start) - _COMMENT_LINES)
         *_, last = [None, *_ELIXIR_DOC.finditer(lines.data, lines.start(first), start)]
         # If another function ends or begins in between, the text belongs to that one.
-        between = lines.data[last.end() : start] if last is not None else b""
-        above = last[1].decode("utf-8", "replace").strip() if last is not None else ""
+        if last is not None:
+            between = lines.data[last.end() : start]
+        else:
+            between = b""
+        if last is not None:
+            above = last[1].decode("utf-8", "replace").strip()
+        else:
+            above = ""
         if above and not re.search(rb"^\s*(?:def|end)", between, re.MULTILINE):
             return above
     line = lines.line(start)
-    return (
-        _comment_above(lines, language, line)
-        if _has_only_modifiers(lines.data[lines.start(line) : start])
-        else ""
-    )
+    if _has_only_modifiers(lines.data[lines.start(line) : start]):
+        return _comment_above(lines, language, line)
+    return ""
 
 
 def _find_head_end(text: bytes) -> int:

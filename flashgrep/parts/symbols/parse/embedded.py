@@ -57,7 +57,8 @@ def keep_vue(markup: bytes, text: bytearray) -> None:
         elif found["shown"] is not None:
             _keep(text, found.start(), found.end("shown"), b";(", found["shown"], b")")
         else:
-            name, value = found["name"], found["value"]
+            name = found["name"]
+            value = found["value"]
             if name.startswith((b"#", b"v-slot")):  # these bind names
                 continue
             if name == b"v-for" and (bound := _EACH.match(value)):
@@ -181,15 +182,15 @@ def find_fences(language: str, data: bytes) -> Iterator[Fence]:
         for found in islice(_DIRECTIVE.finditer(data), _MOST_FENCES):
             yield Fence(found.start(3), found.end(3), found[2])
         return
-    at, number = 0, 0
+    at = 0
+    number = 0
     while number < _MOST_FENCES and (opened := _FENCE.search(data, at)):
         last = rb"^[ \t>]*+%b{%d,}+[ \t]*+\r?$" % (opened[2][:1], len(opened[2]))
         closed = re.compile(last, re.MULTILINE).search(data, opened.end())
-        start, end = (
-            min(opened.end() + 1, len(data)),
-            closed.start() if closed else len(data),
-        )
-        at, number = closed.end() if closed else len(data), number + 1
+        start = min(opened.end() + 1, len(data))
+        end = closed.start() if closed else len(data)
+        at = closed.end() if closed else len(data)
+        number = number + 1
         yield Fence(start, end, opened[4], b">" in opened[1])
 
 
@@ -268,13 +269,15 @@ def read_scripts(language: str, data: bytes) -> tuple[str, bytes]:
         return (_read_cells if language == "jupyter" else _read_tags)(
             language, data, text
         ), bytes(text)
-    grammar, front_end = "javascript", 0
+    grammar = "javascript"
+    front_end = 0
     if language == "astro":
         grammar = "typescript"
         if front := _FRONT_MATTER.match(data):
             start, end = front.span(1)
             text[start:end], front_end = front[1], front.end()
-    markup, scripts = bytearray(data), list[tuple[int, bytes]]()
+    markup = bytearray(data)
+    scripts = list[tuple[int, bytes]]()
     markup[:front_end] = _BLANKED.sub(b" ", data[:front_end])
     for hidden in (_SCRIPT, _STYLE, _COMMENT):
         for found in hidden.finditer(bytes(markup)):
@@ -320,7 +323,9 @@ def _blank_tags(language: str, script: bytes) -> bytes:
 
     def blank(code: re.Match[bytes]) -> bytes:
         blanks = _BLANKED.sub(b" ", code[0])
-        return b"_" + blanks[1:] if code[0][2:3] == b"=" else blanks
+        if code[0][2:3] == b"=":
+            return b"_" + blanks[1:]
+        return blanks
 
     return _TAGS[language].sub(blank, script)
 
@@ -362,16 +367,21 @@ def _read_cells(_language: str, data: bytes, text: bytearray) -> str:
         if mark[1]:
             is_code = mark[1] == b"code"
             continue
-        at, is_list = mark.end(), bool(mark[2])
+        at = mark.end()
+        is_list = bool(mark[2])
         while is_code and (found := _STRING.match(data, at)):
-            start, at = found.start(1), found.end()
+            start = found.start(1)
+            at = found.end()
             line = _COMMAND.sub(
                 lambda command: b" " * len(command[0]), _ESCAPE.sub(_unescape, found[1])
             )
             text[start - 1 : at - 1] = b"\n" + line
             is_code = is_list
     kernel = _KERNEL.search(data)
-    language = LANGUAGES.get(kernel[1].decode().lower()) if kernel else None
+    if kernel:
+        language = LANGUAGES.get(kernel[1].decode().lower())
+    else:
+        language = None
     return (
         language.symbols
         if language and language.symbols not in {"", SCRIPTS, WORDS}

@@ -235,20 +235,21 @@ def _find_introductions(language: str, data: bytes) -> Iterator[tuple[Row, bytes
 def _by_patterns(language: str, data: bytes) -> Iterator[Row]:
     """Yield what a language's own patterns find."""
     for kind, pattern, within in PATTERNS[language].introductions:
-        bodies = (
-            [(0, len(data))]
-            if within is None
-            else [found_match.span("body") for found_match in within.finditer(data)]
-        )
+        if within is None:
+            bodies = [(0, len(data))]
+        else:
+            bodies = [found_match.span("body") for found_match in within.finditer(data)]
         for start, end in bodies:
             for match in pattern.finditer(data, start, end):
                 name, name_end = match.span("name")
-                qualified = (
-                    None
-                    if kind == _PACKAGE or language in _PROSE
-                    else _QUALIFIER.match(data, name, name_end)
-                )
-                own = name if qualified is None else qualified.end()
+                if kind == _PACKAGE or language in _PROSE:
+                    qualified = None
+                else:
+                    qualified = _QUALIFIER.match(data, name, name_end)
+                if qualified is None:
+                    own = name
+                else:
+                    own = qualified.end()
                 begin = match.start() + len(match[0]) - len(match[0].lstrip())
                 yield (
                     own,
@@ -277,11 +278,9 @@ def find_missed_definitions(
         found_rows = np.array(list(_by_patterns(language, data)), np.int64).reshape(
             -1, COLUMNS
         )
-        return (
-            found_rows
-            if language in _BY_LINES
-            else found_rows[~is_inside(found_rows[:, START], skips)]
-        )
+        if language in _BY_LINES:
+            return found_rows
+        return found_rows[~is_inside(found_rows[:, START], skips)]
     if language in _C_FAMILY:
         return np.empty((0, COLUMNS), np.int64)
     introduced = list(_find_introductions(language, data))
@@ -293,7 +292,10 @@ def find_missed_definitions(
     unclosed = [quote * 3 for quote in _QUOTES if data.count(quote * 3) % 2]
     trusted = np.zeros(len(skips), np.bool_)
     for number, (start, end) in enumerate(skips.tolist()):
-        at = start if data[start : start + 1] in _QUOTES else start - 1
+        if data[start : start + 1] in _QUOTES:
+            at = start
+        else:
+            at = start - 1
         quote = data[at : at + 1]
         trusted[number] = not data[start - 1 : start].isalnum() and (
             language not in _CLOSED_BY_LINES

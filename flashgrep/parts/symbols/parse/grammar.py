@@ -121,7 +121,10 @@ def _read_query(name: str) -> tuple[str, str]:
 def read_bindings(name: str) -> str:
     """Return the query for scopes and bindings; empty for a grammar whose names are not resolved."""
     file = _BINDINGS / f"{name}.scm"
-    text = file.read_text("utf-8") if file.is_file() else ""
+    if file.is_file():
+        text = file.read_text("utf-8")
+    else:
+        text = ""
     while base := INHERITS.search(text):
         text = text.replace(base[0], "") + (_BINDINGS / f"{base[1]}.scm").read_text(
             "utf-8"
@@ -155,10 +158,14 @@ def unpack_grammars(names: Collection[str]) -> None:
         ):
             folder.mkdir(parents=True, exist_ok=True)
             for member in archive:
-                packed = (
-                    archive.extractfile(member) if member.name in grammars else None
-                )
-                library = packed.read() if packed is not None else b""
+                if member.name in grammars:
+                    packed = archive.extractfile(member)
+                else:
+                    packed = None
+                if packed is not None:
+                    library = packed.read()
+                else:
+                    library = b""
                 if not library or hashlib.sha256(library).hexdigest() != grammars.pop(
                     member.name
                 ):
@@ -209,10 +216,8 @@ def load_language(name: str) -> Language:
         capsule = (
             ctypes.pythonapi.PyCapsule_New
         )  # the package returns an address, which Language no longer accepts
-        capsule.restype, capsule.argtypes = (
-            ctypes.py_object,
-            (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
-        )
+        capsule.restype = ctypes.py_object
+        capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
         return Language(
             capsule(
                 import_module("tree_sitter_kotlin").language(),
@@ -247,11 +252,10 @@ def parse_tree(
     ranges = [
         Range((0, start), (0, end), start, end) for start, end in spans
     ]  # line numbers are not used
-    parser = (
-        Parser(grammar.language, included_ranges=ranges)
-        if ranges
-        else Parser(grammar.language)
-    )
+    if ranges:
+        parser = Parser(grammar.language, included_ranges=ranges)
+    else:
+        parser = Parser(grammar.language)
     tree = _parse_in_time(parser, data, seconds)
     if tree is None:
         checkpoint()  # raises if a checkpoint, not the bound on time, stopped the parser
@@ -268,10 +272,8 @@ def parse_tree(
 
 
 def _parse_in_time(parser: Parser, data: bytes, seconds: float) -> Tree | None:
-    deadline, processor_deadline = (
-        time.monotonic() + seconds,
-        time.thread_time() + seconds,
-    )
+    deadline = time.monotonic() + seconds
+    processor_deadline = time.thread_time() + seconds
     try:
         lent = _lent.pop()
     except IndexError:  # there are as many as threads have parsed at once

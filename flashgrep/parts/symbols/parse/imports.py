@@ -115,11 +115,10 @@ def read_imports(symbols: FileSymbols) -> FileImports:
         elif symbols.language == "go":
             if spec := _GO_IMPORT.search(text):
                 parts = spec[2].split("/")
-                last = (
-                    parts[-2]
-                    if _MAJOR_VERSION.fullmatch(parts[-1]) and len(parts) > 1
-                    else parts[-1]
-                )
+                if _MAJOR_VERSION.fullmatch(parts[-1]) and len(parts) > 1:
+                    last = parts[-2]
+                else:
+                    last = parts[-1]
                 name = spec[1] or last.partition(".")[0]
                 file_imports.add(
                     Import(name, spec[2], ALL if spec[1] == "." else WHOLE, start)
@@ -147,7 +146,8 @@ def _read_python(text: str, offset: int) -> Iterator[Import]:
     flat = " ".join(
         _PYTHON_COMMENT.sub(" ", text).replace("(", " ").replace(")", " ").split()
     )
-    module, from_one = "", flat.startswith("from ")
+    module = ""
+    from_one = flat.startswith("from ")
     if from_one:
         module, _, flat = flat[5:].partition(" import ")
     for part in flat.removeprefix("import ").split(","):
@@ -203,7 +203,8 @@ def read_rust(text: str, offset: int) -> Iterator[Import]:
     flat = " ".join(_COMMENT.sub(" ", text).split())
     if (keyword := _USE.search(flat)) is None:
         return
-    prefixes, start = [""], keyword.end()
+    prefixes = [""]
+    start = keyword.end()
     for sign in _TREE.finditer(flat, keyword.end()):
         part = flat[start : sign.start()].strip()
         start = sign.end()
@@ -305,7 +306,8 @@ def may_rename(symbols: FileSymbols, name: str) -> bool:
     data = symbols.data
     if symbols.language == "go":
         return False
-    is_ecma, size = symbols.language in ECMA, len(name.encode())
+    is_ecma = symbols.language in ECMA
+    size = len(name.encode())
     after = (
         _ALIASED_IN_OBJECT
         if is_ecma and (b"require(" in data or b"import(" in data)

@@ -76,7 +76,8 @@ class IsolatedParser:
         """Yield the symbols of each (language, text), in order; blocks while the worker parses."""
         at = 0
         while at < len(files):
-            end, size = at + 1, len(files[at][1])
+            end = at + 1
+            size = len(files[at][1])
             while end < len(files) and size + len(files[end][1]) <= BATCH_BYTES:
                 size += len(files[end][1])
                 end += 1
@@ -96,7 +97,8 @@ class IsolatedParser:
 
     def close(self) -> None:
         """End the process, if one runs."""
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         self._buffer.clear()
         if process is not None:
             end_child(process)
@@ -156,7 +158,8 @@ def answer(language: str, data: bytes) -> bytes:
     parsed = parse_symbols(language, data)
     if not isinstance(parsed, ParsedFile):
         return make_frame([parsed.reason, parsed.detail])
-    names, packed = parsed.names(data), pack(parsed)
+    names = parsed.names(data)
+    packed = pack(parsed)
     return make_frame([len(packed), [len(name) for name in names]]) + b"".join(
         [*names, packed]
     )
@@ -170,7 +173,8 @@ def main() -> None:
     # time.
     gc.freeze()
     gc.disable()
-    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    stdin = sys.stdin.buffer
+    stdout = sys.stdout.buffer
     unpacked: set[str] = set()
     while (batch := read_frame(stdin)) is not None:
         texts = [(language, stdin.read(size)) for language, size in batch]

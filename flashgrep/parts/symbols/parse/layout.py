@@ -113,11 +113,10 @@ class LayoutRepairer:
         self._flat = name == "cpp"
         self._empty = _EMPTY_BODY.get(name, b"")
         # Conditional code has the level of its surroundings, without the directives.
-        self._conditions = (
-            [match.span() for match in _CONDITION.finditer(data)]
-            if name in _CONDITIONAL
-            else []
-        )
+        if name in _CONDITIONAL:
+            self._conditions = [match.span() for match in _CONDITION.finditer(data)]
+        else:
+            self._conditions = []
         for start, end in self._conditions:
             self.text[start:end] = b" " * (end - start)
         self._lines = [
@@ -126,9 +125,10 @@ class LayoutRepairer:
             if line[0]
         ]
         texts = [bytes(self.text[line.start : line.end]) for line in self._lines]
-        self._inside = (
-            find_inner_lines(texts, _LONG[name]) if name in _LONG else frozenset[int]()
-        )
+        if name in _LONG:
+            self._inside = find_inner_lines(texts, _LONG[name])
+        else:
+            self._inside = frozenset[int]()
 
     def repair(self, root: Node) -> None:
         """Find and repair the errors of the text, whose tree is given, as far as that is affordable.
@@ -335,8 +335,11 @@ class LayoutRepairer:
 
     def _split(self, low: int, high: int) -> list[tuple[int, int]]:
         """Return the parts of some lines: each from one line at the level of the first line to the next such line."""
-        parts, start = list[tuple[int, int]](), -1
-        level, leads, open_spaces = -1, False, 0
+        parts = list[tuple[int, int]]()
+        start = -1
+        level = -1
+        leads = False
+        open_spaces = 0
         for at in range(low, high):
             line = self._lines[at]
             if line.level < 0 or at in self._inside:
@@ -355,7 +358,8 @@ class LayoutRepairer:
             ):
                 open_spaces += 1 if opens else -1
                 parts += [(start, at)] * (start >= 0)
-                start, leads = -1, False
+                start = -1
+                leads = False
                 continue
             if start >= 0 and _CONTINUES.match(text):
                 continue
@@ -392,7 +396,10 @@ class LayoutRepairer:
         self, own: Iterable[int], runs: Iterable[tuple[int, int]]
     ) -> bytes:
         """Return a part's own lines without the runs between them."""
-        heads = {low - 1 for low, _ in runs} if self._empty else set[int]()
+        if self._empty:
+            heads = {low - 1 for low, _ in runs}
+        else:
+            heads = set[int]()
         texts = list[bytes]()
         for at in own:
             texts.append(line := self._read(at, at + 1))
@@ -415,7 +422,8 @@ def find_inner_lines(
     lines: Iterable[bytes], quotes: re.Pattern[bytes]
 ) -> frozenset[int]:
     """Return the lines that begin inside a string or comment of several lines."""
-    inside, closer = set[int](), b""
+    inside = set[int]()
+    closer = b""
     for at, line in enumerate(lines):
         if closer:
             inside.add(at)

@@ -113,11 +113,11 @@ class ParsedFile:
         """Return this without the comments and strings that overlap a span."""
         first = int(self.skips[:, 1].searchsorted(start, side="right"))
         last = int(self.skips[:, 0].searchsorted(end))
-        return (
-            replace(self, skips=np.delete(self.skips, slice(first, last), axis=0))
-            if first < last
-            else self
-        )
+        if first < last:
+            return replace(
+                self, skips=np.delete(self.skips, slice(first, last), axis=0)
+            )
+        return self
 
     def move(self, by: int, *, declares: bool) -> "ParsedFile":
         """Return this moved by a number of bytes; ``declares``: its definitions become declarations."""

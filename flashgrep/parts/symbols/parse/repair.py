@@ -83,7 +83,8 @@ def parse_and_repair(
         if ends:
             other = parse_tree(grammar, bytes(text), seconds, spans)
             if _count_errors(other.root_node) < _count_errors(tree.root_node):
-                tree, data = other, bytes(text)
+                tree = other
+                data = bytes(text)
     if name == "ruby" and not tree.root_node.has_error and not spans:
         return end_string(grammar, data, tree, seconds)
     if not tree.root_node.has_error or name not in LAID_OUT or spans:
@@ -92,10 +93,8 @@ def parse_and_repair(
     # its text, that ends the process.
     if not grammar.reads_text and (whole := grammar_of(name)).reads_text:
         try:
-            grammar, tree = (
-                whole,
-                parse_tree(whole, data, deadline - time.thread_time()),
-            )
+            grammar = whole
+            tree = parse_tree(whole, data, deadline - time.thread_time())
         except ParseTimeout:
             return RepairedTree(tree)
     return repair_by_layout(name, grammar, data, tree, deadline)
@@ -126,11 +125,9 @@ def end_string(
             + data[line.end() :]
         )
         other = parse_tree(grammar, text, seconds)
-        return (
-            RepairedTree(tree)
-            if other.root_node.has_error
-            else RepairedTree(other, [line.span()])
-        )
+        if other.root_node.has_error:
+            return RepairedTree(tree)
+        return RepairedTree(other, [line.span()])
     return RepairedTree(tree)
 
 
@@ -167,19 +164,18 @@ def repair_by_layout(
     # would favour the first tree, which has some that are not real.
     is_sure = not other.root_node.has_error and len(repairer.blanked) <= _FEW
     if before[0] == after[0] and (is_sure or tree.root_node.is_error):
-        return (
-            RepairedTree(other, repairer.blanked)
-            if after[2] > before[2]
-            else RepairedTree(tree)
-        )
-    return (
-        RepairedTree(other, repairer.blanked) if after > before else RepairedTree(tree)
-    )
+        if after[2] > before[2]:
+            return RepairedTree(other, repairer.blanked)
+        return RepairedTree(tree)
+    if after > before:
+        return RepairedTree(other, repairer.blanked)
+    return RepairedTree(tree)
 
 
 def _count_errors(root: Node) -> int:
     """Return how many bytes the grammar could not parse, plus how many tokens it had to insert."""
-    waiting, wrong = [root], 0
+    waiting = [root]
+    wrong = 0
     while waiting:
         node = waiting.pop()
         if node.is_error or node.is_missing:

@@ -166,14 +166,17 @@ def _read_definition(
     declares = qualifier = qualifier_end = 0
     for capture, (node, *_) in captured.items():
         if capture == "name":
-            name, name_end = node.start_byte, node.end_byte
+            name = node.start_byte
+            name_end = node.end_byte
         elif capture in _CONSTRUCTS:
             kind, declares = _CONSTRUCTS[capture]
-            start, end = node.start_byte, node.end_byte
+            start = node.start_byte
+            end = node.end_byte
             if end and data[end - 1] == _NEWLINE:  # some grammars include the line feed
                 end -= 1
         elif capture == "container":
-            qualifier, qualifier_end = node.start_byte, node.end_byte
+            qualifier = node.start_byte
+            qualifier_end = node.end_byte
         elif capture == "body":  # in grammars where a body is its signature's sibling
             body_end = node.end_byte
     end = max(end, body_end)
@@ -189,7 +192,8 @@ def _read_definition(
             and not qualifier_end
             and (match := _QUALIFIED.match(stripped))
         ):
-            qualifier, qualifier_end = name, name + match.end()
+            qualifier = name
+            qualifier_end = name + match.end()
             name += match.end()
     return (
         start,
@@ -242,7 +246,8 @@ def _nest(language: str, rows: list[_Row]) -> list[tuple[int, ...]]:
         qualifier,
         qualifier_end,
     ) in rows:
-        kind, end = own_kind, -minus_end
+        kind = own_kind
+        end = -minus_end
         while around and around[-1][0] <= start:
             around.pop()
         scope = -1
