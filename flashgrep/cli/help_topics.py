@@ -56,10 +56,10 @@ What you type in rg, ag, git grep, ctags and fzf, and here:
   rg -n -i -w -F -l -c -o    the same letters; files without a match are -L
   rg -t py -g 'src/**' -C2   the same
   rg PATTERN DIR             fgrep query -e PATTERN DIR
-  rg -r NEW                  fgrep query --replace NEW  (-r says nothing, as grep's)
+  rg -r NEW                  fgrep query --replace NEW (-r is grep's)
   rg --files                 fgrep files
-  rg | fzf                   fgrep pick; for names of files fgrep pick -k files
-  ctags, then a jump         fgrep symbol NAME, fgrep definition FILE:LINE:COLUMN
+  rg | fzf                   fgrep pick; of file names: fgrep pick -k files
+  ctags, then a jump         fgrep symbol NAME, fgrep definition NAME
   git grep PATTERN v1.2      fgrep query PATTERN --rev v1.2
   any other flag of rg       fgrep rg …, which is ripgrep itself
 
