@@ -572,6 +572,13 @@ class MeaningSearch:
             self._found[one.key] = self._find_chunk(one)
         return self._found[one.key]
 
+    def _score_chunk(self, one: Candidate) -> FoundChunk | None:
+        """Return a candidate's chunk with how good an answer it is by itself."""
+        found = self._read_chunk(one)
+        if found is None:
+            return None
+        return replace(found, score=round(self.relevance(one, found), 4))
+
     def _find_chunk(self, one: Candidate) -> FoundChunk | None:
         text_id, place = one.key
         if text_id >= 0 and one.path not in self._read:
