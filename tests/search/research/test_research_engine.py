@@ -531,3 +531,14 @@ def test_all_direct_users_are_told_and_what_is_cut_behind_them_is_said(
     further = researched(source, "who calls used", 2)
     assert further.left_out > 0
     assert not further.complete
+
+
+def test_a_key_of_data_is_no_root_of_who_calls(tmp_path: Path) -> None:
+    files = {
+        "a.py": "def run(): ...\n\n\ndef main():\n    run()\n",
+        "ci.yaml": "run: all\nsteps:\n  run: main\n",
+        "package.json": '{"run": 1}\n',
+    }
+    research = researched(project(tmp_path, files), "who calls run", 1)
+    assert [root.path for root in research.roots] == [b"a.py"]
+    assert edges(research) == {"main calls run"}

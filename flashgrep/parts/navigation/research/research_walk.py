@@ -13,6 +13,7 @@ from functools import partial
 from itertools import chain
 from typing import Final, Literal
 
+from flashgrep.base.languages import LANGUAGES
 from flashgrep.index.table import tier_of
 from flashgrep.parts.navigation.research.importers import find_importers, find_modules
 from flashgrep.parts.navigation.research.research_questions import (
@@ -93,6 +94,7 @@ _INWARD_ROLES: Final[dict[Kind, frozenset[str]]] = {
 """Questions whose chains lead from what was asked about to its users, and the roles of the uses they follow."""
 
 
+_OF_CODE: Final = frozenset({"callers", "callees", "overrides", "implementations"})
 _BY_NAME: Final = frozenset({
     "callers", "callees", "implementations", "supertypes", "usages", "imports", "definition", "hierarchy",
 })  # fmt: skip
@@ -336,6 +338,12 @@ class Research:
             self.roots = self._find_by_name(names[1])
         else:
             self.roots = self._find_by_name(names[0])
+            if kind in _OF_CODE:  # a key of YAML or JSON calls nothing
+                self.roots = [
+                    root
+                    for root in self.roots
+                    if LANGUAGES[root.language].nature == "code"
+                ]
             if self.place is not None:
                 self.roots = [
                     root
