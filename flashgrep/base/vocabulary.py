@@ -151,7 +151,7 @@ SYNONYM_OF: Final = {
     if name != "symbol_name" or other != "query"
 }
 """Alternative names of the members of a place given as an object."""
-_LISTED: Final = re.compile(r"[^,{}\s]*[*/][^,{}\s]*(?:, ?[^,{}\s]*[*/][^,{}\s]*)+")
+_LISTED: Final = re.compile(r"[^,{}\s*/]*[*/][^,{}\s]*(?:, ?[^,{}\s*/]*[*/][^,{}\s]*)+")
 """Several globs in one text, such as ``*.py,*.ts``; not plain names, which may contain commas, and not braces."""
 _SPAN: Final = re.compile(r"\s*(\d{1,10})\s*(?:-|:|,|\.\.)\s*(\d{1,10})\s*")
 MOST_CHOICES: Final = 1_000

@@ -32,6 +32,7 @@ COSTLY: list[tuple[str, dict[str, Any]]] = [
     ("query", {"text": "x", HUGE: 1}),
     ("query", {"text": "x", "language": ["py"] * MANY}),
     ("query", {"text": "x", "include": [HUGE]}),
+    ("query", {"text": "x", "include": ["x/" * MANY]}),
     ("query", {"text": HUGE}),
     ("query", {"text": "x", "mode": HUGE}),
     ("query", {"text": "x", "limit": HUGE}),
