@@ -265,7 +265,7 @@ def _no_progress(_done: float, _total: float | None, _message: str) -> None:
     """Drop progress that nobody requested."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Call(Generic[HostT]):
     """One call in flight: its session, its host (the catalogue of projects), and its deadline."""
 

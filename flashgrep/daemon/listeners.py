@@ -20,6 +20,7 @@ from flashgrep.base.config import Settings
 from flashgrep.base.errors import FlashgrepError, InvalidParams, Unavailable
 from flashgrep.base.paths import Paths, make_project_folder, project_socket
 from flashgrep.base.registry import Capabilities, Session
+from flashgrep.daemon.descriptors import Shares
 from flashgrep.daemon.log import trim_crash_log
 from flashgrep.mcp.service import Service
 from flashgrep.rpc.connect import try_connect
@@ -114,6 +115,12 @@ class Listeners:
         async with self._opening:
             if self._has_socket(root):
                 return path
+            if len(self._projects) >= Shares.of_process().sockets:
+                raise Unavailable(
+                    f"too many projects have a socket: {len(self._projects)}",
+                    reason="socket_unavailable",
+                    path=path,
+                )
             try:
                 make_project_folder(str(root))
                 # A socket that answers is left alone: it belongs to another user's

@@ -15,10 +15,11 @@ import anyio.abc
 from flashgrep import __version__
 from flashgrep.api.part import Part
 from flashgrep.base.config import Loaded, Settings
-from flashgrep.base.errors import FlashgrepError
+from flashgrep.base.errors import FlashgrepError, Unavailable
 from flashgrep.base.own_folders import Identity, identify
 from flashgrep.base.paths import Paths
 from flashgrep.daemon.control import Control, Subscriptions
+from flashgrep.daemon.descriptors import Shares
 from flashgrep.daemon.listeners import HttpListener, Listeners
 from flashgrep.daemon.log import Log
 from flashgrep.daemon.token import read_token
@@ -59,12 +60,17 @@ class Daemon:
     async def run(self, ready: Callable[[], None]) -> None:
         """Serve until told to stop; ``ready`` is called once everything listens."""
         stopping = anyio.Event()
+        try:
+            read_token(self.paths)  # made before anybody can ask for it
+        except OSError as error:
+            # The first file a daemon writes in earnest: a full disk is met here.
+            reason = f"cannot write {self.paths.token}: {error.strerror}"
+            raise Unavailable(reason) from error
         async with anyio.create_task_group() as tasks:
             listeners = Listeners(self.paths, self.settings, tasks)
             async with self._make_catalogue(listeners) as catalogue:
                 http = self._connect(listeners, catalogue, stopping)
                 await tasks.start(_stop_on_signals, stopping)
-                read_token(self.paths)  # made before anybody can ask for it
                 await listeners.open_control()
                 tasks.start_soon(
                     self._stop_when_lost, identify(self.paths.socket), stopping
@@ -116,6 +122,7 @@ class Daemon:
             on_forget=listeners.close_project,
             environ=self.environ,
             indexes=listeners.listens,
+            most_open=Shares.of_process().projects,
         )
 
     def _connect(
@@ -152,7 +159,9 @@ class Daemon:
                 max_line=settings.max_line_bytes,
                 in_flight=settings.calls_per_connection,
                 call_seconds=settings.call_timeout_seconds,
-                connections=settings.max_connections,
+                connections=min(
+                    settings.max_connections, Shares.of_process().connections
+                ),
             ),
             extensions=extensions,
             control={

@@ -39,6 +39,7 @@ from flashgrep.indexer.child import (
 )
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.progress import Progress
+from flashgrep.indexer.turns import IndexerTurns
 
 log = FailureLog()
 
@@ -56,6 +57,8 @@ FIRST_RETRY_SECONDS = 0.5
 RETRY_SECONDS = 30.0
 """After a failure the indexer is started again: soon at first (it may have been killed), then after delays that double,
 up to this one (the disk may be full). Meanwhile answers come from scans."""
+
+QUEUED = "waits until other projects are indexed; files are read from disk until then"
 
 MOST_REQUESTED = 200_000
 """Most contents of revisions waiting to be stored for a project; the oldest requests are dropped."""
@@ -198,7 +201,10 @@ class ProjectIndexing:
 class IndexScheduler:
     """Makes an indexer store what is pending, and drives the late stages."""
 
-    def __init__(self, job: IndexJob, host: Host, changing: anyio.Lock) -> None:
+    def __init__(
+        self, job: IndexJob, host: Host, changing: anyio.Lock, turns: IndexerTurns
+    ) -> None:
+        """Make one; ``turns``: those of all stores."""
         self.changing = changing
         """Held while a project reads its part of the index, and while projects are dropped."""
         self._job = job
@@ -211,6 +217,8 @@ class IndexScheduler:
         # Two tasks may need an indexer at once; a second one would be a second writer.
         self._starting = anyio.Lock()
         self._ended_by_us = False
+        self._turns = turns
+        self._is_working = False
         self._forgotten: set[bytes] = set()
         self._tidy = False
         self._batch = 0
@@ -276,8 +284,15 @@ class IndexScheduler:
             await self._idle.wait()
         return self.is_busy
 
+    async def end_idle(self) -> None:
+        """End the indexer, unless there is work for it again."""
+        async with self._starting:
+            if not self._is_working:
+                await self.close()
+
     async def close(self) -> None:
         """End the indexer."""
+        self._turns.leave(self)
         child, self._child = self._child, None
         if child is not None:
             await child.close()
@@ -296,40 +311,53 @@ class IndexScheduler:
             with scope:
                 while True:
                     await self._wait_for_work()
-                    self._ended_by_us = False
                     working: dict[ProjectIndexing, None] = {}
-                    try:
-                        await self._work_off(working)
-                    except IndexerFailed as failure:
-                        if not self._ended_by_us:
-                            log.exception("indexing")
+                    failure = await self._work_in_turn(working)
+                    if failure is not None:
                         await self._recover(failure, working)
-                    except Damaged as damage:
-                        log.exception("reading an index")
-                        await self._recover(
-                            IndexerFailed("damaged", str(damage)), working
-                        )
-                    except (
-                        OSError,
-                        sqlite3.Error,
-                        Busy,
-                    ) as error:  # out of resources, or a locked database
-                        log.exception("indexing")
-                        await self._recover(IndexerFailed("error", str(error)), working)
-                    # After an upgrade the indexer may be newer than we are. Raised,
-                    # this would end the daemon.
-                    except (
-                        ArithmeticError,
-                        LookupError,
-                        TypeError,
-                        ValueError,
-                        anyio.DelimiterNotFound,
-                    ) as error:
-                        log.exception("understanding the indexer")
-                        why = f"the indexer is not understood: {error!r}"
-                        await self._recover(IndexerFailed("error", why), working)
         finally:
             ended.set()
+
+    async def _work_in_turn(
+        self, working: dict[ProjectIndexing, None]
+    ) -> IndexerFailed | None:
+        """Do all pending work once it is our turn, and return why it failed, if it did."""
+        if self._turns.are_taken:
+            for project in self._projects:
+                if project.wanted or project.has_files_to_store:
+                    project.progress.enter(project.progress.stage, QUEUED)
+        self._is_working = True
+        try:
+            async with self._turns.take(self):
+                self._ended_by_us = False
+                try:
+                    await self._work_off(working)
+                except IndexerFailed as failure:
+                    if not self._ended_by_us:
+                        log.exception("indexing")
+                    return failure
+                except Damaged as damage:
+                    log.exception("reading an index")
+                    return IndexerFailed("damaged", str(damage))
+                except (OSError, sqlite3.Error, Busy) as error:
+                    # Out of resources, or a locked database.
+                    log.exception("indexing")
+                    return IndexerFailed("error", str(error))
+                # After an upgrade the indexer may be newer than we are. Raised, this
+                # would end the daemon.
+                except (
+                    ArithmeticError,
+                    LookupError,
+                    TypeError,
+                    ValueError,
+                    anyio.DelimiterNotFound,
+                ) as error:
+                    log.exception("indexing")
+                    why = f"the indexer is not understood: {error!r}"
+                    return IndexerFailed("error", why)
+        finally:
+            self._is_working = False
+        return None
 
     async def _work_off(self, working: dict[ProjectIndexing, None]) -> None:
         """Do all pending work; ``working`` receives the projects that are worked on."""

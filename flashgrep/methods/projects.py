@@ -13,7 +13,7 @@ import heapq
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, Generic, TypeAlias, TypeVar
@@ -285,7 +285,9 @@ class _Question(Generic[ParamsT, ResultT]):
                         SHARED_TURN.set(shared)
                     else:
                         await stack.enter_async_context(self._turns)
-                    workspace = await self._call.host.workspace(self._call, part.root)
+                    # A call of its own: a project is let go of when it has answered.
+                    call = replace(self._call)
+                    workspace = await call.host.workspace(call, part.root)
                     part.name, part.root = workspace.name, str(workspace.path)
                     await self._fill(part, workspace)
             except FlashgrepError as error:

@@ -42,7 +42,7 @@ from flashgrep.files.repositories import is_bare
 from flashgrep.pattern import forget_patterns
 from flashgrep.project import Workspace, WorkspaceOptions
 from flashgrep.project.lookup_workers import LookupWorkers
-from flashgrep.project.project import find_idle
+from flashgrep.project.project import MOST_OPEN, find_idle, order_unused
 from flashgrep.project.stores import Stores, find_gone
 from flashgrep.search.ripgrep import ripgrep_of
 
@@ -93,8 +93,9 @@ class Catalogue:
         on_forget: Callable[[Path], None] | None = None,
         environ: Mapping[str, str] | None = None,
         indexes: bool = True,
+        most_open: int = MOST_OPEN,
     ) -> None:
-        """Create a catalogue; with ``indexes`` False it only scans.
+        """Create a catalogue; with ``indexes`` False it only scans. ``most_open``: projects that are open at once.
 
         ``cache_dir``: the folder of indexes, by default below the state folder. ``environ`` has the keys of embedding
         providers and names flashgrep's own folders. ``settings_for`` returns the settings of the project at a root; it
@@ -114,6 +115,7 @@ class Catalogue:
         self._on_open = on_open or (lambda _root: None)
         self._on_forget = on_forget or (lambda _root: None)
         self._indexes = indexes
+        self._most_open = most_open
         self.state_dir = state_dir
         self._cache_dir = cache_dir or state_dir / CACHE_FOLDER
         self._private = PrivateFolders(
@@ -152,8 +154,11 @@ class Catalogue:
         return self
 
     async def __aexit__(self, *failure: object) -> None:
-        for workspace in list(self._open.values()):  # some may be closed meanwhile
-            await workspace.close()
+        # All at once: an indexer at work takes half a second to end, and as one ends
+        # another's turn comes.
+        async with anyio.create_task_group() as closing:
+            for workspace in list(self._open.values()):
+                closing.start_soon(workspace.close)
         self._workers.close()
         for service in self._services:
             service.close()
@@ -430,8 +435,29 @@ class Catalogue:
             if name in self._open and self._open[name].is_lost():
                 await self._open.pop(name).close()
             if name not in self._open:
+                await self._make_room()
                 self._open[name] = await self._open_project(name)
             return self._open[name]
+
+    async def _make_room(self) -> None:
+        """Close projects that nobody uses until one more may be opened; if all are used, it is opened all the same."""
+        if len(self._open) < self._most_open:
+            return
+        for workspace in order_unused(self._open.values()):
+            lock = self._locks.setdefault(workspace.path, anyio.Lock())
+            # One that is just being opened or closed is left alone: waiting for its
+            # lock while holding another could be a deadlock.
+            with contextlib.suppress(anyio.WouldBlock):
+                lock.acquire_nowait()
+                try:
+                    if self._open.get(workspace.name) is workspace:
+                        del self._open[workspace.name]
+                        with anyio.CancelScope(shield=True):
+                            await workspace.close()
+                finally:
+                    lock.release()
+            if len(self._open) < self._most_open:
+                return
 
     def open_later(self, root: str) -> None:
         """Start opening a project in the background. If that fails, the next call about it reports why."""
@@ -484,7 +510,7 @@ class Catalogue:
                     allowed=names,
                     suggestion=advice,
                 )
-            return await self.open(own[0], adopt=False)
+            return await self._open_for(call, own[0], adopt=False)
         if session.projects and self._find_root(project) not in {
             self._find_root(one) for one in session.projects
         }:
@@ -494,7 +520,17 @@ class Catalogue:
                 suggestion="leave out `project`; to ask another project, start the client in it or with --project",
                 bound_to=self.list_bound(session),
             )
-        return await self.open(project, adopt=not session.capabilities.only_reads)
+        return await self._open_for(
+            call, project, adopt=not session.capabilities.only_reads
+        )
+
+    async def _open_for(
+        self, call: Call["Catalogue"], root_or_name: str, *, adopt: bool
+    ) -> Workspace:
+        """Return a project that stays open while the call lives."""
+        workspace = await self.open(root_or_name, adopt=adopt)
+        workspace.calls.add(call)
+        return workspace
 
     async def remove(self, name: str) -> Path:
         """Remove a project, given by name or root, with its index, and return its root; its files stay."""

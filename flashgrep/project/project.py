@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
+from weakref import WeakSet
 
 import anyio
 from anyio.abc import TaskGroup
@@ -49,6 +50,9 @@ MOST_UNASKED = 32
 """At most this many stay open: each holds an inotify queue, of which Linux allows 128 per user, editors included."""
 UNASKED_SECONDS = 1800.0
 """Above that number, projects without a question for this long are closed. Reopening one lists its files again."""
+MOST_OPEN = 64
+"""For one more, the project asked for longest ago is closed at once, unless a call or a subscriber has it. Beyond that
+nothing would be watched: this is half of the queues, and editors have the others."""
 
 END_SECONDS = 5.0
 """Time for background work to end, which it does at its next wait."""
@@ -171,6 +175,8 @@ class Workspace:
         self.asked_at = anyio.current_time()
         """When somebody last wanted the project."""
         self.subscribers = 0
+        self.calls = WeakSet[object]()
+        """Calls in flight about it."""
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
         self._size: tuple[object, IndexSize | None] | None = None
@@ -236,11 +242,17 @@ class Workspace:
     def is_idle(self) -> bool:
         """Whether nobody has wanted it for long, waits for a change or for its index."""
         waited = anyio.current_time() - self.asked_at
-        return (
-            waited > UNASKED_SECONDS
-            and not self.subscribers
-            and self.progress.stage in {"ready", "failed"}
-        )
+        return waited > UNASKED_SECONDS and not self.is_in_use and self.is_up_to_date
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a call is about it, or a client waits for its changes."""
+        return bool(self.subscribers or self.calls)
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether nothing is left to index, or it has failed."""
+        return self.progress.stage in {"ready", "failed"}
 
     def is_lost(self) -> bool:
         """Return whether the root is not the folder that was opened: moved, deleted, replaced or unmounted."""
@@ -647,6 +659,22 @@ def find_idle(projects: Collection[Workspace]) -> list[Workspace]:
         (one for one in projects if one.is_idle()), key=lambda one: one.asked_at
     )
     return unasked[: max(0, len(projects) - MOST_UNASKED)]
+
+
+def order_unused(projects: Collection[Workspace]) -> list[Workspace]:
+    """Return the open projects that nobody uses now, those first that are cheapest to close and to open again.
+
+    These are the indexed ones, then those that wait for an indexer: one at work has to be stopped, and its work is
+    lost. Among them the one asked for longest ago comes first.
+    """
+
+    def weigh(workspace: Workspace) -> tuple[bool, bool, float]:
+        has_indexer = workspace.store.scheduler.pid is not None
+        return not workspace.is_up_to_date, has_indexer, workspace.asked_at
+
+    return sorted(
+        (workspace for workspace in projects if not workspace.is_in_use), key=weigh
+    )
 
 
 def _identity(root: Path) -> tuple[int, int] | None:

@@ -31,6 +31,7 @@ from flashgrep.index.project_index import (
 from flashgrep.index.reader import Reader
 from flashgrep.indexer.index_scheduler import IndexScheduler, ProjectIndexing
 from flashgrep.indexer.job import IndexJob
+from flashgrep.indexer.turns import IndexerTurns
 from flashgrep.project.file_tree import Tree
 from flashgrep.project.freshness import Freshness
 
@@ -53,9 +54,11 @@ class Member(Protocol):
 class Store:
     """One store; operations on its whole database are done for all its open projects in one step."""
 
-    def __init__(self, job: IndexJob, changing: anyio.Lock) -> None:
+    def __init__(
+        self, job: IndexJob, changing: anyio.Lock, turns: IndexerTurns
+    ) -> None:
         self.file = job.index
-        self.scheduler = IndexScheduler(job, self, changing)
+        self.scheduler = IndexScheduler(job, self, changing, turns)
         self._members: list[Member] = []
 
     async def join(self, member: Member, tasks: TaskGroup, *, indexes: bool) -> None:
@@ -131,6 +134,7 @@ class Stores:
         # Weak: a store lives as long as an open project refers to it.
         self._stores: WeakValueDictionary[Path, Store] = WeakValueDictionary()
         self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
+        self._turns = IndexerTurns()
 
     def find(
         self,
@@ -149,7 +153,7 @@ class Stores:
         if store is None:
             lock = self._locks.setdefault(file, anyio.Lock())
             job = IndexJob(file, find_owner(root), workers, versions, functions)
-            store = self._stores[file] = Store(job, lock)
+            store = self._stores[file] = Store(job, lock, self._turns)
         return store
 
     async def forget(self, file: Path, roots: Collection[bytes]) -> None:

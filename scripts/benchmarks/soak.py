@@ -1,4 +1,6 @@
-"""Runs many clients without a pause: scripts/soak [--seconds N] [--clients N] (default: 10 minutes, 16 clients).
+"""Runs many clients without a pause: scripts/soak [--seconds N] [--clients N] [--only KIND …] [--rest-seconds N].
+
+By default 16 clients for 10 minutes, and two minutes of rest.
 
 Half of the clients save files under new names and query the newest by `outline`, `get_symbol` and `query`, which must
 find it; sometimes one floods the daemon with large calls and disconnects. The others ask questions of every kind one
@@ -20,7 +22,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,20 +51,36 @@ MOST_MIB_A_MINUTE = 2.0
 LEAST_FITTED_SECONDS = 300.0
 """In a shorter run, caches that are still filling look like a leak: the line is printed, and not judged."""
 POLITE_SECONDS = 0.05
-KINDS: dict[str, dict[str, object]] = {
-    "get_symbol": {"symbol_name": "other_7"},
-    "code_research": {"query": "callers of other_7", "max_depth": 1},
-    "search_code": {"query": "return one more than the argument"},
-    "query": {"query": "other one return"},
-    "outline": {"path": "soaked_0.py"},
-    "repo_map": {},
-    "list_files": {"query": "soaked"},
-    "glob": {"query": "**/*.py"},
-    "read_code": {"symbol_name": "other_3"},
-    "stats": {},
-    "tools/list": {},
+Question = tuple[str, dict[str, object]]
+KINDS: dict[str, tuple[Question, ...]] = {
+    "symbols": (
+        ("get_symbol", {"symbol_name": "other_7"}),
+        ("outline", {"path": "soaked_0.py"}),
+        ("read_code", {"symbol_name": "other_3"}),
+    ),
+    "maps": (("repo_map", {}),),
+    "research": (("code_research", {"query": "callers of other_7", "max_depth": 1}),),
+    "meaning": (("search_code", {"query": "return one more than the argument"}),),
+    "text": (("query", {"query": "other one return"}),),
+    "files": (
+        ("list_files", {"query": "soaked"}),
+        ("glob", {"query": "**/*.py"}),
+        ("stats", {}),
+    ),
+    "mcp": (
+        ("tools/list", {}),
+        (
+            "tools/call",
+            {
+                "name": "query",
+                "arguments": {"query": "def other_7(", "mode": "literal"},
+            },
+        ),
+    ),
 }
-"""Questions that are asked without a pause, each with its parameters; an MCP message among them."""
+"""Questions that are asked without a pause, with their parameters; ``mcp`` are messages of that protocol."""
+EDITS = "edits"
+"""The kind of the clients that save files and look for what they saved."""
 FLOOD_EVERY = 50
 STAGES = {"listing", "indexing", "words", "merging", "symbols", "chunks", "vectors"}
 
@@ -132,15 +150,20 @@ def be_client(
 
 
 def ask_without_pause(
-    daemon: Private, number: int, stop: threading.Event, tally: Tally
+    daemon: Private,
+    number: int,
+    stop: threading.Event,
+    tally: Tally,
+    kinds: Sequence[str] = tuple(KINDS),
 ) -> None:
-    """Ask questions of every kind until ``stop`` is set; what is asked for may be gone for a moment."""
+    """Ask questions of these kinds until ``stop`` is set; what is asked for may be gone for a moment."""
     rng = random.Random(number)  # noqa: S311 - no secret
     client = daemon.client()
+    questions = [question for kind in kinds for question in KINDS[kind]]
     while not stop.is_set():
-        method = rng.choice(sorted(KINDS))
+        method, params = rng.choice(questions)
         try:
-            client.call(method, **KINDS[method])
+            client.call(method, **params)
         except RuntimeError as error:
             # No such symbol, or a file that is just being written: an answer as well.
             if "-32603" in str(error):
@@ -213,16 +236,41 @@ def flood(daemon: Private, rng: random.Random) -> None:
         time.sleep(rng.random())
 
 
-def soak(daemon: Private, seconds: float, clients: int) -> int:
+def make_threads(
+    daemon: Private,
+    clients: int,
+    only: Sequence[str],
+    stop: threading.Event,
+    tally: Tally,
+) -> list[threading.Thread]:
+    """Return the clients, not started yet; ``only``: kinds of questions, or EDITS; none: all of them."""
+    threads = [threading.Thread(target=be_polite, args=(daemon, stop, tally))]
+    questions = [kind for kind in only or KINDS if kind != EDITS]
+    for number in range(clients):
+        saves = EDITS in only or not only
+        if saves and (number % 2 == 0 or not questions):
+            thread = threading.Thread(
+                target=be_client, args=(daemon, number, stop, tally)
+            )
+        else:
+            thread = threading.Thread(
+                target=ask_without_pause, args=(daemon, number, stop, tally, questions)
+            )
+        threads.append(thread)
+    return threads
+
+
+def soak(
+    daemon: Private,
+    seconds: float,
+    clients: int,
+    only: Sequence[str] = (),
+    rest_seconds: float = RECOVERY_SECONDS,
+) -> int:
     """Run the clients and return the status."""
     tally = Tally()
     stop = threading.Event()
-    threads = [threading.Thread(target=be_polite, args=(daemon, stop, tally))]
-    for number in range(clients):
-        work = be_client if number % 2 == 0 else ask_without_pause
-        threads.append(
-            threading.Thread(target=work, args=(daemon, number, stop, tally))
-        )
+    threads = make_threads(daemon, clients, only, stop, tally)
     print(
         f"{'s':>5} {'MiB':>7} {'descriptors':>11} {'threads':>7} {'answers/s':>9}"
         f" {'p50 ms':>7} {'p99':>6} {'floods':>6} {'problems':>8}"
@@ -259,7 +307,7 @@ def soak(daemon: Private, seconds: float, clients: int) -> int:
         stop.set()
         for thread in threads:
             thread.join(60)
-    return verdict(daemon, base, tally)
+    return verdict(daemon, base, tally, rest_seconds)
 
 
 def judge_slopes(tally: Tally) -> list[str]:
@@ -290,7 +338,7 @@ def judge_slopes(tally: Tally) -> list[str]:
     return wrong
 
 
-def verdict(daemon: Private, base: Figures, tally: Tally) -> int:
+def verdict(daemon: Private, base: Figures, tally: Tally, rest_seconds: float) -> int:
     """Leave the daemon idle, print its resources, and return 0 if they are back at ``base``."""
     wrong = [*dict.fromkeys(tally.problems)][:10]
     wrong += judge_slopes(tally)
@@ -301,7 +349,7 @@ def verdict(daemon: Private, base: Figures, tally: Tally) -> int:
     client = daemon.client()
     wait_until(client, STAGES)
     client.close()
-    time.sleep(RECOVERY_SECONDS)
+    time.sleep(rest_seconds)
     before, now = daemon.cpu(), figures(daemon.pid)
     time.sleep(10)
     idle = (daemon.cpu() - before) * 10
@@ -325,6 +373,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=[*KINDS, EDITS],
+        default=[],
+        metavar="KIND",
+        help=f"run clients of this kind only, of {', '.join(KINDS)}, {EDITS}; may be repeated",
+    )
+    parser.add_argument(
+        "--rest-seconds",
+        type=float,
+        default=RECOVERY_SECONDS,
+        help="how long the daemon is left idle at the end",
+    )
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     base = Path(tempfile.mkdtemp(prefix="fgsoak"))
@@ -336,7 +398,13 @@ def main() -> int:
             client = daemon.client()
             wait_until(client, STAGES)
             client.close()
-            return soak(daemon, options.seconds, options.clients)
+            return soak(
+                daemon,
+                options.seconds,
+                options.clients,
+                options.only,
+                options.rest_seconds,
+            )
     finally:
         shutil.rmtree(base, ignore_errors=True)
 
