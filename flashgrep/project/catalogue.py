@@ -42,7 +42,7 @@ from flashgrep.files.repositories import is_bare
 from flashgrep.pattern import forget_patterns
 from flashgrep.project import Workspace, WorkspaceOptions
 from flashgrep.project.lookup_workers import LookupWorkers
-from flashgrep.project.project import MOST_OPEN, find_idle, order_unused
+from flashgrep.project.project import MOST_OPEN, find_idle, order_for_closing
 from flashgrep.project.stores import Stores, find_gone
 from flashgrep.search.ripgrep import ripgrep_of
 
@@ -443,7 +443,7 @@ class Catalogue:
         """Close projects that nobody uses until one more may be opened; if all are used, it is opened all the same."""
         if len(self._open) < self._most_open:
             return
-        for workspace in order_unused(self._open.values()):
+        for workspace in order_for_closing(self._open.values()):
             lock = self._locks.setdefault(workspace.path, anyio.Lock())
             # One that is just being opened or closed is left alone: waiting for its
             # lock while holding another could be a deadlock.

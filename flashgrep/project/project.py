@@ -661,7 +661,7 @@ def find_idle(projects: Collection[Workspace]) -> list[Workspace]:
     return unasked[: max(0, len(projects) - MOST_UNASKED)]
 
 
-def order_unused(projects: Collection[Workspace]) -> list[Workspace]:
+def order_for_closing(projects: Collection[Workspace]) -> list[Workspace]:
     """Return the open projects that nobody uses now, those first that are cheapest to close and to open again.
 
     These are the indexed ones, then those that wait for an indexer: one at work has to be stopped, and its work is
