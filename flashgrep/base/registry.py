@@ -221,6 +221,8 @@ class Session:
     """Roots or names of the collections named at initialization; the collection methods refuse to run without."""
     indexed: tuple[str, ...] = ()
     """Roots indexed at an unbound connection's request: if there is one, calls that name no project mean it."""
+    visited: tuple[str, ...] = ()
+    """Those of ``indexed`` that are no projects: a host was started there, and its folder is read without an index."""
     capabilities: Capabilities = Capabilities()
     read_only: bool = False
     """Requested by the client itself, in a URL or by ``$/bind``; it cannot be undone."""

@@ -930,6 +930,7 @@ FIELDS: dict[str, frozenset[str]] = {
     "watch_codebase": frozenset(["limit"]),
     "stats": frozenset(["project"]),
     "bootstrap_skill": frozenset(["project"]),
+    "batch": frozenset(["max_tokens"]),
     "write_code": frozenset(["project"]),
     "batch_write_code": frozenset(["project"]),
     "fs_create": frozenset(["project"]),

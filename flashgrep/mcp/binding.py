@@ -64,8 +64,6 @@ class Client:
     """Whether the client is a program that wants JSON with schemas; a model reads text."""
     fallback: str | None = None
     """The folder in which the host started us: its project is used unless the client names roots."""
-    visited: str = ""
-    """The root of that folder if it is no project: it is read, and not written to."""
     to_choose: int = 0
     """Number of requests to choose the project by roots or ``fallback``; each change of roots is one."""
     chosen: int = 0
@@ -170,7 +168,7 @@ class Binder:
                     try:
                         roots = [self._catalogue.find_enclosing_root(folder)]
                     except NotFound:
-                        opened += await self._visit(client, folder)
+                        await self._visit(context.session, folder)
                 for root in roots:
                     with suppress(
                         NotFound, Forbidden
@@ -186,17 +184,22 @@ class Binder:
         """
         return str((await self._catalogue.open(project)).path)
 
-    async def _visit(self, client: Client, folder: Path) -> list[str]:
-        """Open the plain folder in which a host was started, to be read; none for one about everything."""
+    async def _visit(self, session: Session, folder: Path) -> None:
+        """Let calls that name no project mean the plain folder in which a host was started, unless it has everything.
+
+        The connection stays unbound: the folder may be one around several projects.
+        """
         root = await anyio.to_thread.run_sync(find_visitable, folder)
         if root is None:
-            return []
+            return
         try:
             workspace = await self._catalogue.visit(root)
-        except (NotFound, Forbidden):
-            return []
-        client.visited = str(workspace.path)
-        return [client.visited]
+        except (NotFound, Forbidden):  # the next call says that there is no project
+            return
+        own = str(workspace.path)
+        session.indexed = tuple(dict.fromkeys([*session.indexed, own]))
+        if self._catalogue.is_visited(own):
+            session.visited = (own,)
 
     async def _ask_for_roots(self, context: RequestContext) -> list[Path]:
         try:

@@ -240,8 +240,8 @@ class Service:
         """Return the tools that the client chose; those that write only if the client may write."""
         client = client_of(session)
         is_bound = len(session.projects) == 1
-        bound = [root for root in session.projects if root != client.visited]
-        has_project = bool(bound or session.indexed)
+        indexed = set(session.indexed) - set(session.visited)
+        has_project = bool(session.projects or indexed)
         structured = self.structured or client.structured
         return [
             self._descriptors.get((handler.name, is_bound, structured))

@@ -33,7 +33,7 @@ Speak the Model Context Protocol over stdin and stdout; start the daemon if it i
   --structured         for programs: answers as JSON, with structured content and output schemas
 
 Without a project: CLAUDE_PROJECT_DIR or WORKSPACE_FOLDER_PATHS, else the client's roots, else the repository around
-the current folder.
+the current folder, else that folder itself, only to be read.
 """
 VALUES = {
     "--project": "project",

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import (
     Annotated,
     Any,
@@ -18,6 +19,7 @@ from typing import (
 )
 from urllib.parse import quote, unquote
 
+import anyio.to_thread
 import orjson
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
@@ -25,6 +27,7 @@ from typing_extensions import TypedDict
 from flashgrep.api.view import View
 from flashgrep.base.errors import InvalidParams, NotFound
 from flashgrep.base.model import path_to_text
+from flashgrep.base.places import find_places
 from flashgrep.base.registry import (
     MOST_PROJECTS,
     RARE,
@@ -160,9 +163,28 @@ async def open_view(call: Call[Catalogue], params: FileQuestion) -> View:
         NotFound, Forbidden, InvalidParams, Unavailable: as ``Catalogue.workspace`` and ``Revisions.at``.
 
     """
-    return await view_of(
-        call, await call.host.workspace(call, params.project), params.rev
-    )
+    project = params.project
+    path = getattr(params, "path", None)
+    own = call.session.projects or call.session.indexed
+    if project is None and isinstance(path, str) and path and len(own) > 1:
+        project = await anyio.to_thread.run_sync(find_root_with, own, path)
+    return await view_of(call, await call.host.workspace(call, project), params.rev)
+
+
+def find_root_with(roots: Sequence[str], path: str) -> str | None:
+    """Return the only one of several roots that has a path, as ``src/a.py`` or ``src/a.py:10-20``; None: none or two."""
+    named = path
+    places = list(find_places(path))
+    if places:
+        named = places[0].path
+    holders: list[str] = []
+    for root in roots:
+        inside = Path(root, named)
+        if inside.is_relative_to(root) and inside.exists():
+            holders.append(root)
+    if len(holders) != 1:
+        return None
+    return holders[0]
 
 
 async def view_of(call: Call[Catalogue], workspace: Workspace, rev: str | None) -> View:

@@ -1,7 +1,7 @@
 """The core declared as a part is: its methods in the order in which they are listed, and its commands."""
 
 from flashgrep.api.part import Part, StdioProtocol
-from flashgrep.methods import bootstrap, indexing, listing, query, reading
+from flashgrep.methods import batch, bootstrap, indexing, listing, query, reading
 
 CORE = Part(
     name="core",
@@ -12,6 +12,7 @@ CORE = Part(
         *listing.HANDLERS,
         *indexing.HANDLERS,
         *bootstrap.HANDLERS,
+        *batch.HANDLERS,
     ),
     commands={
         "index": "flashgrep.cli.index_command:index",

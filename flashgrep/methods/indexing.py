@@ -135,9 +135,11 @@ async def index_codebase(
     if call.host.is_visited(root):
         workspace = await call.host.adopt(Path(root))
     # From now on, calls on this connection that name no project use this one.
-    call.session.indexed = tuple(
-        dict.fromkeys([*call.session.indexed, str(workspace.path)])
-    )
+    # A folder that was only visited gives way to the first project.
+    session = call.session
+    projects = [own for own in session.indexed if own not in session.visited]
+    session.indexed = tuple(dict.fromkeys([*projects, str(workspace.path)]))
+    session.visited = ()
     if embedding is not None:
         workspace.embed_by(embedding.model_dump_json())
     # What this connection last saw indexed: the answer counts changes since then.

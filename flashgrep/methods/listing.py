@@ -173,7 +173,7 @@ async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFile
     }
     if params.sort_by != "path":
         result["sort_by"] = params.sort_by
-    if params.projects is not None:
+    if any("project" in file for file in globbed["results"]):
         _join_list(result, ())
     return result
 

@@ -162,6 +162,11 @@ async def ask_projects(
 
     """
     given: Any = params
+    own = call.session.projects or call.session.indexed
+    if given.projects is None and given.project is None and len(own) > 1:
+        # A connection with several roots asks all of them, unless it names one.
+        params = params.model_copy(update={"projects": list(own)})
+        given = params
     if given.projects is None:
         workspace = await call.host.workspace(call, given.project)
         return (await ask(call, params, workspace, ProjectSelection())).result

@@ -50,6 +50,7 @@ REPEATED = frozenset(
 """Sent again if they were in flight: hosts give up if one fails, and none does work that could crash a daemon."""
 READS = frozenset(
     {
+        "batch",
         "callers",
         "calls",
         "changes",

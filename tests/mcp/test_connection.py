@@ -265,6 +265,9 @@ def test_a_plain_folder_is_read_and_searched_and_becomes_no_project(
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "a.py").write_text("def needle():\n    pass\n")
+    daemon_projects = host(daemon, opened, cwd="/").call("stats")["structuredContent"][
+        "projects"
+    ]
     client = host(daemon, opened, cwd=folder)
     assert client.call("query", query="needle")["structuredContent"]["total"] == 1
     read = client.call("read_code", path="a.py")["structuredContent"]
@@ -275,7 +278,7 @@ def test_a_plain_folder_is_read_and_searched_and_becomes_no_project(
     assert client.call("query", query="needle")["structuredContent"]["total"] == 2
     written = client.call("write_code", path="a.py", old_text="pass", new_text="...")
     assert written["structuredContent"]["data"]["reason"] == "read_only"
-    assert str(folder) not in Path(daemon.paths.state, "projects.json").read_text()
+    assert client.call("stats")["structuredContent"]["projects"] == daemon_projects
     assert sorted(path.name for path in folder.iterdir()) == ["a.py", "b.py"]
     assert "index_codebase" in names(client)
     assert client.call("index_codebase", path=".")["structuredContent"]["complete"]

@@ -138,7 +138,21 @@ def add(daemon: DaemonAtHand, root: Path) -> None:
     daemon.add(root)
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.usefixtures("foreign")
+@pytest.mark.parametrize("door", ["mcp-plain", "mcp-roots"])
+def test_a_host_in_a_plain_folder_reads_that_and_no_other_project(
+    daemon: DaemonAtHand, tmp_path: Path, opened: list[Wire], door: str
+) -> None:
+    (tmp_path / "mine.py").write_text("needle = 2\n")
+    ask = through(door, daemon, tmp_path, opened)
+    hits = ask("query", text="needle")["results"]
+    assert [hit["file_path"] for hit in hits] == ["mine.py"]
+    assert ask("list_files")["files"] == ["mine.py"]
+    written = ask("write_code", path="mine.py", old_text="2", new_text="3")
+    assert written["data"]["reason"] == "read_only"
+
+
+@pytest.mark.parametrize("door", sorted({*DOORS} - {"mcp-plain", "mcp-roots"}))
 def test_no_other_project_answers_or_is_written(
     daemon: DaemonAtHand, foreign: Path, tmp_path: Path, opened: list[Wire], door: str
 ) -> None:
@@ -217,7 +231,9 @@ def test_what_it_has_indexed_is_its_project_from_then_on(
     assert ask("stats")["root"] == str(tmp_path)
     second = project({"b.py": "needle = 3\n"}, name=f"second-{door}")
     ask("index_codebase", path=str(second), deadline_ms=1)
-    error = ask("query", text="needle")
+    both = ask("query", text="needle")["results"]
+    assert sorted(hit["file_path"] for hit in both) == ["b.py", "mine.py"]
+    error = ask("stats")
     assert (error["code"], error["data"]["reason"]) == (-32602, "project_required")
     assert set(error["data"]["allowed"]) >= {second.name}
     assert [
@@ -251,11 +267,21 @@ def test_several_roots_are_several_projects(
     )
     opened.append(shim_wire(daemon))
     client = with_roots(opened[-1], [one.as_uri(), two.as_uri()])
-    error = client.call("query", text="needle")["structuredContent"]
+    both = client.call("query", text="needle")["structuredContent"]["results"]
+    assert sorted((hit["project"], hit["file_path"]) for hit in both) == [
+        ("left", "a.py"),
+        ("right", "b.py"),
+    ]
+    for path in ("b.py", "b.py:1-1", str(two / "b.py")):
+        read = client.call("read_code", path=path)["structuredContent"]
+        assert read["content"] == "needle\n", path
+    (one / "b.py").write_text("other\n")
+    error = client.call("read_code", path="b.py")["structuredContent"]
     assert (error["data"]["reason"], sorted(error["data"]["allowed"])) == (
         "project_required",
         ["left", "right"],
     )
+    (one / "b.py").unlink()
     hits = client.call("query", text="needle", project="right")["structuredContent"][
         "results"
     ]

@@ -3,7 +3,7 @@ _fgrep() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} key words values
     COMPREPLY=()
     if (( COMP_CWORD == 1 )); then
-        words="query slice read files glob index-codebase watch-codebase stats bootstrap-skill write-code batch-write-code fs-create fs-read fs-write fs-list fs-stat fs-copy fs-move fs-remove buffers symbol outline repo-map folds enclosing definition declaration implementations references hover callers calls supertypes code-research search-code semantic-search structural structural-rewrite changes revisions history blame folder search-code-semantic search-code-fulltext search-code-by-payload list-specs get-spec-requirements get-scenario search-specs validate-specs index doctor version rpc projects store daemon config mcp scip rg hook web serve install install-hook uninstall gain discover pick completion team lsp --help --version"
+        words="query slice read files glob index-codebase watch-codebase stats bootstrap-skill batch write-code batch-write-code fs-create fs-read fs-write fs-list fs-stat fs-copy fs-move fs-remove buffers symbol outline repo-map folds enclosing definition declaration implementations references hover callers calls supertypes code-research search-code semantic-search structural structural-rewrite changes revisions history blame folder search-code-semantic search-code-fulltext search-code-by-payload list-specs get-spec-requirements get-scenario search-specs validate-specs index doctor version rpc projects store daemon config mcp scip rg hook web serve install install-hook uninstall gain discover pick completion team lsp --help --version"
         COMPREPLY=($(compgen -W "$words" -- "$cur"))
         return
     fi
@@ -101,6 +101,7 @@ _fgrep() {
         "watch-codebase") words="--limit -l --project -p --json --help" ;;
         "stats") words="--project -p --json --help" ;;
         "bootstrap-skill") words="--trigger --compact --force --allow-repo-override --repo-override-path --project -p --json --help" ;;
+        "batch") words="--max-tokens --project -p --json --help" ;;
         "write-code") words="--path-bytes --start-line --end-line --replacement --old-text --new-text --replace-all --expected-file-hash --precondition --continuation-id --chunk-index --is-final-chunk --dry-run --project -p --json --help" ;;
         "batch-write-code") words="--path --mode -m --dry-run --project -p --json --help" ;;
         "fs-create") words="--path-bytes --dir --parents --overwrite --dry-run --project -p --json --help" ;;
