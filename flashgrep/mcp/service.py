@@ -27,6 +27,7 @@ from flashgrep.base.errors import (
 from flashgrep.base.model import Encoded
 from flashgrep.base.registry import MOST_NAME, Handler, Progress, Session
 from flashgrep.mcp.binding import client_of
+from flashgrep.mcp.habits import read_habits
 from flashgrep.mcp.tool_schema import input_schema, output_schema
 from flashgrep.methods.bootstrap import packaged_skill
 from flashgrep.methods.text import render_error, render_text
@@ -325,7 +326,11 @@ class Service:
                 )
             as_text = render is not None
             result = await self.dispatcher.call(
-                session, name, given, progress=progress, as_text=as_text
+                session,
+                name,
+                read_habits(handler.name, given),
+                progress=progress,
+                as_text=as_text,
             )
             if render is not None:
                 # In a thread: rendering a long answer would block the loop for

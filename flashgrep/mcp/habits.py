@@ -1,0 +1,122 @@
+"""Arguments as models know them from other tools, translated before a tool is called.
+
+Only what a method's own alternative names cannot express: where one field becomes another with a changed value.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from flashgrep.base.errors import InvalidParams
+from flashgrep.base.places import find_places
+
+DIRECTIONS: Final = {
+    "callers": "callers",
+    "incoming": "callers",
+    "in": "callers",
+    "up": "callers",
+    "callees": "callees",
+    "outgoing": "callees",
+    "out": "callees",
+    "down": "callees",
+    "references": "usages",
+    "referencing": "usages",
+}
+"""What other tools call the kinds of code_research."""
+AROUND: Final = 10
+"""Lines on either side of a single line that get_slice is asked for."""
+Arguments = dict[str, Any]
+
+
+def read_habits(tool: str, arguments: Mapping[str, Any]) -> Arguments:
+    """Return a tool's arguments in its own words; those of other tools are unchanged.
+
+    Raises:
+        InvalidParams: what is meant has another form here.
+
+    """
+    translate = TRANSLATORS.get(tool)
+    translated = dict(arguments)
+    if translate is not None:
+        translate(translated)
+    return translated
+
+
+def _move(arguments: Arguments, names: tuple[str, ...], field: str) -> None:
+    """Give a field the value of the first of some names, unless it has one."""
+    for name in names:
+        if name in arguments and field not in arguments:
+            arguments[field] = arguments.pop(name)
+
+
+def _read_research(arguments: Arguments) -> None:
+    _move(arguments, ("symbol", "symbol_name", "name", "name_path"), "query")
+    _move(arguments, ("direction",), "kind")
+    kind = arguments.get("kind")
+    if isinstance(kind, str) and kind in DIRECTIONS:
+        arguments["kind"] = DIRECTIONS[kind]
+
+
+def _read_symbol(arguments: Arguments) -> None:
+    """Read Serena's arguments of find_symbol."""
+    _move(arguments, ("name_path", "name_path_pattern"), "symbol_name")
+    if arguments.pop("substring_matching", False) is True:
+        arguments.setdefault("match", "fuzzy")
+    if "symbol_name" in arguments:
+        arguments.pop("depth", None)
+
+
+def _read_changes(arguments: Arguments) -> None:
+    commit = arguments.pop("commit", None)
+    if commit is not None:
+        arguments.setdefault("rev", f"{commit}~1..{commit}")
+    base = arguments.pop("base", None)
+    head = arguments.pop("head", None)
+    if base is not None and head is not None:
+        arguments.setdefault("rev", f"{base}..{head}")
+    elif base is not None:
+        arguments.setdefault("rev", base)
+    path = arguments.pop("path", None)
+    if isinstance(path, str) and path:
+        arguments.setdefault("include", [path, f"{path.rstrip('/')}/**"])
+
+
+def _read_folders(arguments: Arguments) -> None:
+    folders = arguments.pop("target_directories", None)
+    if folders is None and isinstance(arguments.get("path"), list):
+        folders = arguments.pop("path")
+    if isinstance(folders, list) and folders:
+        globs = [str(folder).rstrip("/") for folder in folders]
+        below = [f"{glob}/**" for glob in globs]
+        arguments.setdefault("include", [*globs, *below])
+
+
+def _read_lines(arguments: Arguments) -> None:
+    line = arguments.get("line")
+    if isinstance(line, int) and "start_line" not in arguments:
+        del arguments["line"]
+        arguments["start_line"] = max(1, line - AROUND)
+        arguments.setdefault("end_line", line + AROUND)
+    path = arguments.get("path")
+    if isinstance(path, str) and "start_line" not in arguments:
+        for place in find_places(path):
+            arguments.update(
+                path=place.path, start_line=place.first, end_line=place.last
+            )
+            return
+
+
+def _refuse_patch(arguments: Arguments) -> None:
+    if "patch" in arguments and "path" not in arguments:
+        message = "write_code: patch: give path, old_text and new_text; for several places batch_write_code"
+        raise InvalidParams(message, field="patch")
+
+
+TRANSLATORS: Final[Mapping[str, Callable[[Arguments], None]]] = {
+    "changes": _read_changes,
+    "code_research": _read_research,
+    "get_slice": _read_lines,
+    "get_symbol": _read_symbol,
+    "query": _read_folders,
+    "search_code": _read_folders,
+    "write_code": _refuse_patch,
+}
