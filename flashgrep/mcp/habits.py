@@ -61,11 +61,13 @@ def _read_symbol(arguments: Arguments) -> None:
     _move(arguments, ("name_path", "name_path_pattern"), "symbol_name")
     if arguments.pop("substring_matching", False) is True:
         arguments.setdefault("match", "fuzzy")
+    # The depth of a tree of symbols, which outline shows: there is nothing to set here.
     if "symbol_name" in arguments:
         arguments.pop("depth", None)
 
 
 def _read_changes(arguments: Arguments) -> None:
+    # What one commit changed is the difference from its first parent.
     commit = arguments.pop("commit", None)
     if commit is not None:
         arguments.setdefault("rev", f"{commit}~1..{commit}")
@@ -75,6 +77,8 @@ def _read_changes(arguments: Arguments) -> None:
         arguments.setdefault("rev", f"{base}..{head}")
     elif base is not None:
         arguments.setdefault("rev", base)
+    # A file or a folder: the name does not say which, and a glob that matches nothing
+    # does no harm.
     path = arguments.pop("path", None)
     if isinstance(path, str) and path:
         arguments.setdefault("include", [path, f"{path.rstrip('/')}/**"])
@@ -91,6 +95,7 @@ def _read_folders(arguments: Arguments) -> None:
 
 
 def _read_lines(arguments: Arguments) -> None:
+    # A single line is a hit, and a hit is read with what is around it.
     line = arguments.get("line")
     if isinstance(line, int) and "start_line" not in arguments:
         del arguments["line"]
@@ -106,6 +111,7 @@ def _read_lines(arguments: Arguments) -> None:
 
 
 def _refuse_patch(arguments: Arguments) -> None:
+    # A patch may change several files, of which the tool takes one.
     if "patch" in arguments and "path" not in arguments:
         message = "write_code: patch: give path, old_text and new_text; for several places batch_write_code"
         raise InvalidParams(message, field="patch")

@@ -91,6 +91,7 @@ async def batch(call: Call[Catalogue], params: BatchParams) -> BatchResult:
 
     They share a budget: what one does not need is left to those after it. One that fails does not end the others.
     """
+    # One after the other: only then is it known what an answer leaves to the next.
     room = params.max_tokens * CHARS_PER_TOKEN
     results: list[BatchItem] = []
     for at, asked in enumerate(params.calls):
@@ -123,6 +124,7 @@ async def _answer(call: Call[Catalogue], asked: CallParams, tokens: int) -> Batc
             f"batch: no such method: {asked.method}", field="calls.method"
         )
     method = registry.get(asked.method)
+    # A write is a call of its own, with its own preconditions and rights.
     if method.safety != "reads" or method.name == NAME:
         raise InvalidParams(
             f"batch: {method.name} does not only read: call it by itself",
@@ -130,6 +132,7 @@ async def _answer(call: Call[Catalogue], asked: CallParams, tokens: int) -> Batc
         )
     if call.deadline is not None and time.monotonic() > call.deadline - SPARE_SECONDS:
         raise DeadlineExceeded("the calls before it took the time of the batch")
+    # A size that the caller gave is kept: it asked for that much.
     arguments = dict(asked.arguments)
     if "max_tokens" in method.params.model_fields and "max_tokens" not in arguments:
         arguments["max_tokens"] = tokens

@@ -174,9 +174,11 @@ async def open_view(call: Call[Catalogue], params: FileQuestion) -> View:
 def find_root_with(roots: Sequence[str], path: str) -> str | None:
     """Return the only one of several roots that has a path, as ``src/a.py`` or ``src/a.py:10-20``; None: none or two."""
     named = path
+    # The path may name lines as well, which are no part of the file.
     places = list(find_places(path))
     if places:
         named = places[0].path
+    # In two of them the path is ambiguous, and the caller has to name one.
     holders: list[str] = []
     for root in roots:
         inside = Path(root, named)

@@ -273,6 +273,7 @@ def _choose_page(call: Call[Catalogue], params: QueryParams) -> tuple[int, int]:
     settings = call.host.settings.query
     limit = params.limit or settings.default_limit
     tokens = params.max_tokens or settings.max_tokens
+    # With context ten hits fill a page already.
     has_context = params.context or params.before or params.after
     if call.as_text and params.limit is None and not has_context:
         limit = MODEL_HITS
