@@ -69,8 +69,9 @@ MODEL_TOKENS = 490
 MOST_FILES, MOST_FUNCTIONS = 10, 3
 """Files of an answer, each with its best functions."""
 FEW_FUNCTIONS = 2
-"""Functions shown to a model of files that are not among the best: with six of the best ones and two of the others, an
-answer of as many tokens names the function asked for in 4 % more answers than with three of each."""
+"""Functions shown to a model of files that are not among the best: six of the best ones and two of the others name the
+function asked for in 72 % of answers with 490 tokens; three of each file above half of the best score, in 69 % with
+498 (249 of our questions)."""
 MOST_LINES, LINE_LENGTH = 10, 200
 """Lines, with most of the question's words, in the error returned before there is an index, and the characters of
 each."""

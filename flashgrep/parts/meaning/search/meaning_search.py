@@ -481,7 +481,7 @@ class MeaningSearch:
         for one in ranked:
             if len(chunks) == self._most:
                 break
-            chunk = self._read_chunk(one)
+            chunk = self._score_chunk(one)
             if chunk is not None and self._counts(chunk):
                 chunks.append(chunk)
         return chunks
@@ -496,7 +496,7 @@ class MeaningSearch:
         places = dict[bytes, list[FoundChunk]]()
         while order and len(chunks) < self._most:
             candidate = order.next()
-            chunk = self._read_chunk(candidate)
+            chunk = self._score_chunk(candidate)
             same = places.setdefault(candidate.path, [])
             is_shown = (
                 chunk is not None
@@ -521,7 +521,11 @@ class MeaningSearch:
             for candidate in file.chunks:
                 if len(functions) == most:
                     break
-                chunk = self._read_chunk(candidate)
+                # Scoring takes half as long as reading, and a place shows no score.
+                if self._question.threshold > 0:
+                    chunk = self._score_chunk(candidate)
+                else:
+                    chunk = self._read_chunk(candidate)
                 if (
                     chunk is not None
                     and self._counts(chunk)
@@ -574,10 +578,10 @@ class MeaningSearch:
 
     def _score_chunk(self, one: Candidate) -> FoundChunk | None:
         """Return a candidate's chunk with how good an answer it is by itself."""
-        found = self._read_chunk(one)
-        if found is None:
+        chunk = self._read_chunk(one)
+        if chunk is None:
             return None
-        return replace(found, score=round(self.relevance(one, found), 4))
+        return replace(chunk, score=round(self.relevance(one, chunk), 4))
 
     def _find_chunk(self, one: Candidate) -> FoundChunk | None:
         text_id, place = one.key
@@ -606,13 +610,12 @@ class MeaningSearch:
                 else None
             )
             passage = find_passage(data, chunk, known)
-        found_chunk = FoundChunk(
+        return FoundChunk(
             one.path,
             chunk,
             data[chunk.start : chunk.end].decode("utf-8", SHOWN),
             passage=passage,
         )
-        return replace(found_chunk, score=round(self.relevance(one, found_chunk), 4))
 
     def relevance(self, one: Candidate, found: FoundChunk) -> float:
         """Return how good an answer a chunk is by itself, 0 to 1, independent of other results.
