@@ -64,9 +64,15 @@ def connect(paths: Paths, environ: Mapping[str, str], path: str = "") -> socket.
     """
     connection = try_connect(path or paths.socket)
     # Only for the control socket: a project's socket does not report its version.
-    if connection is not None and not path and _is_older(connection):
-        connection.close()
-        connection = None
+    if connection is not None and not path:
+        try:
+            is_older = _is_older(connection)
+        except ConnectionError:
+            connection.close()
+            raise
+        if is_older:
+            connection.close()
+            connection = None
     if connection is None:
         start_daemon(paths, environ)
         connection = try_connect(path or paths.socket)

@@ -198,7 +198,7 @@ def test_a_project_with_broken_settings_is_searched_and_the_warning_is_shown_eve
         {".flashgrep/config.toml": "a." * 100_000 + "a = 1", "a.txt": "needle\n"}
     )
     found = cold_daemon.run("query", "needle", cwd=root)
-    assert (found.returncode, found.stdout) == (0, "a.txt:1:1:needle\n")
+    assert (found.returncode, found.stdout) == (0, "a.txt:1:needle\n")
     warning = f"{root}/.flashgrep/config.toml: not used: larger than 16 KiB"
     assert found.stderr == f"fgrep: {warning}\n"
     assert cold_daemon.run("query", "needle", cwd=root).stderr == ""
@@ -220,6 +220,6 @@ def test_settings_that_break_while_the_daemon_runs_leave_those_of_its_start(
     file.write_text("[write")
     root = project({"a.txt": "needle\n"})
     found = cold_daemon.run("query", "needle", cwd=root)
-    assert (found.returncode, found.stdout) == (0, "a.txt:1:1:needle\n")
+    assert (found.returncode, found.stdout) == (0, "a.txt:1:needle\n")
     assert str(file) in found.stderr
     assert "the settings read at start stay in force" in found.stderr

@@ -160,7 +160,7 @@ def test_a_bare_repository_is_asked_about_head(
     )
     written = wire.fail("write_code", path="description", old_text="U", new_text="V")
     assert written["data"]["reason"] in {"read_only", "auth_required"}
-    inside = daemon.run("query", "needle", "-l", "20", cwd=bare / "objects")
+    inside = daemon.run("query", "needle", cwd=bare / "objects")
     assert "src/extra.py:1" in inside.stdout
     assert ".ci/run.yml" in daemon.run("files", cwd=bare).stdout
 

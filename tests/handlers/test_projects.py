@@ -411,8 +411,8 @@ def test_every_wire_and_the_command_line_take_several_projects(
     )
     assert found.returncode == 0, found.stderr
     assert found.stdout.splitlines() == [
-        "src/uses.py:1:6:x0 = spin(0)  # use 0",
-        f"{roots[1]}/src/uses.py:1:6:x0 = spin(0)  # use 0",
+        "src/uses.py:1:x0 = spin(0)  # use 0",
+        f"{roots[1]}/src/uses.py:1:x0 = spin(0)  # use 0",
     ]
     everywhere = daemon.run("files", "only2", "--all-projects", cwd=Path("/"))
     assert everywhere.stdout.splitlines() == [f"{roots[2]}/src/only2.py"]

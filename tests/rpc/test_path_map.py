@@ -144,7 +144,7 @@ def test_hosts_roots_addresses_and_commands_are_translated(
     assert http.call("stats")["structuredContent"]["root"] == THEIRS
     told = DaemonAtHand(daemon.paths, {**daemon.environ, PATH_MAP_VARIABLE: pair})
     found = told.run("query", "def spin", "-p", THEIRS, cwd=root / "src")
-    assert found.stdout == "a.py:1:1:def spin():\n", found.stderr
+    assert found.stdout == "a.py:1:def spin():\n", found.stderr
     assert (
         told.run("read", f"{THEIRS}/b.txt", "-p", THEIRS, cwd=Path("/")).stdout
         == "spin /workspaces/app\n"

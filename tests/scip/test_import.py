@@ -98,7 +98,7 @@ def test_an_imported_index_says_which_is_meant(
     assert told(ask(wire, "references"))[2:] == [("use.py", 2, "scip")]
     assert (
         "1 of 1 from an imported SCIP index"
-        in daemon.run("definition", "use.py", "2", "9", cwd=root).stdout
+        in daemon.run("definition", "use.py", "2", "9", cwd=root).stderr
     )
     # A file with another text speaks for itself, at once.
     (root / "mill.py").write_text("\n" + MILL)

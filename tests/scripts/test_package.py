@@ -38,7 +38,17 @@ def test_the_wheel_holds_the_package_and_its_skill_and_nothing_else(
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     tops = {name.split("/")[0] for name in names}
-    assert tops == {"flashgrep", wheel.name.split("-py3")[0] + ".dist-info"}
+    release = wheel.name.split("-py3")[0]
+    assert tops == {"flashgrep", f"{release}.data", f"{release}.dist-info"}
+    shared = {name for name in names if name.startswith(f"{release}.data/")}
+    # A manual page, and completions for three shells.
+    assert {name.split("/")[1] for name in shared} == {"data"}
+    assert {name.split("/")[3] for name in shared} <= {
+        "bash-completion",
+        "fish",
+        "man",
+        "zsh",
+    }
     assert {
         "flashgrep/skills/SKILL.md",
         "flashgrep/skills/reference.md",

@@ -160,7 +160,7 @@ def test_a_server_says_what_is_meant(
         ]
         assert (
             "from a language server"
-            in daemon.run("definition", "use.py", "3", "16", cwd=root).stdout
+            in daemon.run("definition", "use.py", "3", "16", cwd=root).stderr
         )
         assert len(read_log(folder, "pid")) == 1
         # Neither what is saved nor what is typed is answered as it was before.
