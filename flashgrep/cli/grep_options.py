@@ -49,7 +49,7 @@ files-without-match fixed-strings follow glob-case-insensitive heading hidden ig
 invert-match line-buffered line-number line-regexp max-columns-preview multiline multiline-dotall no-column
 no-filename no-heading no-hidden no-ignore no-ignore-dot no-ignore-exclude no-ignore-files no-ignore-global
 no-ignore-parent no-ignore-vcs no-line-number no-messages no-unicode null null-data one-file-system
-only-matching passthru quiet search-zip smart-case stats stop-on-nonmatch text trim unrestricted vimgrep
+only-matching passthru pcre2 quiet search-zip smart-case stats stop-on-nonmatch text trim unrestricted vimgrep
 with-filename word-regexp basic-regexp binary-without-match extended-regexp recursive
 """
 PLAIN: Final = frozenset(_PLAIN.split())

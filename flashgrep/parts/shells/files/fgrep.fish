@@ -178,6 +178,7 @@ complete -c fgrep -n '__fgrep_at query' -l one-file-system -d 'Skip directories 
 complete -c fgrep -n '__fgrep_at query' -l only-matching -s o -d 'Print only matched parts of a line.'
 complete -c fgrep -n '__fgrep_at query' -l passthru -d 'Print both matching and non-matching lines.'
 complete -c fgrep -n '__fgrep_at query' -l path-separator -x -d 'Set the path separator for printing paths.'
+complete -c fgrep -n '__fgrep_at query' -l pcre2 -s P -d 'Enable PCRE2 matching.'
 complete -c fgrep -n '__fgrep_at query' -l quiet -s q -d 'Do not print anything to stdout.'
 complete -c fgrep -n '__fgrep_at query' -l recursive -s R -s r -d 'As in grep.'
 complete -c fgrep -n '__fgrep_at query' -l regexp -s e -x -d 'A pattern to search for.'
