@@ -269,9 +269,9 @@ class Navigator:
             ]
         if symbols.language in SCOPED:
             local = self.find_bound(named)
-            value_s = () if local else self.resolve(named)
-            if value_s is not None:
-                return local or self._places_of(named, value_s)
+            values = () if local else self.resolve(named)
+            if values is not None:
+                return local or self._places_of(named, values)
         elif members := find_member(named, lambda name: self.define(name, named)):
             return [
                 place_of(member, Resolution(MEMBER, "receiver type"))
@@ -393,9 +393,9 @@ class Navigator:
         if named.symbols.role(named.start) == "import":
             known_imports = (
                 *(
-                    current_import_
+                    import_
                     for several in imports.names.values()
-                    for current_import_ in several
+                    for import_ in several
                 ),
                 *imports.exports.values(),
             )
@@ -410,10 +410,10 @@ class Navigator:
                     and import_.offset == around
                 ):
                     return self.names.import_value(named.path, import_)
-        value_s = self.names.resolve(named.path, named.text, named.start)
-        if not value_s and (export := imports.exports.get(named.text)) is not None:
+        values = self.names.resolve(named.path, named.text, named.start)
+        if not values and (export := imports.exports.get(named.text)) is not None:
             return self.names.import_value(named.path, export)
-        return value_s
+        return values
 
     def _places_of(self, named: NameAtPosition, meant: Values) -> list[Place]:
         places = []

@@ -318,7 +318,7 @@ class ReferenceSearch:
         imports = self._navigator.names.imports_of(path)
         for local, several in imports.names.items():
             if local != name and any(
-                current_import_.name == name for current_import_ in several
+                import_.name == name for import_ in several
             ):
                 # In Python everything that a module imports can be imported from it.
                 yield path, local, symbols.language == "python"

@@ -366,8 +366,8 @@ class MeaningSearch:
             except ProviderUnavailable as error:
                 self._give_up_vectors(self._known, str(error))
                 return candidates
-            for segment, value in zip(candidates, similar.tolist(), strict=False):
-                segment.similarity = value
+            for candidate, similarity in zip(candidates, similar.tolist(), strict=False):
+                candidate.similarity = similarity
         return candidates
 
     # From candidates to answers
@@ -562,13 +562,13 @@ class MeaningSearch:
                 ]
                 chunks = sorted(scored, key=lambda found: -found.score)
         highest = 1.0
-        for resolution in [
+        for chunk in [
             chunk for chunk in chunks if chunk.score >= question.threshold
         ][: question.limit]:
             highest = min(
-                highest, resolution.score
+                highest, chunk.score
             )  # a worse-placed chunk never shows a higher score
-            self._answer.results.append(replace(resolution, score=round(highest, 4)))
+            self._answer.results.append(replace(chunk, score=round(highest, 4)))
 
     def _read_chunk(self, one: Candidate) -> FoundChunk | None:
         """Return a candidate's chunk from its file, with the enclosing function if requested."""

@@ -538,12 +538,12 @@ class Research:
             role = _ROLES[mark]
             if (
                 symbols.language in SCOPED
-                and (value_s := self._names.resolve(user.path, word, offset))
+                and (values := self._names.resolve(user.path, word, offset))
                 is not None
             ):
                 for target in (
                     value.definition
-                    for value in value_s
+                    for value in values
                     if value.definition and not (value.is_instance or value.is_variable)
                 ):
                     how = "same file" if target.path == user.path else "import"
@@ -633,7 +633,7 @@ class Research:
         imports = self._names.imports_of(path)
         for local, originals in imports.names.items():
             if local != name and any(
-                current_import_.name == name for current_import_ in originals
+                import_.name == name for import_ in originals
             ):
                 yield local, None if symbols.language == "python" else path
         for local, import_ in imports.exports.items():

@@ -402,13 +402,13 @@ class Names(Callbacks):
     def members(self, values: Values, name: str) -> Values:
         """Return the member of a module, a class or an object; empty if unknown."""
         results: list[Value] = []
-        for segment in values:
-            if segment.is_nothing:
+        for value in values:
+            if value.is_nothing:
                 continue
-            if segment.definition is not None:
-                results += self.member(segment.definition, name)
-            elif segment.literal is not None:
-                path, offset = segment.literal
+            if value.definition is not None:
+                results += self.member(value.definition, name)
+            elif value.literal is not None:
+                path, offset = value.literal
                 file = self.scopes_around(path, offset)
                 if file is not None and (at := file.scope_at(offset)) != MODULE:
                     bindings = file.scopes[at].names.get(name)
@@ -417,9 +417,9 @@ class Names(Callbacks):
                         if bindings
                         else self.find_index_type(file, offset)
                     )
-            elif segment.module is None:
-                results.append(RETURNED if segment.is_returned else OUTSIDE)
-            elif exported := self.export(segment.module, name):
+            elif value.module is None:
+                results.append(RETURNED if value.is_returned else OUTSIDE)
+            elif exported := self.export(value.module, name):
                 results += exported
         return distinct(results)
 

@@ -189,9 +189,9 @@ class Resolver:
         # Done once for all targets, since it may parse the file.
         symbols = use.symbols
         word = symbols.word_at(use.offset)
-        value_s = self.names.resolve(use.path, word, use.offset)
+        values = self.names.resolve(use.path, word, use.offset)
         if (
-            value_s is None and on is None and symbols.role(use.offset) == "import"
+            values is None and on is None and symbols.role(use.offset) == "import"
         ):  # ``export {a} from "./b"``
             passed = [
                 export
@@ -199,20 +199,20 @@ class Resolver:
                 if export.name == word and export.module
             ]
             if passed:
-                value_s = self.names.import_value(use.path, passed[0])
+                values = self.names.import_value(use.path, passed[0])
             else:
-                value_s = None
-        if value_s is None and on is not None:
+                values = None
+        if values is None and on is not None:
             return self.make_guess(use)
-        if value_s and on is not None and all(one.is_returned for one in value_s):
+        if values and on is not None and all(one.is_returned for one in values):
             return partial(_resolve_on_result, use)
-        if value_s is None or any(one.is_variable for one in value_s):
+        if values is None or any(one.is_variable for one in values):
             literal = find_literal(symbols, word, use.offset)
         else:
             literal = None
         definitions = [
             one.definition
-            for one in value_s or ()
+            for one in values or ()
             if one.definition and not one.is_instance and not one.is_variable
         ]
         if literal is not None and not definitions:
