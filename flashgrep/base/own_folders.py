@@ -228,10 +228,10 @@ def make_store(folder: Path, owner: bytes) -> None:
 
 def is_private_folder(path: Path) -> bool:
     """Return whether a path is a folder of ours, no link, to which nobody else may write."""
-    found = os.lstat(path)
-    is_shared = bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    status = os.lstat(path)
+    is_shared = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
     return (
-        stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not is_shared
+        stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not is_shared
     )
 
 

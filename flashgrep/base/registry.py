@@ -447,9 +447,9 @@ class Registry:
         """Return a sentence with methods named by their commands: ``fgrep symbol`` for get_symbol."""
         # A name without "_" may be an ordinary word, and is also its command's name.
         commands = {
-            one.name: f"fgrep {one.command}"
-            for one in self._handlers
-            if "_" in one.name
+            current_handler.name: f"fgrep {current_handler.command}"
+            for current_handler in self._handlers
+            if "_" in current_handler.name
         }
         return re.sub(
             r"[a-z]+(?:_[a-z]+)+", lambda found: commands.get(found[0], found[0]), text

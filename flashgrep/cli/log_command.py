@@ -84,8 +84,8 @@ def describe_line(line: str) -> str:
             rows = map(escape_controls, str(value).splitlines())
             exception = "".join(f"\n    {row}" for row in rows)
         elif name not in HEAD:
-            shown = value if isinstance(value, str) else json.dumps(value)
-            values.append(f"{name}={shown}")
+            shown_text = value if isinstance(value, str) else json.dumps(value)
+            values.append(f"{name}={shown_text}")
     text = escape_controls(" ".join([head, *values]))
     return text + exception
 

@@ -209,7 +209,7 @@ def compile_finder(sources: Iterable[bytes]) -> Callable[[bytes], list[bytes]]:
     if len(finds) == 1:
         only: Callable[[bytes], list[bytes]] = finds[0]
         return only
-    return lambda text: [found for find in finds for found in find(text)]
+    return lambda text: [span for find in finds for span in find(text)]
 
 
 def _compile(sources: Iterable[bytes]) -> list[Any]:

@@ -185,8 +185,12 @@ class ProjectIndexing:
         """Apply what was stored."""
         # A text that was stored for another project has a low number, and perhaps no
         # symbols yet.
-        known = [row.text_id for row in part.rows if 0 < row.text_id <= self.parsed_to]
-        fresh = np.setdiff1d(np.array(known, np.int64), self.files.table.columns[:, 0])
+        text_ids = [
+            row.text_id for row in part.rows if 0 < row.text_id <= self.parsed_to
+        ]
+        fresh = np.setdiff1d(
+            np.array(text_ids, np.int64), self.files.table.columns[:, 0]
+        )
         if len(fresh):
             self.parsed_to = int(fresh[0]) - 1
         self.files.take_update(sent, part.rows, part.gone, part.generation)
@@ -452,8 +456,10 @@ class IndexScheduler:
             await self.close()
             refused = [project for project in self._projects if project.refusals]
             again = [
-                wait_before_retry(EMBEDDER_RETRY_SECONDS, _HOUR, one.refusals - 1)
-                for one in refused
+                wait_before_retry(
+                    EMBEDDER_RETRY_SECONDS, _HOUR, project_indexing.refusals - 1
+                )
+                for project_indexing in refused
             ]
             with anyio.move_on_after(min(again, default=float("inf"))) as waiting:
                 await self._work.wait()
@@ -465,13 +471,13 @@ class IndexScheduler:
         until = time.monotonic() + BURST_SECONDS
         seen = -1
         while time.monotonic() < until:
-            wanted = [
+            projects = [
                 project
                 for project in self._projects
                 if project.wanted or project.has_files_to_store
             ]
-            pending = sum(len(project.files.pending) for project in wanted)
-            if pending == seen or not all(project.settled for project in wanted):
+            pending = sum(len(project.files.pending) for project in projects)
+            if pending == seen or not all(project.settled for project in projects):
                 break
             seen = pending
             await anyio.sleep(QUIET_SECONDS)
@@ -531,8 +537,8 @@ class IndexScheduler:
         child = await self._open_child()
         if self._tidy or self._forgotten:
             async with self.changing:
-                kept = {project.job.root.path for project in self._projects}
-                remade = await child.forget(self._forgotten - kept, kept)
+                paths = {project.job.root.path for project in self._projects}
+                remade = await child.forget(self._forgotten - paths, paths)
                 self._tidy = False
                 self._forgotten.clear()
             self._take_remade(remade=remade)
@@ -567,7 +573,7 @@ class IndexScheduler:
     async def _keep(self, project: ProjectIndexing) -> None:
         """Store texts of revisions until none is requested, or something more urgent waits."""
         while project.requested and not any(
-            each.has_files_to_store for each in self._projects
+            current_project.has_files_to_store for current_project in self._projects
         ):
             child, wanted, stopped, left = (
                 await self._open_child(),
@@ -578,7 +584,8 @@ class IndexScheduler:
             async for report in child.keep(project.job, wanted):
                 left = report
                 if not stopped and any(
-                    each.has_files_to_store for each in self._projects
+                    current_project.has_files_to_store
+                    for current_project in self._projects
                 ):
                     stopped = True
                     # Batches in progress are finished and stored; a second "stop" could
@@ -602,7 +609,7 @@ class IndexScheduler:
         progress = project.progress
         progress.enter(stage)
         self._tell_idle()
-        child, embedding, stopped, left, problem = (
+        child, embedding, stopped, texts, problem = (
             await self._open_child(),
             project.embedding,
             False,
@@ -610,7 +617,7 @@ class IndexScheduler:
             "",
         )
         async for report in child.finish(project.job, stage, embedding):
-            left, problem = report.left.texts, report.problem
+            texts, problem = report.left.texts, report.problem
             progress.reach(stage, report.left)
             self._take_remade(remade=report.remade)
             if not stopped and (self._is_urgent() or embedding != project.embedding):
@@ -623,6 +630,6 @@ class IndexScheduler:
         if stage == "vectors":
             progress.problem = problem
             project.refusals = project.refusals + 1 if problem else 0
-        if not left:
+        if not texts:
             project.done.add(stage)
             project.note_symbols()

@@ -90,42 +90,42 @@ class Binder:
         which the host started us. ``toolsets`` and ``read_only`` limit what is listed and allowed, ``structured`` asks
         for structured content. ``path_map``: pairs ``theirs=ours`` that map the client's folders to ours.
         """
-        given = check_binding(params)
+        binding = check_binding(params)
         session = context.session
         client = client_of(context.session)
         session.drop_control()  # an agent's host speaks here from now on
-        if given.get("toolsets") is not None:
-            client.tools = choose_tools(given["toolsets"])
-        if given.get("read_only"):
+        if binding.get("toolsets") is not None:
+            client.tools = choose_tools(binding["toolsets"])
+        if binding.get("read_only"):
             session.read_only = True
-        if given.get("path_map"):
-            session.path_map = read_path_map(given["path_map"])
-        client.structured = bool(given.get("structured"))
+        if binding.get("path_map"):
+            session.path_map = read_path_map(binding["path_map"])
+        client.structured = bool(binding.get("structured"))
         # Bound by its socket, or by an earlier $/bind: an agent must not move from one
         # project to another.
         if session.projects and any(
-            given.get(name) for name in ("project", "collections", "folder")
+            binding.get(name) for name in ("project", "collections", "folder")
         ):
             raise Forbidden(
                 "the connection is already bound",
                 reason="already_bound",
                 projects=list(session.projects),
             )
-        if given.get("collections"):
+        if binding.get("collections"):
             session.collections = tuple(
-                [await self._open(name) for name in given["collections"]]
+                [await self._open(name) for name in binding["collections"]]
             )
             session.projects = session.collections
-        elif given.get("project"):
-            project = read_path(session, given["project"])
+        elif binding.get("project"):
+            project = read_path(session, binding["project"])
             session.projects = session.collections = (await self._open(project),)
-        elif given.get("folder") and (
-            root := self._find_root(Path(read_path(session, given["folder"])))
+        elif binding.get("folder") and (
+            root := self._find_root(Path(read_path(session, binding["folder"])))
         ):
             session.projects = (await self._open(str(root)),)
         elif not session.projects:
-            if given.get("fallback") is not None:
-                client.fallback = read_path(session, given["fallback"])
+            if binding.get("fallback") is not None:
+                client.fallback = read_path(session, binding["fallback"])
             else:
                 client.fallback = None
             client.to_choose += 1

@@ -156,7 +156,7 @@ def get_prompt(name: Any, arguments: Any) -> dict[str, Any]:
     if prompt is None:
         raise InvalidParams(f"unknown prompt: {name}", allowed=list(PROMPTS))
     values: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
-    given = {each: values.get(each) for each in prompt.arguments}
+    given = {argument: values.get(argument) for argument in prompt.arguments}
     for each, value in given.items():
         if not isinstance(value, str) or not value.strip():
             raise InvalidParams(

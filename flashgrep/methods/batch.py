@@ -94,11 +94,14 @@ async def batch(call: Call[Catalogue], params: BatchParams) -> BatchResult:
     # One after the other: only then is it known what an answer leaves to the next.
     room = params.max_tokens * CHARS_PER_TOKEN
     results: list[BatchItem] = []
-    for at, asked in enumerate(params.calls):
+    for at, matching_call in enumerate(params.calls):
         share = room // CHARS_PER_TOKEN // (len(params.calls) - at)
-        item: BatchItem = {"method": asked.method, "arguments": asked.arguments}
+        item: BatchItem = {
+            "method": matching_call.method,
+            "arguments": matching_call.arguments,
+        }
         try:
-            item.update(await _answer(call, asked, max(share, LEAST_TOKENS)))
+            item.update(await _answer(call, matching_call, max(share, LEAST_TOKENS)))
         except FlashgrepError as error:
             item["error"] = dict(error.to_object())
         size = len(item.get("text", ""))

@@ -434,13 +434,13 @@ def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
 async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
     """Return a project's current figures: files, indexed texts, index size, last update, stage and progress."""
     session = call.session
-    known = call.host.list_reachable(session)
+    reachable = call.host.list_reachable(session)
     if params.project is None and not (session.projects or session.indexed):
         message = f"this connection is bound to no project: {HOW_TO_GET_A_PROJECT}"
         return {
             "project": None,
             "version": __version__,
-            "projects": known,
+            "projects": reachable,
             "message": message,
             "pid": os.getpid(),
         }
@@ -451,7 +451,7 @@ async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
     return {
         "project": workspace.name,
         "version": __version__,
-        "projects": known,
+        "projects": reachable,
         "root": path_to_text(workspace.root),
         "total_files": workspace.tree.count(),
         "total_chunks": size.chunks,
@@ -550,14 +550,14 @@ def resolve_folder(call: Call[Catalogue], path: str) -> Path:
         NotFound: it is not there, or no folder.
 
     """
-    given = Path(path)
-    if not given.is_absolute():
+    given_path = Path(path)
+    if not given_path.is_absolute():
         own = call.session.projects or call.session.indexed
         if len(own) != 1:
             raise InvalidParams(
                 f"path: an absolute path is needed: {path}", field="path"
             )
-        given = (
+        given_path = (
             next(
                 (
                     info.root
@@ -566,10 +566,10 @@ def resolve_folder(call: Call[Catalogue], path: str) -> Path:
                 ),
                 Path(own[0]),
             )
-            / given
+            / given_path
         )
     try:
-        folder = given.resolve(strict=True)
+        folder = given_path.resolve(strict=True)
     except (
         OSError,
         ValueError,
@@ -589,5 +589,14 @@ def resolve_folder(call: Call[Catalogue], path: str) -> Path:
 
 def root_around(call: Call[Catalogue], folder: Path) -> str:
     """Return the root of the project a folder lies in, else the folder, which may become one."""
-    known = {info.root for info in call.host.list_projects()}
-    return str(next((one for one in (folder, *folder.parents) if one in known), folder))
+    roots = {info.root for info in call.host.list_projects()}
+    return str(
+        next(
+            (
+                current_folder
+                for current_folder in (folder, *folder.parents)
+                if current_folder in roots
+            ),
+            folder,
+        )
+    )

@@ -276,11 +276,11 @@ class _Question(Generic[ParamsT, ResultT]):
 
     async def ask_part(self, part: Part[ResultT], shared: SharedTurn) -> None:
         """Ask one project; an error is noted in its part and does not end the others."""
-        left = self._measure_rest()
+        rest = self._measure_rest()
         # A project keeps the deadline by itself; this is for one that hangs before it
         # can.
         with anyio.move_on_after(
-            None if left is None else left + GRACE_SECONDS
+            None if rest is None else rest + GRACE_SECONDS
         ) as scope:
             try:
                 async with contextlib.AsyncExitStack() as stack:
@@ -317,8 +317,8 @@ class _Question(Generic[ParamsT, ResultT]):
                     # The page begins at the project's own cursor: items already shown
                     # are returned again and skipped.
                     changed["limit"] = min(part.skip + self.limit, MOST_ITEMS)
-            if (left := self._measure_rest()) is not None:
-                changed["deadline_ms"] = max(1, int(left * 1000))
+            if (rest := self._measure_rest()) is not None:
+                changed["deadline_ms"] = max(1, int(rest * 1000))
             params = self._params.model_copy(update=changed)
             page = await self._ask(self._call, params, workspace, part.among)
             results = page.fields["results"]

@@ -479,21 +479,21 @@ def _join(result: QueryResult, answers: Sequence[ProjectAnswer[QueryResult]]) ->
     """Merge the suggestions of projects, and how each was searched."""
     if not result["results"] and "suggestions" in result:
         each = [
-            [f"{one.root}/{path}" for path in one.result.get("suggestions", ())]
-            for one in answers
+            [f"{answer.root}/{path}" for path in answer.result.get("suggestions", ())]
+            for answer in answers
         ]
         result["suggestions"] = [
             path for paths in zip_longest(*each) for path in paths if path
         ][:SUGGESTIONS]
     explained = [
-        one.result["explained"] for one in answers if "explained" in one.result
+        answer.result["explained"] for answer in answers if "explained" in answer.result
     ]
     if explained:
         result["explained"] = {
             **explained[0],
-            "candidates": sum(each["candidates"] for each in explained),
-            "files_read": sum(each["files_read"] for each in explained),
-            "scanned": any(each["scanned"] for each in explained),
+            "candidates": sum(explanation["candidates"] for explanation in explained),
+            "files_read": sum(explanation["files_read"] for explanation in explained),
+            "scanned": any(explanation["scanned"] for explanation in explained),
         }
 
 

@@ -182,10 +182,10 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
         yield NO_LINE_END
     if others := result.get("also_defined"):
         yield Note(f"[also defined at {', '.join(others)}]")
-    for one in result.get("more", ()):
-        yield from render_slice(one, style)
-        if one["truncated"]:
-            yield Note(f"[continues at line {one['continuation_start_line']}]")
+    for slice_result in result.get("more", ()):
+        yield from render_slice(slice_result, style)
+        if slice_result["truncated"]:
+            yield Note(f"[continues at line {slice_result['continuation_start_line']}]")
 
 
 @handler(
@@ -234,11 +234,14 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
     if not params.targets:
         return await _read_place(call, view, params)
     await view.refresh()
-    left = params.max_tokens or view.project.editor.limits.read_tokens
+    max_tokens = params.max_tokens or view.project.editor.limits.read_tokens
     found: list[SliceResult] = []
     # One after the other: they share the budget.
     for target in params.targets:
-        asked: dict[str, Any] = {"targets": [], "max_tokens": max(left, LEAST_TOKENS)}
+        asked: dict[str, Any] = {
+            "targets": [],
+            "max_tokens": max(max_tokens, LEAST_TOKENS),
+        }
         if next(find_places(target), None) is None:
             try:
                 # A symbol first: if there is none, treat it as a path, whose error
@@ -250,7 +253,7 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
         else:
             asked["path"] = target
         found.append(await _read_place(call, view, params.model_copy(update=asked)))
-        left -= len(found[-1]["content"]) // CHARS_PER_TOKEN
+        max_tokens -= len(found[-1]["content"]) // CHARS_PER_TOKEN
     found[0]["more"] = found[1:]
     return found[0]
 
@@ -270,8 +273,8 @@ async def _read_place(
             readings.append(
                 {"path": place.path, "start_line": place.first, "end_line": place.last}
             )
-        if not readings and (found := SYMBOL_OF_FILE.fullmatch(named)):
-            readings.append({"path": found["path"], "symbol_name": found["symbol"]})
+        if not readings and (match := SYMBOL_OF_FILE.fullmatch(named)):
+            readings.append({"path": match["path"], "symbol_name": match["symbol"]})
         for reading in readings:
             try:
                 return await _read_one(

@@ -79,23 +79,23 @@ class Style:
         With several projects, a person gets full paths, a model the project's name before each.
         """
         raw = item.get("file_path_bytes")
-        shown = str(item["file_path"])
+        shown_path = str(item["file_path"])
         project = item.get("project", "")
         if not self.is_person:
             # An odd name is written so that it can be passed back: with JSON's escapes,
             # or in base64.
-            if CONTROL.search(shown) or "\n" in shown:
-                shown = json.dumps(shown)
+            if CONTROL.search(shown_path) or "\n" in shown_path:
+                shown_path = json.dumps(shown_path)
             if project:
-                shown = f"{project}: {shown}"
+                shown_path = f"{project}: {shown_path}"
             if raw:
-                return f"{shown} (file_path_bytes {raw})"
-            return shown
+                return f"{shown_path} (file_path_bytes {raw})"
+            return shown_path
         # The bytes of the name, which a pipe passes on to the next program as they are.
         if raw:
             inside = base64.b64decode(raw)
         else:
-            inside = os.fsencode(shown)
+            inside = os.fsencode(shown_path)
         if project in self.roots:
             inside = os.path.join(os.fsencode(self.roots[project]), inside)  # noqa: PTH118 - bytes
             inside = inside.removeprefix(os.fsencode(self.cwd) + b"/")
@@ -104,10 +104,12 @@ class Style:
                 os.path.join(os.fsencode(self.root), inside),  # noqa: PTH118 - bytes
                 os.fsencode(self.cwd),
             )
-        shown = inside.decode("utf-8", "surrogateescape")
+        shown_path = inside.decode("utf-8", "surrogateescape")
         return self.paint(
             PATH_COLOR,
-            self.text(shown).replace("\n", "\\x0a") if self.headings else shown,
+            self.text(shown_path).replace("\n", "\\x0a")
+            if self.headings
+            else shown_path,
         )
 
     def text(self, text: str) -> str:
@@ -202,15 +204,17 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
             else:
                 prefix = path + separator
             # What matched is already marked and escaped.
-            shown = text if separator == ":" and style.is_person else style.text(text)
-            yield prefix + style.line(number) + separator + shown
+            line_shown = (
+                text if separator == ":" and style.is_person else style.text(text)
+            )
+            yield prefix + style.line(number) + separator + line_shown
 
 
 def mark_matches(hit: Mapping[str, Any], style: Style) -> str:
     """Return the text of a hit for a person, with what matched in a colour; a part of a long line with marks."""
     text = hit["text"]
     first = hit.get("text_column", 1)
-    shown = ""
+    marked = ""
     end = 0
     for match in hit.get("spans", ()) if style.color else ():
         if match["start_line"] != match["end_line"] or "\n" in text:
@@ -218,13 +222,13 @@ def mark_matches(hit: Mapping[str, Any], style: Style) -> str:
         start = max(end, match["start_column"] - first)
         stop = min(len(text), match["end_column"] - first)
         if start < stop:
-            shown += style.text(text[end:start])
-            shown += style.paint(MATCH_COLOR, style.text(text[start:stop]))
+            marked += style.text(text[end:start])
+            marked += style.paint(MATCH_COLOR, style.text(text[start:stop]))
             end = stop
-    shown += style.text(text[end:])
+    marked += style.text(text[end:])
     if hit.get("cut"):
-        shown = "…" * (first > 1) + shown + "…"
-    return shown
+        marked = "…" * (first > 1) + marked + "…"
+    return marked
 
 
 def trim_context(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -256,17 +260,17 @@ def render_places(
         if style.is_person or len(group) == 1:
             separator = ":" if style.is_person else " "
             yield from (
-                f"{path}:{style.line(lines)}{separator}{style.text(said)}"
-                for _, lines, said in group
+                f"{path}:{style.line(lines)}{separator}{style.text(text)}"
+                for _, lines, text in group
             )
         else:
             yield path
-            yield from (f"{lines} {said}" for _, lines, said in group)
+            yield from (f"{lines} {text}" for _, lines, text in group)
 
 
 def shorten_entries(lines: Sequence[str]) -> list[str]:
     """Return the lines of a file's outline for a model, without what is usual or evident from other lines."""
-    entries = [found.groups("") for line in lines if (found := ENTRY.fullmatch(line))]
+    entries = [match.groups("") for line in lines if (match := ENTRY.fullmatch(line))]
     nexts: list[
         tuple[int, int]
     ] = []  # for the next entry on each level: its indentation and first line
@@ -283,17 +287,17 @@ def shorten_entries(lines: Sequence[str]) -> list[str]:
         places.append(indent + (first if is_evident else f"{first}-{last}"))
     shown = list[str]()
     owner = ""
-    for place, (*_, said) in zip(reversed(places), entries, strict=True):
-        text = USUAL.sub("", said)
-        found = OWNER.match(text)
+    for place, (*_, matching_text) in zip(reversed(places), entries, strict=True):
+        text = USUAL.sub("", matching_text)
+        match = OWNER.match(text)
         shown.append(
             clip(
-                f"{place} {text.removeprefix(owner) if found and found[0] == owner else text}",
+                f"{place} {text.removeprefix(owner) if match and match[0] == owner else text}",
                 ENTRY_SHOWN,
             )
         )
-        if found:
-            owner = found[0]
+        if match:
+            owner = match[0]
         else:
             owner = ""
     return shown
@@ -351,7 +355,7 @@ def render_error(error: ErrorObject) -> str:
     if "problems" in data:  # the first is the message, and names the field
         data.pop("field", None)
         others = data.pop("problems")[1:]
-        lines += [f"{one['field']}: {one['problem']}" for one in others]
+        lines += [f"{other['field']}: {other['problem']}" for other in others]
     # The message already has it; repeating costs tokens.
     if "near: " in message:
         data.pop("near", None)
@@ -363,11 +367,11 @@ def render_error(error: ErrorObject) -> str:
         lines += ["until then, the lines with most of the words:", *likely]
     for name, value in data.items():
         if isinstance(value, str):
-            said = value
+            text = value
         else:
-            said = json.dumps(value, ensure_ascii=False, default=str)
-        if said and said not in {"null", "[]", "{}"} and said not in message:
-            lines.append(f"{name}: {said}")
+            text = json.dumps(value, ensure_ascii=False, default=str)
+        if text and text not in {"null", "[]", "{}"} and text not in message:
+            lines.append(f"{name}: {text}")
     return "\n".join(lines)
 
 

@@ -282,8 +282,9 @@ class Catalogue:
     def is_listed(self, root: str) -> bool:
         """Return whether the project at a root is open, and its files are known."""
         return any(
-            str(one.path) == root and one.tree.listed_since is not None
-            for one in self._open.values()
+            str(current_workspace.path) == root
+            and current_workspace.tree.listed_since is not None
+            for current_workspace in self._open.values()
         )
 
     def list_bound(self, session: Session) -> list[str]:
@@ -291,8 +292,8 @@ class Catalogue:
         names = {root: name for name, root in self._roots.items()}
         return [
             names[root]
-            for one in session.projects
-            if (root := self._find_root(one)) in names
+            for project in session.projects
+            if (root := self._find_root(project)) in names
         ]
 
     def list_reachable(self, session: Session) -> list[str]:
@@ -328,7 +329,7 @@ class Catalogue:
             InvalidParams: not a possible path of a file.
 
         """
-        shown = path_to_text(path)
+        text = path_to_text(path)
         own = (
             [project]
             if project is not None
@@ -340,7 +341,9 @@ class Catalogue:
             if (root := self._find_root(one)) is not None
         ]
         # By root: a name may move to another project while the connection lives.
-        bound = [self._find_root(one) for one in session.projects]
+        bound = [
+            self._find_root(current_project) for current_project in session.projects
+        ]
         if project is not None and (
             not roots or (bound and self._find_root(project) not in bound)
         ):
@@ -351,9 +354,9 @@ class Catalogue:
             )
         if not path or b"\0" in path or (not path.startswith(b"/") and len(roots) != 1):
             raise InvalidParams(
-                f"path: not a file of one project: {shown!r}",
+                f"path: not a file of one project: {text!r}",
                 field="path",
-                target_path=shown,
+                target_path=text,
             )
         if not own:
             roots = [os.fsencode(root) for root in self._roots.values()]
@@ -364,22 +367,22 @@ class Catalogue:
         )
         if not any(real.startswith(root.rstrip(b"/") + b"/") for root in roots):
             raise Forbidden(
-                f"outside of every project: {shown}",
+                f"outside of every project: {text}",
                 reason="outside_root",
-                target_path=shown,
+                target_path=text,
             )
         if self._private.contain(real):
             raise Forbidden(
-                f"flashgrep's own folder: {shown}",
+                f"flashgrep's own folder: {text}",
                 reason="protected_path",
-                target_path=shown,
+                target_path=text,
             )
         if os.path.lexists(real) and not os.path.isfile(real):  # noqa: PTH113 - a name too long is none
             raise InvalidParams(
-                f"not a file: {shown}",
+                f"not a file: {text}",
                 reason="not_a_file",
                 field="path",
-                target_path=shown,
+                target_path=text,
             )
         return real
 
@@ -417,10 +420,10 @@ class Catalogue:
             Forbidden: it is one of flashgrep's own folders, or the whole file system.
 
         """
-        found = self._find_open(root_or_name)
-        if found is not None:
-            found.asked_at = anyio.current_time()
-            return found
+        found_workspace = self._find_open(root_or_name)
+        if found_workspace is not None:
+            found_workspace.asked_at = anyio.current_time()
+            return found_workspace
         root = self._find_root(root_or_name)
         if root is not None and await anyio.to_thread.run_sync(
             self._private.contain, os.fsencode(root)
@@ -512,7 +515,7 @@ class Catalogue:
                 )
             return await self._open_for(call, own[0], adopt=False)
         if session.projects and self._find_root(project) not in {
-            self._find_root(one) for one in session.projects
+            self._find_root(current_project) for current_project in session.projects
         }:
             raise Forbidden(
                 f"the connection is bound to another project: {project}",
@@ -614,22 +617,26 @@ class Catalogue:
 
     def _find_open(self, root_or_name: str) -> Workspace | None:
         """Return a project if it is open, without its lock: a call must not wait while it is being reopened."""
-        found = self._open.get(root_or_name)
+        found_workspace = self._open.get(root_or_name)
         if (
-            found is None
+            found_workspace is None
         ):  # bindings are resolved roots: resolving them again would cost each call 50 µs
-            found = next(
-                (one for one in self._open.values() if str(one.path) == root_or_name),
+            found_workspace = next(
+                (
+                    current_workspace
+                    for current_workspace in self._open.values()
+                    if str(current_workspace.path) == root_or_name
+                ),
                 None,
             )
-        if found is not None and not found.is_lost():
-            return found
+        if found_workspace is not None and not found_workspace.is_lost():
+            return found_workspace
         root = self._find_root(root_or_name)
         return next(
             (
-                one
-                for one in self._open.values()
-                if one.path == root and not one.is_lost()
+                current_workspace
+                for current_workspace in self._open.values()
+                if current_workspace.path == root and not current_workspace.is_lost()
             ),
             None,
         )
@@ -708,8 +715,8 @@ class Catalogue:
         if root_or_name in self._roots:
             return root_or_name
         root = self._find_root(root_or_name)
-        for name, known in (*self._roots.items(), *self._visited.items()):
-            if known == root:
+        for name, path in (*self._roots.items(), *self._visited.items()):
+            if path == root:
                 return name
         if root is None or not make:
             raise NotFound(

@@ -461,9 +461,14 @@ class Workspace:
         ``is_known``: the tree is watched and listed, so that only files are looked at that match; else the folders are
         walked. ``unsaved``: sizes in bytes and times in nanoseconds that replace those on disk.
         """
-        known = self.tree.known(snapshot) if is_known else None
+        present_files = self.tree.known(snapshot) if is_known else None
         return find(
-            self.root, options, window, deadline=deadline, known=known, unsaved=unsaved
+            self.root,
+            options,
+            window,
+            deadline=deadline,
+            known=present_files,
+            unsaved=unsaved,
         )
 
     def list_recent(self, since_ns: int, most: int) -> frozenset[bytes]:
@@ -656,7 +661,8 @@ def cover_tree(
 def find_idle(projects: Collection[Workspace]) -> list[Workspace]:
     """Return the open projects that are to be closed: asked for longest ago, and more than stay open."""
     unasked = sorted(
-        (one for one in projects if one.is_idle()), key=lambda one: one.asked_at
+        (project for project in projects if project.is_idle()),
+        key=lambda one: one.asked_at,
     )
     return unasked[: max(0, len(projects) - MOST_UNASKED)]
 
@@ -679,7 +685,7 @@ def order_for_closing(projects: Collection[Workspace]) -> list[Workspace]:
 
 def _identity(root: Path) -> tuple[int, int] | None:
     try:
-        found = root.stat()
+        status = root.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -114,8 +114,8 @@ class Store:
             ]
             async with self.scheduler.without_indexer():
                 self.set_aside(why)
-                for member, found in swept:
-                    member.tree.take_sweep(found)
+                for member, sweep_result in swept:
+                    member.tree.take_sweep(sweep_result)
                     member.indexing.done.clear()
         for member in members:
             member.indexing.poke()

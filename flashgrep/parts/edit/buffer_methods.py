@@ -52,7 +52,7 @@ class BufferEdit(Params):
     def build(self) -> Edit:
         """Return this as an Edit; raises InvalidParams if part of a range is missing."""
         places = (self.start_line, self.start_column, self.end_line, self.end_column)
-        if all(one is None for one in places):
+        if all(place is None for place in places):
             return Edit(None, None, self.text)
         start_line, start_column, end_line, end_column = places
         if (
@@ -114,8 +114,10 @@ class BuffersResult(TypedDict):
 
 def render_buffers(result: BuffersResult, style: Style) -> Iterator[str]:
     """Yield each file with its version."""
-    for one in result["results"]:
-        yield f"{style.path(one)} version {one['version']}, {one['lines']} lines{', behind' if one['behind'] else ''}"
+    for file in result["results"]:
+        behind = ", behind" if file["behind"] else ""
+        size = f"{file['lines']} lines"
+        yield f"{style.path(file)} version {file['version']}, {size}{behind}"
 
 
 @handler(
@@ -143,13 +145,13 @@ async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult
             return {"results": [_describe(buffer) for buffer in opened.all()]}
         path = path_from_json(params.path, params.path_bytes)
         name = (params.project, path)
-        found = opened.find(name)
-        if found is None or params.action == "open":
-            found = await run_sync(
+        sync = opened.find(name)
+        if sync is None or params.action == "open":
+            sync = await run_sync(
                 call.host.find_file, call.session, params.project, path
             )
         if params.action == "close":
-            opened.close(found)
+            opened.close(sync)
             return {"results": []}
         if params.version is None:
             raise InvalidParams(
@@ -160,7 +162,7 @@ async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult
                 raise InvalidParams("text: needed to open a file", field="text")
             return {
                 "results": [
-                    _describe(opened.open(name, found, params.text, params.version))
+                    _describe(opened.open(name, sync, params.text, params.version))
                 ]
             }
         edits = [change.build() for change in params.changes]
@@ -173,7 +175,7 @@ async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult
             "results": [
                 _describe(
                     opened.change(
-                        found, edits, params.version, base, params.position_encoding
+                        sync, edits, params.version, base, params.position_encoding
                     )
                 )
             ]

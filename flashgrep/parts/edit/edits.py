@@ -376,7 +376,7 @@ def find_nearest_line(lines: Lines, text: str) -> int:
 
 def show_lines(lines: Lines, edit: Edit, file_hash: str | None) -> str:
     """Return the lines that an edit is about as they are now, below the file's present hash."""
-    shown = [f"#{(file_hash or '')[:HASH_SHOWN]}"]
+    lines_shown = [f"#{(file_hash or '')[:HASH_SHOWN]}"]
     if isinstance(edit, LineEdit):
         last = max(edit.start, edit.end)
     else:
@@ -385,11 +385,11 @@ def show_lines(lines: Lines, edit: Edit, file_hash: str | None) -> str:
         last = start + max(count_lines(edit.old) - 1, 0)
     first = edit.start if isinstance(edit, LineEdit) else start
     for number in range(max(first, 1), min(last, lines.count) + 1):
-        if len(shown) > MOST_LINES_SHOWN:
-            shown.append("…")
+        if len(lines_shown) > MOST_LINES_SHOWN:
+            lines_shown.append("…")
             break
-        shown.append(f"{number}:{without_end(lines.line(number))[:_MOST_QUOTED]}")
-    return "\n".join(shown)
+        lines_shown.append(f"{number}:{without_end(lines.line(number))[:_MOST_QUOTED]}")
+    return "\n".join(lines_shown)
 
 
 def precondition_failed(path: bytes, wrong: list[Mismatch]) -> Conflict:

@@ -407,14 +407,14 @@ async def fs_copy(call: Call[Projects], params: FsCopyParams) -> FsCopyResult:
     project = await _writable(call, params)
     options = WriteOptions(overwrite=params.overwrite, dry_run=params.dry_run)
     run = partial(transfer.copy, recursive=params.recursive)
-    done = await _run("fs_copy", run, project.editor, *params.ends(), options)
-    project.note_changes(done.paths)
+    change = await _run("fs_copy", run, project.editor, *params.ends(), options)
+    project.note_changes(change.paths)
     return {
         "ok": True,
         "operation": "fs_copy",
         "dry_run": params.dry_run,
-        "source": format_path(done.source),
-        "target_path": format_path(done.target),
+        "source": format_path(change.source),
+        "target_path": format_path(change.target),
     }
 
 
@@ -429,14 +429,16 @@ async def fs_move(call: Call[Projects], params: FsPairParams) -> FsMoveResult:
     """Move or rename a file or a folder."""
     project = await _writable(call, params)
     options = WriteOptions(overwrite=params.overwrite, dry_run=params.dry_run)
-    done = await _run("fs_move", transfer.move, project.editor, *params.ends(), options)
-    project.note_changes(done.paths)
+    change = await _run(
+        "fs_move", transfer.move, project.editor, *params.ends(), options
+    )
+    project.note_changes(change.paths)
     return {
         "ok": True,
         "operation": "fs_move",
         "dry_run": params.dry_run,
-        "source_path": format_path(done.source),
-        "target_path": format_path(done.target),
+        "source_path": format_path(change.source),
+        "target_path": format_path(change.target),
     }
 
 
@@ -457,15 +459,15 @@ async def fs_remove(call: Call[Projects], params: FsRemoveParams) -> FsRemoveRes
         force=params.force,
         dry_run=params.dry_run,
     )
-    done = await _run("fs_remove", run, project.editor, params.target())
-    project.note_changes(done.paths)
+    change = await _run("fs_remove", run, project.editor, params.target())
+    project.note_changes(change.paths)
     result: FsRemoveResult = {
         "ok": True,
         "operation": "fs_remove",
         "dry_run": params.dry_run,
-        "target_path": format_path(done.target),
+        "target_path": format_path(change.target),
     }
-    if done.already_missing:
+    if change.already_missing:
         result["already_missing"] = True
     return result
 

@@ -69,10 +69,10 @@ class RevisionsResult(TypedDict):
 
 def render_revisions(result: RevisionsResult, style: Style) -> Iterator[str]:
     """Yield one line for each name, like those of commits."""
-    for one in result["results"]:
-        yield style.text(
-            f"{one['commit'][:SHOWN_NAME]} {format_day(one['time'])} {one['kind']} {one['name']}"
-        )
+    for name in result["results"]:
+        commit = name["commit"][:SHOWN_NAME]
+        day = format_day(name["time"])
+        yield style.text(f"{commit} {day} {name['kind']} {name['name']}")
 
 
 def format_day(seconds: int) -> str:
@@ -89,13 +89,18 @@ async def list_revisions(
     """List the branches and tags of a project's repository, newest first."""
     workspace = await call.host.workspace(call, params.project)
     revisions = find_revisions(workspace, call.session)
-    found = await revisions.ask_repository(
+    repository = await revisions.ask_repository(
         lambda asked: git.list_names(asked, MOST_NAMES)
     )
     return {
         "results": [
-            {"name": one.name, "kind": one.kind, "commit": one.commit, "time": one.time}
-            for one in found
+            {
+                "name": named_revision.name,
+                "kind": named_revision.kind,
+                "commit": named_revision.commit,
+                "time": named_revision.time,
+            }
+            for named_revision in repository
         ]
     }
 
@@ -134,10 +139,10 @@ class HistoryResult(TypedDict):
 
 def render_history(result: HistoryResult, style: Style) -> Iterator[str]:
     """Yield one line for each commit."""
-    for one in result["results"]:
-        day = format_day(one["time"])
+    for commit_entry in result["results"]:
+        day = format_day(commit_entry["time"])
         yield style.text(
-            f"{one['commit'][:SHOWN_NAME]} {day} {one['author']}: {one['subject']}"
+            f"{commit_entry['commit'][:SHOWN_NAME]} {day} {commit_entry['author']}: {commit_entry['subject']}"
         )
 
 
@@ -163,10 +168,12 @@ async def history(call: Call[Catalogue], params: HistoryParams) -> HistoryResult
             )
 
     revisions = find_revisions(workspace, call.session)
-    found = await revisions.ask_repository(ask)
-    more = len(found) > params.limit
+    found_repository = await revisions.ask_repository(ask)
+    more = len(found_repository) > params.limit
     return {
-        "results": [_show_commit(one) for one in found[: params.limit]],
+        "results": [
+            _show_commit(revision) for revision in found_repository[: params.limit]
+        ],
         "next": encode_cursor(params, skip + params.limit) if more else None,
     }
 
@@ -204,12 +211,14 @@ class BlameResult(TypedDict):
 
 def render_blame(result: BlameResult, style: Style) -> Iterator[str]:
     """Yield each run of lines with its commit."""
-    known = {one["commit"]: one for one in result["commits"]}
+    known = {
+        current_commit["commit"]: current_commit for current_commit in result["commits"]
+    }
     for run in result["results"]:
-        one = known[run["commit"]]
+        commit = known[run["commit"]]
         last = run["start_line"] + run["lines"] - 1
-        shown = f"{run['start_line']}-{last} {one['commit'][:SHOWN_NAME]} {one['author']}: {one['subject']}"
-        yield style.text(shown)
+        line = f"{run['start_line']}-{last} {commit['commit'][:SHOWN_NAME]} {commit['author']}: {commit['subject']}"
+        yield style.text(line)
 
 
 @handler("blame", command="blame path", toolset="editors", render=render_blame)
@@ -231,14 +240,14 @@ async def blame(call: Call[Catalogue], params: BlameParams) -> BlameResult:
     found, commits = await revisions.ask_repository(ask)
     shown: list[BlamedLines] = [
         {
-            "start_line": one.start,
-            "lines": one.lines,
-            "commit": one.commit,
-            "old_start_line": one.old_start,
+            "start_line": blame_span.start,
+            "lines": blame_span.lines,
+            "commit": blame_span.commit,
+            "old_start_line": blame_span.old_start,
         }
-        for one in sorted(found)
+        for blame_span in sorted(found)
     ]
-    return {"results": shown, "commits": [_show_commit(one) for one in commits]}
+    return {"results": shown, "commits": [_show_commit(commit) for commit in commits]}
 
 
 def find_inside(workspace: Workspace, path: str) -> bytes:
@@ -287,8 +296,8 @@ class FolderResult(TypedDict):
 
 def render_folder(result: FolderResult, style: Style) -> Iterator[str]:
     """Yield each entry, folders with a slash and their number of files."""
-    for one in result["results"]:
-        yield style.path(one) + (f"/ {one['files']}" if "files" in one else "")
+    for entry in result["results"]:
+        yield style.path(entry) + (f"/ {entry['files']}" if "files" in entry else "")
 
 
 @handler("list_folder", command="folder path", toolset="editors", render=render_folder)

@@ -108,16 +108,16 @@ def plan_hook(host: str, path: Path, program: str | None) -> Change:
         hooks = _read_hooks(before, place)
         others = [hook for hook in hooks if MARK not in str(hook)]
         if program is not None:
-            wanted = [*others, make_hook(host, program)]
+            hooks_after = [*others, make_hook(host, program)]
         else:
-            wanted = others
-        if wanted == hooks:
+            hooks_after = others
+        if hooks_after == hooks:
             return Change(path, before, before)
         after = before
         if place.is_versioned and "version" not in jsonc.parse(after).members:
             after = jsonc.set_member(after, ("version",), 1)
-        if wanted:
-            after = jsonc.set_member(after, keys, wanted)
+        if hooks_after:
+            after = jsonc.set_member(after, keys, hooks_after)
         else:
             after = jsonc.remove_member(after, keys)
             # Of a file that we made, the number of its form is all that is left.

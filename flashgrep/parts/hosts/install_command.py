@@ -130,7 +130,14 @@ def install(
     Called again, it brings the entry up to date and keeps what you added to it.
     """
     if host == NEOVIM:
-        folder = next((str(each) for each in _PLUGIN_FOLDERS if each.is_dir()), None)
+        folder = next(
+            (
+                str(current_folder)
+                for current_folder in _PLUGIN_FOLDERS
+                if current_folder.is_dir()
+            ),
+            None,
+        )
         typer.echo(
             _NEOVIM_LINES.format(folder=folder)
             if folder
@@ -227,9 +234,9 @@ def _offer_hosts(*, ask: bool) -> Iterator[PlannedChange]:
     folders = locate_folders(os.environ, Path.home())
     asking = sys.stdin.isatty()
     found = {
-        name: each.file(folders, None)
-        for name, each in HOSTS.items()
-        if each.is_here(folders)
+        name: host.file(folders, None)
+        for name, host in HOSTS.items()
+        if host.is_here(folders)
     }
     if not found:
         fail(f"no host was found on this machine; known: {', '.join(HOSTS)}")
@@ -393,14 +400,17 @@ def find_own_changes(projects: list[Path]) -> Iterator[ChangedHostFile]:
         if project is None or host.project_file
     }
     yield from find_entries(files, state, find_command(shared=False))
-    for each in list_installs(state):
-        if each.owner == RULES and each.path.exists():
-            text = each.path.read_bytes()
-            if _BEGIN.encode() in text or each.path.name == Path(_CURSOR_RULES).name:
-                yield each
-        elif each.owner.startswith(HOOK) and each.path.exists():
-            if MARK.encode() in each.path.read_bytes():
-                yield each
+    for current_install in list_installs(state):
+        if current_install.owner == RULES and current_install.path.exists():
+            text = current_install.path.read_bytes()
+            if (
+                _BEGIN.encode() in text
+                or current_install.path.name == Path(_CURSOR_RULES).name
+            ):
+                yield current_install
+        elif current_install.owner.startswith(HOOK) and current_install.path.exists():
+            if MARK.encode() in current_install.path.read_bytes():
+                yield current_install
 
 
 def plan_removal(entry: ChangedHostFile) -> Change:

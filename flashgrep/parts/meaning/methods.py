@@ -368,14 +368,16 @@ def _join(
 ) -> None:
     """Report how all projects were ranked."""
     result["ranked_by"] = min(
-        (one.result["ranked_by"] for one in answers), key=len
+        (current_answer.result["ranked_by"] for current_answer in answers), key=len
     )  # words, or words and meaning
-    result["chunks_searched"] = sum(one.result["chunks_searched"] for one in answers)
+    result["chunks_searched"] = sum(
+        current_answer.result["chunks_searched"] for current_answer in answers
+    )
     # Each project's files are in order; the better projects' files come first.
     files = list[FileMatch]()
-    for one in sorted(answers, key=_rank_project):
-        for file in one.result["files"]:
-            files.append({**file, "project": one.name})
+    for answer in sorted(answers, key=_rank_project):
+        for file in answer.result["files"]:
+            files.append({**file, "project": answer.name})
     result["files"] = files[:MOST_FILES]
 
 
@@ -445,10 +447,10 @@ async def semantic_search(
         try:
             workspaces = [await call.host.workspace(call, params.repository)]
         except NotFound as error:
-            known = call.host.list_reachable(call.session)
+            reachable = call.host.list_reachable(call.session)
             message = f"no such repository: {params.repository}"
             raise NotFound(
-                message, reason="repository_not_found", known=known
+                message, reason="repository_not_found", known=reachable
             ) from error
     elif call.session.projects:
         workspaces = [
@@ -547,14 +549,14 @@ def format_file(file: FoundFile, most: int = MOST_FUNCTIONS) -> FileMatch:
             name = piece.passage.name
             first, last = piece.passage.whole
         functions.append({"name": name, "start_line": first, "end_line": last})
-    found: FileMatch = {
+    match: FileMatch = {
         "path": path["file_path"],
         "file_path": path["file_path"],
         "functions": functions,
     }
     if "file_path_bytes" in path:
-        found["file_path_bytes"] = path["file_path_bytes"]
-    return found
+        match["file_path_bytes"] = path["file_path_bytes"]
+    return match
 
 
 def fit_code(
@@ -564,20 +566,20 @@ def fit_code(
     room, results = tokens * CHARS_PER_TOKEN, list[CodeMatch]()
     for piece in pieces:
         room -= (TEXT_OVERHEAD if as_text else CHUNK_OVERHEAD) + len(piece.path)
-        shown = piece.passage.fit(room) if piece.passage else None
+        excerpt = piece.passage.fit(room) if piece.passage else None
         # The first is shown however small the budget, so that an answer is never empty
         # for lack of room.
         if (
-            shown is None
+            excerpt is None
             and piece.passage
             and (not results or (as_text and room >= LEAST_CUT))
         ):
-            shown = piece.passage.crop(room, spellings_of(query))
-        if shown is not None:
-            room -= len(shown.text)
+            excerpt = piece.passage.crop(room, spellings_of(query))
+        if excerpt is not None:
+            room -= len(excerpt.text)
         elif not as_text:
             break
-        results.append(format_chunk(piece, shown))
+        results.append(format_chunk(piece, excerpt))
     return results
 
 
@@ -595,7 +597,7 @@ def format_chunk(piece: FoundChunk, shown: Excerpt | None) -> CodeMatch:
     ):
         first, last = piece.passage.whole
         kind, name = piece.passage.kind or kind, piece.passage.name or name
-    found: CodeMatch = {
+    match: CodeMatch = {
         "content": shown.text if shown else "",
         "path": path["file_path"],
         "startLine": first,
@@ -609,8 +611,8 @@ def format_chunk(piece: FoundChunk, shown: Excerpt | None) -> CodeMatch:
         "end_line": last,
     }
     if shown is not None and shown.lines != ((first, last),):
-        found["shown"] = list(shown.lines)
-    return found
+        match["shown"] = list(shown.lines)
+    return match
 
 
 def name_language(piece: FoundChunk) -> str:

@@ -123,18 +123,20 @@ def render_targets(result: PlacesResult, style: Style) -> Iterator[str]:
     yield from render_places(
         (
             (
-                style.path(one),
-                f"{one['selection_range']['start_line']}:{one['selection_range']['start_column']}",
-                one.get("text")
-                or f"{one.get('kind', '')} {one.get('signature') or one['symbol_name']}",
+                style.path(named_place),
+                f"{named_place['selection_range']['start_line']}:{named_place['selection_range']['start_column']}",
+                named_place.get("text")
+                or f"{named_place.get('kind', '')} {named_place.get('signature') or named_place['symbol_name']}",
             )
-            for one in result["results"]
+            for named_place in result["results"]
         ),
         style,
     )
-    for source, shown in SOURCES.items():
-        if number := sum(one.get("source") == source for one in result["results"]):
-            yield Note(f"[{number} of {len(result['results'])} from {shown}]")
+    for source, text in SOURCES.items():
+        if number := sum(
+            named_place.get("source") == source for named_place in result["results"]
+        ):
+            yield Note(f"[{number} of {len(result['results'])} from {text}]")
     if "reason" in result and not style.is_person:
         yield Note(f"[{result['reason']}: {result.get('detail', '')}]")
 
@@ -251,23 +253,26 @@ async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
     def find(source: SymbolSource, named: NameAtPosition) -> Navigation:
         # Read in the lookup's own thread, where the file is open.
         nonlocal said
-        found = Navigator(source).find_definitions(named)
-        if found.places:
-            said = describe(found.places[0])
-        return found
+        definitions = Navigator(source).find_definitions(named)
+        if definitions.places:
+            said = describe(definitions.places[0])
+        return definitions
 
-    found = await ask_at(call, params, find)
+    places_result = await ask_at(call, params, find)
     result: HoverResult = {
-        "symbol_name": found["symbol_name"],
-        "range": found["range"],
-        "results": found["results"],
+        "symbol_name": places_result["symbol_name"],
+        "range": places_result["range"],
+        "results": places_result["results"],
         "signature": said.signature,
         "documentation": said.documentation,
         "language": said.language,
-        "coverage": found["coverage"],
+        "coverage": places_result["coverage"],
     }
-    if "reason" in found:
-        result["reason"], result["detail"] = found["reason"], found["detail"]
+    if "reason" in places_result:
+        result["reason"], result["detail"] = (
+            places_result["reason"],
+            places_result["detail"],
+        )
     return result
 
 
@@ -348,7 +353,7 @@ async def ask_at(
 
     def look(snapshot: Snapshot) -> tuple[PlacesResult, Navigation]:
         source = SnapshotSource(snapshot, path)
-        found = Navigation()
+        found_navigation = Navigation()
         named: NameAtPosition | NoResult = NoResult(
             "deadline", "the deadline was reached"
         )
@@ -358,20 +363,20 @@ async def ask_at(
                     source, path, params.line, params.column, params.position_encoding
                 )
                 if isinstance(named, NoResult):
-                    found = Navigation(no_result=named)
+                    found_navigation = Navigation(no_result=named)
                 else:
-                    found = find(source, named)
+                    found_navigation = find(source, named)
         except Expired:
-            found.complete = False
+            found_navigation.complete = False
         # Even if nothing was found: a server that did not answer may be why.
         if source.imported is not None:
-            found.detail = source.imported.problem
+            found_navigation.detail = source.imported.problem
         else:
-            found.detail = ""
-        return _format(params, named, found), found
+            found_navigation.detail = ""
+        return _format(params, named, found_navigation), found_navigation
 
-    result, found = await view.in_thread(look)
-    result["coverage"] = view.coverage(found, fresh=fresh, started=started)
+    result, navigation = await view.in_thread(look)
+    result["coverage"] = view.coverage(navigation, fresh=fresh, started=started)
     return result
 
 
@@ -383,19 +388,19 @@ async def _ask_steps(
     uses: list[list[Range]] = []
 
     def look(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
-        found = find(source, named)
-        for step in found.steps:
+        answer = find(source, named)
+        for step in answer.steps:
             columns = Columns(step.user.lines, params.position_encoding)
             uses.append([columns.range(*use) for use in sorted(step.uses)])
-        return found
+        return answer
 
-    found = await ask_at(call, params, look)
-    found.pop("next", None)
+    places_result = await ask_at(call, params, look)
+    places_result.pop("next", None)
     steps = [
-        {**one, "uses": several}
-        for one, several in zip(found["results"], uses, strict=True)
+        {**named_place, "uses": several}
+        for named_place, several in zip(places_result["results"], uses, strict=True)
     ]
-    return {**found, "results": steps}  # type: ignore[typeddict-item]  # mypy does not see that the cursor is out
+    return {**places_result, "results": steps}  # type: ignore[typeddict-item]  # mypy does not see that the cursor is out
 
 
 def _format(
@@ -415,7 +420,7 @@ def _format(
         "range": None
         if isinstance(named, NoResult)
         else measure(named, named.start, named.end),
-        "results": [_format_place(one, measure) for one in found.places],
+        "results": [_format_place(place, measure) for place in found.places],
     }
     if found.no_result is not None:
         result["reason"], result["detail"] = (
@@ -444,7 +449,7 @@ def _format_place(
     index = place.index
     # Editors put the cursor on the name and show the whole definition around it.
     selection = measure(place, place.start, place.end)
-    one: NamedPlace = {
+    entry: NamedPlace = {
         **path_to_json(place.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
         "symbol_name": symbols.data[place.start : place.end].decode("utf-8", "replace"),
         "role": place.role,
@@ -455,9 +460,9 @@ def _format_place(
         "language": symbols.language,
     }
     if place.resolution.how in SOURCES:
-        one["source"] = place.resolution.how
+        entry["source"] = place.resolution.how
     if place.kind:
-        one["kind"] = place.kind
+        entry["kind"] = place.kind
     if index >= 0:
         around = index
     else:
@@ -469,9 +474,9 @@ def _format_place(
     else:
         container = ""
     if container:
-        one["container"] = container
+        entry["container"] = container
     if index >= 0:
-        one["signature"] = symbols.signature(index)
+        entry["signature"] = symbols.signature(index)
     else:
-        one["text"] = symbols.lines.text(selection["start_line"]).strip()[:MOST_LINE]
-    return one
+        entry["text"] = symbols.lines.text(selection["start_line"]).strip()[:MOST_LINE]
+    return entry

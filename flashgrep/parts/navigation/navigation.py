@@ -329,11 +329,11 @@ class Navigator:
             if symbols.language == "go" and scope != MODULE:
                 # In ``n := n.next`` the second is the one further out.
                 bindings = [
-                    one
-                    for one in bindings
-                    if one.offset == named.start or one.reaches(named.start)
+                    binding
+                    for binding in bindings
+                    if binding.offset == named.start or binding.reaches(named.start)
                 ]
-            if scope != MODULE and all(one.is_set_only for one in bindings):
+            if scope != MODULE and all(binding.is_set_only for binding in bindings):
                 continue  # it is declared further out
             # In JavaScript and TypeScript a class's members are not in scope inside its
             # methods.
@@ -392,11 +392,7 @@ class Navigator:
         imports = self.names.imports_of(named.path)
         if named.symbols.role(named.start) == "import":
             known_imports = (
-                *(
-                    import_
-                    for several in imports.names.values()
-                    for import_ in several
-                ),
+                *(import_ for several in imports.names.values() for import_ in several),
                 *imports.exports.values(),
             )
             statements = named.symbols.parsed.statements[:, 0]

@@ -317,9 +317,7 @@ class ReferenceSearch:
             return
         imports = self._navigator.names.imports_of(path)
         for local, several in imports.names.items():
-            if local != name and any(
-                import_.name == name for import_ in several
-            ):
+            if local != name and any(import_.name == name for import_ in several):
                 # In Python everything that a module imports can be imported from it.
                 yield path, local, symbols.language == "python"
         for local, import_ in imports.exports.items():

@@ -234,8 +234,8 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
             f"[{result['left_out']} more were not followed: the limit of one question]"
         )
     yield from (
-        f"{one['file_path']}:{one['line']} perhaps: {one['text']} ({one['why']})"
-        for one in result.get("vague", ())
+        f"{use['file_path']}:{use['line']} perhaps: {use['text']} ({use['why']})"
+        for use in result.get("vague", ())
     )
     if result["unsure"] and "vague" not in result:
         yield Note(
@@ -266,12 +266,12 @@ def _render_uses(
                 target = named[edge["target"]]["name"]
             else:
                 target = "it"
-            said = f"{unsure}{edge['kind']} {target}: {style.text(edge['text'])}"
+            line = f"{unsure}{edge['kind']} {target}: {style.text(edge['text'])}"
             path = style.path(edge)
             if style.headings:
-                yield f"  {'' if path == around else f'{path}:'}{style.line(edge['line'])}: {said}"
+                yield f"  {'' if path == around else f'{path}:'}{style.line(edge['line'])}: {line}"
             else:
-                yield f"{path}:{style.line(edge['line'])}:{user['name']} {said}"
+                yield f"{path}:{style.line(edge['line'])}:{user['name']} {line}"
 
 
 def _render_for_model(
@@ -329,11 +329,14 @@ def _render_for_model(
         for edge in result["edges"]
         if edge["kind"] == "implements"
     }
-    yield from (
-        f"{one['file_path']}:{one['line']} {one['type']} is a {one['base']}{' by extension' * one['extension']}"
-        for one in result["conformances"]
-        if one["extension"] or (one["file_path"], one["line"]) not in edges
-    )
+    for conformance in result["conformances"]:
+        path = conformance["file_path"]
+        line = conformance["line"]
+        if not conformance["extension"] and (path, line) in edges:
+            continue
+        how = " by extension" if conformance["extension"] else ""
+        what = f"{conformance['type']} is a {conformance['base']}"
+        yield f"{path}:{line} {what}{how}"
     # A chain of two is an edge, already shown; if every line names both its ends,
     # chains add nothing.
     if not all(map(is_told_by_line, result["edges"])):
@@ -375,11 +378,11 @@ async def code_research(
     question = (params.query, params.kind, params.depth, params.deadline_ms)
     reading = WalkState()
     if params.cursor:
-        kept = await workspace.in_thread(partial(find_walk, question))
+        walk = await workspace.in_thread(partial(find_walk, question))
     else:
-        kept = None
-    research = kept or research
-    more = kept is None
+        walk = None
+    research = walk or research
+    more = walk is None
     # One lookup per hop: between hops others get their turn, progress is reported, and
     # a cancelled call ends.
     while more:
@@ -396,7 +399,7 @@ async def code_research(
     )
     coverage = workspace.coverage(stats, fresh=fresh, started=started)
     result = format_research(research, coverage, params, as_text=call.as_text)
-    if result["next"] is not None and kept is None:
+    if result["next"] is not None and walk is None:
         keep_walk(question, research, reading)
     if research.question.kind == "impact" and not params.cursor:
         result["tests"] = find_tests(research)[:TESTS_SHOWN]
@@ -413,12 +416,12 @@ async def code_research(
     if params.unsure and not params.cursor:
         result["vague"] = [
             {
-                "file_path": path_to_text(one.path),
-                "line": one.line,
-                "text": one.text,
-                "why": explain(one),
+                "file_path": path_to_text(use.path),
+                "line": use.line,
+                "text": use.text,
+                "why": explain(use),
             }
-            for one in research.vague
+            for use in research.vague
         ]
     return result
 
@@ -442,8 +445,8 @@ async def find_unused_definitions(
         under = b""
     search = UnusedSearch(under, research.deadline)
     await workspace.in_thread(lambda snapshot: search.run(SnapshotSource(snapshot)))
-    for one in search.unused:
-        research.graph.add_node(one, 0)
+    for definition in search.unused:
+        research.graph.add_node(definition, 0)
     stats = SearchStats(
         complete=search.complete, files_read=search.files_read, skipped=search.skipped
     )
@@ -490,7 +493,7 @@ def format_research(
     numbers = {key: number for number, key in enumerate(graph.nodes)}
     edges = list[EdgeEntry]()
     for edge in page.edges:
-        shown: EdgeEntry = {
+        entry: EdgeEntry = {
             "source": numbers[edge.source],
             "kind": edge.kind,
             **path_to_json(edge.path),  # type: ignore[typeddict-item]  # as in _format_node
@@ -500,8 +503,8 @@ def format_research(
             "resolved": edge.resolution.how,
         }
         if edge.target != UNDEFINED:
-            shown["target"] = numbers[edge.target]
-        edges.append(shown)
+            entry["target"] = numbers[edge.target]
+        edges.append(entry)
     arrow = " ← " if research.is_inward else " → "
     if not start:
         chains = graph.chains(
@@ -524,13 +527,13 @@ def format_research(
         ],
         "conformances": [
             {
-                "type": one.type,
-                "base": one.base,
-                "file_path": path_to_text(one.path),
-                "line": one.line,
-                "extension": one.extension,
+                "type": conformance.type,
+                "base": conformance.base,
+                "file_path": path_to_text(conformance.path),
+                "line": conformance.line,
+                "extension": conformance.extension,
             }
-            for one in (research.conformances if not start else ())
+            for conformance in (research.conformances if not start else ())
         ],
         "dependencies": [
             {"from": path_to_text(here), "to": path_to_text(there), "edges": count}
@@ -618,7 +621,7 @@ def fit_graph(
 
 def _format_node(number: int, node: Node) -> NodeEntry:
     definition = node.definition
-    one: NodeEntry = {
+    entry: NodeEntry = {
         "id": number,
         "name": definition.qualified,
         "kind": definition.kind,
@@ -629,9 +632,9 @@ def _format_node(number: int, node: Node) -> NodeEntry:
     }
     if definition.index >= 0:
         place = definition.symbols.defined(definition.index)
-        one["start_line"], one["end_line"] = place.start_line, place.end_line
-        one["signature"] = definition.symbols.signature(definition.index)
-    return one
+        entry["start_line"], entry["end_line"] = place.start_line, place.end_line
+        entry["signature"] = definition.symbols.signature(definition.index)
+    return entry
 
 
 def _summarize(research: Research) -> str:
@@ -667,9 +670,11 @@ def _summarize(research: Research) -> str:
 
 def find_tests(research: Research) -> list[str]:
     """Return the tests among what was found, as (path, name)."""
-    found = (node.definition for node in research.graph.nodes.values() if node.hop)
+    definitions = (
+        node.definition for node in research.graph.nodes.values() if node.hop
+    )
     return sorted(
-        f"{path_to_text(one.path)} {one.qualified}"
-        for one in found
-        if tier_of(one.path) == TEST
+        f"{path_to_text(definition.path)} {definition.qualified}"
+        for definition in definitions
+        if tier_of(definition.path) == TEST
     )

@@ -219,17 +219,17 @@ async def structural(
     shown: list[StructuralHit] = []
     budget = Budget(params.max_tokens)
     reached = None
-    for found in answer.files:
+    for file in answer.files:
         hits = [
-            _format_hit(found, match)
-            for match in found.matches[: params.limit - len(shown)]
+            _format_hit(file, match)
+            for match in file.matches[: params.limit - len(shown)]
         ]
         # At least one match of the first file, so that each page makes progress.
         taken = budget.fit(hits, _measure_hit, least=not shown)
         shown += taken
         if taken:
-            reached = Position(found.path, found.before + len(taken))
-        if len(taken) < len(found.matches):
+            reached = Position(file.path, file.before + len(taken))
+        if len(taken) < len(file.matches):
             break
     else:
         reached = answer.next
@@ -255,22 +255,23 @@ async def _show_difference(
     """Put the rewritten matches into a result."""
     rewriting = await _plan(project, answer)
     # Checked by the engine that would write it: a diff that is shown can be written.
-    made, _ = await run_sync(
+    rewritten, _ = await run_sync(
         partial(
             write_batch, project.editor, rewriting.operations, "atomic", dry_run=True
         )
     )
-    for one in made["results"]:
-        if one["status"] in {"failed", "conflict"}:
+    for operation in rewritten["results"]:
+        if operation["status"] in {"failed", "conflict"}:
             raise Conflict(
-                f"{one['file_path']}: {one['message']}", reason=one["reason_code"]
+                f"{operation['file_path']}: {operation['message']}",
+                reason=operation["reason_code"],
             )
-    diff = made.get("diff", "")
+    diff = rewritten.get("diff", "")
     most = params.max_tokens * CHARS_PER_TOKEN
     result["next"], result["files"] = None, rewriting.files
     result["diff"], result["diff_truncated"] = (
         diff[:most],
-        len(diff) > most or made.get("diff_truncated", False),
+        len(diff) > most or rewritten.get("diff_truncated", False),
     )
     # Only a whole change may be written: its name stands for all places, and a part
     # would look like all of them.
@@ -288,14 +289,16 @@ async def _plan(project: Project, answer: StructuralAnswer) -> Rewriting:
     def plan() -> Rewriting:
         return plan_rewriting(
             (
-                found.path,
-                found.document,
+                file.path,
+                file.document,
                 [
-                    Replacement(each["span"][0], each["span"][1], each["replacement"])
-                    for each in found.matches
+                    Replacement(
+                        match["span"][0], match["span"][1], match["replacement"]
+                    )
+                    for match in file.matches
                 ],
             )
-            for found in answer.files
+            for file in answer.files
         )
 
     rewriting = await project.in_turn(plan)
@@ -334,9 +337,9 @@ async def structural_rewrite(
     call: Call[Catalogue], params: StructuralRewriteParams
 ) -> BatchResult:
     """Write the diff that structural showed for a rewrite: all of it, or nothing if the diff would differ now."""
-    name, _, said = params.change.partition(" ")
+    name, _, question_text = params.change.partition(" ")
     try:
-        asked = StructuralParams.model_validate_json(said)
+        question = StructuralParams.model_validate_json(question_text)
     except ValueError:  # includes pydantic's errors
         raise InvalidParams(
             "change: unknown; pass the value that structural returned", field="change"
@@ -345,10 +348,14 @@ async def structural_rewrite(
     check_may_write(call, project)
     await project.refresh()
     keep = await make_path_filter(
-        project, asked.include, asked.exclude, asked.language, below=asked.path
+        project,
+        question.include,
+        question.exclude,
+        question.language,
+        below=question.path,
     )
-    asked = asked.model_copy(update={"deadline_ms": params.deadline_ms})
-    answer = await _search(project, asked, keep, limit=MOST_REWRITTEN)
+    question = question.model_copy(update={"deadline_ms": params.deadline_ms})
+    answer = await _search(project, question, keep, limit=MOST_REWRITTEN)
     if not answer.complete:
         raise DeadlineExceeded(
             "not all files could be searched in time; nothing is written"

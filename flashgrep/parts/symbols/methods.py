@@ -217,8 +217,10 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
             return f"{hit.get('container', '')}: {text}".removeprefix(": ")
         return f"{role}{within}: {text}"
 
-    shown = result["results"] if style.is_person else drop_doubles(result["results"])
-    for has_body, hits in groupby(shown, key=lambda hit: "body" in hit):
+    hits_shown = (
+        result["results"] if style.is_person else drop_doubles(result["results"])
+    )
+    for has_body, hits in groupby(hits_shown, key=lambda hit: "body" in hit):
         if has_body:  # its signature is in it
             for hit in hits:
                 if hit.get("container"):
@@ -248,14 +250,14 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
 def drop_doubles(hits: Sequence[SymbolHit]) -> list[SymbolHit]:
     """Return hits without further uses on a line already shown: a model sees the whole line with the first."""
     lines: set[tuple[str, str, int]] = set()
-    kept: list[SymbolHit] = []
+    distinct: list[SymbolHit] = []
     for hit in hits:
         line = (hit.get("project", ""), hit["file_path"], hit["line_number"])
         if line in lines and "kind" not in hit:
             continue
         lines.add(line)
-        kept.append(hit)
-    return kept
+        distinct.append(hit)
+    return distinct
 
 
 @handler(
@@ -369,40 +371,40 @@ def _join(
 ) -> None:
     """Suggest the nearest names of all projects if none has the symbol."""
     result.pop("suggestions", None)
-    if namesakes := sum(one.result.get("namesakes", 0) for one in answers):
+    if namesakes := sum(answer.result.get("namesakes", 0) for answer in answers):
         result["namesakes"] = namesakes
-    if unsure := sum(one.result.get("unsure", 0) for one in answers):
+    if unsure := sum(answer.result.get("unsure", 0) for answer in answers):
         result["unsure"] = unsure
     # Only if no project has it; next to results a suggestion would be noise.
-    near = [name for one in answers for name in one.result.get("suggestions", ())]
+    near = [name for answer in answers for name in answer.result.get("suggestions", ())]
     if near and not result["results"]:
         result["suggestions"] = list(dict.fromkeys(near))[:SUGGESTED]
     result.pop("as_text", None)
-    if (words := sum(one.result.get("as_text", 0) for one in answers)) and not result[
-        "results"
-    ]:
+    if (
+        words := sum(answer.result.get("as_text", 0) for answer in answers)
+    ) and not result["results"]:
         result["as_text"] = words
 
 
 def _format_hit(found: FoundSymbol) -> SymbolHit:
-    one = found.occurrence
+    occurrence = found.occurrence
     hit: SymbolHit = {
-        "symbol_name": one.name,
+        "symbol_name": occurrence.name,
         **path_to_json(found.path),  # type: ignore[typeddict-item]  # file_path, and file_path_bytes where needed
-        "start_line": one.start_line,
-        "end_line": one.end_line,
-        "line_number": one.line,
-        "column": one.column,
-        "role": one.role,
-        "symbol_type": one.kind or one.role,
+        "start_line": occurrence.start_line,
+        "end_line": occurrence.end_line,
+        "line_number": occurrence.line,
+        "column": occurrence.column,
+        "role": occurrence.role,
+        "symbol_type": occurrence.kind or occurrence.role,
         "language": found.language,
     }
     if found.columns:
         hit["column"], hit["end_column"] = found.columns
-    if one.kind:
-        hit["kind"] = one.kind
-    if one.container:
-        hit["container"] = one.container
+    if occurrence.kind:
+        hit["kind"] = occurrence.kind
+    if occurrence.container:
+        hit["container"] = occurrence.container
     if found.signature:
         hit["signature"] = found.signature
     if found.doc:
@@ -471,8 +473,8 @@ def render_map(result: OutlineResult, style: Style) -> Iterator[str]:
     for file in result["results"]:
         yield style.path(file)
         yield from (
-            f"{'  ' * one['depth']}{span(one['range'])} {one['signature']}"
-            for one in file.get("entries", ())
+            f"{'  ' * entry['depth']}{span(entry['range'])} {entry['signature']}"
+            for entry in file.get("entries", ())
         )
         if style.is_person:
             yield from (f"  {style.text(line)}" for line in file["symbols"])
@@ -529,14 +531,14 @@ async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineR
             return _format_structure(source, paths, params, fresh=fresh)
         if paths is None or params.mentions:
             # What matters most, like repo_map.
-            made = repository_map(
+            outlined = repository_map(
                 source, max_chars=max_chars, under=below, mentions=params.mentions
             )
         else:
-            made = outline(
+            outlined = outline(
                 source, paths, max_chars=max_chars, everything=params.everything
             )
-        return _format_outline(made, params.path, fresh=fresh)
+        return _format_outline(outlined, params.path, fresh=fresh)
 
     return await workspace.in_thread(make)
 
@@ -573,18 +575,18 @@ def _format_structure(
     fresh: bool,
 ) -> OutlineResult:
     """Return symbols of files with their ranges, up to a limit; called in the lookup's thread."""
-    made = Outline()
+    new_outline = Outline()
     if params.max_tokens is None:
         room = MOST_ENTRIES
     else:
         room = params.max_tokens * CHARS_PER_TOKEN // ENTRY_CHARS
     files: list[OutlineFile] = []
-    for path, symbols in open_all(source, paths, made):
+    for path, symbols in open_all(source, paths, new_outline):
         columns = Columns(symbols.lines, params.position_encoding)
         entries = list[OutlineEntry]()
         for index, depth in nest(symbols, everything=params.everything):
             if not room:
-                made.left_out += 1
+                new_outline.left_out += 1
                 continue
             # Budgeted in entries, which are all about the same size.
             room -= 1
@@ -602,9 +604,9 @@ def _format_structure(
     return {
         "path": params.path,
         "results": files,
-        "files": made.files_read,
-        "left_out": made.left_out,
-        "files_skipped": made.skipped,
+        "files": new_outline.files_read,
+        "left_out": new_outline.left_out,
+        "files_skipped": new_outline.skipped,
         "fresh": fresh,
     }
 
@@ -652,13 +654,13 @@ async def repo_map(call: Call[Catalogue], params: RepoMapParams) -> OutlineResul
         raise await tell_near(workspace, missing, params.path)
 
     def make(snapshot: Snapshot) -> OutlineResult:
-        made = repository_map(
+        outlined = repository_map(
             SnapshotSource(snapshot),
             max_chars=params.max_tokens * CHARS_PER_TOKEN,
             under=below,
             mentions=params.mentions,
         )
-        return _format_outline(made, params.path, fresh=fresh)
+        return _format_outline(outlined, params.path, fresh=fresh)
 
     return await workspace.in_thread(make)
 

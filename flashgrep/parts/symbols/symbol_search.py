@@ -163,28 +163,29 @@ def find_best_definition(
         name=name, roles=frozenset({"definition"}), limit=MOST_ALIKE, keep=keep
     )
     answer = SymbolSearch(source, question).run()
-    for found in sorted(
+    for best in sorted(
         answer.results,
         key=lambda found: (found.order, bool(found.occurrence.container)),
     ):
         alike = [
-            one
-            for one in answer.results
-            if one is not found and one.occurrence.kind != "heading"
+            found_symbol
+            for found_symbol in answer.results
+            if found_symbol is not best and found_symbol.occurrence.kind != "heading"
         ]
         others = [
-            f"{path_to_text(one.path)}:{one.occurrence.start_line}"
-            for one in alike[:SUGGESTED]
+            f"{path_to_text(definition.path)}:{definition.occurrence.start_line}"
+            for definition in alike[:SUGGESTED]
         ]
         return BestDefinition(
-            found.path, found.occurrence.start_line, found.occurrence.end_line, others
+            best.path, best.occurrence.start_line, best.occurrence.end_line, others
         )
     if under:
         elsewhere = SymbolSearch(source, replace(question, keep=None)).run().results
     else:
         elsewhere = []
     near = [
-        f"{path_to_text(one.path)}:{one.occurrence.start_line}" for one in elsewhere
+        f"{path_to_text(found_symbol.path)}:{found_symbol.occurrence.start_line}"
+        for found_symbol in elsewhere
     ] or answer.suggestions
     message = f"symbol not found{f' in {path_to_text(under)}' if under else ''}: {name}"
     message += f"; near: {', '.join(near)}" if near else ""
@@ -270,9 +271,9 @@ class SymbolSearch:
                 else question.deadline + SHOWING_SECONDS
             ):
                 for place in first[question.after :]:
-                    found = self._describe(place)
-                    if found is not None:
-                        self.answer.results.append(found)
+                    found_symbol = self._describe(place)
+                    if found_symbol is not None:
+                        self.answer.results.append(found_symbol)
         except Expired:
             self.answer.complete = False
         # After a deadline the name may still exist.
@@ -312,16 +313,24 @@ class SymbolSearch:
             self._name, known, SUGGESTED
         ):  # stored in small letters
             place = next(self._find_by_name(name, 0.0, fold=True), None)
-            if place is not None and (found := self._describe(place)) is not None:
-                spelled.append(found.occurrence.name)
+            if (
+                place is not None
+                and (found_symbol := self._describe(place)) is not None
+            ):
+                spelled.append(found_symbol.occurrence.name)
         if self._qualifiers and not spelled:
             bare = SymbolSearch(
                 self._source,
                 replace(self._question, name=self._name, after=0, limit=SUGGESTED),
             ).run()
-            defined = [one.occurrence for one in bare.results if one.occurrence.kind]
+            defined = [
+                current_found_symbol.occurrence
+                for current_found_symbol in bare.results
+                if current_found_symbol.occurrence.kind
+            ]
             spelled = [
-                f"{one.container}.{one.name}".removeprefix(".") for one in defined
+                f"{occurrence.container}.{occurrence.name}".removeprefix(".")
+                for occurrence in defined
             ] or bare.suggestions
         return list(dict.fromkeys(spelled))
 
@@ -346,12 +355,14 @@ class SymbolSearch:
                             symbols.name(index).lower()
                             for index in range(symbols.count)
                         )
-                    known = sorted(known for known in names if known[0] in starts)
+                    known = sorted(
+                        known_name for known_name in names if known_name[0] in starts
+                    )
                 else:
                     known = [
-                        known
+                        known_name
                         for start in starts
-                        for known in source.names(start, FUZZY_NAMES)
+                        for known_name in source.names(start, FUZZY_NAMES)
                     ]
                 for near, score in near_names(name, known, FUZZY_LIMIT):
                     yield from self._find_by_name(near, 100.0 - score, fold=True)
@@ -431,7 +442,7 @@ class SymbolSearch:
         if (
             symbols.index_at(offset) >= 0 or not self._targets
         ):  # outside the project, only the text can be compared
-            if any((path, offset) == one.key for one in self._targets):
+            if any((path, offset) == target.key for target in self._targets):
                 return True
             return matches_qualifiers(
                 symbols.occurrence(offset, role, size), self._qualifiers
@@ -442,7 +453,11 @@ class SymbolSearch:
             self._navigator.define(self._name)
         ).resolver_of(Use(path, symbols, offset))
         sure = max(
-            (one.confidence for one in map(resolve, self._targets) if one is not None),
+            (
+                resolution.confidence
+                for resolution in map(resolve, self._targets)
+                if resolution is not None
+            ),
             default=None,
         )
         self.answer.unsure += sure is not None and sure < GUESS

@@ -412,9 +412,9 @@ def find_identifiers_in(text: str) -> tuple[str, ...]:
     These have capitals or underscores inside, or begin with a capital without being the first word.
     """
     names = dict[str, None]()
-    for found in _IDENTIFIER.finditer(text):
-        word = found[0]
-        is_first = not text[: found.start()].strip()
+    for match in _IDENTIFIER.finditer(text):
+        word = match[0]
+        is_first = not text[: match.start()].strip()
         if _MIXED_NAME.search(word) or (word[0].isupper() and not is_first):
             names[word] = None
     return tuple(names)[:MOST_NAMES]
@@ -657,9 +657,9 @@ class FunctionOrder:
         share = self._rules.file_share
         own = file.chunks[place].strength / self._best_chunk
         score = share * file.score / self._best_file + (1 - share) * own
-        shown = self._shown[file.path]
-        score *= self._rules.further**shown
-        entry = (shown >= self._most, -score, file.path, place, file)
+        count = self._shown[file.path]
+        score *= self._rules.further**count
+        entry = (count >= self._most, -score, file.path, place, file)
         heapq.heappush(self._waiting, entry)
 
 

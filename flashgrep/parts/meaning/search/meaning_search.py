@@ -219,10 +219,10 @@ class MeaningSearch:
             texts = opened.texts
             self._known = state
             forms_wanted = dict.fromkeys(chain(forms, *forms.values()))
-            found = weigh_words(
+            weighed = weigh_words(
                 forms, opened.find_words([*forms_wanted]), state, texts, question.rules
             )
-            self._weigh(found.families)
+            self._weigh(weighed.families)
             answer.problem = state.problem
             answer.damaged = state.damaged
             if state.embedder is not None and state.vectors is not None:
@@ -238,10 +238,10 @@ class MeaningSearch:
                 state, question.rules, self._choose_texts(texts), texts.places
             )
             try:
-                candidates = recall.candidates(found, self._vector)
+                candidates = recall.candidates(weighed, self._vector)
             except VectorsDamaged as damage:
                 self._give_up_vectors(state, str(damage), damaged=True)
-                candidates = recall.candidates(found, None)
+                candidates = recall.candidates(weighed, None)
         answer.chunks = texts.chunks
         return candidates
 
@@ -366,7 +366,9 @@ class MeaningSearch:
             except ProviderUnavailable as error:
                 self._give_up_vectors(self._known, str(error))
                 return candidates
-            for candidate, similarity in zip(candidates, similar.tolist(), strict=False):
+            for candidate, similarity in zip(
+                candidates, similar.tolist(), strict=False
+            ):
                 candidate.similarity = similarity
         return candidates
 
@@ -381,7 +383,11 @@ class MeaningSearch:
         paths = {
             -number: changed.path for number, changed in enumerate(self._changed, 1)
         }
-        stored = {one.key[0] for one in best if one.key[0] > 0}
+        stored = {
+            current_candidate.key[0]
+            for current_candidate in best
+            if current_candidate.key[0] > 0
+        }
         if stored and self._snapshot.reader is not None:
             self._chunks |= self._snapshot.reader.rows(CHUNK_ROWS).chunks_of_texts(
                 stored
@@ -392,16 +398,16 @@ class MeaningSearch:
                 if text_id in self._chunks
             }
         described = []
-        for one in best:
-            text_id, place = one.key
+        for candidate in best:
+            text_id, place = candidate.key
             # A text may have been cut again between the search and this lookup.
             if text_id in paths and place < len(self._chunks[text_id]):
                 chunk = self._chunks[text_id][place]
-                one.path = paths[text_id]
-                one.name = chunk.name
-                one.defines = chunk.defines
-                one.kind = chunk.kind
-                described.append(one)
+                candidate.path = paths[text_id]
+                candidate.name = chunk.name
+                candidate.defines = chunk.defines
+                candidate.kind = chunk.kind
+                described.append(candidate)
         return described
 
     def _choose_paths(self, text_ids: Collection[int]) -> dict[int, bytes]:
@@ -478,10 +484,10 @@ class MeaningSearch:
     def _collect_chunks(self, ranked: Sequence[Candidate]) -> list[FoundChunk]:
         """Return the best chunks that are still in their files."""
         chunks = list[FoundChunk]()
-        for one in ranked:
+        for candidate in ranked:
             if len(chunks) == self._most:
                 break
-            chunk = self._score_chunk(one)
+            chunk = self._score_chunk(candidate)
             if chunk is not None and self._counts(chunk):
                 chunks.append(chunk)
         return chunks
@@ -557,14 +563,14 @@ class MeaningSearch:
                 )
             else:
                 scored = [
-                    replace(found, score=score)
-                    for found, score in zip(chunks, scores, strict=True)
+                    replace(found_chunk, score=score)
+                    for found_chunk, score in zip(chunks, scores, strict=True)
                 ]
                 chunks = sorted(scored, key=lambda found: -found.score)
         highest = 1.0
-        for chunk in [
-            chunk for chunk in chunks if chunk.score >= question.threshold
-        ][: question.limit]:
+        for chunk in [chunk for chunk in chunks if chunk.score >= question.threshold][
+            : question.limit
+        ]:
             highest = min(
                 highest, chunk.score
             )  # a worse-placed chunk never shows a higher score
@@ -604,12 +610,12 @@ class MeaningSearch:
         passage = None
         if self._question.passages:
             symbols = self._symbols.open(one.path)
-            known = (
+            symbols_known = (
                 symbols
                 if isinstance(symbols, FileSymbols) and symbols.data == data
                 else None
             )
-            passage = find_passage(data, chunk, known)
+            passage = find_passage(data, chunk, symbols_known)
         return FoundChunk(
             one.path,
             chunk,

@@ -538,8 +538,7 @@ class Research:
             role = _ROLES[mark]
             if (
                 symbols.language in SCOPED
-                and (values := self._names.resolve(user.path, word, offset))
-                is not None
+                and (values := self._names.resolve(user.path, word, offset)) is not None
             ):
                 for target in (
                     value.definition
@@ -632,9 +631,7 @@ class Research:
             return
         imports = self._names.imports_of(path)
         for local, originals in imports.names.items():
-            if local != name and any(
-                import_.name == name for import_ in originals
-            ):
+            if local != name and any(import_.name == name for import_ in originals):
                 yield local, None if symbols.language == "python" else path
         for local, import_ in imports.exports.items():
             if import_.name != name or local == name:

@@ -66,7 +66,7 @@ class Value:
         """Identifies a value."""
         parts = (
             tuple(element.key for element in self.elements),
-            tuple(one.key for one in self.results),
+            tuple(result.key for result in self.results),
         )
         return (
             self.definition.key if self.definition else None,
@@ -195,18 +195,18 @@ class Exports(ABC):
         language = self.language_of(path)
         target = self.find_module(path, language, one.module)
         if one.name not in {WHOLE, ALL}:
-            if target is not None and (found := self.export(target, one.name)):
-                return found
-            found = ()
+            if target is not None and (values := self.export(target, one.name)):
+                return values
+            values = ()
             if language == "python":  # a submodule
                 dot = "" if one.module.endswith(".") else "."
                 inner = self.find_module(path, language, f"{one.module}{dot}{one.name}")
                 if inner is not None:
-                    found = (Value(module=inner),)
+                    values = (Value(module=inner),)
                 else:
-                    found = ()
-            if found or target is not None:
-                return found
+                    values = ()
+            if values or target is not None:
+                return values
         if target is None:
             # A missing relative module is unknown; any other is a library.
             if one.module.startswith("."):
@@ -241,9 +241,10 @@ class Exports(ABC):
                 if definition.path.rpartition(b"/")[0] == folder
             ]
             return tuple(
-                Value(one)
-                for one in alike
-                if one.language == "go" and not one.symbols.container(one.index)
+                Value(definition)
+                for definition in alike
+                if definition.language == "go"
+                and not definition.symbols.container(definition.index)
             )
         symbols = self.open_file(module)
         # The text alone rules out most modules; reading exports takes longer.
@@ -255,18 +256,18 @@ class Exports(ABC):
         # A wildcard does not re-export the default.
         if name == DEFAULT:
             return ()
-        found = self.find_in_module(module, name)
-        if not found:
+        values = self.find_in_module(module, name)
+        if not values:
             for star in imports.export_stars:
                 target = self.find_module(module, self.language_of(module), star.module)
-                if target is not None and (found := self.export(target, name)):
+                if target is not None and (values := self.export(target, name)):
                     break
-        return found
+        return values
 
     def find_in_module(self, path: bytes, name: str) -> Values:
         """Return what a name means at a file's top level: a definition or an import."""
         if own := self.top_level(path, name):
-            return tuple(Value(one) for one in own)
+            return tuple(Value(definition) for definition in own)
         imports = self.imports_of(path)
         # The last import counts: one in ``try`` is often repeated in ``except``.
         if bound := imports.names.get(name):
@@ -279,8 +280,8 @@ class Exports(ABC):
             )
         for star in imports.stars:
             target = self.find_module(path, self.language_of(path), star.module)
-            if target is not None and (found := self.export(target, name)):
-                return found
+            if target is not None and (exported := self.export(target, name)):
+                return exported
         if path.rpartition(b"/")[2].startswith(b"__init__.py"):
             module = b"." + name.encode()
             if (
@@ -316,15 +317,15 @@ class Exports(ABC):
         else:
             self._steps = 0
         try:
-            found = find()
+            value = find()
         finally:
             del self._open[key]
         # No cycle leads to an outer computation, so the result does not depend on the
         # caller.
         if self._cut >= depth:
-            self._known[key] = found
+            self._known[key] = value
             self._cut = _MOST_DEPTH
-        return found
+        return value
 
 
 _OVERLOADING: Final = frozenset(
@@ -356,10 +357,11 @@ def find_overloads(definition: Definition) -> list[Definition]:
         alike
     )  # several complete ones are separate: branches define them
     is_whole = len(whole) == len(alike) or any(
-        one.key == definition.key for one in whole
+        current_definition.key == definition.key for current_definition in whole
     )
     only_declared = all(
-        any(b"overload" in line for line in decorators(one)) for one in whole
+        any(b"overload" in line for line in decorators(current_definition))
+        for current_definition in whole
     )
     if is_whole and not only_declared:
         return [definition]
@@ -369,12 +371,12 @@ def find_overloads(definition: Definition) -> list[Definition]:
 def without_overloads(found: list[Definition]) -> list[Definition]:
     """Return definitions of one name in one scope without overload signatures."""
     whole = [
-        one
-        for one in found
-        if one.symbols.defined_role(one.index) == "definition"
+        definition
+        for definition in found
+        if definition.symbols.defined_role(definition.index) == "definition"
         and not (
-            one.language == "python"
-            and any(b"overload" in line for line in decorators(one))
+            definition.language == "python"
+            and any(b"overload" in line for line in decorators(definition))
         )
     ]
     # Stub files contain only overloads.

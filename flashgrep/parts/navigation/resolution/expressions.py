@@ -202,14 +202,14 @@ class Expressions(Exports):
     def infer_element(self, file: FileScopes, node: Node) -> Values:
         """Evaluate an element of a collection; a generic class with its arguments is that class."""
         values = self.infer(file, nth(node, 0))
-        asked = nth(node, 1)
-        if asked is not None and asked.type == "slice":
+        index = nth(node, 1)
+        if index is not None and index.type == "slice":
             return values
-        elements = tuple(element for one in values for element in one.elements)
+        elements = tuple(element for value in values for element in value.elements)
         if self.language_of(file.path) == "python" and not elements:
-            instances = tuple(one for one in values if one.is_instance)
-            found = self.call(self.members(instances, "__getitem__"), 0)
-            elements = tuple(one for one in found if not one.is_outside)
+            instances = tuple(value for value in values if value.is_instance)
+            items = self.call(self.members(instances, "__getitem__"), 0)
+            elements = tuple(value for value in items if not value.is_outside)
         return elements or tuple(
             instance
             for instance in values
@@ -225,7 +225,7 @@ class Expressions(Exports):
         operator = operator_of(file, node)
         values = self.infer(file, node.child_by_field_name("operand"))
         if operator == "<-":
-            return tuple(inner for one in values for inner in one.elements)
+            return tuple(inner for value in values for inner in value.elements)
         if operator in {"&", "*"}:
             return values
         return (OUTSIDE,)
@@ -248,9 +248,9 @@ class Expressions(Exports):
 
     def infer_function(self, file: FileScopes, node: Node) -> Values:
         """Evaluate an anonymous function: only its result is known."""
-        given = self._result_of(file, node, 0, -1)
-        if given:
-            return (Value(results=given),)
+        parameter_value = self._result_of(file, node, 0, -1)
+        if parameter_value:
+            return (Value(results=parameter_value),)
         return ()
 
     def infer_object(self, file: FileScopes, node: Node) -> Values:
@@ -296,9 +296,9 @@ class Expressions(Exports):
         typed = [part.child_by_field_name("return_type") for part in calls]
         return distinct(
             value
-            for one in typed
+            for node_typed in typed
             if file is not None
-            for value in self.type_of(file, one)
+            for value in self.type_of(file, node_typed)
         )
 
     def node_of(self, definition: Definition) -> tuple[FileScopes | None, Node | None]:
@@ -323,7 +323,7 @@ class Expressions(Exports):
             b"contextmanager" in line for line in decorators(function)
         ):
             return tuple(
-                inner for one in results for inner in one.elements
+                inner for value in results for inner in value.elements
             )  # the target of ``with``
         return results
 
@@ -369,12 +369,12 @@ class Expressions(Exports):
                 Value(
                     elements=distinct(
                         value
-                        for one in scope.yielded
-                        for value in self.infer(file, one)
+                        for current_node in scope.yielded
+                        for value in self.infer(file, current_node)
                     )
                 ),
             )
-        return either(self.infer(file, one) for one in scope.returned)
+        return either(self.infer(file, current_node) for current_node in scope.returned)
 
     # Types
 
@@ -405,7 +405,7 @@ class Expressions(Exports):
         ):
             return (OUTSIDE,)
         return as_instances(
-            inner for one in values for inner in self._follow_alias(one)
+            inner for value in values for inner in self._follow_alias(value)
         )
 
     def type_forward(self, file: FileScopes, node: Node) -> Values:
@@ -424,7 +424,7 @@ class Expressions(Exports):
             for part in rest:
                 values = self.dereference(self.members(values, part))
             results += values
-        return as_instances(one for one in results if one.definition is not None)
+        return as_instances(value for value in results if value.definition is not None)
 
     def type_generic(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a generic type with its arguments."""
@@ -439,9 +439,9 @@ class Expressions(Exports):
         name = file.text(head).rpartition(".")[2]
         if name in {"type", "Type"} and inners:
             return tuple(
-                Value(one.definition)
-                for one in self.type_of(file, inners[0])
-                if one.definition
+                Value(value.definition)
+                for value in self.type_of(file, inners[0])
+                if value.definition
             )
         if name in _TRANSPARENT:
             return distinct(
@@ -459,12 +459,13 @@ class Expressions(Exports):
             inners = inners[:1]
         applied = (
             value
-            for one in self.infer(file, head)
-            for value in self.apply_alias(one, file, inners)
+            for current_value in self.infer(file, head)
+            for value in self.apply_alias(current_value, file, inners)
         )
         values = distinct(applied) or self.type_of(file, head)
         if not inners or any(
-            one.definition is not None or one.results or one.literal for one in values
+            value.definition is not None or value.results or value.literal
+            for value in values
         ):
             return values
         return (Value(elements=self.type_of(file, inners[-1])),)
@@ -481,7 +482,7 @@ class Expressions(Exports):
             for part in parts
             if part.type == "index_signature"
         ]
-        return distinct(value for one in typed for value in self.type_of(file, one))
+        return distinct(value for node in typed for value in self.type_of(file, node))
 
     def type_collection(self, file: FileScopes, node: Node) -> Values:
         """Evaluate the type of a list, a map or a channel."""
@@ -574,14 +575,16 @@ def nth(node: Node | None, position: int) -> Node | None:
 def as_instances(values: Iterable[Value]) -> Values:
     """Return instances of the project's definitions; other values stay as they are."""
     return distinct(
-        Value(one.definition, is_instance=True) if one.definition is not None else one
-        for one in values
+        Value(value.definition, is_instance=True)
+        if value.definition is not None
+        else value
+        for value in values
     )
 
 
 def distinct(values: Iterable[Value]) -> Values:
     """Return values without duplicates."""
-    return tuple({one.key: one for one in values}.values())
+    return tuple({value.key: value for value in values}.values())
 
 
 def either(alternatives: Iterable[Values]) -> Values:
@@ -589,14 +592,14 @@ def either(alternatives: Iterable[Values]) -> Values:
 
     If one of them is unknown, another that is outside proves nothing about the whole.
     """
-    found: list[Value] = []
+    results: list[Value] = []
     is_unknown = False
     for values in alternatives:
-        found += values
+        results += values
         is_unknown = is_unknown or not values
     if is_unknown:
-        found = [value for value in found if not value.is_outside]
-    return distinct(found)
+        results = [value for value in results if not value.is_outside]
+    return distinct(results)
 
 
 _How = Callable[[Expressions, FileScopes, Node], Values]

@@ -163,14 +163,14 @@ class Names(Callbacks):
             file = self.scopes_around(path, offset)
         else:
             file = None
-        held: Values = ()
+        bound: Values = ()
         for scope in file.around(offset) if file is not None else ():
             if file is None or scope == MODULE:
                 break
             imported = [
-                one
-                for one in self.imports_of(path).names.get(name, [])
-                if file.scope_at(one.offset) == scope
+                import_
+                for import_ in self.imports_of(path).names.get(name, [])
+                if file.scope_at(import_.offset) == scope
             ]
             if imported:
                 return self.import_value(path, imported[-1])
@@ -178,7 +178,7 @@ class Names(Callbacks):
             if symbols.language == "go" and not file.scopes[scope].is_class:
                 bindings = [binding for binding in bindings if binding.reaches(offset)]
             if bindings and all(binding.is_set_only for binding in bindings):
-                held = held or self._find_meaning(file, bindings)
+                bound = bound or self._find_meaning(file, bindings)
                 continue  # it is declared further out
             if bindings and (
                 symbols.language == "python" or not file.scopes[scope].is_class
@@ -187,8 +187,8 @@ class Names(Callbacks):
                 meaning = self._find_meaning(
                     file, file.reaching(bindings, offset) if is_own else bindings
                 )
-                return distinct([*meaning, *held])
-        if meaning := distinct([*self.find_in_module(path, name), *held]):
+                return distinct([*meaning, *bound])
+        if meaning := distinct([*self.find_in_module(path, name), *bound]):
             return meaning
         if symbols.language == "go":
             return self.export(path.rpartition(b"/")[0] + b"/", name) or None
@@ -206,21 +206,23 @@ class Names(Callbacks):
             else ()
         )
         written = [
-            one
-            for one, word in words
+            binding
+            for binding, word in words
             if getattr(word and word.parent, "type", "") != "method_signature"
         ]
-        for one in written or bindings:
+        for current_binding in written or bindings:
             is_private = symbols is not None and symbols.data.startswith(
-                b"#", one.offset
+                b"#", current_binding.offset
             )  # not a part of its name
             index = (
-                symbols.index_at(one.offset + is_private) if symbols is not None else -1
+                symbols.index_at(current_binding.offset + is_private)
+                if symbols is not None
+                else -1
             )
             if symbols is not None and index >= 0:
                 defined.append(Definition(file.path, symbols, index))
             else:
-                bound_values.append(self._evaluate(file, one))
+                bound_values.append(self._evaluate(file, current_binding))
         variables = (replace(value, is_variable=True) for value in either(bound_values))
         return distinct(
             [
@@ -234,8 +236,13 @@ class Names(Callbacks):
 
     def _evaluate(self, file: FileScopes, binding: Binding) -> Values:
         """Return the values that a binding's type or initial value implies."""
-        said = binding.type or binding.value
-        key = ("binding", file.path, binding.offset, said.id if said is not None else 0)
+        source = binding.type or binding.value
+        key = (
+            "binding",
+            file.path,
+            binding.offset,
+            source.id if source is not None else 0,
+        )
         return self.remember(key, lambda: self._find_value(file, binding)) or ()
 
     def _find_value(self, file: FileScopes, binding: Binding) -> Values:
@@ -331,9 +338,11 @@ class Names(Callbacks):
                     and fixture.key != user.key
                     and _is_fixture(fixture)
                 ):
-                    given = self.find_result(fixture, 0)
+                    values = self.find_result(fixture, 0)
                     return distinct(
-                        inner for one in given for inner in one.elements or (one,)
+                        inner
+                        for value in values
+                        for inner in value.elements or (value,)
                     )
         return ()
 
@@ -442,12 +451,12 @@ class Names(Callbacks):
                 named = ()
             # Only in the same file: elsewhere another function may have the name.
             set_on = (
-                one
-                for one in named
-                if one.owner == owner.name and one.path == owner.path
+                definition
+                for definition in named
+                if definition.owner == owner.name and definition.path == owner.path
             )
             return (
-                tuple(Value(one) for one in set_on)
+                tuple(Value(definition) for definition in set_on)
                 or self.members(self._decorate(owner), name)
                 or (OUTSIDE,)
             )
@@ -474,11 +483,13 @@ class Names(Callbacks):
                 owner.language == "go" and base.name == name
             ):  # an embedded type is also a field
                 return (Value(base, is_instance=True),)
-            found = self.member(base, name)
-            if any(one.definition is not None or one.literal for one in found):
-                return found
+            found_members = self.member(base, name)
+            if any(
+                value.definition is not None or value.literal for value in found_members
+            ):
+                return found_members
             is_whole = (
-                is_whole and not found
+                is_whole and not found_members
             )  # an external base may have it, if no other base does
         if is_whole:
             return ()
@@ -500,11 +511,13 @@ class Names(Callbacks):
         if file is None or around is None or around.type != "decorated_definition":
             return ()
         written = (
-            nth(one, 0) for one in around.named_children if one.type == "decorator"
+            nth(child, 0)
+            for child in around.named_children
+            if child.type == "decorator"
         )
-        results = (self.call(self.infer(file, one), 0) for one in written)
+        results = (self.call(self.infer(file, decorator), 0) for decorator in written)
         definitions_only = (
-            tuple(one for one in values if one.definition is not None)
+            tuple(value for value in values if value.definition is not None)
             for values in results
         )
         return next(filter(None, definitions_only), ())
@@ -539,9 +552,9 @@ class Names(Callbacks):
     def _follow_properties(self, values: Values) -> Values:
         """Add the results of methods that are read like fields."""
         results: list[Value] = []
-        for one in values:
-            results.append(one)
-            definition = one.definition
+        for value in values:
+            results.append(value)
+            definition = value.definition
             if definition is None or definition.kind != "method":
                 continue
             if definition.language == "python":
@@ -559,8 +572,8 @@ class Names(Callbacks):
         found = (
             self.remember(("bases", owner.key), lambda: self._find_bases(owner)) or ()
         )
-        return [one.definition for one in found if one.definition is not None], all(
-            one.definition for one in found
+        return [base.definition for base in found if base.definition is not None], all(
+            base.definition for base in found
         )
 
     def _find_bases(self, owner: Definition) -> Values:
@@ -570,7 +583,9 @@ class Names(Callbacks):
             if (chain := read_base(symbols, offset)) is not None:
                 values = self._infer_chain(owner.path, symbols, *chain)
                 # An unknown base may have any member, so callers must know about it.
-                found_bases += [Value(one.definition) for one in values] or [OUTSIDE]
+                found_bases += [Value(value.definition) for value in values] or [
+                    OUTSIDE
+                ]
                 continue
             file = self.scopes_around(owner.path, offset)
             if file is not None:
@@ -582,7 +597,7 @@ class Names(Callbacks):
             while node.parent is not None and node.parent.type in MEMBER_OF:
                 node = node.parent
             found_bases += [
-                Value(one.definition) for one in self.infer(file, node)
+                Value(value.definition) for value in self.infer(file, node)
             ] or [OUTSIDE]
         # A class that names itself as its base, through an import of its own name,
         # would never end.
@@ -614,7 +629,9 @@ class Names(Callbacks):
             for definition in self.definitions(member.owner)
             if definition.path.rpartition(b"/")[0] == folder
         )
-        return next((one for one in beside if one.kind in kinds), None)
+        return next(
+            (definition for definition in beside if definition.kind in kinds), None
+        )
 
     @LazyAttribute
     def _above(self) -> dict[tuple[bytes, int], AbstractSet[tuple[bytes, int]]]:
@@ -645,17 +662,21 @@ class Names(Callbacks):
         for path in paths:
             if (language := self.language_of(path)) not in ECMA:
                 continue
-            known = self.imports_of(path)
-            for one in (
-                *(each for several in known.names.values() for each in several),
-                *known.exports.values(),
+            imports = self.imports_of(path)
+            for import_ in (
+                *(
+                    current_import_
+                    for several in imports.names.values()
+                    for current_import_ in several
+                ),
+                *imports.exports.values(),
             ):
                 if (
-                    one.name == DEFAULT
-                    and one.module
-                    and self.find_module(path, language, one.module) == module
+                    import_.name == DEFAULT
+                    and import_.module
+                    and self.find_module(path, language, import_.module) == module
                 ):
-                    yield path, one.local, one.local in known.exports
+                    yield path, import_.local, import_.local in imports.exports
 
     # Uses
 

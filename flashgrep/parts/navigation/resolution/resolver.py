@@ -204,16 +204,16 @@ class Resolver:
                 values = None
         if values is None and on is not None:
             return self.make_guess(use)
-        if values and on is not None and all(one.is_returned for one in values):
+        if values and on is not None and all(value.is_returned for value in values):
             return partial(_resolve_on_result, use)
-        if values is None or any(one.is_variable for one in values):
+        if values is None or any(value.is_variable for value in values):
             literal = find_literal(symbols, word, use.offset)
         else:
             literal = None
         definitions = [
-            one.definition
-            for one in values or ()
-            if one.definition and not one.is_instance and not one.is_variable
+            value.definition
+            for value in values or ()
+            if value.definition and not value.is_instance and not value.is_variable
         ]
         if literal is not None and not definitions:
             return lambda target: (
@@ -221,9 +221,11 @@ class Resolver:
                 if self.names.owner_of(target) is not None
                 else None
             )
-        keys = {one.key for one in definitions}
+        keys = {definition.key for definition in definitions}
         owners = [
-            self.names.owner_of(one) for one in definitions if one.kind in METHODS
+            self.names.owner_of(definition)
+            for definition in definitions
+            if definition.kind in METHODS
         ]
         # In Go an embedded type never calls the methods of the type that embeds it,
         # even if they hide its own.
@@ -272,8 +274,8 @@ class Resolver:
                     target.path, target.symbols, target.symbols.parent(target.index)
                 )
                 if any(
-                    one.definition is not None and one.definition.key == own.key
-                    for one in around
+                    value.definition is not None and value.definition.key == own.key
+                    for value in around
                 ):
                     return Resolution(PROVEN, "qualified")
             if target.kind not in METHODS:
@@ -282,7 +284,7 @@ class Resolver:
             # Even if only one of several is in sight, just 10 of 35 such edges were
             # right.
             is_only = by_name.confidence == GUESS and any(
-                one.key == target.key for one in in_sight
+                definition.key == target.key for definition in in_sight
             )
             if is_only:
                 return Resolution(SEEN, "type in sight")
@@ -375,15 +377,15 @@ class Resolver:
     ) -> Resolution | None:
         """Resolve a field named in a literal or a pattern; ``written``: the literal's type, or empty if unknown."""
         if use.symbols.language in SCOPED and written:
-            meant = self.names.resolve(use.path, written, at)
+            values = self.names.resolve(use.path, written, at)
             types = [
-                one.definition
-                for one in meant or ()
-                if one.definition and one.definition.kind in TYPE_KINDS
+                value.definition
+                for value in values or ()
+                if value.definition and value.definition.kind in TYPE_KINDS
             ]
             owner = self.names.owner_of(target)
             if types:
-                if owner and owner.key in {one.key for one in types}:
+                if owner and owner.key in {definition.key for definition in types}:
                     return Resolution(PROVEN, "receiver type")
                 return None
             return Resolution(UNLIKELY, "name only")
@@ -480,7 +482,7 @@ class Resolver:
             for rival in self.rivals
             if rival.path == use.path and rival.kind not in METHODS | others
         )
-        if any(_in_scope(use, one) for one in beside):
+        if any(_in_scope(use, definition) for definition in beside):
             return None
         language = symbols.language
         folder = use.path.rpartition(b"/")[0]
@@ -549,14 +551,14 @@ class Resolver:
         else:
             owner = next(iter(use.owners()), "")
         if owner:
-            found = self._resolve_of(
+            resolution = self._resolve_of(
                 use, target, owner, is_super=use.receiver == "super"
             )
         else:
-            found = None
+            resolution = None
         # A trait's methods run on any type that includes it.
         is_mixed_in = (
-            found is None
+            resolution is None
             and owner
             and all(rival.owner != owner for rival in self.rivals)
         )
@@ -565,7 +567,7 @@ class Resolver:
             for definition in self.names.definitions(owner)
         ):
             return Resolution(UNLIKELY, "name only")
-        return found
+        return resolution
 
     def _resolve_of(
         self, use: Use, target: Definition, owner: str, *, is_super: bool = False
@@ -631,8 +633,8 @@ class Resolver:
         is_member = self.is_member(target)
         on = find_real_name(symbols, on)
         if on and on == target.owner:
-            if (meant := choose_type(symbols, on, self._types_of(on))) is not None:
-                if is_part_of(target, meant):
+            if (type_ := choose_type(symbols, on, self._types_of(on))) is not None:
+                if is_part_of(target, type_):
                     return Resolution(PROVEN, "qualified")
                 return None
             alike = sum(rival.owner == on for rival in self.rivals)
@@ -707,17 +709,17 @@ class Resolver:
             )
         owner = find_extended_type(target) or target.owner
         # With several types of one name it may be unknown which is meant.
-        meant = choose_type(use.symbols, real_name, self._types_of(real_name))
+        type_ = choose_type(use.symbols, real_name, self._types_of(real_name))
         if real_name == owner:
             is_other = (
-                meant is not None
+                type_ is not None
                 and target.owner == real_name
-                and not is_part_of(target, meant)
+                and not is_part_of(target, type_)
             )
             return (
                 None
                 if is_other
-                else Resolution(GUESS if meant is None else PROVEN, "receiver type")
+                else Resolution(GUESS if type_ is None else PROVEN, "receiver type")
             )
         if any(rival.owner == real_name for rival in self.rivals):
             return (
@@ -729,8 +731,8 @@ class Resolver:
             # Among several bases of the name, one nested beside the type comes first.
             base = (
                 None
-                if meant is None
-                else choose_base(meant, owner, self._types_of(owner))
+                if type_ is None
+                else choose_base(type_, owner, self._types_of(owner))
             )
             is_told = base is not None and (
                 owner != target.owner or is_part_of(target, base)
@@ -753,10 +755,13 @@ class Resolver:
             ]
             owners = {rival.owner for rival in alike}
             families = set[str]()
-            for one in alike:
+            for current_rival in alike:
                 families.add(
-                    min(self.ancestors(one.owner) & owners or {one.owner})
-                    or str(one.path)
+                    min(
+                        self.ancestors(current_rival.owner) & owners
+                        or {current_rival.owner}
+                    )
+                    or str(current_rival.path)
                 )
                 if len(families) == _MOST_FAMILIES:
                     break

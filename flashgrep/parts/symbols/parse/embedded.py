@@ -51,14 +51,14 @@ def keep_vue(markup: bytes, text: bytearray) -> None:
     """Copy the expressions in a Vue component's markup into the text of its scripts."""
     if _PUG.search(markup):
         return
-    for found in _VUE.finditer(markup):
-        if found["tag"]:
-            _keep_tag(found, text)
-        elif found["shown"] is not None:
-            _keep(text, found.start(), found.end("shown"), b";(", found["shown"], b")")
+    for match in _VUE.finditer(markup):
+        if match["tag"]:
+            _keep_tag(match, text)
+        elif match["shown"] is not None:
+            _keep(text, match.start(), match.end("shown"), b";(", match["shown"], b")")
         else:
-            name = found["name"]
-            value = found["value"]
+            name = match["name"]
+            value = match["value"]
             if name.startswith((b"#", b"v-slot")):  # these bind names
                 continue
             if name == b"v-for" and (bound := _EACH.match(value)):
@@ -68,24 +68,24 @@ def keep_vue(markup: bytes, text: bytearray) -> None:
             )
             before = (
                 b";"
-                + b" " * (found.start("quote") - found.start("equals") - 1)
+                + b" " * (match.start("quote") - match.start("equals") - 1)
                 + opening
             )
             _keep(
-                text, found.start("equals"), found.end("value"), before, value, closing
+                text, match.start("equals"), match.end("value"), before, value, closing
             )
 
 
 def keep_handlers(markup: bytes, text: bytearray) -> None:
     """Copy the event handlers of a page's elements into the text of its scripts."""
-    for found in _HANDLER.finditer(markup):
-        before = b";" + b" " * (found.start("quote") - found.start("equals") - 1) + b"{"
+    for match in _HANDLER.finditer(markup):
+        before = b";" + b" " * (match.start("quote") - match.start("equals") - 1) + b"{"
         _keep(
             text,
-            found.start("equals"),
-            found.end("value"),
+            match.start("equals"),
+            match.end("value"),
             before,
-            found["value"],
+            match["value"],
             b"}",
         )
 
@@ -96,10 +96,10 @@ def keep_braces(markup: bytes, text: bytearray, head: re.Pattern[bytes] | None) 
     ``head``: what may precede an expression in its braces.
     """
     at = 0
-    while found := _BRACED.search(markup, at):
-        at = found.end()
-        if found["tag"]:
-            _keep_tag(found, text)
+    while match := _BRACED.search(markup, at):
+        at = match.end()
+        if match["tag"]:
+            _keep_tag(match, text)
             continue
         depth = 1
         while depth and (sign := _SIGN.search(markup, at)):
@@ -107,18 +107,18 @@ def keep_braces(markup: bytes, text: bytearray, head: re.Pattern[bytes] | None) 
             depth += (sign[0] == b"{") - (sign[0] == b"}")
         if depth:
             return  # it never ends, so where others begin is unknown
-        code = markup[found.end() : at - 1]
-        if head is not None and (begun := head.match(code)):
-            if begun["block"] is None:
+        code = markup[match.end() : at - 1]
+        if head is not None and (new_match := head.match(code)):
+            if new_match["block"] is None:
                 continue
-            if begun["block"] in _BINDS and (
-                bound := _BINDS[begun["block"]].search(code)
+            if new_match["block"] in _BINDS and (
+                bound := _BINDS[new_match["block"]].search(code)
             ):
                 code = code[: bound.start()].ljust(len(code))
-            code = b" " * begun.end() + code[begun.end() :]
+            code = b" " * new_match.end() + code[new_match.end() :]
         elif code.lstrip().startswith(b"..."):
             code = code.replace(b"...", b"   ", 1)
-        _keep(text, found.start(), at - 1, b";", code, b";")
+        _keep(text, match.start(), at - 1, b";", code, b";")
 
 
 def _keep_tag(found: re.Match[bytes], text: bytearray) -> None:
@@ -179,8 +179,8 @@ class Fence(NamedTuple):
 def find_fences(language: str, data: bytes) -> Iterator[Fence]:
     """Yield the fences of a Markdown text, also in lists and quotes, or the blocks of code of reStructuredText."""
     if language == "rst":
-        for found in islice(_DIRECTIVE.finditer(data), _MOST_FENCES):
-            yield Fence(found.start(3), found.end(3), found[2])
+        for match in islice(_DIRECTIVE.finditer(data), _MOST_FENCES):
+            yield Fence(match.start(3), match.end(3), match[2])
         return
     at = 0
     number = 0
@@ -280,13 +280,13 @@ def read_scripts(language: str, data: bytes) -> tuple[str, bytes]:
     scripts = list[tuple[int, bytes]]()
     markup[:front_end] = _BLANKED.sub(b" ", data[:front_end])
     for hidden in (_SCRIPT, _STYLE, _COMMENT):
-        for found in hidden.finditer(bytes(markup)):
-            markup[found.start() : found.end()] = _BLANKED.sub(b" ", found[0])
-            if hidden is not _SCRIPT or _NO_CODE.search(found[1]):
+        for match in hidden.finditer(bytes(markup)):
+            markup[match.start() : match.end()] = _BLANKED.sub(b" ", match[0])
+            if hidden is not _SCRIPT or _NO_CODE.search(match[1]):
                 continue
-            scripts.append((found.start(2), _blank_tags(language, found[2])))
+            scripts.append((match.start(2), _blank_tags(language, match[2])))
             # The grammar of JavaScript fails on TypeScript; the reverse is rare.
-            if typed := _TYPED.search(found[1]):
+            if typed := _TYPED.search(match[1]):
                 grammar = "tsx" if typed[1].lower() == b"tsx" else "typescript"
     _TEMPLATES[language](bytes(markup), text)
     if language == "astro" and _MARKUP.search(text, front_end):
@@ -369,11 +369,11 @@ def _read_cells(_language: str, data: bytes, text: bytearray) -> str:
             continue
         at = mark.end()
         is_list = bool(mark[2])
-        while is_code and (found := _STRING.match(data, at)):
-            start = found.start(1)
-            at = found.end()
+        while is_code and (match := _STRING.match(data, at)):
+            start = match.start(1)
+            at = match.end()
             line = _COMMAND.sub(
-                lambda command: b" " * len(command[0]), _ESCAPE.sub(_unescape, found[1])
+                lambda command: b" " * len(command[0]), _ESCAPE.sub(_unescape, match[1])
             )
             text[start - 1 : at - 1] = b"\n" + line
             is_code = is_list

@@ -391,8 +391,8 @@ class FileSymbols:
 
     def word_at(self, offset: int) -> str:
         """Return the name that begins at an offset."""
-        found = _name_pattern(LANGUAGES[self.language].word).match(self.data, offset)
-        return found[0].decode("utf-8", "replace") if found else ""
+        match = _name_pattern(LANGUAGES[self.language].word).match(self.data, offset)
+        return match[0].decode("utf-8", "replace") if match else ""
 
     def _occurrence(
         self,
