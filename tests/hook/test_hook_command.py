@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from flashgrep.parts.hook.answers import is_gnu
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.support.rg_tree import Said, make_tree, ripgrep, run_to_end
 
@@ -158,3 +161,40 @@ def test_without_a_daemon_everything_runs_as_it_is(
     assert (done.returncode, done.stdout) == (0, "./a.txt:1:needle\n")
     assert run_hook(cold_daemon, "--explain", "ls").returncode == 2
     assert not Path(cold_daemon.paths.state).exists()
+
+
+def test_a_name_in_other_letters_is_found_by_the_plan(
+    daemon: DaemonAtHand, root: Path
+) -> None:
+    (root / "sub" / "straße.c").write_text("int straßen_foo;\n日本\n")
+    for arguments in (
+        ["-rni", "straßen_foo", "."],
+        ["-rn", "日本", "."],
+        ["-rn", "--include=*ß*", "foo", "."],
+    ):
+        expected = run_to_end(["grep", *arguments], root, daemon.environ)
+        command = [OURS, "hook", "grep", *arguments]
+        assert run_to_end(command, root, daemon.environ) == expected
+        assert expected.status == 0
+    (root / "sub" / "straße.c").unlink()
+
+
+def test_it_is_find_to_whoever_calls_it(daemon: DaemonAtHand, root: Path) -> None:
+    for line in (
+        ". -type f",
+        ". -name *.c -type f",
+        "sub -type f -name *.txt -o -type f -name *.c",
+        ". -type d",
+        "nope -type f",
+    ):
+        expected = run_to_end(["find", *line.split()], root, daemon.environ)
+        command = [OURS, "hook", "find", *line.split()]
+        assert run_to_end(command, root, daemon.environ) == expected
+
+
+def test_the_tools_of_gnu_are_known() -> None:
+    for name in ("grep", "find"):
+        program = shutil.which(name)
+        assert program is not None
+        assert is_gnu(program)
+    assert not is_gnu(sys.executable)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.base.errors import InvalidParams
-from flashgrep.parts.hosts.hooks import HOOK_PLACES, MARK, plan_hook
+from flashgrep.parts.hosts.hooks import HOOK_PLACES, MARK, is_ours, plan_hook
 from flashgrep.parts.hosts.host_settings import take_back, write_change
 from tests.conftest import BOUND, FGREP
 
@@ -46,7 +46,7 @@ def test_hooks_of_others_stay(tmp_path: Path) -> None:
     after = path.read_text()
     assert "// mine" in after
     assert '"matcher": "Edit"' in after
-    assert MARK in after
+    assert is_ours(after)
     take_back(plan_hook("claude-code", path, None), tmp_path / "state")
     assert path.read_text() == OTHERS
 
@@ -84,8 +84,8 @@ def test_the_command_adds_a_hook_and_uninstall_takes_it_out(tmp_path: Path) -> N
 
     run("install-hook", "claude-code")
     run("install-hook", "codex", "--global")
-    assert MARK in (project / ".claude/settings.json").read_text()
-    assert MARK in (tmp_path / "home/.codex/hooks.json").read_text()
+    assert is_ours((project / ".claude/settings.json").read_text())
+    assert is_ours((tmp_path / "home/.codex/hooks.json").read_text())
     assert "nothing to change" in run("install-hook", "claude-code")
     run("install", "--uninstall")
     assert not (project / ".claude").exists()

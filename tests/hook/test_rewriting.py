@@ -55,6 +55,7 @@ READING = [
     "grep -rn foo . > /dev/null",
 ]
 WRITING = [
+    "grep -rn foo . >&log1",
     "grep -rn foo . > out.txt",
     "grep -rn foo .; rm -rf build",
     r"grep -rn foo .; \rm -rf build",

@@ -5,11 +5,11 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final
 
+from anyio.to_thread import run_sync
+
 from flashgrep.api.service import ServedAnswer
-from flashgrep.base.errors import NotFound
 from flashgrep.parts.hook import find_plan, grep_plan
 from flashgrep.parts.hook.payloads import (
     HOSTS,
@@ -20,8 +20,7 @@ from flashgrep.parts.hook.payloads import (
 from flashgrep.parts.hook.rewriting import Rewriting, rewrite
 from flashgrep.parts.ripgrep.arguments import Call, Unplannable, parse
 from flashgrep.parts.ripgrep.plan import answer as plan_ripgrep
-from flashgrep.project import Workspace
-from flashgrep.project.catalogue import Catalogue
+from flashgrep.parts.ripgrep.plan import find_workspace
 from flashgrep.rpc.connect import from_latin1
 from flashgrep.rpc.context import RequestContext
 from flashgrep.search.snapshot import Snapshot
@@ -50,12 +49,16 @@ async def answer_call(
     if kind == "payload":
         return {"stdout": answer_payload(params, argv[1])}
     if kind == "--explain":
-        rewriting = rewrite(from_latin1(argv[1]), str(params["flashgrep"]))
+        rewriting = rewrite(argv[1], str(params["flashgrep"]))
         return {"stdout": format_explanation(rewriting)}
-    words = [from_latin1(word) for word in argv[1:]]
+    words = argv[1:]
     if kind == "rg":
         return await answer_ripgrep(context, cwd, words, params)
-    if not is_gnu(from_latin1(params["program"])):
+    try:
+        is_known = await run_sync(is_gnu, from_latin1(params["program"]))
+    except (OSError, subprocess.TimeoutExpired):
+        is_known = False
+    if not is_known:
         return {"plan": None}
     return await answer_program(context, cwd, kind, words)
 
@@ -85,22 +88,6 @@ def format_explanation(rewriting: Rewriting) -> str:
         else:
             lines.append("  the host asks as it always does")
     return "\n".join(lines) + "\n"
-
-
-def find_workspace(context: RequestContext, cwd: str) -> Workspace | None:
-    """Return the open and listed project around a folder, or None; opening starts in the background for the next call."""
-    catalogue: Catalogue = context.call.host
-    try:
-        root = catalogue.find_enclosing_root(Path(cwd))
-    except NotFound:
-        return None
-    for workspace in catalogue.list_open():
-        if workspace.path == root:
-            if workspace.tree.listed_since is None or not workspace.index.is_open:
-                return None
-            return workspace
-    catalogue.open_later(str(root))
-    return None
 
 
 async def answer_program(
@@ -187,14 +174,17 @@ def describe_omissions(snapshot: Snapshot, cwd: bytes) -> str:
 
 @lru_cache(maxsize=8)
 def is_gnu(program: str) -> bool:
-    """Return whether a program is GNU's grep or find, whose flags and patterns are known here."""
-    try:
-        process = subprocess.run(
-            [program, "--version"],
-            capture_output=True,
-            check=False,
-            timeout=_VERSION_SECONDS,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return b"GNU grep" in process.stdout
+    """Return whether a program is GNU's grep or find, whose flags and patterns are known here.
+
+    Raises:
+        OSError: it cannot be run.
+        subprocess.TimeoutExpired: it does not answer; a later call asks again.
+
+    """
+    process = subprocess.run(
+        [program, "--version"],
+        capture_output=True,
+        check=False,
+        timeout=_VERSION_SECONDS,
+    )
+    return b"GNU grep" in process.stdout or b"GNU findutils" in process.stdout

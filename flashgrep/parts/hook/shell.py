@@ -168,11 +168,12 @@ def _is_harmless(redirect: Node) -> bool:
     """Return whether a redirection writes no file: it reads, it joins two streams, or it drops one."""
     kinds = {child.type for child in redirect.children if not child.is_named}
     if kinds <= {"<", "<&", ">&"} and not (
-        kinds == {">&"} and not _ends_in_number(redirect)
+        kinds == {">&"} and not _names_stream(redirect)
     ):
         return True
     return (redirect.text or b"").endswith(b"/dev/null")
 
 
-def _ends_in_number(redirect: Node) -> bool:
-    return (redirect.text or b"")[-1:].isdigit()
+def _names_stream(redirect: Node) -> bool:
+    """Return whether ``>&`` is followed by a stream's number; ``>&out2`` writes a file."""
+    return (redirect.text or b"").rpartition(b"&")[2].strip().isdigit()

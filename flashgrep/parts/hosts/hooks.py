@@ -4,6 +4,7 @@ The line lets a payload through only if the name of a search program is in it, s
 interpreter. It fails open: whatever goes wrong, nothing is said and the command runs as it was typed.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ SECONDS: Final = 10
 """Until a host gives up on the hook; an answer takes 0.1 s, and at most two."""
 _GUARD: Final = (
     "p=; while IFS= read -r l; do p=$p$l; done; p=$p$l; "
-    'case $p in *grep*|*rg*) printf %s "$p" | {program} hook {host} 2>/dev/null || {nothing};; *) {nothing};; esac'
+    'case $p in *grep*|*rg*|*find*) printf %s "$p" | {program} hook {host} 2>/dev/null || {nothing};; *) {nothing};; esac'
 )
 
 
@@ -94,6 +95,12 @@ def make_hook(host: str, program: str = "flashgrep") -> dict[str, Any]:
             return {"matcher": "Bash", "hooks": [command]}
 
 
+def is_ours(text: str) -> bool:
+    """Return whether a hook, or a file of hooks, has a line of ours."""
+    # A program whose path has a space is quoted.
+    return MARK in text.replace("'", "")
+
+
 def plan_hook(host: str, path: Path, program: str | None) -> Change:
     """Return the change that puts our hook into a file, or takes it out if ``program`` is None.
 
@@ -106,7 +113,7 @@ def plan_hook(host: str, path: Path, program: str | None) -> Change:
     keys = ("hooks", place.event)
     try:
         hooks = _read_hooks(before, place)
-        others = [hook for hook in hooks if MARK not in str(hook)]
+        others = [hook for hook in hooks if not is_ours(json.dumps(hook))]
         if program is not None:
             hooks_after = [*others, make_hook(host, program)]
         else:

@@ -29,7 +29,7 @@ from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.cli.launcher import TABLE
 from flashgrep.cli.project_files import clear_project, find_ours
 from flashgrep.daemon import lifecycle
-from flashgrep.parts.hosts.hooks import HOOK_PLACES, MARK, plan_hook
+from flashgrep.parts.hosts.hooks import HOOK_PLACES, is_ours, plan_hook
 from flashgrep.parts.hosts.host_settings import (
     NOTES,
     Change,
@@ -409,7 +409,7 @@ def find_own_changes(projects: list[Path]) -> Iterator[ChangedHostFile]:
             ):
                 yield current_install
         elif current_install.owner.startswith(HOOK) and current_install.path.exists():
-            if MARK.encode() in current_install.path.read_bytes():
+            if is_ours(current_install.path.read_text("utf-8", errors="replace")):
                 yield current_install
 
 

@@ -33,6 +33,7 @@ from flashgrep.parts.ripgrep.arguments import (
     read_patterns,
 )
 from flashgrep.pattern import Pattern
+from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.connect import from_latin1
 from flashgrep.rpc.context import RequestContext
@@ -81,32 +82,29 @@ async def answer(context: RequestContext, call: Call) -> dict[str, Any]:
     Never waits for a project to be opened or listed: ripgrep answers sooner. Opening starts in the background for the
     next call.
     """
-    catalogue: Catalogue = context.call.host
-    try:
-        root = catalogue.find_enclosing_root(Path(os.fsdecode(call.cwd)))
-    except NotFound:
-        return {"plan": None}
-    workspace = next(
-        (
-            current_workspace
-            for current_workspace in catalogue.list_open()
-            if current_workspace.path == root
-        ),
-        None,
-    )
-    if workspace is None:
-        catalogue.open_later(str(root))
-        return {"plan": None}
-    if (
-        workspace.tree.listed_since is None
-        or not workspace.index.is_open
-        or not await workspace.refresh()
-    ):
+    workspace = find_workspace(context, os.fsdecode(call.cwd))
+    if workspace is None or not await workspace.refresh():
         return {"plan": None}
     planned = await workspace.in_thread(
         lambda snapshot: plan(call, snapshot, workspace.walker)
     )
     return {"plan": planned and [word.decode("latin-1") for word in planned]}
+
+
+def find_workspace(context: RequestContext, cwd: str) -> Workspace | None:
+    """Return the open and listed project around a folder, or None; opening starts in the background for the next call."""
+    catalogue: Catalogue = context.call.host
+    try:
+        root = catalogue.find_enclosing_root(Path(cwd))
+    except NotFound:
+        return None
+    for workspace in catalogue.list_open():
+        if workspace.path == root:
+            if workspace.tree.listed_since is None or not workspace.index.is_open:
+                return None
+            return workspace
+    catalogue.open_later(str(root))
+    return None
 
 
 def plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes] | None:
