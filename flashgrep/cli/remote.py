@@ -279,13 +279,10 @@ async def _call_for_several(
 
 def _warn(workspaces: Iterable[Workspace], output: Output) -> Output:
     """Add warnings about projects' settings, once for each project."""
-    unwarned = [workspace for workspace in workspaces if not workspace.warned]
-    for workspace in unwarned:
-        workspace.warned = True
     warnings = [
-        f"fgrep: {settings_warning}\n"
-        for workspace in unwarned
-        for settings_warning in workspace.options.settings_warnings
+        f"fgrep: {warning}\n"
+        for workspace in workspaces
+        for warning in workspace.take_warnings()
     ]
     return replace(
         output, stderr="".join(warnings).encode(errors="replace") + output.stderr

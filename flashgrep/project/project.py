@@ -135,8 +135,7 @@ class Workspace:
         self.is_bare = is_bare(self.path)
         """Whether the root is a bare repository: questions are then about HEAD."""
         self.read_only = options.read_only or self.is_bare
-        self.warned = False
-        """Whether a command has shown the warnings about the project's settings."""
+        self._has_warned = False
         self.progress = Progress()
         versions = options.stages or stage_versions()
         functions: dict[str, str] = {}
@@ -253,6 +252,13 @@ class Workspace:
     def is_up_to_date(self) -> bool:
         """Whether nothing is left to index, or it has failed."""
         return self.progress.stage in {"ready", "failed"}
+
+    def take_warnings(self) -> tuple[str, ...]:
+        """Return what is wrong with the project's settings, for the first command that shows it; then nothing."""
+        if self._has_warned:
+            return ()
+        self._has_warned = True
+        return self.options.settings_warnings
 
     def is_lost(self) -> bool:
         """Return whether the root is not the folder that was opened: moved, deleted, replaced or unmounted."""

@@ -191,7 +191,7 @@ def test_hundreds_of_half_lines_keep_nobody_waiting(
             halves.append(socket.create_connection(("127.0.0.1", port), BOUND))
             halves[-1].sendall(b'{"jsonrpc":')
         found = daemon.run("query", "needle", cwd=root)
-        assert found.stdout == "a.txt:1:1:needle\n"
+        assert found.stdout == "a.txt:1:needle\n"
     finally:
         for half in halves:
             half.close()

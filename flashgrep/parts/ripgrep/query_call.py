@@ -6,11 +6,11 @@ person at a terminal gets.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from flashgrep.base.errors import BadPattern, NotFound
+from flashgrep.base.errors import NotFound
 from flashgrep.cli.grep_options import (
     GrepLine,
     Mode,
@@ -36,8 +36,8 @@ async def answer_query(
 ) -> dict[str, Any] | None:
     """Return ripgrep's arguments, as ``{"ripgrep": words}``, bytes as latin-1; None: the method answers.
 
-    ``probe``: words that say by their status whether a line has the text itself; without one ``otherwise`` is run in
-    place of ``ripgrep``, after ``note``.
+    ``warnings``: what is wrong with the project's settings. ``probe``: words that say by their status whether a line has
+    the text itself; without one ``otherwise`` is run in place of ``ripgrep``, after ``note``.
     """
     catalogue: Catalogue = context.call.host
     try:
@@ -52,37 +52,38 @@ async def answer_query(
         return None
     if not has_ripgrep_types(line) or any("\n" in text for text in line.patterns):
         return None
+    workspace = None
     paths = line.paths
-    if not paths:
-        try:
-            root = catalogue.find_enclosing_root(Path(cwd))
-        except NotFound:
+    try:
+        root = catalogue.find_enclosing_root(Path(cwd))
+        workspace = await catalogue.open(str(root))
+    except NotFound:
+        if not paths:
             return None
-        above = len(Path(cwd).relative_to(root).parts)
-        if above:
+    if workspace is not None:
+        differs = workspace.walker.differs_from_ripgrep and is_for_method
+        if workspace.is_bare or differs:
+            # ripgrep knows neither revisions nor our ignore files and folders.
+            return None
+        above = len(Path(cwd).relative_to(workspace.path).parts)
+        if above and not paths:
             paths = ["/".join([".."] * above)]
     arguments = [*choose_look(line, params), "--", *paths]
     mode: Mode = "literal" if line.mode == "smart" else line.mode
     literal = write_ripgrep(line, mode) + arguments
     planned = await plan_call(context, cwd, literal)
     result: dict[str, Any] = {"ripgrep": planned}
-    if line.may_be_regex and is_fit_for_regex(line.patterns):
+    if workspace is not None:
+        result["warnings"] = list(workspace.take_warnings())
+    if line.may_be_regex and selects_text(tuple(line.patterns)):
         result["probe"] = [encode(b"--quiet"), *planned]
         regex = write_ripgrep(line, "regex") + arguments
         result["otherwise"] = await plan_call(context, cwd, regex)
         result["note"] = FALLBACK_NOTE
-    elif planned[-1] == encode(NO_FILE) and is_for_method and not line.paths:
+    elif planned[-2:] == ["--", encode(NO_FILE)] and is_for_method and not line.paths:
         # Nothing has it: the method says how much was searched and what comes near.
         return None
     return result
-
-
-def is_fit_for_regex(patterns: Sequence[str]) -> bool:
-    """Return whether texts may be meant as regular expressions: valid ones that select no empty text."""
-    try:
-        return selects_text(tuple(patterns))
-    except BadPattern:
-        return False
 
 
 def has_ripgrep_types(line: GrepLine) -> bool:
