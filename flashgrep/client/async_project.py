@@ -9,14 +9,14 @@ from typing import Any, Final, Generic, Self, TypeVar, Unpack
 
 from flashgrep.base.errors import DeadlineExceeded
 from flashgrep.client.connections import (
+    MOST,
     decode_answer,
     describe_end,
-    encode_request,
     find_project,
     open_connection,
 )
 from flashgrep.client.edit import Edits
-from flashgrep.client.errors import Unreachable
+from flashgrep.client.errors import DaemonEnded, Unreachable
 from flashgrep.client.questions import (
     Page,
     Place,
@@ -56,11 +56,10 @@ from flashgrep.client.wire_types import (
     StatsResult,
     StrPath,
 )
+from flashgrep.rpc.connect import encode_request
 
 ItemT = TypeVar("ItemT")
 ValueT = TypeVar("ValueT")
-MOST: Final = 16
-"""Connections at once; further calls wait for one of them."""
 MOST_ANSWER: Final = 2**30
 """Bytes of a line that are taken for an answer; the daemon's are a few MB."""
 
@@ -100,7 +99,7 @@ class AsyncConnections:
         async with self._room:
             try:
                 return await self._ask_once(request)
-            except Unreachable:
+            except DaemonEnded:
                 if not request.repeats:
                     raise
             # The next daemon has the same answer.
@@ -119,7 +118,7 @@ class AsyncConnections:
         is_whole = False
         try:
             async with asyncio.timeout(request.seconds(self.timeout)):
-                writer.write(encode_request(request))
+                writer.write(encode_request(request.method, request.params))
                 await writer.drain()
                 line = await reader.readuntil(b"\n")
             is_whole = True
@@ -171,8 +170,8 @@ class AsyncResults(Generic[ItemT]):
         progress = self._progress
         if page is None:
             progress = Progress(self._strict)
-            self._progress = progress
             page = await self._ask(progress)
+            self._progress = progress
         while True:
             has_more = progress.has_more(limit)
             for item in page.items:
@@ -184,7 +183,10 @@ class AsyncResults(Generic[ItemT]):
     async def begin(self) -> Self:
         """Ask for the first page, unless that has been done."""
         if not self._progress.has_begun:
-            self._first = await self._ask(self._progress)
+            progress: Progress[ItemT] = Progress(self._strict)
+            self._first = await self._ask(progress)
+            # Only now: an answer that was refused as incomplete is asked for anew.
+            self._progress = progress
         return self
 
     async def all(self) -> list[ItemT]:

@@ -4,9 +4,7 @@ A call that is interrupted leaves its connection in an unknown state, so that is
 give the call up. A daemon that ended is started again, and a question that only reads is asked once more.
 """
 
-import json
 import os
-import select
 import socket
 import threading
 from collections.abc import Generator
@@ -17,16 +15,23 @@ import orjson
 
 from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, read_error
 from flashgrep.base.paths import Paths, cache_folder, state_folder
-from flashgrep.client.errors import Unreachable
+from flashgrep.client.errors import DaemonEnded, Unreachable
 from flashgrep.client.questions import Request
-from flashgrep.rpc.connect import as_latin1, connect, from_latin1, send_request
+from flashgrep.rpc.connect import (
+    as_latin1,
+    connect,
+    encode_request,
+    from_latin1,
+    has_input,
+    receive_answer,
+    send_request,
+)
 
 ValueT = TypeVar("ValueT")
 MOST: Final = 16
-"""Connections at once; further threads wait for one of them."""
+"""Connections at once; further threads or tasks wait for one of them."""
 ATTEMPTS: Final = 3
 """To reach a daemon: one may be ending, and the next one be replaced."""
-PIECE_BYTES: Final = 262_144
 PERHAPS_DONE: Final = "it may or may not have been carried out"
 
 
@@ -54,8 +59,11 @@ def find_project(path: str | os.PathLike[str] | None) -> tuple[str, str]:
     """
     folder = str(Path(path or "").expanduser().absolute())
     params = {"folder": as_latin1(folder), "adopt": path is not None}
-    with open_connection() as control:
-        answer: dict[str, Any] = {**send_request(control, "$/open", params)}
+    try:
+        with open_connection() as control:
+            answer: dict[str, Any] = {**send_request(control, "$/open", params)}
+    except ConnectionError as error:
+        raise Unreachable(str(error)) from error
     if "error" in answer:
         raise read_error(answer["error"])
     result = answer["result"]
@@ -67,17 +75,6 @@ def find_project(path: str | os.PathLike[str] | None) -> tuple[str, str]:
     return from_latin1(result["root"]), result["name"]
 
 
-def encode_request(request: Request) -> bytes:
-    """Return a request as a line."""
-    message = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": request.method,
-        "params": request.params,
-    }
-    return json.dumps(message).encode() + b"\n"
-
-
 def decode_answer(line: bytes) -> Any:
     """Return the result in a line, or raise its error."""
     answer = orjson.loads(line)
@@ -86,19 +83,12 @@ def decode_answer(line: bytes) -> Any:
     return answer["result"]
 
 
-def describe_end(request: Request, error: Exception) -> Unreachable:
+def describe_end(request: Request, error: Exception) -> DaemonEnded:
     """Return the failure of a call whose connection ended."""
     message = f"the daemon ended before it answered {request.method}: {error}"
     if not request.repeats:
         message = f"{message}; {PERHAPS_DONE}"
-    return Unreachable(message, method=request.method)
-
-
-def has_ended(connection: socket.socket) -> bool:
-    """Return whether the other end of an idle connection is closed."""
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    return bool(poll.poll(0))
+    return DaemonEnded(message, method=request.method)
 
 
 class Connections:
@@ -135,7 +125,7 @@ class Connections:
         with self._room:
             try:
                 return self._ask_once(request)
-            except Unreachable:
+            except DaemonEnded:
                 if not request.repeats:
                     raise
             # The next daemon has the same answer.
@@ -165,20 +155,14 @@ class Connections:
 
     def _exchange(self, connection: socket.socket, request: Request) -> bytes:
         try:
-            connection.sendall(encode_request(request))
-            pieces: list[bytes] = []
-            while not pieces or not pieces[-1].endswith(b"\n"):
-                piece = connection.recv(PIECE_BYTES)
-                if not piece:
-                    raise ConnectionResetError("end of its answers")
-                pieces.append(piece)
+            connection.sendall(encode_request(request.method, request.params))
+            return receive_answer(connection)
         except TimeoutError:
             raise DeadlineExceeded(
                 f"no answer to {request.method} within {request.seconds(self.timeout):g} s"
             ) from None
         except OSError as error:
             raise describe_end(request, error) from error
-        return b"".join(pieces)
 
     def _take(self) -> socket.socket | None:
         """Return an idle connection that is still open."""
@@ -189,7 +173,8 @@ class Connections:
                 self._process = os.getpid()
             while self._idle:
                 connection = self._idle.pop()
-                if not has_ended(connection):
+                # Nothing was asked on it: what waits there is its end.
+                if not has_input(connection):
                     return connection
                 connection.close()
         return None

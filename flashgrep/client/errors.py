@@ -10,6 +10,10 @@ class Unreachable(FlashgrepError, ConnectionError):
     default_reason = "unreachable"
 
 
+class DaemonEnded(Unreachable):
+    """The daemon ended before it answered; the next one can be asked."""
+
+
 class Incomplete(FlashgrepError):
     """An answer does not cover everything, and ``strict=True`` was asked for; `data` has the coverage."""
 

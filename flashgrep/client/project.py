@@ -132,7 +132,10 @@ class Results(Generic[ItemT]):
 
     def _begin(self) -> None:
         if not self._progress.has_begun:
-            self._first = self._ask(self._progress)
+            progress: Progress[ItemT] = Progress(self._strict)
+            self._first = self._ask(progress)
+            # Only now: an answer that was refused as incomplete is asked for anew.
+            self._progress = progress
 
     def _ask(self, progress: Progress[ItemT]) -> Page[ItemT]:
         steps = self._question.ask_page(progress.cursor, progress.taken)

@@ -52,6 +52,9 @@ class WrongSettings(StartFailed):
     """No daemon could be started because of the user's settings, which a process of our own would reject as well."""
 
 
+PIECE_BYTES = 262_144
+
+
 def connect(paths: Paths, environ: Mapping[str, str], path: str = "") -> socket.socket:
     """Return a connection to the daemon at ``path`` (default: its control socket), starting the daemon if need be.
 
@@ -150,19 +153,36 @@ def send_request(
         ConnectionError: the daemon exited first.
 
     """
+    connection.sendall(encode_request(method, params))
+    answer: Answer = json.loads(receive_answer(connection))
+    return answer
+
+
+def encode_request(method: str, params: Mapping[str, object]) -> bytes:
+    """Return the only request in flight on a connection, as a line."""
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    connection.sendall(json.dumps(request).encode() + b"\n")
+    return json.dumps(request).encode() + b"\n"
+
+
+def receive_answer(connection: socket.socket) -> bytes:
+    """Return the answer to the only request in flight: a line; raise ConnectionError if the daemon exited first."""
     pieces: list[bytes] = []
     # One request is in flight, so the first line end ends the answer.
     while not pieces or not pieces[-1].endswith(b"\n"):
-        piece = connection.recv(262_144)
+        piece = connection.recv(PIECE_BYTES)
         if not piece:
             raise ConnectionResetError(
                 "the daemon ended before it answered; its log: fgrep daemon logs"
             )
         pieces.append(piece)
-    answer: Answer = json.loads(b"".join(pieces))
-    return answer
+    return b"".join(pieces)
+
+
+def has_input(connection: socket.socket) -> bool:
+    """Return whether something waits to be received, the end of input included."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def as_latin1(text: str) -> str:

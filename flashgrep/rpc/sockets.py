@@ -16,6 +16,7 @@ import anyio.lowlevel
 from anyio.abc import ByteStream
 
 from flashgrep.base.errors import Busy
+from flashgrep.rpc.connect import has_input
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.message import error_line
 
@@ -102,11 +103,7 @@ class SocketStream(ByteStream):
 
     def has_input(self) -> bool:
         """Return whether something waits to be received, the end of input included."""
-        if self.socket.fileno() < 0:
-            return False
-        poll = select.poll()
-        poll.register(self.socket, select.POLLIN)
-        return bool(poll.poll(0))
+        return self.socket.fileno() >= 0 and has_input(self.socket)
 
     async def hung_up(self) -> bool:
         """Return whether the other end is closed both ways: at once for a Unix socket, after a reset for TCP."""

@@ -11,7 +11,6 @@ another client's request. Nothing is read after a body in chunks, for the same r
 import asyncio
 import logging
 import re
-import select
 import socket
 import time
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from uvicorn.protocols.http.flow_control import CLOSE_HEADER
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from flashgrep.parts.http.wire.admission import ADMITTED
+from flashgrep.rpc.connect import has_input
 
 MOST_CONNECTIONS: Final = 1024
 MOST_SILENT: Final = 32
@@ -218,9 +218,7 @@ class Protocol(H11Protocol):
 
     def has_input(self) -> bool:
         """Return whether there is unread input."""
-        poll = select.poll()
-        poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
-        return bool(poll.poll(0))
+        return has_input(self.transport.get_extra_info("socket"))
 
     def _close_behind_chunks(self) -> None:
         headers = self.scope["headers"]
