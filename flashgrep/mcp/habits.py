@@ -67,31 +67,41 @@ def _read_symbol(arguments: Arguments) -> None:
 
 
 def _read_changes(arguments: Arguments) -> None:
-    # What one commit changed is the difference from its first parent.
-    commit = arguments.pop("commit", None)
-    if commit is not None:
-        arguments.setdefault("rev", f"{commit}~1..{commit}")
-    base = arguments.pop("base", None)
-    head = arguments.pop("head", None)
-    if base is not None and head is not None:
-        arguments.setdefault("rev", f"{base}..{head}")
-    elif base is not None:
-        arguments.setdefault("rev", base)
+    # What is given twice is left as it is, and refused: no restriction is lost.
+    if "rev" not in arguments:
+        _read_revisions(arguments)
     # A file or a folder: the name does not say which, and a glob that matches nothing
     # does no harm.
-    path = arguments.pop("path", None)
-    if isinstance(path, str) and path:
-        arguments.setdefault("include", [path, f"{path.rstrip('/')}/**"])
+    path = arguments.get("path")
+    if isinstance(path, str) and path and "include" not in arguments:
+        del arguments["path"]
+        arguments["include"] = [path, f"{path.rstrip('/')}/**"]
+
+
+def _read_revisions(arguments: Arguments) -> None:
+    base = arguments.pop("base", None)
+    commit = None
+    if base is None:
+        commit = arguments.pop("commit", None)
+    if commit is not None:
+        # What one commit changed is the difference from its first parent.
+        arguments["rev"] = f"{commit}~1..{commit}"
+    elif base is not None and "head" in arguments:
+        arguments["rev"] = f"{base}..{arguments.pop('head')}"
+    elif base is not None:
+        arguments["rev"] = base
 
 
 def _read_folders(arguments: Arguments) -> None:
+    if "include" in arguments:
+        return
     folders = arguments.pop("target_directories", None)
     if folders is None and isinstance(arguments.get("path"), list):
         folders = arguments.pop("path")
     if isinstance(folders, list) and folders:
         globs = [str(folder).rstrip("/") for folder in folders]
         below = [f"{glob}/**" for glob in globs]
-        arguments.setdefault("include", [*globs, *below])
+        arguments["include"] = [*globs, *below]
 
 
 def _read_lines(arguments: Arguments) -> None:

@@ -135,14 +135,14 @@ async def _answer(call: Call[Catalogue], asked: CallParams, tokens: int) -> Batc
         )
     if call.deadline is not None and time.monotonic() > call.deadline - SPARE_SECONDS:
         raise DeadlineExceeded("the calls before it took the time of the batch")
-    # A size that the caller gave is kept: it asked for that much.
-    arguments = dict(asked.arguments)
-    if "max_tokens" in method.params.model_fields and "max_tokens" not in arguments:
-        arguments["max_tokens"] = tokens
+    params = method.validate(asked.arguments)
+    # A size that the caller gave, by whatever name, is kept: it asked for that much.
+    if "max_tokens" in type(params).model_fields.keys() - params.model_fields_set:
+        params = params.model_copy(update={"max_tokens": tokens})
     # Its result is put into ours, so it cannot be passed on as JSON.
     inner = replace(call, is_forwarded=False)
     await anyio.lowlevel.checkpoint()
-    result = await method.call(inner, arguments)
+    result = await method.run(inner, params)
     if not call.as_text or method.render is None:
         return {"result": result}
     return {"text": await run_sync(render_text, result, method.render)}

@@ -446,7 +446,15 @@ async def _find(
     workspace: Workspace,
     among: ProjectSelection,
 ) -> Page[GlobResult]:
-    """Answer for one project."""
+    """Answer for one project.
+
+    Raises:
+        InvalidParams: ``offset`` would leave out files of each of several projects.
+
+    """
+    if params.offset and among.projects > 1:
+        message = "glob: offset: with several projects, continue with the cursor"
+        raise InvalidParams(message, field="offset")
     started = time.perf_counter()
     view = await view_of(call, workspace, params.rev)
     under = b""

@@ -322,7 +322,7 @@ async def _ask(
             # Include what was saved while earlier interpretations were tried.
             fresh = params.fresh and await workspace.refresh()
             if call.as_text:
-                answer = await _find_nearest(workspace, params, keep)
+                answer = await _find_nearest(workspace, params, keep, answer)
             else:
                 answer = await words(workspace, params.query, limit, keep)
         else:
@@ -403,24 +403,24 @@ async def _ask(
 
 
 async def _find_nearest(
-    view: View, params: QueryParams, keep: PathFilter | None
+    view: View, params: QueryParams, keep: PathFilter | None, nothing: Answer
 ) -> Answer:
     """Return few lines for words that no line has as a text: with the rarest of them, and most of the others.
 
-    Any more would only look like an answer.
+    Any more would only look like an answer. Where no file has any of the words, ``nothing`` stands: the answer of the
+    search for the text, which says what was searched.
     """
-    rarest = await _find_rarest_word(view, params, keep)
+    deadline = time.monotonic() + params.deadline_ms / 1000
+    rarest = await _find_rarest_word(view, params, keep, deadline)
     if rarest is None:
-        answer = Answer()
-        answer.total = 0
-        return answer
+        return nothing
     question = Question(
         pattern=Pattern(texts=(rarest,), mode="literal", case="insensitive"),
         keep=keep,
         limit=MOST_COMPARED,
         max_chars=MOST_COMPARED * 200,
         as_text=True,
-        deadline=time.monotonic() + params.deadline_ms / 1000,
+        deadline=deadline,
     )
     answer = await view.search(question)
     words = {word.lower() for word in WORD.findall(params.query)}
@@ -438,7 +438,7 @@ async def _find_nearest(
 
 
 async def _find_rarest_word(
-    view: View, params: QueryParams, keep: PathFilter | None
+    view: View, params: QueryParams, keep: PathFilter | None, deadline: float
 ) -> str | None:
     """Return the word of a text that the fewest files have, in small letters; None: no file has any."""
     words = {word.lower() for word in WORD.findall(params.query)}
@@ -451,7 +451,7 @@ async def _find_rarest_word(
             keep=keep,
             output="files",
             limit=1,
-            deadline=time.monotonic() + params.deadline_ms / 1000,
+            deadline=deadline,
             count_on=COUNT_ON_FILES,
         )
         files = (await view.search(question)).total

@@ -85,3 +85,13 @@ def test_a_model_reads_the_answers_below_their_calls_within_one_budget(
     # The short read left most of its share to the search after it.
     searched = text.split("== query")[1].split("== get_symbol")[0]
     assert len(searched) > 1_000 * 4 / 3
+
+
+def test_a_size_is_kept_by_whatever_name_it_was_given(
+    daemon: DaemonAtHand, root: Path
+) -> None:
+    wire = daemon.wire("unix", root)
+    calls = [call("query", query="needle", token_budget=500)]
+    (answer,) = wire.call("batch", calls=calls)["results"]
+    assert "error" not in answer
+    wire.close()

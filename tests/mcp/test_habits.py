@@ -74,3 +74,19 @@ def test_a_habit_becomes_the_tools_own_arguments(
 def test_a_patch_is_answered_with_the_form_that_is_taken() -> None:
     with pytest.raises(InvalidParams, match="old_text and new_text"):
         read_habits("write_code", {"patch": "*** Begin Patch\n*** End Patch"})
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("query", {"query": "x", "target_directories": ["src"], "include": ["*.py"]}),
+        ("changes", {"rev": "v1", "commit": "abc"}),
+        ("changes", {"head": "dev"}),
+        ("changes", {"path": "src", "include": ["*.py"]}),
+    ],
+)
+def test_what_is_given_twice_is_refused_so_that_no_restriction_is_lost(
+    tool: str, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidParams):
+        REGISTRY.get(tool).validate(read_habits(tool, arguments))
