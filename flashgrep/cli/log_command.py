@@ -50,23 +50,30 @@ def read_end(log: Path, count: int, *, follow: bool = False) -> Iterator[str]:
     A log that grows too large is moved away and begun anew; its last lines are read before that.
     """
     file = _open(log)
-    if file is not None:
-        last = file.read().splitlines()
-        start = max(0, len(last) - count)
-        yield from (_decode(line) for line in last[start:])
     partial = b""
-    while follow:
-        if file is None:
-            file = _open(log)
+    try:
         if file is not None:
-            piece = file.read()
-            if not piece and _is_another(log, file):
-                file.close()
-                file = None
-                continue
-            *whole, partial = (partial + piece).split(b"\n")
-            yield from map(_decode, whole)
-        select.select([], [], [], POLL_SECONDS)
+            *whole, partial = file.read().split(b"\n")
+            if partial and not follow:
+                whole.append(partial)
+            start = max(0, len(whole) - count)
+            yield from map(_decode, whole[start:])
+        while follow:
+            if file is None:
+                file = _open(log)
+                partial = b""
+            if file is not None:
+                piece = file.read()
+                if not piece and _is_another(log, file):
+                    file.close()
+                    file = None
+                    continue
+                *whole, partial = (partial + piece).split(b"\n")
+                yield from map(_decode, whole)
+            select.select([], [], [], POLL_SECONDS)
+    finally:
+        if file is not None:
+            file.close()
 
 
 def describe_line(line: str) -> str:
@@ -93,7 +100,7 @@ def describe_line(line: str) -> str:
 def _open(log: Path) -> BinaryIO | None:
     try:
         return log.open("rb")
-    except FileNotFoundError:
+    except OSError:
         return None
 
 

@@ -24,7 +24,7 @@ OPEN_FOLDERS: Final = ("/proc/", "/sys/", "/dev/", "/usr/bin/", "/usr/lib/", "/e
 """Folders that say nothing about their user."""
 _PATH: Final = re.compile(r"(?<![\w.>~/])/[^\s\"'`,;:)\]}]+")
 _SECRET: Final = re.compile(
-    r"^(\s*[\w.\"-]*(?:key|token|secret|password|dsn|url)[\w\"-]*\s*=).*",
+    r"^(\s*[\w.\"-]*(?:key|token(?!s\b)|secret|password|dsn|url)[\w\"-]*\s*=).*",
     re.IGNORECASE | re.MULTILINE,
 )
 """A setting whose value may let somebody in."""
@@ -43,12 +43,15 @@ def write_report(
     ]
     for finding in findings:
         lines.append(f"{finding.state:<5} {finding.check}: {finding.text}")
-    settings = "\n".join(read_lines(Path(config_file(os.environ))))
+    try:
+        settings = Path(config_file(os.environ)).read_text("utf-8", errors="replace")
+    except OSError:
+        settings = ""
     lines += ["", "settings:", _SECRET.sub(r"\1 <hidden>", settings)]
     if status is not None:
         lines += ["", "daemon:", json.dumps(status, indent=1)]
     lines += ["", "log:", *read_end(Path(find_user_paths().log), LOG_LINES)]
-    lines += ["", "crash log:", *read_lines(Path(find_user_paths().crash_log))]
+    lines += ["", "crash log:", *read_end(Path(find_user_paths().crash_log), LOG_LINES)]
     file.write_text(hide_names("\n".join(lines), names) + "\n", encoding="utf-8")
 
 
@@ -84,11 +87,3 @@ def _hide_path(found: re.Match[str]) -> str:
     if found[0].startswith(OPEN_FOLDERS):
         return found[0]
     return "<path>"
-
-
-def read_lines(file: Path) -> list[str]:
-    """Return a file's last lines; none if it cannot be read."""
-    try:
-        return file.read_text("utf-8", errors="replace").splitlines()[-LOG_LINES:]
-    except OSError:
-        return []
