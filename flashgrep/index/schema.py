@@ -402,11 +402,11 @@ def set_aside(file: Path) -> Path | None:
     """Move a damaged database out of the way and return its new path; only the latest one is kept for study."""
     for companion in _companions(file):
         clear_place(companion)
-    aside = _aside(file)
-    clear_place(aside)
     if file.is_symlink() or not file.is_file():
         clear_place(file)
         return None
+    aside = _aside(file)
+    clear_place(aside)
     file.replace(aside)
     return aside
 

@@ -3,6 +3,7 @@
 import os
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,8 +21,9 @@ BASH_SECONDS = 0.1
 
 def complete(*words: str) -> list[str]:
     """Return what bash proposes for the last of these words."""
+    script = str(FOLDER / FILES["bash"])
     program = (
-        f'source {FOLDER / FILES["bash"]}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1));'
+        f'source {shlex.quote(script)}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1));'
         "_fgrep; printf '%s\\n' \"${COMPREPLY[@]}\""
     )
     run = subprocess.run(

@@ -324,6 +324,9 @@ def test_a_set_aside_index_makes_room_and_is_kept(tmp_path: Path) -> None:
     assert aside is not None
     assert aside.read_bytes() == b"broken"
     assert not file.exists()
+    # Asked twice, it keeps what it has.
+    assert schema.set_aside(file) is None
+    assert aside.read_bytes() == b"broken"
     Writer(file).close()
     assert schema.set_aside(tmp_path / "nothing.db") is None
 

@@ -329,6 +329,8 @@ class SignIn:
                 self._attempts.note(hashed, is_right=False)
                 raise
             self._attempts.note(hashed, is_right=True)
+            # The browser's own token as well: its next request must not wait in the crowd.
+            self._attempts.note(hash_browser(cookie, key), is_right=True)
             return JSONResponse({"key": key, "subject": subject}, headers=NO_STORE)
 
         response = await _answer_or_error(answer)
