@@ -438,6 +438,11 @@ def bare_name(name: str) -> str:
 
 def simple_stems(text: str) -> frozenset[str]:
     """Return the stems of a text's words, without stop words; of a compound, those of its parts."""
+    # Names of files and functions recur.
+    return (_kept_simple_stems if len(text) <= _MOST_KEPT else _find_simple_stems)(text)
+
+
+def _find_simple_stems(text: str) -> frozenset[str]:
     stems = set[str]()
     for identifier in _IDENTIFIER.findall(text):
         whole, *split = parts(identifier.encode())
@@ -446,6 +451,9 @@ def simple_stems(text: str) -> frozenset[str]:
             if len(spelled) > 1 and spelled not in STOP_WORDS:
                 stems.add(stem_of(spelled))
     return frozenset(stems)
+
+
+_kept_simple_stems = lru_cache(maxsize=1 << 14)(_find_simple_stems)
 
 
 def semantic_share(kind: Kind, rules: Rules) -> float:
@@ -614,6 +622,10 @@ def is_named(spelling: str, spellings: Collection[str]) -> bool:
 def cover_each_other(asked: Collection[str], named: Collection[str]) -> float:
     """Return the share of a question's stems that a name has, times the share of the name's that the question has."""
     if not asked or not named:
+        return 0.0
+    # Words that are alike begin alike.
+    beginnings = {stem[:_LEAST_STEM] for stem in asked}
+    if beginnings.isdisjoint(word[:_LEAST_STEM] for word in named):
         return 0.0
     of_question = sum(max(_likeness(stem, word) for word in named) for stem in asked)
     of_name = sum(max(_likeness(stem, word) for stem in asked) for word in named)

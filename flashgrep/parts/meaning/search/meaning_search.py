@@ -157,6 +157,7 @@ class MeaningSearch:
         self._changed: list[_UnstoredFile] = []
         self._chunks: dict[int, Sequence[StoredChunk]] = {}
         self._read: dict[bytes, bytes | None] = {}
+        self._opened: dict[bytes, FileSymbols | None] = {}
         self._found: dict[tuple[int, int], FoundChunk | None] = {}
         self._symbols = SnapshotSource(snapshot)
 
@@ -468,10 +469,17 @@ class MeaningSearch:
         return {path: count / len(names) for path, count in counts.items()}
 
     def _defines_type(self, path: bytes, name: str) -> bool:
-        symbols = self._symbols.open(path)
-        return isinstance(symbols, FileSymbols) and any(
+        symbols = self._open(path)
+        return symbols is not None and any(
             symbols.kind(index) in NAMED_KINDS for index in symbols.defining(name)
         )
+
+    def _open(self, path: bytes) -> FileSymbols | None:
+        """Return a file's symbols, read once for all its chunks; None: it has none."""
+        if path not in self._opened:
+            symbols = self._symbols.open(path)
+            self._opened[path] = symbols if isinstance(symbols, FileSymbols) else None
+        return self._opened[path]
 
     @property
     def _most(self) -> int:
@@ -502,13 +510,14 @@ class MeaningSearch:
         places = dict[bytes, list[FoundChunk]]()
         while order and len(chunks) < self._most:
             candidate = order.next()
-            chunk = self._score_chunk(candidate)
+            chunk = self._read_chunk(candidate)
             same = places.setdefault(candidate.path, [])
-            is_shown = (
-                chunk is not None
-                and self._counts(chunk)
-                and not is_repeated(chunk, same)
-            )
+            # Scored last: it takes half as long as reading, and what is repeated is not shown.
+            if chunk is not None and not is_repeated(chunk, same):
+                chunk = self._score_chunk(candidate)
+            else:
+                chunk = None
+            is_shown = chunk is not None and self._counts(chunk)
             order.advance(is_shown=is_shown)
             if chunk is not None and is_shown:
                 chunk = replace(chunk, near=candidate.strength / best)
@@ -527,16 +536,13 @@ class MeaningSearch:
             for candidate in file.chunks:
                 if len(functions) == most:
                     break
-                # Scoring takes half as long as reading, and a place shows no score.
+                chunk = self._read_chunk(candidate)
+                if chunk is None or is_repeated(chunk, functions):
+                    continue
+                # A place shows no score.
                 if self._question.threshold > 0:
                     chunk = self._score_chunk(candidate)
-                else:
-                    chunk = self._read_chunk(candidate)
-                if (
-                    chunk is not None
-                    and self._counts(chunk)
-                    and not is_repeated(chunk, functions)
-                ):
+                if chunk is not None and self._counts(chunk):
                     functions.append(chunk)
             if functions:
                 self._answer.files.append(FoundFile(file.path, near, functions))
@@ -609,13 +615,10 @@ class MeaningSearch:
         chunk = self._chunks[text_id][place]
         passage = None
         if self._question.passages:
-            symbols = self._symbols.open(one.path)
-            symbols_known = (
-                symbols
-                if isinstance(symbols, FileSymbols) and symbols.data == data
-                else None
-            )
-            passage = find_passage(data, chunk, symbols_known)
+            symbols = self._open(one.path)
+            if symbols is not None and symbols.data != data:
+                symbols = None
+            passage = find_passage(data, chunk, symbols)
         return FoundChunk(
             one.path,
             chunk,

@@ -74,6 +74,9 @@ class Passage:
 
     def covers(self, other: "Passage") -> bool:
         """Return whether this passage, shown whole, contains most of another passage's chunk."""
+        is_apart = other.part[1] < self.whole[0] or self.whole[1] < other.part[0]
+        if self.text or is_apart:
+            return False
         code = other.leave_out_asides([other.part])
         shared = (
             min(self.whole[1], last) - max(self.whole[0], first) + 1
@@ -82,7 +85,7 @@ class Passage:
         is_most = 2 * sum(max(0, lines) for lines in shared) > sum(
             last - first + 1 for first, last in code
         )
-        return is_most and not self.text and self._measure(self.whole) <= MOST_WHOLE
+        return is_most and self._measure(self.whole) <= MOST_WHOLE
 
     def fit(self, size: int) -> Excerpt | None:
         """Return the whole or, if that is too long, head and chunk; None if these take more bytes than ``size``."""
@@ -225,11 +228,8 @@ def find_passage(
     ends = table[:, END]
     shared = np.minimum(ends, chunk.end) - np.maximum(starts, chunk.start)
     is_cut = (starts < chunk.start) | (ends > chunk.end)
-    around = (
-        np.isin(table[:, KIND], _CALLABLES)
-        & is_cut
-        & (2 * shared > chunk.end - chunk.start)
-    ).nonzero()[0]
+    around = (is_cut & (2 * shared > chunk.end - chunk.start)).nonzero()[0]
+    around = around[np.isin(table[around, KIND], _CALLABLES)]
     # The shortest enclosing function is the innermost.
     if len(around):
         index = int(around[(ends - starts)[around].argmin()])
@@ -303,11 +303,15 @@ def _find_asides(symbols: FileSymbols, span: Span) -> tuple[Span, ...]:
     )
     comments = list[list[int]]()
     for start, end in skips[low:high].tolist():
+        # Most are texts amid a line of code, which need no line numbers.
+        begin = data.rfind(b"\n", 0, start) + 1
+        if not _OPENS.fullmatch(data, begin, start):
+            continue
         first = lines.line(start)
         last = lines.line(end - 1)
-        before = data[lines.start(first) : start]
+        before = data[begin:start]
         after = data[end : lines.start(last + 1)]
-        if not _OPENS.fullmatch(before) or after.strip(_CLOSES):
+        if after.strip(_CLOSES):
             continue
         above = data[
             max(0, lines.start(first) - _LOOK_BACK) : lines.start(first)
