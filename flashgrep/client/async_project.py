@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, Unpack
+from typing import Any, Final, Self, TypeVar, Unpack
 
 from flashgrep.base.errors import DeadlineExceeded
 from flashgrep.client.connections import (
@@ -18,6 +18,7 @@ from flashgrep.client.connections import (
 from flashgrep.client.edit import Edits
 from flashgrep.client.errors import DaemonEnded, Unreachable
 from flashgrep.client.questions import (
+    Answer,
     Page,
     Place,
     Progress,
@@ -147,7 +148,7 @@ class AsyncConnections:
         return await asyncio.open_unix_connection(sock=connected, limit=MOST_ANSWER)
 
 
-class AsyncResults(Generic[ItemT]):
+class AsyncResults(Answer[ItemT]):
     """An answer, read page by page as it is iterated over with ``async for``; nothing is asked before it is needed.
 
     Every loop asks anew, so it is as fresh as its beginning. What is said of the answer as a whole (`total`,
@@ -157,11 +158,8 @@ class AsyncResults(Generic[ItemT]):
     def __init__(
         self, connections: AsyncConnections, question: Question[ItemT], *, strict: bool
     ) -> None:
+        super().__init__(question, strict=strict)
         self._connections = connections
-        self._question = question
-        self._strict = strict
-        self._progress: Progress[ItemT] = Progress(strict)
-        self._first: Page[ItemT] | None = None
 
     async def __aiter__(self) -> AsyncIterator[ItemT]:
         limit = self._question.limit
@@ -201,31 +199,6 @@ class AsyncResults(Generic[ItemT]):
         async for item in self:
             return item
         return None
-
-    @property
-    def total(self) -> int | None:
-        """The number of items there are; None: not known before they have been read."""
-        return self._progress.total
-
-    @property
-    def complete(self) -> bool:
-        """Whether the pages read so far cover everything; if not, `details` says why."""
-        return self._progress.is_complete
-
-    @property
-    def skipped(self) -> dict[str, int]:
-        """How many files were not searched, by reason."""
-        return self._progress.skipped
-
-    @property
-    def fallback(self) -> str | None:
-        """``regex`` or ``words`` if no line has the text itself and these hits come from reading it so."""
-        return self.details.get("fallback")
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """The other fields of the latest page as they are on the wire: `coverage`, `suggestions`, `reason` …."""
-        return dict(self._progress.answer)
 
     async def to_dicts(self) -> list[dict[str, Any]]:
         """Return all items as dictionaries."""

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 from flashgrep.client.connections import Connections, find_project
 from flashgrep.client.edit import Edits
 from flashgrep.client.questions import (
+    Answer,
     Page,
     Place,
     Progress,
@@ -50,21 +51,18 @@ from flashgrep.client.wire_types import (
 ItemT = TypeVar("ItemT")
 
 
-class Results(Generic[ItemT]):
+class Results(Answer[ItemT]):
     """An answer, read page by page as it is iterated over; nothing is asked before it is needed.
 
     Every loop asks anew, so it is as fresh as its beginning; the first loop uses the page that was asked to know
-    `total`. ``list(results)`` holds all items.
+    `total`, `complete`, `skipped`, `fallback` or `details`. ``list(results)`` holds all items.
     """
 
     def __init__(
         self, connections: Connections, question: Question[ItemT], *, strict: bool
     ) -> None:
+        super().__init__(question, strict=strict)
         self._connections = connections
-        self._question = question
-        self._strict = strict
-        self._progress: Progress[ItemT] = Progress(strict)
-        self._first: Page[ItemT] | None = None
 
     def __iter__(self) -> Iterator[ItemT]:
         limit = self._question.limit
@@ -93,35 +91,6 @@ class Results(Generic[ItemT]):
             return next(iter(self), None)
         return next(iter(self._first.items), None)
 
-    @property
-    def total(self) -> int | None:
-        """The number of items there are; None: not known before they have been read. Asks."""
-        self._begin()
-        return self._progress.total
-
-    @property
-    def complete(self) -> bool:
-        """Whether the pages read so far cover everything; if not, `details` says why. Asks."""
-        self._begin()
-        return self._progress.is_complete
-
-    @property
-    def skipped(self) -> dict[str, int]:
-        """How many files were not searched, by reason. Asks."""
-        self._begin()
-        return self._progress.skipped
-
-    @property
-    def fallback(self) -> str | None:
-        """``regex`` or ``words`` if no line has the text itself and these hits come from reading it so. Asks."""
-        return self.details.get("fallback")
-
-    @property
-    def details(self) -> dict[str, Any]:
-        """The other fields of the latest page as they are on the wire: `coverage`, `suggestions`, `reason` … Asks."""
-        self._begin()
-        return dict(self._progress.answer)
-
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return all items as dictionaries."""
         return [to_dict(item) for item in self]
@@ -129,6 +98,11 @@ class Results(Generic[ItemT]):
     def to_pandas(self) -> Any:
         """Return all items as a DataFrame; pandas must be installed."""
         return import_module("pandas").DataFrame(self.to_dicts())
+
+    def _look(self) -> Progress[ItemT]:
+        """Return what the pages say; asks for the first one."""
+        self._begin()
+        return self._progress
 
     def _begin(self) -> None:
         if not self._progress.has_begun:

@@ -169,6 +169,44 @@ class Progress(Generic[ItemT]):
         return skipped
 
 
+class Answer(Generic[ItemT]):
+    """What the pages read so far say of an answer as a whole; what the results of both clients have."""
+
+    def __init__(self, question: Question[ItemT], *, strict: bool) -> None:
+        self._question = question
+        self._strict = strict
+        self._progress: Progress[ItemT] = Progress(strict)
+        self._first: Page[ItemT] | None = None
+
+    @property
+    def total(self) -> int | None:
+        """The number of items there are; None: not known before they have been read."""
+        return self._look().total
+
+    @property
+    def complete(self) -> bool:
+        """Whether the pages read so far cover everything; if not, `details` says why."""
+        return self._look().is_complete
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """How many files were not searched, by reason."""
+        return self._look().skipped
+
+    @property
+    def fallback(self) -> str | None:
+        """``regex`` or ``words`` if no line has the text itself and these hits come from reading it so."""
+        return self.details.get("fallback")
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The other fields of the latest page as they are on the wire: `coverage`, `suggestions`, `reason` …."""
+        return dict(self._look().answer)
+
+    def _look(self) -> Progress[ItemT]:
+        return self._progress
+
+
 def read_all(
     target: Target | None,
     start_line: int | None,
