@@ -172,21 +172,24 @@ def _run_in_daemon(arguments: list[str], safety: str) -> int:
         request["cursor"] = result["next"]
 
 
-def find_pager() -> str:
-    """Return the program that shows long answers on a terminal; empty: there is none, or the user wants none."""
-    chosen = os.environ.get("FLASHGREP_PAGER", os.environ.get("PAGER", "less"))
-    if chosen in {"", "cat"} or os.environ.get("TERM") == "dumb":
-        return ""
-    return find_program(chosen, os.environ) or ""
+def find_pager() -> list[str]:
+    """Return the command that shows long answers on a terminal; empty: there is none, or the user wants none."""
+    chosen = os.environ.get("FLASHGREP_PAGER", os.environ.get("PAGER", "less")).split()
+    if chosen in ([], ["cat"]) or os.environ.get("TERM") == "dumb":
+        return []
+    program = find_program(chosen[0], os.environ)
+    if program is None:
+        return []
+    return [program, *chosen[1:]]
 
 
-def start_pager(program: str) -> int:
+def start_pager(command: list[str]) -> int:
     """Have standard output shown by a pager, which prints what fits on one screen at once; return its process."""
     reader, writer = os.pipe()
     # less: quit if it fits (F), show colours (R), leave it on the screen (X).
     environ = {"LESS": "FRX", **os.environ}
     actions = [(os.POSIX_SPAWN_DUP2, reader, 0), (os.POSIX_SPAWN_CLOSE, writer)]
-    pager = os.posix_spawn(program, [program], environ, file_actions=actions)
+    pager = os.posix_spawn(command[0], command, environ, file_actions=actions)
     os.close(reader)
     os.dup2(writer, 1)
     os.close(writer)
@@ -214,7 +217,7 @@ def _search_by_ripgrep(result: dict[str, str]) -> int:
     if os.isatty(1):
         pager = find_pager()
     else:
-        pager = ""
+        pager = []
     if not pager:
         command = [b"rg", *(word.encode("latin-1") for word in words)]
         return os.execv(program, command)  # noqa: S606 - no shell in between

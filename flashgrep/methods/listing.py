@@ -160,7 +160,7 @@ async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFile
 
     Use it instead of find, fd and ls.
     """
-    if not params.model_fields_set & ON_DISK:
+    if not find_on_disk(params):
         return await ask_projects(call, params, _list, _join_list)
     globbed = await glob.run(call, _make_glob(params))
     result: ListFilesResult = {
@@ -184,6 +184,16 @@ ON_DISK: Final = frozenset(
 """Fields of list_files that the file table cannot answer: the disk is asked, as by glob."""
 
 
+def find_on_disk(params: ListFilesParams) -> list[str]:
+    """Return the fields for which the disk is asked; one that has its default asks nothing."""
+    fields = ListFilesParams.model_fields
+    return [
+        name
+        for name in sorted(params.model_fields_set & ON_DISK)
+        if getattr(params, name) != fields[name].default
+    ]
+
+
 def _make_glob(params: ListFilesParams) -> "GlobParams":
     """Return the parameters of glob for a list that the disk has to answer.
 
@@ -191,14 +201,14 @@ def _make_glob(params: ListFilesParams) -> "GlobParams":
         InvalidParams: the question has words or languages, which only the file table answers.
 
     """
-    fields = sorted(params.model_fields_set & ON_DISK)
+    fields = find_on_disk(params)
     if params.language:
         message = f"language: not together with {fields[0]}; use include, e.g. **/*.py"
         raise InvalidParams(message, field="language")
     given_fields = params.model_dump(exclude_unset=True, exclude={"language", "fresh"})
     query = given_fields.pop("query", None)
     if query is not None and WILD.search(query) is None:
-        message = f"query: with {fields[0]} it is a glob: **/*{query.split()[0]}*"
+        message = f"query: with {fields[0]} it is a glob: **/*{next(iter(query.split()), '')}*"
         raise InvalidParams(message, field="query")
     include = given_fields.pop("include", [])
     if query is not None:

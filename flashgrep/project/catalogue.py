@@ -116,6 +116,8 @@ class Catalogue:
         self._on_forget = on_forget or (lambda _root: None)
         self._indexes = indexes
         self._most_open = most_open
+        self._starting = 0
+        """Projects that are being opened, which takes seconds each."""
         self.state_dir = state_dir
         self._cache_dir = cache_dir or state_dir / CACHE_FOLDER
         self._private = PrivateFolders(
@@ -440,13 +442,17 @@ class Catalogue:
             if name in self._open and self._open[name].is_lost():
                 await self._open.pop(name).close()
             if name not in self._open:
-                await self._make_room()
-                self._open[name] = await self._open_project(name)
+                self._starting += 1
+                try:
+                    await self._make_room()
+                    self._open[name] = await self._open_project(name)
+                finally:
+                    self._starting -= 1
             return self._open[name]
 
     async def _make_room(self) -> None:
-        """Close projects that nobody uses until one more may be opened; if all are used, it is opened all the same."""
-        if len(self._open) < self._most_open:
+        """Close projects that nobody uses until those being opened fit; if all are used, they are opened all the same."""
+        if len(self._open) + self._starting <= self._most_open:
             return
         for workspace in order_for_closing(self._open.values()):
             lock = self._locks.setdefault(workspace.path, anyio.Lock())
@@ -461,7 +467,7 @@ class Catalogue:
                             await workspace.close()
                 finally:
                     lock.release()
-            if len(self._open) < self._most_open:
+            if len(self._open) + self._starting <= self._most_open:
                 return
 
     def open_later(self, root: str) -> None:

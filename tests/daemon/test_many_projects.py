@@ -127,6 +127,23 @@ async def test_a_project_that_a_call_or_a_subscriber_has_is_not_closed_for_anoth
         assert in_use.is_closed
 
 
+async def test_projects_opened_at_once_make_room_for_each_other(tmp_path: Path) -> None:
+    roots = make_projects(tmp_path, 8)
+    async with Catalogue(
+        parts=BUILT_IN,
+        state_dir=tmp_path / "state",
+        settings=Settings(),
+        indexes=False,
+        most_open=2,
+    ) as catalogue:
+        for root in roots[:2]:
+            await catalogue.open(str(root))
+        async with anyio.create_task_group() as tasks:
+            for root in roots[2:4]:
+                tasks.start_soon(catalogue.open, str(root))
+        assert len(catalogue.list_open()) == 2
+
+
 async def test_a_question_to_all_projects_reaches_those_that_are_closed_for_others(
     tmp_path: Path,
 ) -> None:

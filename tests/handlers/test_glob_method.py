@@ -213,3 +213,25 @@ async def test_query_list_files_and_glob_have_the_same_files_also_hidden_ones_th
         assert set(listed["files"]) == expected
         assert {file["file_path"] for file in globbed["results"]} == expected
         assert {file["file_path"] for file in found["results"]} == expected
+
+
+def test_a_list_whose_fields_have_their_defaults_is_the_plain_list(root: Path) -> None:
+    list_files = Registry(HANDLERS).get("list_files")
+
+    async def both() -> tuple[Any, Any]:
+        async with Catalogue(
+            parts=BUILT_IN, state_dir=root.parent / "state", settings=Settings()
+        ) as catalogue:
+            await catalogue.open(str(root))
+            call = Call(catalogue, Session(projects=(str(root),)))
+            plain = await list_files.call(call, {"query": "src b"})
+            # As a host sends it that fills in every field.
+            filled = {
+                "include_hidden": False,
+                "sort_by": "path",
+                "respect_ignore": True,
+            }
+            return plain, await list_files.call(call, {"query": "src b", **filled})
+
+    plain, filled = anyio.run(both)
+    assert filled["files"] == plain["files"] == ["src/b.py"]

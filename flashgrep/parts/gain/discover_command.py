@@ -88,7 +88,8 @@ def list_commands(file: Path) -> Iterator[str]:
     except OSError as error:
         typer.echo(f"skipped: {error}", err=True)
         return
-    pieces = text.splitlines() if file.suffix == ".jsonl" else [text]
+    # A line ends at a line feed only: texts in JSON may hold other separators.
+    pieces = text.split("\n") if file.suffix == ".jsonl" else [text]
     for piece in pieces:
         if "command" not in piece:
             continue
