@@ -115,10 +115,6 @@ class Listeners:
         async with self._opening:
             if self._has_socket(root):
                 return path
-            stale = self._projects.pop(root, None)
-            if stale is not None:
-                # Its file was removed: nobody can reach that socket any more.
-                stale.cancel()
             if len(self._projects) >= Shares.of_process().sockets:
                 raise Unavailable(
                     f"too many projects have a socket: {len(self._projects)}",

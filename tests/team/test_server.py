@@ -232,7 +232,9 @@ def test_whoever_signs_in_sends_little(served: tuple[Rig, Client]) -> None:
     _, client = served
     origin = f"http://127.0.0.1:{client.port}"
     named = {"origin": origin, "authorization": ""}
-    assert client.send("/login", {"token": "x" * (1 << 20)}, **named)[0] == 413
+    # Over the bound, but all of it is read: behind a longer body the connection is reset,
+    # and whether its sender sees the answer is a race.
+    assert client.send("/login", {"token": "x" * 40_000}, **named)[0] == 413
     assert client.send("/login", {"token": "wrong"}, **named)[0] == 401
 
 
