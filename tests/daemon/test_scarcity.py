@@ -4,7 +4,7 @@ import os
 import resource
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -76,7 +76,11 @@ def test_with_64_descriptors_every_project_is_answered_right_and_a_client_too_ma
         refused = None
         for _ in range(DESCRIPTORS):
             client = stack.enter_context(closing(cold_daemon.wire("unix")))
-            refused = client.ask("stats", project=str(root)).get("error")
+            request = {"jsonrpc": "2.0", "id": 1, "method": "stats", "params": {}}
+            # One too many is told why and closed at once, perhaps before it has asked.
+            with suppress(BrokenPipeError):
+                client.send(request)
+            refused = client.receive().get("error")
             if refused is not None:
                 break
         assert refused is not None
