@@ -5,11 +5,11 @@ Nothing heavy is imported here: these three are called all the time, and importi
 
 import os
 import sys
-import textwrap
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from flashgrep import __version__
+from flashgrep.cli.help_pages import HelpPage, find_page, write_page
 from flashgrep.cli.launcher import read_commands
 
 ERROR = 2
@@ -28,8 +28,8 @@ one word filters a pipe or a file, as in … | fgrep index. The name flashgrep i
 OPTIONS = {
     "--version": "Print the version.",
     "--help": "Show this message and exit.",
-    "--help all": "List every command.",
-    "--help TOPIC": "Explain patterns, ranking, settings, wires, or coming-from-rg.",
+    "help all": "List every command.",
+    "help TOPIC": "Explain patterns, ranking, settings, wires, or coming-from-rg.",
     "COMMAND --help": "Show the options of a command.",
 }
 GROUPS = {
@@ -42,8 +42,6 @@ GROUPS = {
 }
 """The commands for people; programs have the others, too."""
 TOPICS_MODULE = "flashgrep.cli.help_topics"
-MOST_COLUMNS = 100
-"""Longer lines are hard to read."""
 
 
 def main(arguments: list[str]) -> int:
@@ -52,15 +50,17 @@ def main(arguments: list[str]) -> int:
         case ["version"] | ["--version", *_]:
             print_version()
         case [] | ["--help"] | ["help"]:
-            sys.stdout.write(format_help(GROUPS))
+            write_page(make_overview(GROUPS))
             return 0 if arguments else ERROR
         case ["help" | "--help", "all", *_]:
-            sys.stdout.write(format_help({"All commands": tuple(read_commands())}))
-        case ["help" | "--help", word, *_]:
+            write_page(make_overview({"All commands": tuple(read_commands())}))
+        case ["help" | "--help", word, *more]:
             topics = import_module(TOPICS_MODULE).TOPICS
             if word not in topics:
-                return main([word, "--help"])
+                return main([word, *more, "--help"])
             sys.stdout.write(topics[word])
+        case _ if "--help" in arguments and (page := find_page(arguments)):
+            write_page(page)
         # Asked by prompts and status bars again and again, so typer is left out.
         case ["daemon", "status", *flags] if set(flags) <= {"--json"}:
             return int(
@@ -84,34 +84,10 @@ def print_version() -> None:
     sys.stdout.write(f"{version}\n")
 
 
-def format_help(groups: Mapping[str, Sequence[str]]) -> str:
-    """Return the help of the whole command line, laid out as typer does it for one command.
-
-    ``groups``: the commands to list, below the heading of each group.
-    """
-    try:
-        width = min(os.get_terminal_size(1).columns or MOST_COLUMNS, MOST_COLUMNS) - 2
-    except OSError:  # no terminal
-        width = MOST_COLUMNS - 2
-    paragraphs = [
-        textwrap.fill(part, width, initial_indent="  ", subsequent_indent="  ")
-        for part in HELP.split("\n\n")
-    ]
+def make_overview(groups: Mapping[str, Sequence[str]]) -> HelpPage:
+    """Return the help of the whole command line; ``groups``: the commands to list, below the heading of each group."""
     commands = read_commands()
     tables = [("Options", OPTIONS)]
     for title, names in groups.items():
         tables.append((title, {name: commands[name][1] for name in names}))
-    column = max(len(name) for _, rows in tables for name in rows) + 4
-    parts = [USAGE, *(f"{paragraph}\n" for paragraph in paragraphs)]
-    for title, rows in tables:
-        lines = [
-            textwrap.fill(
-                text,
-                max(width, column + 10),
-                initial_indent=f"  {name}".ljust(column),
-                subsequent_indent=" " * column,
-            )
-            for name, text in rows.items()
-        ]
-        parts.append("\n".join([f"{title}:", *lines, ""]))
-    return "\n".join(parts)
+    return HelpPage(USAGE.rstrip(), HELP.split("\n\n"), tables)

@@ -1,4 +1,4 @@
-"""What ``fgrep --help TOPIC`` says: a page for each subject that concerns several commands."""
+"""What ``fgrep help TOPIC`` says: a page for each subject that concerns several commands."""
 
 TOPICS = {
     "patterns": """\

@@ -6,6 +6,8 @@ of starting the interpreter.
 
     standard input           arguments after ``fgrep``                     what happens
     any                      a command of ours and more words              ours
+    any                      ``help`` and a command or a topic; no file    ours
+    terminal or other        ``help``                                      ours
     pipe or file             one word, also with grep's own flags          grep -F
     terminal or other        a command of ours                             ours
     terminal                 no command, but nearly one; no file named     "did you mean", status 2
@@ -22,6 +24,9 @@ import sys
 PROTOCOLS = frozenset({"lsp", "mcp", "rpc"})
 """Commands that speak a protocol over standard input, which is usually a pipe."""
 OPTIONS = frozenset({"--help", "--version"})
+HELP = "help"
+ALL = "all"
+"""Every command, as a subject of the help."""
 TABLE = "commands.tsv"
 """The table of commands: next to this module, and the daemon's in the state folder for parts of other packages."""
 LOCAL = "local"
@@ -147,10 +152,22 @@ def is_for_grep(arguments: list[str]) -> bool:
         return True
     if words[0] in PROTOCOLS or words[0] in OPTIONS:
         return False
+    if words[0] == HELP:
+        return not asks_for_help(words[1:])
     # Read only here: for the classic fgrep of a script the table is one small file.
     if words[0] not in read_commands():
         return True
     return is_pipe_or_file(0) and is_filter(words)
+
+
+def asks_for_help(subject: list[str]) -> bool:
+    """Return whether ``fgrep help`` with these words is ours: what comes next is no file, but something to explain."""
+    if not subject:
+        return not is_pipe_or_file(0)
+    if os.path.exists(subject[0]):
+        return False
+    topics = __import__("flashgrep.cli.help_topics", fromlist=["TOPICS"]).TOPICS
+    return subject[0] in {ALL, *topics, *read_commands()}
 
 
 def is_filter(arguments: list[str]) -> bool:
@@ -215,11 +232,8 @@ def guess_command(arguments: list[str]) -> str:
         or any(map(os.path.exists, arguments[1:]))
     ):
         return ""
-    if word == "help":
-        subject = arguments[1:2]
-        if subject and subject[0] not in read_commands():
-            return f"--help {subject[0]}"
-        return " ".join([*subject, "--help"])
+    if word == HELP:
+        return f"--help {' '.join(arguments[1:2])}".rstrip()
     close = __import__("difflib").get_close_matches(
         word.replace("_", "-"), sorted(read_commands()), 1, 0.7
     )

@@ -35,6 +35,8 @@ FOREIGN = {"RotatingFileHandler", "ts_rank_cd"}
 """Names of others that decisions are about."""
 MISTYPED = {"qurey"}
 """Commands that documents give as examples of a typing error."""
+HELP = "help"
+"""Not in the table of commands, since ``fgrep help FILE`` is grep's."""
 
 
 class Broken(NamedTuple):
@@ -187,7 +189,7 @@ def _check_text(
 def _exists(checkout: Checkout, text: str, near: Path) -> bool:
     command = COMMAND.fullmatch(text)
     if command and near.suffix == ".md":
-        return command[1] in checkout.commands or command[1] in MISTYPED
+        return command[1] in {HELP, *checkout.commands, *MISTYPED}
     name = text.partition(" ")[0]
     if FILE.search(name):
         if checkout.is_our_path(name) or (

@@ -3,8 +3,8 @@
 import re
 import subprocess
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -13,9 +13,11 @@ from typer.core import TyperOption
 from flashgrep import __version__
 from flashgrep.base.languages import LANGUAGES
 from flashgrep.base.paths import bundled_ripgrep
+from flashgrep.cli import help_pages
 from flashgrep.cli.app import HELP
 from flashgrep.cli.commands import load_command
 from flashgrep.cli.grep_options import ALL, LETTERS, PLAIN, WITH_VALUE
+from flashgrep.cli.help_pages import PageMark
 from flashgrep.cli.launcher import STDIO
 from flashgrep.parts.shells.completion import FILES, FOLDER
 
@@ -25,6 +27,8 @@ PATHS = frozenset({"--path", "--file", "--ignore-file"})
 LANGUAGE_OPTIONS = frozenset({"--language", "--type", "--type-not"})
 HELP_OPTION_TEXT = "Show this message and exit."
 MANUAL_COLUMNS = 100
+MOST_CHOICES = 8
+"""Values of an option that its help lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Option:
     takes_value: bool = False
     choices: tuple[str, ...] = ()
     repeats: bool = False
+    heading: str = "Options"
+    """Of the table that it is in, in the help."""
 
     @property
     def is_path(self) -> bool:
@@ -51,19 +57,51 @@ class Command:
     summary: str
     usage: str = ""
     options: tuple[Option, ...] = ()
+    arguments: tuple[Option, ...] = ()
+    more: tuple[str, ...] = ()
+    """What is said after the summary, a paragraph each."""
     children: tuple["Command", ...] = ()
+
+
+OF_LETTERS = "Letters of grep and rg"
+OF_RIPGREP = "Long names of rg"
+OF_FLASHGREP = "Only here"
+OF_GREP = {
+    "basic-regexp": "PATTERN is one of grep's basic regular expressions.",
+    "binary-without-match": "Pass over binary files, as is always done without -a.",
+    "exclude": "Leave out file paths that match a glob.",
+    "extended-regexp": "PATTERN is a regular expression.",
+    "include": "Search only file paths that match a glob.",
+    "no-column": "Do not show column numbers.",
+    "no-heading": "Print the path on each line.",
+    "no-hidden": "Do not search hidden files and directories.",
+    "no-ignore": "Search what ignore files leave out, too.",
+    "recursive": "Search folders, as is always done.",
+}
+"""What ripgrep does not describe, or lacks."""
+SAID_BY_LETTERS = frozenset(
+    {"after", "before", "case", "dotall", "language", "line", "mode", "output", "path"}
+    | {"word"}
+)
+"""Options of the method ``query`` for which the command has grep's."""
+GREP_ARGUMENTS = (
+    Option(("PATTERN",), "A text; with -e, -E or -P a regular expression."),
+    Option(("PATH",), "A file or a folder; default: the whole project."),
+)
 
 
 def format_shell_files(table: str) -> dict[Path, str]:
     """Return the files of the part ``shells``, each with its text; ``table``: that of the commands."""
     commands = [*_read_commands(table)]
+    pages = _format_pages(commands)
     texts = {
         "bash": _format_bash(commands),
         "zsh": _format_zsh(commands),
         "fish": _format_fish(commands),
         "man": _format_manual(commands),
     }
-    return {FOLDER / FILES[kind]: text for kind, text in texts.items()}
+    files = {FOLDER / FILES[kind]: text for kind, text in texts.items()}
+    return {**files, help_pages.TABLE: pages}
 
 
 def _read_commands(table: str) -> Iterator[Command]:
@@ -76,27 +114,40 @@ def _read_commands(table: str) -> Iterator[Command]:
         children = []
         for child, inner in sorted(getattr(declared, "commands", {}).items()):
             children.append(_read_command(child, inner))
-        command = _read_command(name, declared)
+        command = replace(_read_command(name, declared), children=tuple(children))
         if name == QUERY:
-            options = (*_read_grep_options(), *_without_letters(command.options))
-            command = Command(name, summary, "PATTERN [PATH]...", options)
-        yield Command(name, summary, command.usage, command.options, tuple(children))
+            own = tuple(_without_letters(command.options))
+            command = replace(
+                command,
+                usage="PATTERN [PATH]...",
+                options=(*_read_grep_options(), *own),
+                arguments=GREP_ARGUMENTS,
+            )
+        elif children:
+            command = replace(command, usage="COMMAND [ARGUMENTS]...")
+        yield command
 
 
 def _read_command(name: str, declared: Any) -> Command:
     usage = []
     options = []
+    arguments = []
     for parameter in declared.params:
         if isinstance(parameter, TyperOption):
             options.append(_read_option(parameter))
             continue
         word = (parameter.metavar or parameter.name).upper()
+        arguments.append(Option((word,), " ".join((parameter.help or "").split())))
         if parameter.nargs != 1:
             word = f"{word}..."
         usage.append(word if parameter.required else f"[{word}]")
     options.append(Option(("--help",), HELP_OPTION_TEXT))
-    summary = (declared.help or "").partition("\n")[0]
-    return Command(name, summary, " ".join(usage), tuple(options))
+    summary, *more = (
+        " ".join(paragraph.split()) for paragraph in (declared.help or "").split("\n\n")
+    )
+    return Command(
+        name, summary, " ".join(usage), tuple(options), tuple(arguments), tuple(more)
+    )
 
 
 def _read_option(parameter: TyperOption) -> Option:
@@ -126,25 +177,30 @@ def _read_grep_options() -> Iterator[Option]:
     ).stdout
     described = dict(
         re.findall(
-            r"^complete -c rg .*?-l ([a-z0-9-]+) -d '([^']*)'", fish, re.MULTILINE
+            r"^complete -c rg .*?-l ([a-z0-9-]+) -d '((?:[^'\\]|\\.)*)'",
+            fish,
+            re.MULTILINE,
         )
     )
     letters: dict[str, list[str]] = {}
     for letter, name in LETTERS.items():
         letters.setdefault(name, []).append(f"-{letter}")
-    for name in sorted(PLAIN | WITH_VALUE):
+    ordered = sorted(PLAIN | WITH_VALUE, key=lambda name: (name not in letters, name))
+    for name in ordered:
         names = (f"--{name}", *letters.get(name, ()))
         choices: tuple[str, ...] = ()
         if not LANGUAGE_OPTIONS.isdisjoint(names):
             choices = tuple(sorted(LANGUAGES))
-        said = described.get(name, "As in grep.")
-        yield Option(names, said, name in WITH_VALUE, choices)
-    yield Option((f"--{ALL}",), "Print everything on a terminal, too.")
+        said = OF_GREP.get(name) or described[name].replace("\\'", "'")
+        heading = OF_LETTERS if len(names) > 1 else OF_RIPGREP
+        yield Option(names, said, name in WITH_VALUE, choices, heading=heading)
+    said = "Print everything on a terminal, too."
+    yield Option((f"--{ALL}",), said, heading=OF_FLASHGREP)
 
 
 def _without_letters(options: tuple[Option, ...]) -> Iterator[Option]:
     """Yield the options that only the method has, by their long names: the letters of ``query`` are grep's."""
-    taken = PLAIN | WITH_VALUE | {ALL}
+    taken = PLAIN | WITH_VALUE | SAID_BY_LETTERS | {ALL}
     for option in options:
         names = []
         for name in option.names:
@@ -157,6 +213,7 @@ def _without_letters(options: tuple[Option, ...]) -> Iterator[Option]:
                 option.takes_value,
                 option.choices,
                 option.repeats,
+                OF_FLASHGREP,
             )
 
 
@@ -429,3 +486,38 @@ def _fold(text: str) -> list[str]:
 
 def _roff(text: str) -> str:
     return text.replace("\\", r"\e").replace("-", r"\-")
+
+
+def _format_pages(commands: list[Command]) -> str:
+    """Return the table of the commands' help."""
+    lines = []
+    for key, command in _keys(commands):
+        if not command.options:
+            continue
+        usage = f"[OPTIONS] {command.usage}".rstrip()
+        lines.append(f"{PageMark.PAGE}\t{key}\t{usage}")
+        for paragraph in (command.summary, *command.more):
+            lines.append(f"{PageMark.PARAGRAPH}\t{paragraph}")
+        lines += _format_rows("Arguments", command.arguments)
+        for heading in dict.fromkeys(option.heading for option in command.options):
+            options = [
+                option for option in command.options if option.heading == heading
+            ]
+            lines += _format_rows(heading, options)
+        if command.children:
+            lines.append(f"{PageMark.TABLE}\tCommands")
+        for child in command.children:
+            lines.append(f"{PageMark.ROW}\t{child.name}\t{child.summary}")
+    return "\n".join([*lines, ""])
+
+
+def _format_rows(title: str, options: Sequence[Option]) -> Iterator[str]:
+    if options:
+        yield f"{PageMark.TABLE}\t{title}"
+    for option in options:
+        names = ", ".join(sorted(option.names, key=len))
+        if option.choices and len(option.choices) <= MOST_CHOICES:
+            names += f" {'|'.join(option.choices)}"
+        elif option.takes_value:
+            names += " VALUE"
+        yield f"{PageMark.ROW}\t{names}\t{option.help}"

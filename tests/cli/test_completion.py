@@ -62,11 +62,7 @@ def test_letters_of_query_are_those_of_grep() -> None:
 
 
 def test_values_of_choices_are_completed_and_other_words_are_left_to_files() -> None:
-    assert complete("fgrep", "query", "x", "--output", "") == [
-        "lines",
-        "files",
-        "count",
-    ]
+    assert complete("fgrep", "query", "x", "--order", "") == ["relevance", "path"]
     assert set(complete("fgrep", "query", "x", "-t", "")) == set(LANGUAGES)
     assert complete("fgrep", "read", "") == []
 

@@ -5,6 +5,7 @@ import pty
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
@@ -235,7 +236,6 @@ def test_it_never_hands_over_to_itself(tmp_path: Path) -> None:
     ("word", "meant"),
     [
         ("qurey", "query"),
-        ("help", "--help"),
         ("stat", "stats"),
         ("search_cod", "search-code"),
     ],
@@ -254,7 +254,7 @@ def test_a_mistyped_command_on_a_terminal_is_reported_and_does_not_wait(
     [
         (["research", "who calls x"], b"code-research"),
         (["qurey", "x", "--json"], b"query"),
-        (["help", "query"], b"query --help"),
+        (["help", "qeury"], b"--help qeury"),
         (["research"], b""),
         (["stat", "-A", "1"], b""),
         (["spin_lock", "missing.c"], b""),
@@ -294,6 +294,47 @@ def test_help_is_a_word_too(cold_daemon: DaemonAtHand) -> None:
     )
     assert (whole.returncode, whole.stdout) == (0, run(cold_daemon, "--help").stdout)
     assert (one.returncode, b"Usage: fgrep rg" in one.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "words", [["help"], ["help", "all"], ["help", "patterns"], ["help", "query"]]
+)
+def test_help_is_a_word_of_fgrep_where_no_file_is_meant(
+    cold_daemon: DaemonAtHand, words: list[str]
+) -> None:
+    wanted = run(cold_daemon, *words, program=FLASHGREP).stdout
+    assert wanted
+    with nothing() as descriptor:
+        assert run(cold_daemon, *words, stdin=descriptor).stdout == wanted
+
+
+def test_help_in_a_pipe_or_before_a_file_filters(
+    cold_daemon: DaemonAtHand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("query").write_bytes(b"help me\nor not\n")
+    found = run(cold_daemon, "help", input=b"no\nhelp yourself\n")
+    assert (found.returncode, found.stdout) == (0, b"help yourself\n")
+    found = run(cold_daemon, "help", "query")
+    assert (found.returncode, found.stdout) == (0, b"help me\n")
+
+
+def test_the_help_of_a_command_costs_no_more_than_all_of_the_help(
+    cold_daemon: DaemonAtHand,
+) -> None:
+    with nothing() as descriptor:
+        for words in (["query"], ["daemon", "logs"], ["doctor"]):
+            found = subprocess.run(
+                [sys.executable, "-X", "importtime", FLASHGREP, *words, "--help"],
+                env=cold_daemon.environ,
+                stdin=descriptor,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            assert found.stdout.startswith(f"Usage: fgrep {' '.join(words)} ")
+            assert "typer" not in found.stderr
+            assert "pydantic" not in found.stderr
 
 
 def test_help_lists_twenty_commands_in_six_groups_and_the_others_on_request(
