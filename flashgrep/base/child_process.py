@@ -7,9 +7,13 @@ import contextlib
 import os
 import resource
 import selectors
+import signal
 import subprocess
+import sys
 import time
-from typing import Any, BinaryIO, Final
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import orjson
 
@@ -20,6 +24,10 @@ LENGTH: Final = 4
 CHUNK: Final = 1 << 16
 LOOK_SECONDS: Final = 0.1
 """Seconds between a waiting thread's checks whether its call is over."""
+PIPE_SECONDS: Final = 1.0
+"""After so long without output it is looked whether a child waits at a pipe."""
+_AT_PIPES: Final = frozenset({b"wait_for_partner", b"pipe_read", b"anon_pipe_read"})
+"""Where Linux lets a process sleep that opens or reads a pipe (proc_pid_wchan(5))."""
 
 
 class ChildEnded(Exception):
@@ -98,6 +106,102 @@ def end_child(process: "subprocess.Popen[bytes]") -> None:
         if pipe is not None:
             with contextlib.suppress(BrokenPipeError):  # what it did not read is lost
                 pipe.close()
+
+
+class Ended(NamedTuple):
+    """A child's exit status, and the beginnings of what it printed."""
+
+    status: int
+    out: bytes
+    errors: bytes
+
+
+def run_child(
+    command: Sequence[bytes | str],
+    *,
+    seconds: float,
+    memory: int,
+    most: int,
+    environ: Mapping[str, str] | None = None,
+    is_alone: bool = False,
+) -> Ended:
+    """Run a command without input; it and its children are killed when the time is up.
+
+    Of each of its streams ``most`` bytes are kept. ``is_alone``: it has no children, so a pipe that it waits at is
+    one that a settings file names, and it is killed at once.
+
+    Raises:
+        OSError: it cannot be started.
+        ChildEnded: it was killed.
+
+    """
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=environ, start_new_session=True, bufsize=0,
+    )  # fmt: skip
+    with process, selectors.DefaultSelector() as selector:
+        try:
+            limit_data(process.pid, memory)
+            texts = (bytearray(), bytearray())
+            for stream, text in zip(
+                (process.stdout, process.stderr), texts, strict=True
+            ):
+                if stream is not None:
+                    selector.register(stream, selectors.EVENT_READ, text)
+            _collect(
+                selector,
+                process.pid,
+                most,
+                time.monotonic() + seconds,
+                is_alone=is_alone,
+            )
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise ChildEnded from None
+        finally:
+            # Not yet reaped if anything failed, so the number is still its own.
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    return Ended(status, bytes(texts[0]), bytes(texts[1]))
+
+
+def _collect(
+    selector: selectors.BaseSelector,
+    pid: int,
+    most: int,
+    ends: float,
+    *,
+    is_alone: bool,
+) -> None:
+    """Read the streams of ``run_child`` to their ends; raises ChildEnded."""
+    since = time.monotonic()
+    while selector.get_map():
+        for key, _ in selector.select(LOOK_SECONDS):
+            part = os.read(key.fd, CHUNK)
+            since = time.monotonic()
+            key.data.extend(part[: most - len(key.data)])
+            if not part:
+                selector.unregister(key.fileobj)
+        now = time.monotonic()
+        is_stuck = is_alone and now - since > PIPE_SECONDS and waits_at_pipe(pid)
+        if now > ends or is_stuck:
+            raise ChildEnded
+
+
+def waits_at_pipe(pid: int) -> bool:
+    """Return whether a process sleeps at a pipe; False where the system does not tell (elsewhere than on Linux)."""
+    try:
+        return Path(f"/proc/{pid}/wchan").read_bytes() in _AT_PIPES
+    except OSError:
+        return False
+
+
+def limit_data(pid: int, size: int) -> None:
+    """Limit what a child, and the children it will have, may allocate (RLIMIT_DATA; Linux only)."""
+    if sys.platform == "linux":
+        # It may have ended already, or have a lower limit that cannot be raised.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            resource.prlimit(pid, resource.RLIMIT_DATA, (size, size))
 
 
 def make_frame(value: Any) -> bytes:

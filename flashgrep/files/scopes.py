@@ -1,12 +1,12 @@
 """The rules that apply in each folder: read once, cached, shared by all folders without rules of their own."""
 
 import os
-import subprocess
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from stat import S_ISDIR
 from typing import Literal
 
+from flashgrep.base.child_process import ChildEnded, run_child
 from flashgrep.base.own_folders import NO_FOLDERS, PrivateFolders
 from flashgrep.files.ignore import RuleSet, Scope, read_rules
 from flashgrep.files.openat import Descriptor
@@ -15,6 +15,7 @@ from flashgrep.files.rule_dialects import GIT_RULES, RIPGREP_RULES, RuleDialect
 
 REPOSITORY = frozenset((b".git", b".jj"))
 _CONFIG_SECONDS = 5  # git reads a few small files; longer means a hung network home
+_CONFIG_MEMORY = 256 << 20
 _MOST_POINTER = 4096  # bytes: the maximum of a path
 _MAX_CACHED = 200_000  # folders, about 30 MB; then the cache is cleared
 _MAX_WITH_RULES = (
@@ -283,13 +284,17 @@ def find_global_excludes(folder: bytes) -> bytes:
         b"core.excludesFile",
     ]
     try:
-        answer = subprocess.run(
-            command, capture_output=True, timeout=_CONFIG_SECONDS, check=False
+        answer = run_child(
+            command,
+            seconds=_CONFIG_SECONDS,
+            memory=_CONFIG_MEMORY,
+            most=_MOST_POINTER + 1,
+            is_alone=True,
         )
-        path = answer.stdout.removesuffix(b"\n")
-    except (OSError, subprocess.TimeoutExpired):
+        path = answer.out.removesuffix(b"\n")
+    except (OSError, ChildEnded):
         path = b""
-    if path:
+    if path and len(path) < _MOST_POINTER:
         return os.path.join(folder, path)
     return _user_folder() + b"/ignore"
 

@@ -210,6 +210,7 @@ async def test_a_repository_of_another_user_is_not_opened(
 ) -> None:
     put(root, {"a.txt": b"word\n"})
     commit(root)
+    git(root, "config", "safe.directory", "*")
     for folder in (root, root / ".git"):
         os.chown(folder, 4242, 4242)
     with pytest.raises(Forbidden) as refused:

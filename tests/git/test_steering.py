@@ -1,21 +1,30 @@
 """What a repository's settings and files can make git do: run nothing, read nothing elsewhere, not hang, not grow."""
 
 import os
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from flashgrep.base.child_process import ChildEnded, run_child
 from flashgrep.base.errors import FlashgrepError, Unavailable
+from flashgrep.files import scopes
 from flashgrep.parts.git import program, repository
 from flashgrep.parts.git.changes import compare_states
 from flashgrep.parts.git.revisions import BOUND_REVISIONS, REVISIONS
+from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
+from flashgrep.search.exact import Question
 from tests.support.git import commit, git
+from tests.support.processes import has_ended
 from tests.support.workspace import files_with, opened, put
 
+SOON = 10.0
+"""Seconds for giving up a git that waits, with and without confinement; without a look at what it waits for: 40."""
 QUICK = 5.0
 """Seconds for all questions together; one hanging git alone would take longer (``SILENT_SECONDS``)."""
 
@@ -27,6 +36,7 @@ OPTIONS = {
     "core.excludesFile": "FILE",
     "format.signatureFile": "FILE",
     "commit.template": "FILE",
+    "core.notesRef": "FILE",
     "core.askPass": "RUN",
     "core.alternateRefsCommand": "RUN",
     "core.editor": "RUN",
@@ -40,6 +50,8 @@ OPTIONS = {
     "diff.evil.textconv": "RUN",
     "diff.external": "RUN",
     "diff.orderFile": "FILE",
+    "fetch.fsck.skipList": "FILE",
+    "fsck.skipList": "FILE",
     "filter.evil.clean": "RUN",
     "filter.evil.process": "RUN",
     "filter.evil.smudge": "RUN",
@@ -49,7 +61,12 @@ OPTIONS = {
     "gpg.ssh.defaultKeyCommand": "RUN",
     "gpg.ssh.revocationFile": "FILE",
     "http.cookieFile": "FILE",
+    "http.proxy": "http://127.0.0.1:9",
     "http.sslCAInfo": "FILE",
+    "http.sslCert": "FILE",
+    "http.sslKey": "FILE",
+    "include.path": "MISSING",
+    "includeIf.gitdir:/.path": "MISSING",
     "interactive.diffFilter": "RUN",
     "log.mailmap": "true",
     "log.showSignature": "true",
@@ -58,13 +75,16 @@ OPTIONS = {
     "notes.displayRef": "refs/*",
     "pager.blame": "RUN",
     "protocol.ext.allow": "always",
+    "receive.fsck.skipList": "FILE",
     "receive.procReceiveRefs": "refs",
+    "remote.origin.proxy": "http://127.0.0.1:9",
     "remote.origin.promisor": "true",
     "remote.origin.receivepack": "RUN",
     "remote.origin.uploadpack": "RUN",
     "remote.origin.url": "ext::RUN",
     "remote.origin.vcs": "evil",
     "extensions.partialClone": "origin",
+    "safe.directory": "FILE",
     "sequence.editor": "RUN",
     "sendemail.sendmailCmd": "RUN",
     "submodule.recurse": "true",
@@ -126,7 +146,10 @@ async def test_an_option_that_names_a_file_or_a_program_has_no_effect(
     hooks.mkdir()
     for hook in ("post-index-change", "reference-transaction", "fsmonitor-watchman"):
         (hooks / hook).symlink_to(script)
-    places = {"FILE": pipe, "RUN": script, "HOOKS": hooks, "TARGET": target}
+    missing = tmp_path / "missing"
+    places = {
+        "FILE": pipe, "RUN": script, "HOOKS": hooks, "TARGET": target, "MISSING": missing,
+    }  # fmt: skip
     value, name = OPTIONS[option], option
     for word, path in places.items():
         value, name = value.replace(word, str(path)), name.replace(word, str(path))
@@ -156,19 +179,138 @@ async def test_an_endless_file_is_not_read(
     assert time.monotonic() - started < QUICK
 
 
+@pytest.mark.parametrize("option", ["include.path", "includeIf.gitdir:/.path"])
+async def test_settings_that_include_a_pipe_are_given_up_soon(
+    root: Path, tmp_path: Path, workspace: Workspace, option: str
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    git(root, "config", option, str(pipe))
+    started = time.monotonic()
+    for question in list_questions(workspace):
+        with pytest.raises(Unavailable) as waiting:
+            await question()
+        assert waiting.value.reason == "repository_broken"
+    # Once with and once without confinement; git is given 20 s to be silent.
+    assert time.monotonic() - started < SOON
+
+
+def test_the_users_excludes_are_looked_up_in_bounded_time(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scopes, "_CONFIG_SECONDS", 4 * SOON)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    folder = os.fsencode(root)
+    usual = scopes.find_global_excludes(folder)
+    for target in (str(pipe), "/dev/zero"):
+        git(root, "config", "include.path", target)
+        started = time.monotonic()
+        assert scopes.find_global_excludes(folder) == usual
+        assert time.monotonic() - started < SOON
+        (root / ".git" / "config").write_bytes(b"[core]\n")
+    git(root, "config", "core.excludesFile", "a" * 100_000)
+    assert scopes.find_global_excludes(folder) == usual
+
+
+@pytest.mark.parametrize(
+    "script", ["exec yes", "exec sleep 100", "sleep 100", "head -c 3000000000 /dev/zero | tail"]
+)  # fmt: skip
+def test_a_git_that_hangs_or_grows_is_ended_with_its_children(
+    tmp_path: Path, script: str
+) -> None:
+    program_file = tmp_path / "git"
+    program_file.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\n{script}\n")
+    program_file.chmod(0o755)
+    with suppress(ChildEnded):
+        ended = run_child([str(program_file)], seconds=0.5, memory=64 << 20, most=100)
+        assert len(ended.out) <= 100
+    assert has_ended(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.parametrize("what", ["object", "pack", "shared index"])
+async def test_a_pipe_among_gits_other_files_ends_git_soon(
+    root: Path, workspace: Workspace, what: str
+) -> None:
+    rev = "HEAD"
+    if what == "object":
+        tree = git(root, "rev-parse", "HEAD^{tree}").decode().strip()
+        pipe = root / ".git/objects" / tree[:2] / tree[2:]
+    elif what == "pack":
+        git(root, "repack", "-a", "-d", "-q")
+        (pipe,) = (root / ".git/objects/pack").glob("*.idx")
+    else:
+        git(root, "update-index", "--split-index")
+        (pipe,) = (root / ".git").glob("sharedindex.*")
+        rev = ":index"
+    pipe.unlink()
+    os.mkfifo(pipe)
+    started = time.monotonic()
+    with pytest.raises(FlashgrepError) as waiting:
+        await workspace.service(REVISIONS).at(rev)
+    assert waiting.value.reason in {
+        "repository_broken",
+        "revision_not_found",
+        "object_missing",
+    }
+    assert time.monotonic() - started < SOON
+    assert await files_with(workspace, "word") == {b"a.txt"}
+
+
+async def test_a_missing_object_is_asked_of_no_promised_address(
+    root: Path, workspace: Workspace
+) -> None:
+    blob = git(root, "rev-parse", "HEAD:a.txt").decode().strip()
+    (root / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        for option, value in (
+            ("extensions.partialClone", "origin"),
+            ("remote.origin.promisor", "true"),
+            ("remote.origin.url", address),
+            ("http.proxy", address),
+            ("core.gitProxy", "false"),
+        ):
+            git(root, "config", option, value)
+        view = await workspace.service(REVISIONS).at("HEAD")
+        with pytest.raises(Unavailable) as missing:
+            await view.search(Question(pattern=Pattern(texts=("word",)), limit=5))
+        assert missing.value.reason == "object_missing"
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+async def test_refs_of_replacement_and_grafts_change_no_revision(
+    root: Path, workspace: Workspace
+) -> None:
+    names = git(root, "rev-parse", "HEAD", "HEAD~1").decode().split()
+    blobs = git(root, "rev-parse", "HEAD:a.txt", "HEAD~1:a.txt").decode().split()
+    git(root, "update-ref", f"refs/replace/{blobs[0]}", blobs[1])
+    (root / ".git/info").mkdir(exist_ok=True)
+    (root / ".git/info/grafts").write_text(f"{names[0]}\n")
+    view = await workspace.service(REVISIONS).at("HEAD")
+    answer = await view.search(Question(pattern=Pattern(texts=("more",)), limit=5))
+    assert len(answer.results) == 1
+
+
 PIPES = (
     "HEAD", "index", "config", "packed-refs", "shallow", "commondir", "info/attributes", "info/grafts",
     "objects/info/alternates", "objects/info/commit-graph", "refs/heads/pipe", "../.mailmap",
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["pipe", "device"])
 @pytest.mark.parametrize("name", PIPES)
-async def test_a_pipe_in_the_place_of_a_file_of_gits_costs_no_time(
-    root: Path, workspace: Workspace, name: str
+async def test_a_pipe_or_device_in_the_place_of_a_file_of_gits_costs_no_time(
+    root: Path, workspace: Workspace, name: str, kind: str
 ) -> None:
     pipe = root / ".git" / name
     pipe.unlink(missing_ok=True)
-    os.mkfifo(pipe)
+    if kind == "pipe":
+        os.mkfifo(pipe)
+    else:
+        pipe.symlink_to("/dev/zero")
     started = time.monotonic()
     questions = list_questions(workspace)
     questions.append(partial(workspace.service(REVISIONS).at, "pipe"))

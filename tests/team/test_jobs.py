@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 from flashgrep.base.errors import InvalidParams, NotFound, Unavailable
-from flashgrep.parts.team import migrations
+from flashgrep.parts.team import clones, migrations
 from flashgrep.parts.team.database import connect
 from flashgrep.parts.team.migrations import SHARDED
+from flashgrep.parts.team.queue import Job
 from flashgrep.parts.team.team_catalogue import StoreCache
 from tests.support.git import git
 from tests.support.postgres import Server
+from tests.support.processes import has_ended
 from tests.support.truth import ripgrep
 from tests.team.conftest import Rig
 from tests.team.test_store import draw_files, find_all
@@ -337,6 +339,23 @@ async def test_a_clone_or_a_fetch_that_was_killed_is_done_again(
     rig.sync()
     assert await find_all(asked.call, "first|second") == {(b"a.txt", 1)}
     assert list(rig.team.cache.iterdir()) == [clone]
+
+
+def test_a_fetch_that_does_not_end_and_talks_without_end_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "git"
+    # A child of git's own, as git-remote-https is, that holds its streams.
+    program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nyes remote: >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(clones, "FETCH_SECONDS", 0.3)
+    job = Job(1, "slow", "https://host.invalid/x.git", [], [], 1, [], 0)
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    with pytest.raises(Unavailable, match="took more than") as ended:
+        clones.fetch(job, tmp_path / "cache", environ)
+    assert ended.value.reason == "fetch_failed"
+    assert has_ended(int((tmp_path / "pid").read_text()))
+    assert not any((tmp_path / "cache").iterdir())
 
 
 def test_a_store_of_another_version_is_refused_with_what_to_do(rig: Rig) -> None:

@@ -13,7 +13,6 @@ nothing else (``landlock``).
 
 import os
 import re
-import resource
 import select
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from flashgrep.base.checkpoint import blocking, stop_if_over
+from flashgrep.base.child_process import PIPE_SECONDS, limit_data, waits_at_pipe
 from flashgrep.base.errors import FlashgrepError, Forbidden, NotFound, Unavailable, clip
 from flashgrep.base.paths import find_program
 from flashgrep.files.git_place import (
@@ -43,7 +43,7 @@ from flashgrep.parts.git.landlock import is_available, start_in_domain
 LOOK_SECONDS: Final = 0.1
 """How often a call that waits for git checks whether it was cancelled."""
 SILENT_SECONDS: Final = 20.0
-"""After this long without output git is considered to hang: a setting may name a pipe that has no writer."""
+"""After this long without output git is considered to hang. One that waits at a pipe is ended sooner, on Linux."""
 MOST_SECONDS: Final = 600.0
 """For one command, however much it prints."""
 MEMORY_BYTES: Final = 2 << 30
@@ -238,11 +238,7 @@ class Git:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             cwd=folder, env=environ, bufsize=0,
         )  # fmt: skip
-        if sys.platform == "linux":
-            with suppress(ProcessLookupError):  # it has ended already
-                resource.prlimit(
-                    process.pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES)
-                )
+        limit_data(process.pid, MEMORY_BYTES)
         return process
 
     def run(self, *arguments: bytes | str) -> bytes:
@@ -439,7 +435,13 @@ class Output:
                 else:
                     self._waiting.unregister(self._err)
             stop_if_over()
-            if time.monotonic() - since > SILENT_SECONDS:
+            seconds = time.monotonic() - since
+            if seconds > PIPE_SECONDS and waits_at_pipe(self._process.pid):
+                raise Unavailable(
+                    "git waits at a pipe in the place of a file",
+                    reason="repository_broken",
+                )
+            if seconds > SILENT_SECONDS:
                 raise Unavailable(
                     "git did not respond in time", reason="repository_broken"
                 )

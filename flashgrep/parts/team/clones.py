@@ -3,19 +3,23 @@
 import hashlib
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
+from flashgrep.base.child_process import ChildEnded, Ended, run_child
 from flashgrep.base.errors import Unavailable
 from flashgrep.files.repositories import is_bare
 from flashgrep.parts.git.repository import Repository, Revision
 from flashgrep.parts.team.queue import Job
 
 FETCH_SECONDS: Final = 3600
+MEMORY_BYTES: Final = 8 << 30
+"""For each process of a fetch: git resolves the deltas of a large repository in memory."""
+MOST_MESSAGES: Final = 1 << 16
+"""Bytes of git's messages that are kept: the other side sends as many as it likes."""
 TAGS: Final = "refs/tags/"
 LOCKED: Final = b".lock': File exists"
 """Git's message about a lock file. A killed git left it: the worker holds the repository's turn, so no git runs."""
@@ -64,9 +68,9 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
             ["-C", str(folder), "fetch", "--prune", "--quiet", "--", "origin"],
             environ,
         )
-        if not git.returncode:
+        if not git.status:
             return folder
-        if LOCKED not in git.stderr:
+        if LOCKED not in git.errors:
             raise _failure(job, git)
     # Cloned into a temporary folder, then renamed: a half-made clone looks like a
     # repository without branches.
@@ -79,7 +83,7 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
         git = _run_git(
             job, ["clone", "--mirror", "--quiet", "--", job.source, str(path)], environ
         )
-        if git.returncode:
+        if git.status:
             raise _failure(job, git)
         if folder.exists():
             folder.rename(Path(making) / "locked")
@@ -87,24 +91,27 @@ def fetch(job: Job, cache: Path, environ: Mapping[str, str]) -> Path:
     return folder
 
 
-def _run_git(
-    job: Job, command: list[str], environ: Mapping[str, str]
-) -> "subprocess.CompletedProcess[bytes]":
+def _run_git(job: Job, command: list[str], environ: Mapping[str, str]) -> Ended:
     """Run git with the user's settings, but without hooks and background maintenance."""
     own = {**environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
-        return subprocess.run(
-            ["git", "-c", "gc.auto=0", "-c", "core.hooksPath=/dev/null", *command], env=own,
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=FETCH_SECONDS, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unavailable(
-            f"git cannot fetch {job.name}: {error}", reason="fetch_failed"
-        ) from error
+        return run_child(
+            ["git", "-c", "gc.auto=0", "-c", "core.hooksPath=/dev/null", *command],
+            environ=own,
+            seconds=FETCH_SECONDS,
+            memory=MEMORY_BYTES,
+            most=MOST_MESSAGES,
+        )
+    except OSError as error:
+        message = f"git cannot fetch {job.name}: {error}"
+        raise Unavailable(message, reason="fetch_failed") from error
+    except ChildEnded:
+        message = f"git cannot fetch {job.name}: it took more than {FETCH_SECONDS} s"
+        raise Unavailable(message, reason="fetch_failed") from None
 
 
-def _failure(job: Job, done: "subprocess.CompletedProcess[bytes]") -> Unavailable:
-    message = done.stderr.decode("utf-8", "replace").strip()[-500:]
+def _failure(job: Job, git: Ended) -> Unavailable:
+    message = git.errors.decode("utf-8", "replace").strip()[-500:]
     return Unavailable(f"git cannot fetch {job.name}: {message}", reason="fetch_failed")
 
 
