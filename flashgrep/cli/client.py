@@ -46,6 +46,7 @@ ERROR = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 LOCAL_MODULE = "flashgrep.cli.app"
+CODE_MODULE = "flashgrep.cli.code_page"
 RELAY_MODULE = "flashgrep.rpc.relay"
 """Imports more than a hot command can afford."""
 
@@ -122,14 +123,17 @@ def _describe_call(arguments: list[str]) -> dict[str, object]:
         "argv": [as_latin1(argument) for argument in arguments],
         "cwd": as_latin1(os.getcwd()),
         "tty": is_terminal,
-        "color": is_terminal
-        and not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM") != "dumb",
+        "color": is_terminal and shows_colors(),
         "width": width or 80,
         "height": height,
         "pager": bool(find_pager()) if is_terminal else False,
         "path_map": as_latin1(os.environ.get(PATH_MAP_VARIABLE, "")),
     }
+
+
+def shows_colors() -> bool:
+    """Return whether the user lets a terminal show colours."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _run_in_daemon(arguments: list[str], safety: str) -> int:
@@ -283,11 +287,45 @@ def _print_answer(answer: Answer) -> int:
         os.write(2, f"fgrep: {error['message']}{where}\n".encode(errors="replace"))
         return ERROR
     result = answer["result"]
-    for descriptor, text in ((1, result["stdout"]), (2, result["stderr"])):
-        rest = memoryview(text.encode("latin-1"))
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+    shown = result["stdout"].encode("latin-1")
+    if "code" in result:
+        shown = import_module(CODE_MODULE).format_code(
+            result["code"], in_color=shows_colors()
+        )
+        _show_on_terminal(shown)
+    else:
+        _write(1, shown)
+    _write(2, result["stderr"].encode("latin-1"))
     return int(result["status"])
+
+
+def _write(descriptor: int, text: bytes) -> None:
+    """Write all of a text."""
+    rest = memoryview(text)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _show_on_terminal(text: bytes) -> None:
+    """Show a text by the pager if it is longer than the terminal is high."""
+    pager = []
+    # A terminal that does not know its height says 0.
+    if text.count(b"\n") >= (os.get_terminal_size(1).lines or sys.maxsize):
+        pager = find_pager()
+    if not pager:
+        _write(1, text)
+        return
+    terminal = os.dup(1)
+    process = start_pager(pager)
+    try:
+        _write(1, text)
+    except BrokenPipeError:
+        pass  # the reader has seen enough
+    finally:
+        # The pipe's end is what tells the pager that there is no more.
+        os.dup2(terminal, 1)
+        os.close(terminal)
+        os.waitpid(process, 0)
 
 
 def _become_ripgrep(arguments: list[str]) -> int:

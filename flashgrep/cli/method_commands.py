@@ -25,7 +25,14 @@ from flashgrep.base.places import find_places
 from flashgrep.base.registry import Handler, Registry, Renderer, usage_of
 from flashgrep.cli.commands import USAGE_ERROR, describe_error, make_command
 from flashgrep.cli.shell_pages import has_pages
-from flashgrep.methods.text import Note, Style, escape_controls, find_notes, format_json
+from flashgrep.methods.text import (
+    Code,
+    Note,
+    Style,
+    escape_controls,
+    find_notes,
+    format_json,
+)
 
 NOTHING_FOUND = 1
 PROJECT_HELP = (
@@ -56,6 +63,8 @@ class Output:
     status: int
     following: str | None = None
     """The cursor of what is still to be printed."""
+    code: tuple[str, ...] = ()
+    """In place of ``stdout`` on a terminal: lines, and pieces of code (``Code``) that the client makes readable."""
 
 
 def render(
@@ -76,6 +85,10 @@ def render(
             notes += f"fgrep: {line.removeprefix('[').removesuffix(']')}\n"
         else:
             lines.append(line)
+    code: tuple[str, ...] = ()
+    if style.headings and any(isinstance(line, Code) for line in lines):
+        code = tuple(lines)
+        lines = []
     text = "\n".join(lines)
     text += "" if text.endswith("\n") or not text else "\n"
     if isinstance(result, dict):
@@ -84,6 +97,7 @@ def render(
         text.encode("utf-8", "surrogateescape"),
         escape_controls(notes).encode(errors="replace"),
         status,
+        code=code,
     )
 
 

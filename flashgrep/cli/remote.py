@@ -22,12 +22,14 @@ from flashgrep.cli.method_commands import (
 )
 from flashgrep.cli.query_line import QUERY, read_query_line
 from flashgrep.cli.shell_pages import SIZES, has_pages, widen
-from flashgrep.methods.text import Style
+from flashgrep.methods.text import Code, Style
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.connect import from_latin1
 from flashgrep.rpc.context import RequestContext
 
+READ_CODE = "read_code"
+"""The method whose path may name lines, too."""
 MOST_DEFINITIONS = 20
 """Of one name, to choose from."""
 MOST_ARGUMENTS = 2_000
@@ -145,7 +147,18 @@ def _encode(output: Output) -> dict[str, Any]:
     }
     if output.following is not None:
         answer["next"] = output.following
+    if output.code:
+        answer["code"] = [_encode_code(piece) for piece in output.code]
     return answer
+
+
+def _encode_code(piece: str) -> dict[str, Any]:
+    """Return a line, or a piece of code with its place."""
+    encoded: dict[str, Any] = {"text": piece.encode(errors="replace").decode()}
+    if isinstance(piece, Code):
+        encoded["path"] = piece.path.encode(errors="replace").decode()
+        encoded["first"] = piece.first
+    return encoded
 
 
 def _show(
@@ -192,12 +205,17 @@ async def _call_method(
         )  # of the daemon: there is no project here
         return _show(catalogue, invocation, stats, style)
     root = workspace.path
+    context.call.for_person = not invocation.as_json
     # The call is bound, not its connection: commands on one connection run side by
     # side, each in its own folder.
     context.call.session = replace(context.call.session, projects=(str(root),))
     style = replace(style, root=str(root))
     params = {
-        name: find_inside(root, style.cwd, item) if name in PATH_FIELDS else item
+        name: find_inside(
+            root, style.cwd, item, keeps_lines=invocation.method == READ_CODE
+        )
+        if name in PATH_FIELDS
+        else item
         for name, item in invocation.params.items()
     }
     if invocation.name:
@@ -301,17 +319,24 @@ def find_project(catalogue: Catalogue, cwd: str, named: str | None = None) -> st
     return str(catalogue.find_enclosing_root(Path(cwd, named or "").resolve()))
 
 
-def find_inside(root: Path, cwd: str, path: Any) -> Any:
+def find_inside(root: Path, cwd: str, path: Any, *, keeps_lines: bool = False) -> Any:
     """Return a path as seen from the project's root, if it lies there; else as it was given.
 
-    A hit's place, ``FILE:LINE:COLUMN``, stands for its file where no file has that name.
+    A hit's place, ``FILE:LINE:COLUMN``, stands for its file where no file has that name, unless the method reads the
+    lines of a place (``keeps_lines``).
     """
     if not isinstance(path, str):
         return path
+    lines = ""
     if not os.path.lexists(Path(cwd, path)):
         for place in find_places(path):
             if os.path.lexists(Path(cwd, place.path)):
+                lines = path.removeprefix(place.path)
                 path = place.path
                 break
     full = Path(os.path.normpath(Path(cwd, path)))
-    return full.relative_to(root).as_posix() if full.is_relative_to(root) else path
+    if full.is_relative_to(root):
+        path = full.relative_to(root).as_posix()
+    if keeps_lines:
+        return path + lines
+    return path

@@ -37,7 +37,7 @@ from flashgrep.methods.common import (
     resolve_path,
     tell_near,
 )
-from flashgrep.methods.text import Note, Style, span
+from flashgrep.methods.text import Code, Note, Style, span
 from flashgrep.project.catalogue import Catalogue
 
 MOST_TARGETS, LEAST_TOKENS = 50, 50
@@ -155,7 +155,7 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
     """Yield the lines exactly as they are, for a model below a header: which lines, and what is unusual about them."""
     text = style.text(result["content"])
     if style.is_person:
-        yield text
+        yield Code(text, result["file_path"], result["start_line"])
         return
     if result.get("total_lines_available"):
         count = f"of {result['total_lines_available']}"

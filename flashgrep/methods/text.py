@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -53,6 +53,22 @@ class Note(str):
     """A line of an answer that is about it: part of a model's text, on stderr for a person."""
 
     __slots__ = ()
+
+
+class Code(str):
+    """Lines of a file as they are; on a terminal with their numbers, and in the colours of their language."""
+
+    __slots__ = ("first", "path")
+    first: int
+    """The number of the first line."""
+    path: str
+
+    def __new__(cls, text: str, path: str, first: int) -> Self:
+        """Return these lines of a file."""
+        code = super().__new__(cls, text)
+        code.first = first
+        code.path = path
+        return code
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,9 +202,9 @@ def test_an_outline_for_a_model_says_no_more_than_it_needs() -> None:
 
 def test_a_read_is_its_text_with_an_end_of_line() -> None:
     for renderer in (None, render_slice):
-        assert shown({"content": "a\nb"}, renderer)[0] == b"a\nb\n"
-        assert shown({"content": "a\n"}, renderer)[0] == b"a\n"
-        assert shown({"content": ""}, renderer)[0] == b""
+        for content, stdout in ((b"a\nb", b"a\nb\n"), (b"a\n", b"a\n"), (b"", b"")):
+            text = {"file_path": "a", "start_line": 1, "content": content.decode()}
+            assert shown(text, renderer)[0] == stdout
 
 
 def test_nothing_found_is_status_1_with_what_was_skipped_and_suggested() -> None:

@@ -3,6 +3,7 @@
 import base64
 import os
 import pty
+import re
 import subprocess
 from pathlib import Path
 
@@ -55,8 +56,7 @@ def test_no_order_of_a_file_reaches_the_terminal(
     text = f"needle = '{ORDERS}'\n"
     root = project({"a.py": text, "b\x1b]0;owned\x07\n.py": text})
     seen = terminal_sees(daemon, root, *arguments)
-    for ours in (b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"):
-        seen = seen.replace(ours, b"")
+    seen = re.sub(rb"\x1b\[[0-9;]*m", b"", seen)
     assert b"\\x1b]0;owned\\x07" in seen
     assert not set(seen) & {0x07, 0x1B, 0x7F}
     assert "\x9b".encode() not in seen
@@ -90,5 +90,6 @@ def test_a_name_is_one_line_on_a_terminal_and_text_keeps_its_line_ends() -> None
         render_query,
     )
     assert shown.stdout == b"a\\x0ab\xff\n1:x\\x0dhidden\n"
-    read = render({"content": "one\r\ntwo\tthree\n"}, terminal, render_slice)
-    assert read.stdout == b"one\r\ntwo\tthree\n"
+    slice_read = {"file_path": "a", "start_line": 1, "content": "one\r\ntwo\tthree\n"}
+    read = render(slice_read, terminal, render_slice)
+    assert read.code == ("one\r\ntwo\tthree\n",)

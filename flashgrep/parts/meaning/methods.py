@@ -44,7 +44,7 @@ from flashgrep.methods.projects import (
     ProjectSelection,
     ask_projects,
 )
-from flashgrep.methods.text import Style, render_places, span
+from flashgrep.methods.text import Code, Style, render_places, span
 from flashgrep.parts.meaning.embed.models import MODELS
 from flashgrep.parts.meaning.questions import find_best_lines, search_by_meaning
 from flashgrep.parts.meaning.search.current_chunks import FoundChunk, FoundFile
@@ -77,6 +77,10 @@ MOST_LINES, LINE_LENGTH = 10, 200
 each."""
 LEAST_CUT = 900
 """Minimum characters left for which a model is shown the most relevant lines of a function that does not fit."""
+MOST_SHOWN = 12
+"""Lines of a chunk that a terminal shows."""
+LINE_KIND = "line"
+"""The kind of what is found by its words alone while there are no chunks."""
 NEAR = 0.8
 """Results below this share of the best score show no code to a model: their files follow, with their functions."""
 NEAR_FILE = 0.6
@@ -173,8 +177,11 @@ class SearchCodeResult(TypedDict):
 
 def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
     """Yield each chunk's place, kind and name; for a model those with code first, then one line a file."""
+    if style.is_person and style.headings:
+        yield from _render_on_terminal(result, style)
+        return
     if style.is_person:
-        # A person opens the place in an editor; the code itself would fill the screen.
+        # For a pipe a line each, as grep prints them.
         yield from render_places(
             (
                 (style.path(piece), str(piece["start_line"]), describe_chunk(piece))
@@ -193,6 +200,43 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
                 "",
             )
     yield from render_files(result, style)
+
+
+def _render_on_terminal(result: SearchCodeResult, style: Style) -> Iterator[str]:
+    """Yield each chunk's place, kind and name, and the first lines of its code."""
+    for at, piece in enumerate(result["results"]):
+        if at:
+            yield ""
+        place = f"{style.path(piece)}:{style.line(piece['start_line'])}:"
+        if piece["kind"] == LINE_KIND:
+            yield f"{place}{style.text(piece['content'])}"
+            continue
+        yield f"{place} {style.text(describe_chunk(piece))} ({piece['score']:.2f})"
+        yield from _show_code(piece, style)
+
+
+def _show_code(piece: CodeMatch, style: Style) -> Iterator[str]:
+    """Yield the code of a chunk that is shown, up to a bound, with a line for what is left out."""
+    lines = piece["content"].split("\n") if piece["content"] else []
+    whole = (piece["start_line"], piece["end_line"])
+    room = MOST_SHOWN
+    at = 0
+    last = whole[0] - 1
+    for first, end in piece.get("shown", [whole] if lines else []):
+        if at:
+            yield f"… {last + 1}-{first - 1}"
+            at += 1  # the line that says so in the content
+        shown = min(end, first + room - 1)
+        code = lines[at : at + shown - first + 1]
+        if code:
+            yield Code(style.text("\n".join(code)), piece["file_path"], first)
+        at += end - first + 1
+        room -= len(code)
+        last = shown
+        if room <= 0:
+            break
+    if last < whole[1] and lines:
+        yield f"… {last + 1}-{whole[1]}"
 
 
 def describe_chunk(piece: CodeMatch) -> str:
@@ -278,8 +322,8 @@ async def _ask(
             likely = await find_best_lines(
                 view, params.query, min(params.limit, MOST_LINES), keep
             )
-            if call.as_text and likely.results:
-                # An agent drops a tool that fails in its first minutes.
+            if (call.as_text or call.for_person) and likely.results:
+                # An agent drops a tool that fails in its first minutes, and a person, too.
                 lines = _format_lines(workspace, view, likely, started)
                 return Page(lines, lambda at: -lines["results"][at]["score"])
             error.data["likely_lines"] = [
@@ -344,7 +388,7 @@ def _format_lines(
                 "startLine": hit["start_line"],
                 "endLine": hit["end_line"],
                 "score": hit["score"],
-                "kind": "line",
+                "kind": LINE_KIND,
                 "name": "",
                 "language": language_of(path).name,
                 "start_line": hit["start_line"],
