@@ -227,7 +227,7 @@ def compare_kind(
             place for place in mine.keys() - true if mine[place].how != "overridden"
         }
         counts.update(
-            both=len(mine.keys() & true), ours=len(ours), unsure=research.unsure
+            both=len(mine.keys() & true), ours=len(ours), unsure=research.unsure.total()
         )
         counts["cut" if research.left_out else "theirs"] += len(lost)
         for place, resolution in mine.items():

@@ -484,9 +484,15 @@ def test_paths_stand_one_a_line(model: McpClient) -> None:
 
 def test_research_shows_the_lines_that_prove_it(model: McpClient) -> None:
     told = read(model, "code_research", query="who calls parse_config").splitlines()
-    assert told[0].startswith("callers of parse_config: 1 symbols")
-    assert "src/config.py:1-3 function parse_config" in told
-    assert "5 main (4-6) calls parse_config: parse_config('a')" in told
+    assert told == [
+        "src/config.py:1-3 function parse_config",
+        "src/main.py",
+        "5 main: parse_config('a')",
+        "6 main: parse_config('b')",
+    ]
+    told = read(model, "code_research", query="how does a program begin").splitlines()
+    assert told[0].startswith("a question in other words")
+    assert any("src/main.py" in line for line in told)
     assert read(model, "outline", path="src/main.py") == "src/main.py\n4-6 main()"
     whole = "src/config.py\n1-3 parse_config(path)\nsrc/main.py\n4-6 main()"
     assert read(model, "outline", path="src") == whole

@@ -354,7 +354,7 @@ def test_research_with_depth(agent: Host) -> None:
 
 @pytest.mark.scenario("research", "code_research Tool", "Research call graph")
 def test_research_call_graph(agent: Host) -> None:
-    told = agent.call("code_research", query="what calls authenticate()")
+    told = agent.call("code_research", query="what calls authenticate()", depth=2)
     hops = {one["name"]: one["hop"] for one in told["results"]}
     assert (hops["login"], hops["start"]) == (1, 2)
     assert any(

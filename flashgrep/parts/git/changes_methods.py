@@ -362,7 +362,7 @@ def _add_callers(
         changed_symbol_entry["callers_total"] = (
             len(calls) if research.complete else None
         )
-        unsure = research.unsure + len(graph.edges) - len(calls)
+        unsure = research.unsure.total() + len(graph.edges) - len(calls)
         if unsure:
             changed_symbol_entry["callers_unsure"] = unsure
         changed_symbol_entry["callers"] = [

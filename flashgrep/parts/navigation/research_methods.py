@@ -2,13 +2,15 @@
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby
 from typing import Annotated, Final, Literal, NotRequired
 
+from anyio.to_thread import run_sync
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -25,7 +27,6 @@ from flashgrep.base.registry import (
     Usage,
     handler,
 )
-from flashgrep.index.table import TEST, tier_of
 from flashgrep.methods.common import (
     DIGEST_BYTES,
     Budget,
@@ -38,7 +39,7 @@ from flashgrep.methods.common import (
     encode_cursor,
     resolve_path,
 )
-from flashgrep.methods.text import Note, Style, render_places, span
+from flashgrep.methods.text import Note, Style, render_places, render_text, span
 from flashgrep.parts.navigation.references import UnusedSearch
 from flashgrep.parts.navigation.research.finished_walks import (
     WalkState,
@@ -46,20 +47,23 @@ from flashgrep.parts.navigation.research.finished_walks import (
     keep_walk,
 )
 from flashgrep.parts.navigation.research.research_questions import ASKED
-from flashgrep.parts.navigation.research.research_walk import Research
+from flashgrep.parts.navigation.research.research_walk import DIRECT, Research
+from flashgrep.parts.navigation.resolution.resolver import OVERRIDDEN
 from flashgrep.parts.navigation.resolution.symbol_graph import (
+    SURE,
     UNDEFINED,
     Edge,
     Graph,
     Node,
     SymbolKey,
-    UncertainUse,
 )
 from flashgrep.parts.symbols.symbol_search import find_near_names
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.snapshot import SearchStats
 
+HEADS = 3
+"""Definitions without uses that are listed beside those that have some."""
 NODE_OVERHEAD, EDGE_OVERHEAD = 150, 130
 """Characters of JSON around a symbol and an edge."""
 SIGNATURE = 40
@@ -67,8 +71,13 @@ SIGNATURE = 40
 SPAN_CHARS, EDGE_TEXT = 12, 60
 """Overhead in characters of text for a symbol's lines, and for the names and number of an edge."""
 TESTS_SHOWN = 100
-SURE = 0.6
-"""Confidence below which a use is marked "perhaps"."""
+SEARCH = "search_code"
+"""The method that answers questions in other words."""
+REASONS = {
+    "name only": "of unknown receiver",
+    OVERRIDDEN: "of a base's method",
+}
+"""Why uses are only possible, by the evidence for them."""
 
 
 AskedKind = Literal[
@@ -90,10 +99,17 @@ class CodeResearchParams(Params):
     kind: AskedKind | None = Field(None, description="What is asked about the symbol.")
     unsure: Annotated[bool, RARE] = Field(
         default=False,
-        description="List the uses too ambiguous to resolve, with the reason.",
+        description="List the uses that are only possible, with the reason.",
     )
-    depth: int = Field(
-        2, ge=1, le=3, description="Hops to follow from the symbol asked about."
+    depth: int | None = Field(
+        None,
+        ge=1,
+        le=3,
+        description="Hops to follow from the symbol asked about: 1 for callers and uses, 2 for others, unless given.",
+    )
+    tests: Annotated[bool, RARE] = Field(
+        default=False,
+        description="List callers and uses in tests too, not only how many there are.",
     )
     max_tokens: Annotated[int, RARE] = Field(
         8_000,
@@ -150,8 +166,15 @@ class ConformanceEntry(TypedDict):
 DependencyShown = TypedDict("DependencyShown", {"from": str, "to": str, "edges": int})
 
 
+class InTests(TypedDict):
+    """Uses in tests that are counted, not listed."""
+
+    uses: int
+    files: int
+
+
 class UncertainUseEntry(TypedDict):
-    """A use too ambiguous to resolve, and why."""
+    """A use that is only possible, and why."""
 
     file_path: str
     line: int
@@ -160,11 +183,12 @@ class UncertainUseEntry(TypedDict):
 
 
 class CodeResearchResult(TypedDict):
-    """The answer as a graph; `chains` in words, `left_out` what is not shown yet, `unsure` uses too ambiguous to show.
+    """The answer as a graph; `chains` in words, `left_out` what is not shown yet, `unsure` uses that are only possible.
 
     Later pages (`next`, passed as `cursor`) have further edges; what concerns all of them is on the first.
     `tests`: for an impact, the tests it reaches. `excluded`: for unused definitions, how many were left out, by reason.
-    `vague`: the uses that `unsure` counts. `asks`: if the question was not understood, what can be asked.
+    `possible`: how many uses are only possible, by reason; `vague`: these uses. `in_tests`: the uses in tests that are
+    not listed. `asks`: if the question was not understood, what can be asked; `answer`: what search_code says to it.
     `suggestions`: names similar to one that is not defined.
     """
 
@@ -184,6 +208,9 @@ class CodeResearchResult(TypedDict):
     coverage: Coverage
     tests: NotRequired[list[str]]
     excluded: NotRequired[dict[str, int]]
+    possible: NotRequired[dict[str, int]]
+    in_tests: NotRequired[InTests]
+    answer: NotRequired[str]
     vague: NotRequired[list[UncertainUseEntry]]
     asks: NotRequired[list[str]]
     suggestions: NotRequired[list[str]]
@@ -194,58 +221,126 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
 
     On a terminal, uses are listed below the symbol they are in; in a pipe each line is complete.
     """
-    named = {node["id"]: node for node in result["results"]}
+    if style.is_person:
+        yield from _render_for_person(result, style)
+    elif "answer" in result:
+        yield result["summary"]
+        yield result["answer"]
+    elif result["understood_as"] in DIRECT and result["hops"] == 1 and result["edges"]:
+        # The lines say what the summary would.
+        yield from _render_sites(result, style)
+    else:
+        yield result["summary"]
+        yield from _render_graph(result, style)
+    if "in_tests" in result:
+        uses = result["in_tests"]["uses"]
+        files = result["in_tests"]["files"]
+        yield Note(f"[tests: {uses} in {files} file{'s'[: files > 1]}; tests=true]")
+    if result["left_out"] and not result["next"]:
+        yield Note(
+            f"[{result['left_out']} more were not followed: the limit of one question]"
+        )
+    yield from _render_possible(result, style)
+    yield from (f"tests: {test}" for test in result.get("tests", ()))
+    if excluded := result.get("excluded"):
+        yield Note(f"[not listed: {_count_each(excluded)}]")
+
+
+def _count_each(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in counts.items())
+
+
+def _render_possible(result: CodeResearchResult, style: Style) -> Iterator[str]:
+    """Yield how many uses are only possible, or these uses by reason."""
+    if "possible" not in result:
+        return
+    if "vague" not in result:
+        counts = _count_each(result["possible"])
+        yield Note(f"[possible: {counts}; unsure=true]")
+        return
+    by_reason = dict[str, list[UncertainUseEntry]]()
+    for use in result["vague"]:
+        by_reason.setdefault(use["why"], []).append(use)
+    for why, uses in by_reason.items():
+        yield f"possible, {why}:"
+        yield from render_places(
+            ((use["file_path"], f"{use['line']}", use["text"]) for use in uses), style
+        )
+
+
+def _find_heads(result: CodeResearchResult) -> list[NodeEntry]:
+    """Return the symbols asked about, and others to which no edge leads."""
     used = {
         edge[end]
         for edge in result["edges"]
         for end in ("source", "target")
         if end in edge
     }
-    listed = [
+    return [
         node for node in result["results"] if not node["hop"] or node["id"] not in used
     ]
-    if style.is_person:
-        yield from render_places(
+
+
+def _render_heads(nodes: list[NodeEntry], style: Style) -> Iterator[str]:
+    """Yield the places of symbols."""
+    yield from render_places(
+        (
             (
-                (
-                    style.path(node),
-                    f"{node['start_line']}",
-                    f"{node['kind']}: {node['name']}",
-                )
-                for node in listed
-            ),
-            style,
-        )
-        yield from _render_uses(result["edges"], named, style)
-    else:
-        yield result["summary"]
-        yield from render_places(
-            (
-                (style.path(node), span(node), f"{node['kind']} {node['name']}")
-                for node in listed
-            ),
-            style,
-        )
-        yield from _render_for_model(
-            result, named, {node["id"] for node in listed}, style
-        )
-    if result["left_out"] and not result["next"]:
-        yield Note(
-            f"[{result['left_out']} more were not followed: the limit of one question]"
-        )
-    yield from (
-        f"{use['file_path']}:{use['line']} perhaps: {use['text']} ({use['why']})"
-        for use in result.get("vague", ())
+                style.path(node),
+                f"{node['start_line']}" if style.is_person else span(node),
+                f"{node['kind']}{':' * style.is_person} {node['name']}",
+            )
+            for node in nodes
+        ),
+        style,
     )
-    if result["unsure"] and "vague" not in result:
-        yield Note(
-            f"[{result['unsure']} uses of such names left out: too ambiguous to resolve; unsure=true lists them]"
+
+
+def _render_for_person(result: CodeResearchResult, style: Style) -> Iterator[str]:
+    """Yield the symbols asked about, and their uses below the symbols they are in."""
+    yield from _render_heads(_find_heads(result), style)
+    named = {node["id"]: node for node in result["results"]}
+    yield from _render_uses(result["edges"], named, style)
+    if "answer" in result:
+        yield from result["answer"].splitlines()
+
+
+def _render_sites(result: CodeResearchResult, style: Style) -> Iterator[str]:
+    """Yield each symbol asked about, and below it the lines that use it."""
+    named = {node["id"]: node for node in result["results"]}
+    sites = dict[int | None, list[EdgeEntry]]()
+    for edge in result["edges"]:
+        sites.setdefault(edge.get("target"), []).append(edge)
+    roots = [node for node in result["results"] if not node["hop"]]
+    used = [node for node in roots if node["id"] in sites]
+    others = [node for node in roots if node["id"] not in sites]
+    if not used or len(others) <= HEADS:
+        yield from _render_heads(others[: 2 * HEADS], style)
+        others = others[2 * HEADS :]
+    if others:
+        yield Note(f"[{len(others)} other definitions have no such use]")
+    for target in [*(node["id"] for node in used), None]:
+        if target is not None:
+            yield from _render_heads([named[target]], style)
+        yield from render_places(
+            (
+                (style.path(edge), f"{edge['line']}", _describe_site(edge, named))
+                for edge in sites.get(target, ())
+            ),
+            style,
         )
-    yield from (f"tests: {test}" for test in result.get("tests", ()))
-    if excluded := result.get("excluded"):
-        yield Note(
-            f"[not listed: {', '.join(f'{count} {reason}' for reason, count in excluded.items())}]"
-        )
+
+
+def _describe_site(edge: EdgeEntry, named: dict[int, NodeEntry]) -> str:
+    """Return the symbol around a use and the line; a line of a file's own has only itself."""
+    user = named[edge["source"]]
+    if user["kind"] == "file":
+        around = ""
+    else:
+        around = f"{user['name']}: "
+    if edge["confidence"] < SURE:
+        around = f"perhaps {around}"
+    return around + edge["text"]
 
 
 def _render_uses(
@@ -274,13 +369,12 @@ def _render_uses(
                 yield f"{path}:{style.line(edge['line'])}:{user['name']} {line}"
 
 
-def _render_for_model(
-    result: CodeResearchResult,
-    named: dict[int, NodeEntry],
-    seen: set[int],
-    style: Style,
-) -> Iterator[str]:
-    """Yield each use with its line, by file; then what the lines do not show."""
+def _render_graph(result: CodeResearchResult, style: Style) -> Iterator[str]:
+    """Yield the symbols asked about, each use with its line, by file; then what the lines do not show."""
+    listed = _find_heads(result)
+    yield from _render_heads(listed, style)
+    named = {node["id"]: node for node in result["results"]}
+    seen = {node["id"] for node in listed}
 
     def name(number: int) -> str:
         """Return a symbol's name, with its lines on first mention."""
@@ -337,14 +431,9 @@ def _render_for_model(
         how = " by extension" if conformance["extension"] else ""
         what = f"{conformance['type']} is a {conformance['base']}"
         yield f"{path}:{line} {what}{how}"
-    # A chain of two is an edge, already shown; if every line names both its ends,
-    # chains add nothing.
-    if not all(map(is_told_by_line, result["edges"])):
-        yield from (
-            chain
-            for chain in result["chains"]
-            if chain.count("←") + chain.count("→") > 1
-        )
+    # Of other questions the edges say it, one by one.
+    if result["understood_as"] == "path":
+        yield from result["chains"]
 
 
 @handler(
@@ -405,6 +494,10 @@ async def code_research(
         result["tests"] = find_tests(research)[:TESTS_SHOWN]
     if research.question.kind == "unknown":
         result["asks"] = list(ASKED)
+        answer = await answer_by_search(call, params)
+        if answer is not None:
+            result["answer"] = answer
+            result["summary"] = "a question in other words, as search_code answers it:"
     if research.missing_names and not research.graph.edges and research.complete:
         names = research.missing_names
         near = await workspace.in_thread(
@@ -419,19 +512,29 @@ async def code_research(
                 "file_path": path_to_text(use.path),
                 "line": use.line,
                 "text": use.text,
-                "why": explain(use),
+                "why": explain(use.resolution.how),
             }
             for use in research.vague
         ]
     return result
 
 
-def explain(vague: UncertainUse) -> str:
-    """Return why a use cannot be resolved."""
-    how = vague.resolution.how
-    if how == "name only":
-        return f"the receiver's type is unknown, {vague.resolution.confidence:.2f}"
-    return how
+async def answer_by_search(
+    call: Call[Catalogue], params: CodeResearchParams
+) -> str | None:
+    """Return what search_code answers to a question in other words; None where it cannot be asked."""
+    registry = call.host.registry
+    if SEARCH not in registry or registry.get(SEARCH).render is None:
+        return None
+    method = registry.get(SEARCH)
+    asked = method.validate({"query": params.query, "project": params.project})
+    result = await method.run(replace(call, is_forwarded=False, as_text=True), asked)
+    return await run_sync(render_text, result, method.render)
+
+
+def explain(how: str) -> str:
+    """Return why a use is only possible, by the evidence for it."""
+    return REASONS.get(how, how)
 
 
 async def find_unused_definitions(
@@ -480,7 +583,14 @@ def format_research(
         start, digest = decode_cursor(
             params, params.cursor, lambda start, digest: (int(start), str(digest))
         )
-    page = fit_graph(graph, Budget(params.max_tokens), as_text=as_text, start=start)
+    page = fit_graph(
+        graph,
+        Budget(params.max_tokens),
+        as_text=as_text,
+        with_tests=params.tests or research.question.kind not in DIRECT,
+        with_overridden=params.unsure or research.question.kind not in DIRECT,
+        start=start,
+    )
     # A cursor is a number of edges. It is valid only if those before it are the ones
     # that were shown.
     if page.digest_before != digest:
@@ -512,7 +622,8 @@ def format_research(
         )
     else:
         chains = []
-    return {
+    possible = research.unsure + Counter({OVERRIDDEN: page.overridden})
+    result: CodeResearchResult = {
         "query": research.query,
         "understood_as": research.question.kind,
         "names": list(research.question.names),
@@ -543,10 +654,20 @@ def format_research(
         ],
         "hops": research.hop,
         "left_out": research.left_out + page.left,
-        "unsure": research.unsure,
+        "unsure": possible.total(),
         "next": encode_cursor(params, page.end, page.digest) if page.left else None,
         "coverage": coverage,
     }
+    if possible and not start:
+        result["possible"] = {
+            explain(how): count for how, count in possible.most_common()
+        }
+    if page.in_tests:
+        result["in_tests"] = {
+            "uses": len(page.in_tests),
+            "files": len({edge.path for edge in page.in_tests}),
+        }
+    return result
 
 
 NOTHING_SHOWN: Final = ""
@@ -564,10 +685,63 @@ class GraphPage:
     digest_before: str
     """The same, before this page."""
     digest: str
+    in_tests: list[Edge]
+    """Edges of tests, which are only counted."""
+    overridden: int
+    """Lines that call only the base of what was asked about."""
+
+
+def find_one_a_site(graph: Graph, items: list[Edge | Node]) -> list[Edge | Node]:
+    """Return the items without edges that say of a line what a more certain one has said: of overrides, one."""
+    best = dict[tuple[SymbolKey, int, str], Edge]()
+    for item in items:
+        if not isinstance(item, Edge) or item.target == UNDEFINED:
+            continue
+        site = (item.source, item.line, graph.nodes[item.target].definition.name)
+        if site not in best or (
+            item.resolution.confidence > best[site].resolution.confidence
+        ):
+            best[site] = item
+    chosen = {id(edge) for edge in best.values()}
+    return [
+        item
+        for item in items
+        if not isinstance(item, Edge) or item.target == UNDEFINED or id(item) in chosen
+    ]
+
+
+def find_overridden(items: list[Edge | Node]) -> list[Edge]:
+    """Return the edges to methods that a call on their base may run: true of nearly every such call."""
+    return [
+        item
+        for item in items
+        if isinstance(item, Edge) and item.resolution.how == OVERRIDDEN
+    ]
+
+
+def without(items: list[Edge | Node], edges: list[Edge]) -> list[Edge | Node]:
+    """Return items without some of their edges."""
+    left_out = {id(edge) for edge in edges}
+    return [item for item in items if id(item) not in left_out]
+
+
+def find_in_tests(graph: Graph, items: list[Edge | Node]) -> list[Edge]:
+    """Return the edges of tests; none if all edges are, since then they are the answer."""
+    edges = [item for item in items if isinstance(item, Edge)]
+    in_tests = [edge for edge in edges if graph.nodes[edge.source].definition.is_test]
+    if len(in_tests) == len(edges):
+        return []
+    return in_tests
 
 
 def fit_graph(
-    graph: Graph, budget: Budget, *, as_text: bool, start: int = 0
+    graph: Graph,
+    budget: Budget,
+    *,
+    as_text: bool,
+    with_tests: bool = True,
+    with_overridden: bool = True,
+    start: int = 0,
 ) -> GraphPage:
     """Return what fits, from a position on, the edges of one source together.
 
@@ -588,6 +762,14 @@ def fit_graph(
     shown = set[SymbolKey]()
     edges: list[Edge] = []
     items = graph.in_order()
+    if as_text:
+        items = find_one_a_site(graph, items)
+    overridden = [] if with_overridden else find_overridden(items)
+    items = without(items, overridden)
+    told = {(item.path, item.line) for item in items if isinstance(item, Edge)}
+    only_base = {(edge.path, edge.line) for edge in overridden} - told
+    in_tests = [] if with_tests else find_in_tests(graph, items)
+    items = without(items, in_tests)
     around = EDGE_TEXT if as_text else EDGE_OVERHEAD
     end = 0
     for item in items:
@@ -615,7 +797,14 @@ def fit_graph(
     nodes = [node for node in graph.nodes.values() if node.definition.key in shown]
     nodes.sort(key=lambda node: node.hop)
     return GraphPage(
-        nodes, edges, end, len(items) - end, digest_before, digest.hexdigest()
+        nodes,
+        edges,
+        end,
+        len(items) - end,
+        digest_before,
+        digest.hexdigest(),
+        in_tests,
+        len(only_base),
     )
 
 
@@ -659,7 +848,11 @@ def _summarize(research: Research) -> str:
     if not research.graph.nodes:
         return f"{what}: nothing found{undefined}"
     found = len(research.answers)
-    summary = f"{what}: {found} symbols in {research.hop} hops, {len(research.graph.edges)} edges"
+    if research.hop > 1:
+        hops = f" in {research.hop} hops"
+    else:
+        hops = ""
+    summary = f"{what}: {found} symbols{hops}, {len(research.graph.edges)} edges"
     summary += (
         f", {len(find_tests(research))} tests"
         if research.question.kind == "impact"
@@ -676,5 +869,5 @@ def find_tests(research: Research) -> list[str]:
     return sorted(
         f"{path_to_text(definition.path)} {definition.qualified}"
         for definition in definitions
-        if tier_of(definition.path) == TEST
+        if definition.is_test
     )

@@ -81,7 +81,7 @@ def project(root: Path, files: dict[str, str]) -> FolderSource:
     return FolderSource(root)
 
 
-def researched(source: FolderSource, query: str, depth: int = 2) -> Research:
+def researched(source: FolderSource, query: str, depth: int | None = 2) -> Research:
     research = Research(query, depth)
     while research.advance(source):
         pass

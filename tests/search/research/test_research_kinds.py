@@ -122,7 +122,7 @@ def test_vague_uses_are_listed_with_where_they_are(tmp_path: Path) -> None:
         research.unsure,
         [(one.path, one.line, one.text) for one in research.vague],
     ) == (
-        1,
+        {"name only": 1},
         [(b"a.py", 4, "x.get()")],
     )
 

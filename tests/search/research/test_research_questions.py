@@ -46,6 +46,9 @@ from flashgrep.parts.navigation.research.research_questions import parse_questio
         ("dead code", "unused", ()),
         ("tell me about `Store.read` please", "usages", ("Store.read",)),
         ("how is authentication of a user handled", "unknown", ()),
+        ("How does RunTask decide to skip a task?", "unknown", ()),
+        ("What does RunTask do", "unknown", ()),
+        ("trace RunTask", "usages", ("RunTask",)),
     ],
 )
 def test_a_question_is_understood(

@@ -112,6 +112,11 @@ _ARTICLE: Final = re.compile(
     r"(?!(?:of|that|which|to|from|do|does|is|are|in|by|calls?|uses?|implements?|extends?|inherits?|conforms?|hierarchy|tree)\b)(?=\S)"
 )
 _QUESTION: Final = re.compile(r"(?:who|what|which|where|how)\b", re.IGNORECASE)
+_ASKS: Final = re.compile(
+    r"(?:who|what|which|where|how|why|when|does|do|is|are|can)\s+\S+\s+\S",
+    re.IGNORECASE,
+)
+"""The beginning of a question, rather than a name."""
 _WORD: Final = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::)[\w$]+)*")
 _LIKE_CODE: Final = re.compile(r"\w[A-Z]|[_$.:(`\d]")
 """Characters that plain words do not have."""
@@ -134,7 +139,8 @@ class ResearchQuestion:
 def parse_question(query: str, kind: Kind | None = None) -> ResearchQuestion:
     """Return the parsed question, from words, or from names if the kind is given.
 
-    An unknown form asks for usages if it has exactly one name that looks like code; otherwise it is unknown.
+    An unknown form asks for usages if it has exactly one name that looks like code; otherwise, and if it is a question in
+    other words (``how does X decide to skip a task``), it is unknown.
     """
     if kind is not None:
         words = query.replace("->", " ").split()
@@ -151,6 +157,8 @@ def parse_question(query: str, kind: Kind | None = None) -> ResearchQuestion:
             return ResearchQuestion(
                 known_kind, tuple(name for name in match.groups() if name)
             )
+    if _ASKS.match(text):
+        return ResearchQuestion("unknown", ())
     names = [
         re.sub(r"[`'\"?!,;]|\(\)|\.$", "", word)
         for word in query.split()

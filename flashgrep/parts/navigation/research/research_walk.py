@@ -7,6 +7,7 @@ or stop between hops. Budgets bound every hop; ``left_out`` counts what they cut
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -73,6 +74,9 @@ LEAST: Final = 0.3
 FOLLOWED: Final = 0.5
 """Edges with less confidence are shown but not followed."""
 PATH_HOPS: Final = 6
+USUAL_HOPS: Final = 2
+DIRECT: Final = frozenset({"callers", "usages"})
+"""Questions that are about one hop, unless more are asked for."""
 MOST_VAGUE: Final = 200
 _LINES: Final = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 
@@ -125,7 +129,8 @@ class Research:
     """One question, its graph so far, and the start of the next hop."""
 
     query: str
-    depth: int
+    depth: int | None = None
+    """Hops to follow; without it, as many as the kind of question usually needs."""
     deadline: float | None = None
     kind: Kind | None = None
     path: bytes | None = None
@@ -141,7 +146,8 @@ class Research:
     """Whether a path was found."""
     hop: int = 0
     left_out: int = 0
-    unsure: int = 0
+    unsure: Counter[str] = field(default_factory=Counter)
+    """How many uses are not in the graph because they are only possible, by reason."""
     files_read: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     """Files that were declined, counted by reason."""
@@ -203,7 +209,9 @@ class Research:
     @property
     def hops(self) -> int:
         """The most hops."""
-        return PATH_HOPS if self.question.kind == "path" else self.depth
+        if self.question.kind == "path":
+            return PATH_HOPS
+        return self.depth or (1 if self.question.kind in DIRECT else USUAL_HOPS)
 
     def _is_shown(self, how: Resolution) -> bool:
         """Whether an edge is certain enough to show: guesses only for what was asked about, not for its users."""
@@ -444,7 +452,7 @@ class Research:
                 if is_new and self._is_followed(resolution) and user.index >= 0:
                     self._frontier.append(user)
             if vague is not None and not is_told:
-                self.unsure += 1
+                self.unsure[vague.how] += 1
                 if len(self.vague) < MOST_VAGUE:
                     line = use.symbols.lines.line(use.offset)
                     text = use.symbols.lines.text(line).strip()[:200]
@@ -568,7 +576,7 @@ class Research:
             # reported.
             target, resolution = max(candidates, key=lambda pair: pair[1].confidence)
             if not self._is_shown(resolution):
-                self.unsure += 1
+                self.unsure[resolution.how] += 1
                 continue
             self._add_target(_make_edge(use, user, target, role, resolution), target)
 
@@ -595,8 +603,10 @@ class Research:
             if only is not None:
                 paths = [only]
             else:
-                paths = self._definitions.source.candidates(
-                    called, fold=False, whole=True
+                # Sources first: what is cut, by files or by number, is then of tests.
+                paths = sorted(
+                    self._definitions.source.candidates(called, fold=False, whole=True),
+                    key=tier_of,
                 )
             may_mean = CallFilter(called, targets)
             for path, symbols in self._open(paths):

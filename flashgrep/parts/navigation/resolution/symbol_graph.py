@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Final, Literal
 
 from flashgrep.base.lazy import LazyAttribute
-from flashgrep.index.table import tier_of
+from flashgrep.index.table import TEST, tier_of
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 
 EdgeKind = Literal["calls", "uses", "implements", "imports", "overrides"]
@@ -29,8 +29,12 @@ WEAK: Final = 0.2
 """The name of a type's member, without evidence of the type."""
 UNLIKELY: Final = 0.15
 """The highest confidence for a function outside any type that is called on a receiver: 5 of 32 were right."""
+SURE: Final = 0.6
+"""Confidence below which a use is marked "perhaps"."""
 CHAINS: Final = 50
 """Most chains returned; a busy function has thousands."""
+_TEST_MODULES: Final = frozenset({"tests", "test"})
+"""Modules of Rust that hold the tests of the file they are in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,14 @@ class Definition:
     def language(self) -> str:
         """The file's language."""
         return self.symbols.language
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it belongs to tests: by its file, in Rust also by the module around it."""
+        if tier_of(self.path) == TEST:
+            return True
+        around = self.qualified.split(".")
+        return self.language == "rust" and not _TEST_MODULES.isdisjoint(around)
 
     @property
     def stem(self) -> str:
@@ -197,15 +209,16 @@ class Graph:
         return True
 
     def in_order(self) -> list[Edge | Node]:
-        """Return the edges, nearest symbols and highest confidence first, then the symbols without edges.
+        """Return the edges, nearest symbols first, tests last, sure before others; then the symbols without edges.
 
         The order depends only on the result, not on the order of discovery, so pages of an answer can continue it.
         """
         edges = sorted(
             self.edges,
             key=lambda edge: (
-                self.nodes[edge.source].hop, -edge.resolution.confidence, edge.path, edge.line, edge.source[1],
-                edge.target, edge.kind,
+                self.nodes[edge.source].hop, self.nodes[edge.source].definition.is_test,
+                -min(edge.resolution.confidence, SURE), edge.path, edge.line, edge.source[1],
+                -edge.resolution.confidence, edge.target, edge.kind,
             ),
         )  # fmt: skip
         linked = {key for edge in self.edges for key in edge.ends}

@@ -122,7 +122,7 @@ _fgrep() {
         "callers") words="--position-encoding --deadline-ms --fresh --no-fresh --rev --project -p --json --help" ;;
         "calls") words="--position-encoding --deadline-ms --fresh --no-fresh --rev --project -p --json --help" ;;
         "supertypes") words="--position-encoding --deadline-ms --fresh --no-fresh --rev --project -p --json --help" ;;
-        "code-research") words="--kind --unsure --depth --max-tokens --cursor -c --deadline-ms --fresh --no-fresh --project -p --json --help" ;;
+        "code-research") words="--kind --unsure --depth --tests --max-tokens --cursor -c --deadline-ms --fresh --no-fresh --project -p --json --help" ;;
         "search-code") words="--limit -l --semantic-weight --path --include -g --exclude --language -t --rev --threshold --max-tokens --fresh --no-fresh --all-projects --project -p --json --help" ;;
         "semantic-search") words="--limit -l --threshold --repository --project -p --json --help" ;;
         "structural") words="--path --include -g --exclude --language -t --rewrite --limit -l --cursor -c --max-tokens --deadline-ms --fresh --no-fresh --rev --project -p --all --json --help" ;;
