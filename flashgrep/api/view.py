@@ -11,10 +11,12 @@ from typing import Protocol, TypeVar
 from flashgrep.api.coverage import Coverage
 from flashgrep.api.service import ServiceKey
 from flashgrep.base.own_folders import PrivateFolders
-from flashgrep.files.editor import Editor
+from flashgrep.files.buffers import Buffers
+from flashgrep.files.editor import Project as EditorProject
 from flashgrep.files.finder import GlobPage, Window
 from flashgrep.files.globs import GlobOptions, PathFilter
 from flashgrep.files.read import SliceQuery, SliceResult
+from flashgrep.index.reader import IndexSize
 from flashgrep.search.exact import Answer, Question
 from flashgrep.search.snapshot import SearchStats, Snapshot
 
@@ -29,6 +31,10 @@ class ProjectOptions(Protocol):
     def private(self) -> PrivateFolders:
         """Folders that are never read, listed or written through the project."""
 
+    @property
+    def spec_folders(self) -> tuple[str, ...]:
+        """Folders of specifications, relative to the root; `*` in a name stands for any text."""
+
 
 class ProjectProgress(Protocol):
     """The state of a project's index."""
@@ -41,8 +47,11 @@ class ProjectProgress(Protocol):
     def detail(self) -> str:
         """What else there is to say; empty if nothing."""
 
+    def share(self) -> float:
+        """Return how much of the run's work is done, 0 to 1, all stages together."""
 
-class Project(Protocol):
+
+class Project(EditorProject, Protocol):
     """One project of a host: its identity, and what its views share."""
 
     @property
@@ -74,8 +83,19 @@ class Project(Protocol):
         """The index's generation; grows with each stored batch."""
 
     @property
-    def editor(self) -> Editor:
-        """Its root for reading and writing, and the limits of both."""
+    def embedding(self) -> str:
+        """The settings of its embedder, as JSON."""
+
+    async def size(self) -> IndexSize | None:
+        """Return what the index has; None: there is none."""
+
+    def current(self, buffers: Buffers | None = None) -> "View":
+        """Return its files as they are now, those open in a client's editor with their unsaved texts.
+
+        Raises:
+            Unavailable: it has no work tree.
+
+        """
 
     def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
         """Return what a part keeps for the project.
@@ -90,9 +110,6 @@ class Project(Protocol):
 
     def in_thread(self, ask: Callable[[Snapshot], ResultT]) -> Awaitable[ResultT]:
         """Run a lookup on a snapshot in a thread, in its turn."""
-
-    def in_turn(self, work: Callable[[], ResultT]) -> Awaitable[ResultT]:
-        """Run something long that needs no snapshot in a thread, in its turn."""
 
     def keep_texts(
         self, contents: Collection[tuple[bytes, bytes]], *, parse: bool

@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 
 from anyio.to_thread import run_sync
 
+from flashgrep.api.host import Host
 from flashgrep.api.service import ServedAnswer
 from flashgrep.base.errors import (
     Cancelled,
@@ -31,7 +32,6 @@ from flashgrep.mcp.habits import read_habits
 from flashgrep.mcp.tool_schema import input_schema, output_schema
 from flashgrep.methods.bootstrap import packaged_skill
 from flashgrep.methods.text import render_error, render_text
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.message import encode
 
@@ -173,7 +173,7 @@ def get_prompt(name: Any, arguments: Any) -> dict[str, Any]:
 class Service:
     """Lists and calls tools, resources and prompts; shared by all wires."""
 
-    catalogue: Catalogue
+    host: Host
     server: Mapping[str, str]
     """The server's name and version, as reported to clients."""
     structured: bool = False
@@ -358,7 +358,7 @@ class Service:
     def list_resources(self, session: Session) -> list[dict[str, Any]]:
         """Return what can be attached to a conversation: each project's skill and statistics."""
         resources = []
-        for project in self.catalogue.list_bound(session):
+        for project in self.host.list_bound(session):
             for kind, title, description, mime_type in (
                 (
                     "skill",
@@ -386,14 +386,14 @@ class Service:
         self, session: Session, name: str, started: float, size: int
     ) -> None:
         """Tell the parts of an answer of ``size`` bytes to a call that began at ``started``."""
-        projects = self.catalogue.list_bound(session)
+        projects = self.host.list_bound(session)
         answer = ServedAnswer(
             name,
             projects[0] if len(projects) == 1 else "",
             time.perf_counter() - started,
             size,
         )
-        self.catalogue.note_answer(answer)
+        self.host.note_answer(answer)
 
     async def read_resource(self, session: Session, uri: Any) -> dict[str, Any]:
         """Return a resource.
@@ -406,9 +406,7 @@ class Service:
         uri = str(uri)
         address = parse_uri(uri)
         # One error for both: a URI must not reveal which projects exist.
-        if address is None or address.project not in self.catalogue.list_reachable(
-            session
-        ):
+        if address is None or address.project not in self.host.list_reachable(session):
             raise _no_resource(uri)
         meta: dict[str, Any] = {}
         if address.kind == "skill":

@@ -11,6 +11,7 @@ from anyio.to_thread import run_sync
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.host import Host
 from flashgrep.base.errors import (
     DeadlineExceeded,
     ErrorObject,
@@ -20,7 +21,6 @@ from flashgrep.base.errors import (
 from flashgrep.base.registry import Call, Handler, NameText, Params, handler
 from flashgrep.methods.common import CHARS_PER_TOKEN, MaxTokens
 from flashgrep.methods.text import Style, render_error, render_text
-from flashgrep.project.catalogue import Catalogue
 
 NAME = "batch"
 MOST_CALLS, LEAST_TOKENS = 20, 100
@@ -86,7 +86,7 @@ def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
     toolset="research",
     render=render_batch,
 )
-async def batch(call: Call[Catalogue], params: BatchParams) -> BatchResult:
+async def batch(call: Call[Host], params: BatchParams) -> BatchResult:
     """Answer up to 20 reads or searches in one call, each as it would be answered alone.
 
     They share a budget: what one does not need is left to those after it. One that fails does not end the others.
@@ -112,7 +112,7 @@ async def batch(call: Call[Catalogue], params: BatchParams) -> BatchResult:
     return {"results": results}
 
 
-async def _answer(call: Call[Catalogue], asked: CallParams, tokens: int) -> BatchItem:
+async def _answer(call: Call[Host], asked: CallParams, tokens: int) -> BatchItem:
     """Return one call's result, and its text if the answer is text.
 
     Raises:

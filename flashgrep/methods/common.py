@@ -24,7 +24,8 @@ import orjson
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from flashgrep.api.view import View
+from flashgrep.api.host import Host
+from flashgrep.api.view import Project, View
 from flashgrep.base.errors import InvalidParams, NotFound
 from flashgrep.base.model import path_to_text
 from flashgrep.base.places import find_places
@@ -43,8 +44,6 @@ from flashgrep.base.registry import (
 from flashgrep.files.buffers import Buffers
 from flashgrep.files.columns import PositionEncoding
 from flashgrep.files.globs import PathFilter
-from flashgrep.project import UnsavedView, Workspace
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.path_search import search_near
 
 CHARS_PER_TOKEN: Final = 4
@@ -156,11 +155,11 @@ class FileQuestion(Protocol):
         """The revision's name."""
 
 
-async def open_view(call: Call[Catalogue], params: FileQuestion) -> View:
+async def open_view(call: Call[Host], params: FileQuestion) -> View:
     """Return what a question is about: the project as it is, or the named revision.
 
     Raises:
-        NotFound, Forbidden, InvalidParams, Unavailable: as ``Catalogue.workspace`` and ``Revisions.at``.
+        NotFound, Forbidden, InvalidParams, Unavailable: as ``Host.workspace`` and ``Revisions.at``.
 
     """
     project = params.project
@@ -189,34 +188,26 @@ def find_root_with(roots: Sequence[str], path: str) -> str | None:
     return holders[0]
 
 
-async def view_of(call: Call[Catalogue], workspace: Workspace, rev: str | None) -> View:
+async def view_of(call: Call[Host], project: Project, rev: str | None) -> View:
     """Return a project as it is, or in a revision, which of a bare repository is HEAD; raises as ``Revisions.at``."""
-    rev = "HEAD" if rev is None and workspace.is_bare else rev
+    rev = "HEAD" if rev is None and project.is_bare else rev
     if rev is None:
-        return await current_view(call, workspace)
-    return await call.host.searchers.revision(workspace, rev, call.session)
+        return await current_view(call, project)
+    return await call.host.searchers.revision(project, rev, call.session)
 
 
-async def current_view(call: Call[Catalogue], workspace: Workspace) -> View:
+async def current_view(call: Call[Host], project: Project) -> View:
     """Return a project as it is now, with the client's unsaved text for files open in its editor."""
     buffers = buffers_of(call)
     # Nearly always there is no editor, and no lock is taken; locked means that an
     # earlier call is just opening a file now.
     if not buffers and not buffers.lock.locked():
-        return workspace
+        return project.current()
     async with buffers.lock:  # what was asked before this call has been done
-        buffers_below = buffers.below(workspace.walker.root)
-    if not buffers_below:
-        return workspace
-    behind = tuple(path for path, buffer in buffers_below.items() if buffer.is_behind)
-    return UnsavedView(
-        workspace,
-        {path: buffer.text() for path, buffer in buffers_below.items()},
-        behind,
-    )
+        return project.current(buffers)
 
 
-def buffers_of(call: Call[Catalogue]) -> Buffers:
+def buffers_of(call: Call[Host]) -> Buffers:
     """Return the files that a connection's client has open."""
     buffers: Buffers | None = call.session.notes.get("buffers")
     if (

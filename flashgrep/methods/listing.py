@@ -12,7 +12,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage, milliseconds_since
-from flashgrep.api.view import View
+from flashgrep.api.host import Host
+from flashgrep.api.view import Project, View
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.model import path_to_json, path_to_text
 from flashgrep.base.registry import (
@@ -57,8 +58,6 @@ from flashgrep.methods.projects import (
     ask_projects,
 )
 from flashgrep.methods.text import Style, format_time
-from flashgrep.project import Workspace
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.path_search import make_rank_key, search_paths
 from flashgrep.search.snapshot import SearchStats
 
@@ -155,7 +154,7 @@ def render_file(file: Mapping[str, Any], order: str, style: Style) -> str:
     listing="by_default",
     render=render_paths,
 )
-async def list_files(call: Call[Catalogue], params: ListFilesParams) -> ListFilesResult:
+async def list_files(call: Call[Host], params: ListFilesParams) -> ListFilesResult:
     """Find files: all that are searched, those that match a glob, or whose path contains or resembles some words.
 
     Use it instead of find, fd and ls.
@@ -217,9 +216,9 @@ def _make_glob(params: ListFilesParams) -> "GlobParams":
 
 
 async def _list(
-    call: Call[Catalogue],
+    call: Call[Host],
     params: ListFilesParams,
-    project: Workspace,
+    project: Project,
     among: ProjectSelection,
 ) -> Page[ListFilesResult]:
     """Answer for one project."""
@@ -409,7 +408,7 @@ def render_glob(result: GlobResult, style: Style) -> Iterator[str]:
 @handler(
     "glob", command="glob query", title="Find files by pattern", render=render_glob
 )
-async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
+async def glob(call: Call[Host], params: GlobParams) -> GlobResult:
     """Find files by wildcards on their paths, with filters and sorting, as they are on disk now.
 
     Ignored files are left out, as in `list_files`, unless `respect_ignore` is false.
@@ -451,9 +450,9 @@ async def glob(call: Call[Catalogue], params: GlobParams) -> GlobResult:
 
 
 async def _find(
-    call: Call[Catalogue],
+    call: Call[Host],
     params: GlobParams,
-    workspace: Workspace,
+    workspace: Project,
     among: ProjectSelection,
 ) -> Page[GlobResult]:
     """Answer for one project.

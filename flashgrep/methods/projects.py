@@ -22,6 +22,8 @@ import anyio
 import orjson
 
 from flashgrep.api.coverage import Coverage, milliseconds_since
+from flashgrep.api.host import Host
+from flashgrep.api.view import Project
 from flashgrep.base.errors import (
     DeadlineExceeded,
     FlashgrepError,
@@ -32,8 +34,6 @@ from flashgrep.base.errors import (
 from flashgrep.base.registry import MOST_PROJECTS, Call, Params
 from flashgrep.base.shared_turn import SHARED_TURN, SharedTurn
 from flashgrep.methods.common import CHARS_PER_TOKEN, decode_cursor, encode_cursor
-from flashgrep.project import Workspace
-from flashgrep.project.catalogue import Catalogue
 
 AT_ONCE: Final = 4
 """Projects opened or listed concurrently. The lookups of all others share a turn."""
@@ -85,7 +85,7 @@ class ProjectSelection:
 
 
 AskProject: TypeAlias = Callable[
-    [Call[Catalogue], ParamsT, Workspace, ProjectSelection], Awaitable[Page[ResultT]]
+    [Call[Host], ParamsT, Project, ProjectSelection], Awaitable[Page[ResultT]]
 ]
 """Asks one project."""
 
@@ -144,7 +144,7 @@ class Part(Generic[ResultT]):
 
 
 async def ask_projects(
-    call: Call[Catalogue],
+    call: Call[Host],
     params: ParamsT,
     ask: AskProject[ParamsT, ResultT],
     join: Join[ResultT],
@@ -254,7 +254,7 @@ class _Question(Generic[ParamsT, ResultT]):
 
     def __init__(
         self,
-        call: Call[Catalogue],
+        call: Call[Host],
         params: ParamsT,
         ask: AskProject[ParamsT, ResultT],
         limit: int,
@@ -304,7 +304,7 @@ class _Question(Generic[ParamsT, ResultT]):
         if scope.cancelled_caught:
             part.error = DeadlineExceeded("it did not answer before the deadline")
 
-    async def _fill(self, part: Part[ResultT], workspace: Workspace) -> None:
+    async def _fill(self, part: Part[ResultT], workspace: Project) -> None:
         """Ask for pages until this project alone could fill the whole answer."""
         cursor = part.cursor
         count = 0
@@ -360,9 +360,7 @@ class _Question(Generic[ParamsT, ResultT]):
         return max(0.0, self.started + deadline_ms / 1000 - time.perf_counter())
 
 
-def _find_parts(
-    call: Call[Catalogue], params: Params
-) -> tuple[int | None, list[Part[Any]]]:
+def _find_parts(call: Call[Host], params: Params) -> tuple[int | None, list[Part[Any]]]:
     """Return the total from the first page, and the projects that contribute to this one."""
     given: Any = params
     roots = call.host.find_roots(call.session, given.projects)

@@ -12,7 +12,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage
-from flashgrep.api.view import View
+from flashgrep.api.host import Host
+from flashgrep.api.view import Project, View
 from flashgrep.base.errors import BadPattern
 from flashgrep.base.model import path_to_text
 from flashgrep.base.registry import (
@@ -54,8 +55,6 @@ from flashgrep.methods.projects import (
 )
 from flashgrep.methods.text import Note, Style, render_hits
 from flashgrep.pattern import Pattern
-from flashgrep.project import Workspace
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.exact import COUNT_ON_FILES, Answer, Position, Question
 from flashgrep.search.path_search import near_paths
 
@@ -254,7 +253,7 @@ def render_query(result: QueryResult, style: Style) -> Iterator[str]:
 
 
 @handler("query", title="Search text", listing="by_default", render=render_query)
-async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
+async def query(call: Call[Host], params: QueryParams) -> QueryResult:
     """Search text like grep: find the lines with a text or regular expression, exactly as ripgrep would now.
 
     Use it when you know some of the text; get_symbol for a name's definition or references, search_code when you only
@@ -268,7 +267,7 @@ async def query(call: Call[Catalogue], params: QueryParams) -> QueryResult:
 HANDLERS: tuple[Handler, ...] = (query,)
 
 
-def _choose_page(call: Call[Catalogue], params: QueryParams) -> tuple[int, int]:
+def _choose_page(call: Call[Host], params: QueryParams) -> tuple[int, int]:
     """Return the most hits of an answer, and the most characters."""
     settings = call.host.settings.query
     limit = params.limit or settings.default_limit
@@ -282,9 +281,9 @@ def _choose_page(call: Call[Catalogue], params: QueryParams) -> tuple[int, int]:
 
 
 async def _ask(
-    call: Call[Catalogue],
+    call: Call[Host],
     params: QueryParams,
-    project: Workspace,
+    project: Project,
     among: ProjectSelection,
 ) -> Page[QueryResult]:
     """Answer for one project."""
@@ -465,7 +464,7 @@ async def _find_rarest_word(
 
 
 async def _find_near_names(
-    call: Call[Catalogue], view: View, params: QueryParams
+    call: Call[Host], view: View, params: QueryParams
 ) -> list[str]:
     """Return names in the code that are similar to the one searched for; none if the text is not one name."""
     near_names = call.host.searchers.near_names

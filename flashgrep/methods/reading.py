@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from flashgrep.api.host import Host
 from flashgrep.api.view import View
 from flashgrep.base.errors import InvalidParams, NotFound
 from flashgrep.base.model import path_from_json, path_to_text
@@ -38,7 +39,6 @@ from flashgrep.methods.common import (
     tell_near,
 )
 from flashgrep.methods.text import Code, Note, Style, span
-from flashgrep.project.catalogue import Catalogue
 
 MOST_TARGETS, LEAST_TOKENS = 50, 50
 """Most targets of one call, and the tokens each may have even if the others have used up the budget."""
@@ -194,7 +194,7 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
     command="slice path start_line end_line",
     render=render_slice,
 )
-async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResult:
+async def get_slice(call: Call[Host], params: GetSliceParams) -> SliceResult:
     """Read the lines of a file from start_line to end_line, exactly as they are, up to 192 KiB.
 
     Use it around a hit; read_code for a symbol or a whole file.
@@ -221,7 +221,7 @@ async def get_slice(call: Call[Catalogue], params: GetSliceParams) -> SliceResul
     listing="by_default",
     render=render_slice,
 )
-async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResult:
+async def read_code(call: Call[Host], params: ReadCodeParams) -> SliceResult:
     """Read a file, a range of it (path:10-60), its last lines or a symbol's definition, within a budget.
 
     Use it instead of cat, head and sed. A longer text comes in parts: pass what the answer names to get the rest.
@@ -259,7 +259,7 @@ async def read_code(call: Call[Catalogue], params: ReadCodeParams) -> SliceResul
 
 
 async def _read_place(
-    call: Call[Catalogue], view: View, params: ReadCodeParams
+    call: Call[Host], view: View, params: ReadCodeParams
 ) -> SliceResult:
     """Read a target; if nothing has that name, try it as a file with lines or with a symbol."""
     try:
@@ -290,7 +290,7 @@ async def _read_place(
 
 
 async def _read_one(
-    call: Call[Catalogue], view: View, params: ReadCodeParams
+    call: Call[Host], view: View, params: ReadCodeParams
 ) -> SliceResult:
     """Read what one path or symbol stands for."""
     is_named = params.path is not None or params.path_bytes is not None

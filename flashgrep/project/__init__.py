@@ -1,6 +1,5 @@
 """One project: joins files, index, indexer and search, and owns freshness."""
 
-from flashgrep.project.project import Workspace, WorkspaceOptions
-from flashgrep.project.unsaved import UnsavedView
+from flashgrep.project.project import UnsavedView, Workspace, WorkspaceOptions
 
 __all__ = ["UnsavedView", "Workspace", "WorkspaceOptions"]

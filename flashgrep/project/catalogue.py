@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -16,6 +15,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from flashgrep.api.host import ProjectInfo
 from flashgrep.api.part import Part, make_registry
 from flashgrep.api.searchers import Searchers
 from flashgrep.api.service import HostService, ServedAnswer, ServiceKey, Services
@@ -67,15 +67,6 @@ HOW_TO_GET_A_PROJECT = (
     "start the client in a project's folder, pass `project` (a name or an absolute path), "
     "or call index_codebase with the absolute path of a folder"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectInfo:
-    """A known project; its name is also the name of its collection."""
-
-    name: str
-    root: Path
-    open: bool
 
 
 class Catalogue:
@@ -486,9 +477,7 @@ class Catalogue:
             self._opening.add(root)
             self._tasks.start_soon(open_quietly)
 
-    async def workspace(
-        self, call: Call["Catalogue"], project: str | None
-    ) -> Workspace:
+    async def workspace(self, call: Call[Any], project: str | None) -> Workspace:
         """Return the project a call is about: the one it names, else the one its connection is bound to.
 
         Raises:
@@ -535,8 +524,15 @@ class Catalogue:
             call, project, adopt=not session.capabilities.only_reads
         )
 
+    async def open_bound(self, call: Call[Any]) -> list[Workspace]:
+        """Return the projects that a call's connection is bound to, in its order; raises as ``open``."""
+        return [
+            await self._open_for(call, project, adopt=False)
+            for project in call.session.projects
+        ]
+
     async def _open_for(
-        self, call: Call["Catalogue"], root_or_name: str, *, adopt: bool
+        self, call: Call[Any], root_or_name: str, *, adopt: bool
     ) -> Workspace:
         """Return a project that stays open while the call lives."""
         workspace = await self.open(root_or_name, adopt=adopt)

@@ -78,6 +78,9 @@ class Workspace:
     def project(self) -> "Workspace":
         return self
 
+    def current(self, _buffers: Buffers | None = None) -> "Workspace":
+        return self
+
     async def find_definition(self, name: str) -> BestDefinition:
         lines = files.read(self.editor, b"code.py").text.text.splitlines()
         found = [

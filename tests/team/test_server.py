@@ -146,6 +146,25 @@ def test_methods_that_read_are_there_and_those_that_write_are_not(
     assert not names & {"write_code", "index_codebase"}
 
 
+def test_a_model_calls_a_tool_of_the_server(served: tuple[Rig, Client]) -> None:
+    _, client = served
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {
+            "name": "read_code",
+            "arguments": {"path": "copy.py", "project": "r0"},
+        },
+    }
+    status, answer = client.send(
+        "/mcp", call, accept="application/json, text/event-stream"
+    )
+    assert status == 200, answer
+    assert not answer["result"]["isError"], answer
+    assert "def gamma_delta(x):" in answer["result"]["content"][0]["text"]
+
+
 def test_the_past_is_asked_of_the_clone_from_revisions_of_the_store(rig: Rig) -> None:
     root = rig.make_repository("one", {"a.py": "first\nlast\n"})
     first = git(root, "rev-parse", "HEAD").decode().strip()

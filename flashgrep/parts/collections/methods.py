@@ -10,6 +10,8 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import milliseconds_since
+from flashgrep.api.host import Host
+from flashgrep.api.view import Project, View
 from flashgrep.base.errors import CollectionRequired
 from flashgrep.base.model import path_to_text
 from flashgrep.base.registry import Call, GlobText, Handler, LineNumber, Params, handler
@@ -26,8 +28,6 @@ from flashgrep.parts.meaning.search.current_chunks import (
     list_chunks,
 )
 from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
-from flashgrep.project import Workspace
-from flashgrep.project.catalogue import Catalogue
 
 SNIPPET_OVERHEAD = 260
 """Characters of JSON around a snippet's text."""
@@ -124,10 +124,10 @@ class PayloadParams(Params):
 
 @handler("search_code_semantic", title="Semantic vector search", toolset="collections")
 async def search_code_semantic(
-    call: Call[Catalogue], params: SemanticParams
+    call: Call[Host], params: SemanticParams
 ) -> SnippetsResult:
     """Search the connection's collections for code by what it does, in natural language."""
-    workspaces = await _open_collections(call, None)
+    views = await _open_collections(call, None)
     gathering = SnippetMerger()
     text = params.query
     if params.prompt:
@@ -137,17 +137,17 @@ async def search_code_semantic(
         )
     reranker = await anyio.to_thread.run_sync(call.host.service(MODELS).reranker)
     question = MeaningQuestion(text=text, limit=params.top_k, reranker=reranker)
-    for workspace in workspaces:
-        gathering.take(workspace, await gathering.ask(call, workspace, question))
+    for view in views:
+        gathering.take(view.project, await gathering.ask(call, view, question))
     return gathering.result(call, params.top_k)
 
 
 @handler("search_code_fulltext", title="Full-text search", toolset="collections")
 async def search_code_fulltext(
-    call: Call[Catalogue], params: FulltextParams
+    call: Call[Host], params: FulltextParams
 ) -> SnippetsResult:
     """Search the connection's collections for code that contains a text exactly, then for code with parts of it."""
-    workspaces = await _open_collections(call, params.payload)
+    views = await _open_collections(call, params.payload)
     gathering = SnippetMerger()
     gathering.ranked_by = "text"
     keep = await anyio.to_thread.run_sync(make_payload_path_filter, params.payload)
@@ -161,19 +161,19 @@ async def search_code_fulltext(
     )
     # Code with the whole text comes first; if there is room, code with some of its
     # words follows.
-    for workspace in workspaces:
-        exact = await workspace.in_thread(
+    for view in views:
+        exact = await view.in_thread(
             lambda snapshot: find_containing(
                 snapshot, params.textQuery, params.top_k, keep, payload_filter
             )
         )
         partial: list[FoundChunk] = []
         if len(exact) < params.top_k:
-            partial = await gathering.ask(call, workspace, by_words)
+            partial = await gathering.ask(call, view, by_words)
             gathering.ranked_by = "text"
         exact_places = {(piece.path, piece.chunk.start) for piece in exact}
         gathering.take(
-            workspace,
+            view.project,
             [
                 *exact,
                 *(
@@ -188,18 +188,18 @@ async def search_code_fulltext(
 
 @handler("search_code_by_payload", title="Search by metadata", toolset="collections")
 async def search_code_by_payload(
-    call: Call[Catalogue], params: PayloadParams
+    call: Call[Host], params: PayloadParams
 ) -> SnippetsResult:
     """Return code from the connection's collections by file, language, kind, name or lines, in path order."""
-    workspaces = await _open_collections(call, params.payload)
+    views = await _open_collections(call, params.payload)
     gathering = SnippetMerger()
     gathering.ranked_by = "path"
     keep = await anyio.to_thread.run_sync(make_payload_path_filter, params.payload)
     payload_filter = make_payload_filter(params.payload)
-    for workspace in workspaces:
+    for view in views:
         gathering.take(
-            workspace,
-            await workspace.in_thread(
+            view.project,
+            await view.in_thread(
                 lambda snapshot: list_chunks(
                     snapshot, params.top_k, keep, payload_filter
                 )
@@ -226,23 +226,23 @@ class SnippetMerger:
         self._pieces: list[tuple[FoundChunk, str]] = []
 
     async def ask(
-        self, call: Call[Catalogue], workspace: Workspace, question: MeaningQuestion
+        self, call: Call[Host], view: View, question: MeaningQuestion
     ) -> list[FoundChunk]:
         """Return a collection's answer, and note how it was ranked and what was wrong."""
-        answer = await search_by_meaning(workspace, question)
+        answer = await search_by_meaning(view, question)
         if answer.ranked_by == "words":
             self.ranked_by = "words"
         if answer.problem:
-            self.problems[workspace.name] = answer.problem
-        call.progress(len(self.problems), None, workspace.name)
+            self.problems[view.project.name] = answer.problem
+        call.progress(len(self.problems), None, view.project.name)
         return answer.results
 
-    def take(self, workspace: Workspace, pieces: list[FoundChunk]) -> None:
+    def take(self, project: Project, pieces: list[FoundChunk]) -> None:
         """Add one collection's snippets."""
-        self._collections.append(workspace.name)
-        self._pieces.extend((piece, workspace.name) for piece in pieces)
+        self._collections.append(project.name)
+        self._pieces.extend((piece, project.name) for piece in pieces)
 
-    def result(self, call: Call[Catalogue], top_k: int) -> SnippetsResult:
+    def result(self, call: Call[Host], top_k: int) -> SnippetsResult:
         """Return all, best first; of chunks with the same text only the first."""
         distinct: dict[str, Snippet] = {}
         for piece, name in sorted(self._pieces, key=lambda item: -item[0].score):
@@ -276,9 +276,7 @@ class SnippetMerger:
         }
 
 
-async def _open_collections(
-    call: Call[Catalogue], payload: Payload | None
-) -> list[Workspace]:
+async def _open_collections(call: Call[Host], payload: Payload | None) -> list[View]:
     """Return the connection's collections that pass the filters, fresh and indexed.
 
     Raises:
@@ -295,14 +293,15 @@ async def _open_collections(
         names = as_list(payload.repository)
     else:
         names = []
-    workspaces = []
-    for name in call.session.collections:
-        workspace = await call.host.open(name, adopt=False)
-        if not names or workspace.name in names:
-            await workspace.refresh()
-            await require_index(workspace)
-            workspaces.append(workspace)
-    return workspaces
+    views: list[View] = []
+    # A connection with collections is bound to them.
+    for project in await call.host.open_bound(call):
+        if not names or project.name in names:
+            view = project.current()
+            await view.refresh()
+            await require_index(view)
+            views.append(view)
+    return views
 
 
 def as_list(value: str | list[str] | None) -> list[str]:

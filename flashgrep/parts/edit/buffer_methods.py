@@ -7,6 +7,7 @@ from anyio.to_thread import run_sync
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from flashgrep.api.host import Host
 from flashgrep.base.errors import InvalidParams, Unavailable
 from flashgrep.base.model import path_from_json, path_to_json
 from flashgrep.base.registry import (
@@ -30,7 +31,6 @@ from flashgrep.methods.common import (
     buffers_of,
 )
 from flashgrep.methods.text import Style
-from flashgrep.project.catalogue import Catalogue
 
 MOST_EDITS = 1_000
 """Most edits of one call; an editor with more cursors sends the whole text."""
@@ -127,7 +127,7 @@ def render_buffers(result: BuffersResult, style: Style) -> Iterator[str]:
     toolset="editors",
     render=render_buffers,
 )
-async def buffers(call: Call[Catalogue], params: BuffersParams) -> BuffersResult:
+async def buffers(call: Call[Host], params: BuffersParams) -> BuffersResult:
     """Set unsaved text of files: answers to this connection are as if it were saved, other connections see the disk.
 
     The texts are kept in memory until the connection ends. Methods on the files themselves (fs_*, write_code, changes)

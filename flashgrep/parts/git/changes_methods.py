@@ -10,6 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage, milliseconds_since
+from flashgrep.api.host import Host
 from flashgrep.base.checkpoint import Expired, expiring
 from flashgrep.base.model import path_to_json, path_to_text
 from flashgrep.base.registry import (
@@ -48,7 +49,6 @@ from flashgrep.parts.git.changes import (
 from flashgrep.parts.git.revisions import find_revisions
 from flashgrep.parts.navigation.research.research_walk import find_callers
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
-from flashgrep.project.catalogue import Catalogue
 
 FILE_OVERHEAD, HUNK_OVERHEAD, SYMBOL_OVERHEAD, CALLER_OVERHEAD = 90, 70, 100, 60
 """Characters of JSON around the texts of a file, a hunk, a symbol and a caller."""
@@ -211,20 +211,19 @@ def _range(start: int, lines: int) -> str:
     toolset="research",
     render=render_changes,
 )
-async def changes(call: Call[Catalogue], params: ChangesParams) -> ChangesResult:
+async def changes(call: Call[Host], params: ChangesParams) -> ChangesResult:
     """Show what changed: files, hunks and the definitions they touch, and on request their callers.
 
     Compares the work tree, untracked files included, with HEAD or any revision, or two revisions. Nothing is written.
     """
     started = time.perf_counter()
     workspace = await call.host.workspace(call, params.project)
+    view = workspace.current()
     if params.fresh:
-        fresh = await workspace.refresh()
+        fresh = await view.refresh()
     else:
         fresh = False
-    keep = await make_path_filter(
-        workspace, params.include, params.exclude, params.language
-    )
+    keep = await make_path_filter(view, params.include, params.exclude, params.language)
     if params.cursor is None:
         after = ""
     else:

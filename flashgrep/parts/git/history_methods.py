@@ -10,6 +10,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage
+from flashgrep.api.host import Host
+from flashgrep.api.view import Project
 from flashgrep.base.checkpoint import expiring
 from flashgrep.base.model import path_from_json, path_to_json
 from flashgrep.base.registry import (
@@ -41,8 +43,6 @@ from flashgrep.methods.text import Style, format_time
 from flashgrep.parts.git import repository as git
 from flashgrep.parts.git.repository import Repository
 from flashgrep.parts.git.revisions import find_revisions
-from flashgrep.project import Workspace
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.snapshot import SearchStats
 
 MOST_NAMES: Final = 1_000
@@ -83,9 +83,7 @@ def format_day(seconds: int) -> str:
 @handler(
     "list_revisions", command="revisions", toolset="editors", render=render_revisions
 )
-async def list_revisions(
-    call: Call[Catalogue], params: ProjectParams
-) -> RevisionsResult:
+async def list_revisions(call: Call[Host], params: ProjectParams) -> RevisionsResult:
     """List the branches and tags of a project's repository, newest first."""
     workspace = await call.host.workspace(call, params.project)
     revisions = find_revisions(workspace, call.session)
@@ -147,7 +145,7 @@ def render_history(result: HistoryResult, style: Style) -> Iterator[str]:
 
 
 @handler("history", command="history path", toolset="editors", render=render_history)
-async def history(call: Call[Catalogue], params: HistoryParams) -> HistoryResult:
+async def history(call: Call[Host], params: HistoryParams) -> HistoryResult:
     """List the commits that changed a file or folder, newest first; renames are not followed."""
     workspace = await call.host.workspace(call, params.project)
     if params.cursor is None:
@@ -222,7 +220,7 @@ def render_blame(result: BlameResult, style: Style) -> Iterator[str]:
 
 
 @handler("blame", command="blame path", toolset="editors", render=render_blame)
-async def blame(call: Call[Catalogue], params: BlameParams) -> BlameResult:
+async def blame(call: Call[Host], params: BlameParams) -> BlameResult:
     """Report which commit each line of a file is from, at a revision."""
     workspace = await call.host.workspace(call, params.project)
     most = params.start_line + MOST_BLAMED - 1
@@ -250,7 +248,7 @@ async def blame(call: Call[Catalogue], params: BlameParams) -> BlameResult:
     return {"results": shown, "commits": [_show_commit(commit) for commit in commits]}
 
 
-def find_inside(workspace: Workspace, path: str) -> bytes:
+def find_inside(workspace: Project, path: str) -> bytes:
     """Return a path below the project's root; the file need not exist. Raises Forbidden outside of the root."""
     asked = path_from_json(path)
     parts = workspace.editor.root.split(asked, asked)
@@ -301,7 +299,7 @@ def render_folder(result: FolderResult, style: Style) -> Iterator[str]:
 
 
 @handler("list_folder", command="folder path", toolset="editors", render=render_folder)
-async def list_folder(call: Call[Catalogue], params: FolderParams) -> FolderResult:
+async def list_folder(call: Call[Host], params: FolderParams) -> FolderResult:
     """List a folder's searched files: its subfolders with their number of files, then its files."""
     started = time.perf_counter()
     view = await open_view(call, params)

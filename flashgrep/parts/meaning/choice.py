@@ -2,14 +2,14 @@
 
 import anyio.to_thread
 
+from flashgrep.api.host import Host
 from flashgrep.base.config import Embedding, EmbeddingProvider
 from flashgrep.base.errors import ProviderUnavailable
 from flashgrep.parts.meaning.embed import available, open_embedder
 from flashgrep.parts.meaning.embed.providers import HOSTED
-from flashgrep.project.catalogue import Catalogue
 
 
-async def choose_embedding(host: Catalogue, provider: EmbeddingProvider) -> Embedding:
+async def choose_embedding(host: Host, provider: EmbeddingProvider) -> Embedding:
     """Return the settings of a provider.
 
     Raises:

@@ -9,7 +9,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage, milliseconds_since
-from flashgrep.api.view import View
+from flashgrep.api.host import Host
+from flashgrep.api.view import Project, View
 from flashgrep.base.errors import NotFound, Unavailable, clip
 from flashgrep.base.languages import language_of
 from flashgrep.base.model import path_from_json, path_to_json
@@ -56,8 +57,6 @@ from flashgrep.parts.meaning.search.meaning_search import (
 )
 from flashgrep.parts.meaning.search.passages import Excerpt, Span
 from flashgrep.parts.meaning.search.word_search import spellings_of
-from flashgrep.project import Workspace
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.project.project import BARE
 from flashgrep.search.exact import Answer
 from flashgrep.search.snapshot import SearchStats
@@ -284,9 +283,7 @@ def render_files(result: SearchCodeResult, style: Style) -> Iterator[str]:
     toolset="research",
     render=render_chunks,
 )
-async def search_code(
-    call: Call[Catalogue], params: SearchCodeParams
-) -> SearchCodeResult:
+async def search_code(call: Call[Host], params: SearchCodeParams) -> SearchCodeResult:
     """Search code by what it does: find the functions, classes and sections that answer a question in words.
 
     Use it when you do not know names; query finds text, get_symbol names.
@@ -295,9 +292,9 @@ async def search_code(
 
 
 async def _ask(
-    call: Call[Catalogue],
+    call: Call[Host],
     params: SearchCodeParams,
-    workspace: Workspace,
+    workspace: Project,
     among: ProjectSelection,
 ) -> Page[SearchCodeResult]:
     """Answer for one project."""
@@ -314,7 +311,7 @@ async def _ask(
     )
     try:
         if view.revision_id is None or (workspace.is_bare and not view.is_stored):
-            await require_index(workspace)
+            await require_index(view)
     except Unavailable as error:
         if (
             not workspace.is_bare
@@ -374,7 +371,7 @@ async def _ask(
 
 
 def _format_lines(
-    workspace: Workspace, view: View, likely: Answer, started: float
+    workspace: Project, view: View, likely: Answer, started: float
 ) -> SearchCodeResult:
     """Return the lines with most of a question's words as pieces of code, for a project that has no chunks yet."""
     results: list[CodeMatch] = []
@@ -480,7 +477,7 @@ class SemanticSearchResult(TypedDict):
 
 @handler("semantic_search", title="Semantic search", toolset="knowledge")
 async def semantic_search(
-    call: Call[Catalogue], params: SemanticSearchParams
+    call: Call[Host], params: SemanticSearchParams
 ) -> SemanticSearchResult:
     """Search indexed code repositories using natural language queries.
 
@@ -489,7 +486,9 @@ async def semantic_search(
     started = time.perf_counter()
     if params.repository is not None:
         try:
-            workspaces = [await call.host.workspace(call, params.repository)]
+            projects: Sequence[Project] = [
+                await call.host.workspace(call, params.repository)
+            ]
         except NotFound as error:
             reachable = call.host.list_reachable(call.session)
             message = f"no such repository: {params.repository}"
@@ -497,12 +496,9 @@ async def semantic_search(
                 message, reason="repository_not_found", known=reachable
             ) from error
     elif call.session.projects:
-        workspaces = [
-            await call.host.open(project, adopt=False)
-            for project in call.session.projects
-        ]
+        projects = await call.host.open_bound(call)
     else:  # as its contract requires, without a default: results and metadata name their repository
-        workspaces = call.host.list_open() or [await call.host.workspace(call, None)]
+        projects = call.host.list_open() or [await call.host.workspace(call, None)]
 
     found: list[tuple[FoundChunk, str]] = []
     metadata: SearchMetadata = {
@@ -523,19 +519,18 @@ async def semantic_search(
         reranker=reranker,
         passages=True,
     )
-    for workspace in workspaces:
+    for project in projects:
         try:
-            await workspace.refresh()
-            await require_index(workspace)
-            answer = await search_by_meaning(
-                await current_view(call, workspace), question
-            )
+            view = await current_view(call, project)
+            await view.refresh()
+            await require_index(view)
+            answer = await search_by_meaning(view, question)
         except Unavailable as error:
-            if len(workspaces) == 1:
+            if len(projects) == 1:
                 raise
-            metadata["problems"][workspace.name] = error.message
+            metadata["problems"][project.name] = error.message
             continue
-        metadata["repositories_searched"].append(workspace.name)
+        metadata["repositories_searched"].append(project.name)
         metadata["chunks_searched"] += answer.chunks
         metadata["embedding_time_ms"] = round(
             metadata["embedding_time_ms"] + answer.embedding_ms, 3
@@ -543,8 +538,8 @@ async def semantic_search(
         if answer.ranked_by == "words":
             metadata["ranked_by"] = "words"
         if answer.problem:
-            metadata["problems"][workspace.name] = answer.problem
-        found.extend((piece, workspace.name) for piece in answer.results)
+            metadata["problems"][project.name] = answer.problem
+        found.extend((piece, project.name) for piece in answer.results)
     # Scores are absolute, so those of several repositories compare.
     found.sort(key=lambda item: -item[0].score)
     best = [piece for piece, _ in found[: params.limit]]
@@ -664,21 +659,20 @@ def name_language(piece: FoundChunk) -> str:
     return language_of(piece.path).name or "text"
 
 
-async def require_index(workspace: Workspace) -> None:
+async def require_index(view: View) -> None:
     """Refuse a project of which nothing is indexed yet; asking has already started indexing it.
 
     Raises:
         Unavailable: with the project's path and what to do.
 
     """
-    if workspace.is_bare:
+    project = view.project
+    if project.is_bare:
         raise Unavailable(BARE, reason="bare_repository")
-    size = await workspace.size()
-    if size is None or (
-        not size.chunks and size.files and "chunks" not in workspace.indexing.done
-    ):
+    size = await project.size()
+    if size is None or (not size.chunks and size.files and "chunks" not in view.stages):
         raise Unavailable(
             "Index not found: it is being built now",
-            path=str(workspace.path),
+            path=str(project.path),
             suggestion="Run index_codebase first: it waits until the index is ready; query works without one",
         )

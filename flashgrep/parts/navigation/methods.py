@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage
+from flashgrep.api.host import Host
 from flashgrep.base.checkpoint import Expired, expiring
 from flashgrep.base.model import path_to_json
 from flashgrep.base.registry import Call, Handler, LineNumber, Params, PathText, handler
@@ -49,7 +50,6 @@ from flashgrep.parts.symbols.name_at_position import (
     find_name_at,
 )
 from flashgrep.parts.symbols.symbol_source import SnapshotSource, SymbolSource
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.snapshot import Snapshot
 
 SOURCES: Final = {
@@ -147,7 +147,7 @@ def render_targets(result: PlacesResult, style: Style) -> Iterator[str]:
     toolset="editors",
     render=render_targets,
 )
-async def definition(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
+async def definition(call: Call[Host], params: PlaceParams) -> PlacesResult:
     """Find the definition of the name at a position of a file: what it means there, not other things of that name."""
     return await ask_at(
         call, params, lambda source, named: Navigator(source).find_definitions(named)
@@ -160,7 +160,7 @@ async def definition(call: Call[Catalogue], params: PlaceParams) -> PlacesResult
     toolset="editors",
     render=render_targets,
 )
-async def declaration(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
+async def declaration(call: Call[Host], params: PlaceParams) -> PlacesResult:
     """Find the declaration, without a body, of the name at a position of a file; if there is none, its definition."""
     return await ask_at(
         call, params, lambda source, named: Navigator(source).find_declarations(named)
@@ -173,7 +173,7 @@ async def declaration(call: Call[Catalogue], params: PlaceParams) -> PlacesResul
     toolset="editors",
     render=render_targets,
 )
-async def implementations(call: Call[Catalogue], params: PlaceParams) -> PlacesResult:
+async def implementations(call: Call[Host], params: PlaceParams) -> PlacesResult:
     """Find the types that implement or extend the one at a position of a file, or the overrides of a method there."""
     return await ask_at(
         call,
@@ -199,7 +199,7 @@ class ReferencesParams(PlaceParams):
     toolset="editors",
     render=render_targets,
 )
-async def references(call: Call[Catalogue], params: ReferencesParams) -> PlacesResult:
+async def references(call: Call[Host], params: ReferencesParams) -> PlacesResult:
     """Find the uses of what is at a position of a file, each with its confidence."""
     question = ReferenceQuestion(
         limit=params.limit,
@@ -246,7 +246,7 @@ def render_hover(result: HoverResult, style: Style) -> Iterator[str]:
 @handler(
     "hover", command="hover path line column", toolset="editors", render=render_hover
 )
-async def hover(call: Call[Catalogue], params: PlaceParams) -> HoverResult:
+async def hover(call: Call[Host], params: PlaceParams) -> HoverResult:
     """Show the signature and documentation of what is at a position of a file."""
     said = Hover("", "", "")
 
@@ -307,7 +307,7 @@ def render_steps(result: StepsResult, style: Style) -> Iterator[str]:
     toolset="editors",
     render=render_steps,
 )
-async def callers(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
+async def callers(call: Call[Host], params: PlaceParams) -> StepsResult:
     """Find the functions that call the one at a position of a file; calls outside of functions count for their file."""
     return await _ask_steps(call, params, find_callers)
 
@@ -315,7 +315,7 @@ async def callers(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
 @handler(
     "calls", command="calls path line column", toolset="editors", render=render_steps
 )
-async def calls(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
+async def calls(call: Call[Host], params: PlaceParams) -> StepsResult:
     """Find what the function at a position of a file calls, except for calls by functions inside it."""
     return await _ask_steps(call, params, find_callees)
 
@@ -326,7 +326,7 @@ async def calls(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
     toolset="editors",
     render=render_steps,
 )
-async def supertypes(call: Call[Catalogue], params: PlaceParams) -> StepsResult:
+async def supertypes(call: Call[Host], params: PlaceParams) -> StepsResult:
     """Find the types that the one at a position of a file extends; `implementations` finds the reverse."""
     return await _ask_steps(call, params, find_supertypes)
 
@@ -337,7 +337,7 @@ HANDLERS: tuple[Handler, ...] = (
 
 
 async def ask_at(
-    call: Call[Catalogue],
+    call: Call[Host],
     params: PlaceParams,
     find: Callable[[SymbolSource, NameAtPosition], Navigation],
 ) -> PlacesResult:
@@ -381,7 +381,7 @@ async def ask_at(
 
 
 async def _ask_steps(
-    call: Call[Catalogue],
+    call: Call[Host],
     params: PlaceParams,
     find: Callable[[SymbolSource, NameAtPosition], Hierarchy],
 ) -> StepsResult:

@@ -1,5 +1,6 @@
 """What a name means where it is used: references, callers, research."""
 
+from flashgrep.api.host import Host
 from flashgrep.api.part import Part
 from flashgrep.parts.navigation import methods, research_methods
 from flashgrep.parts.navigation.compiled_sources import (
@@ -12,10 +13,9 @@ from flashgrep.parts.navigation.compiled_sources import (
 )
 from flashgrep.parts.navigation.servers.pool import ServerPool
 from flashgrep.project import Workspace
-from flashgrep.project.catalogue import Catalogue
 
 
-def open_servers(host: Catalogue) -> LanguageServers:
+def open_servers(host: Host) -> LanguageServers:
     """Return the language servers that the user's settings allow."""
     languages = host.settings.servers.languages
     if not languages:

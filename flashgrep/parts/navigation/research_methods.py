@@ -15,6 +15,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage
+from flashgrep.api.host import Host
 from flashgrep.api.view import View
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.model import path_to_json, path_to_text
@@ -59,7 +60,6 @@ from flashgrep.parts.navigation.resolution.symbol_graph import (
 )
 from flashgrep.parts.symbols.symbol_search import find_near_names
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.snapshot import SearchStats
 
 HEADS = 3
@@ -444,7 +444,7 @@ def _render_graph(result: CodeResearchResult, style: Style) -> Iterator[str]:
     render=render_research,
 )
 async def code_research(
-    call: Call[Catalogue], params: CodeResearchParams
+    call: Call[Host], params: CodeResearchParams
 ) -> CodeResearchResult:
     """Find callers, implementations, references or imports of a symbol, hop by hop, with the lines that show them.
 
@@ -519,9 +519,7 @@ async def code_research(
     return result
 
 
-async def answer_by_search(
-    call: Call[Catalogue], params: CodeResearchParams
-) -> str | None:
+async def answer_by_search(call: Call[Host], params: CodeResearchParams) -> str | None:
     """Return what search_code answers to a question in other words; None where it cannot be asked."""
     registry = call.host.registry
     if SEARCH not in registry or registry.get(SEARCH).render is None:

@@ -9,6 +9,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage
+from flashgrep.api.host import Host
+from flashgrep.api.view import Project
 from flashgrep.base.errors import (
     Forbidden,
     InvalidParams,
@@ -34,8 +36,6 @@ from flashgrep.parts.specs.spec_repository import (
     parse_all_specs,
 )
 from flashgrep.parts.specs.spec_repository import get_scenario as find_scenario
-from flashgrep.project import Workspace
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.snapshot import SearchStats
 
 MOST_BYTES = 1 << 20
@@ -176,10 +176,10 @@ class ValidateSpecsResult(TypedDict):
 
 
 @handler("list_specs", title="List specifications", toolset="specs")
-async def list_specs(call: Call[Catalogue], params: ProjectParams) -> ListSpecsResult:
+async def list_specs(call: Call[Host], params: ProjectParams) -> ListSpecsResult:
     """List the project's specifications: id, title and purpose of each."""
-    workspace = await call.host.workspace(call, params.project)
-    specs = await _read_specs(workspace, parse_all_specs)
+    project = await call.host.workspace(call, params.project)
+    specs = await _read_specs(project, parse_all_specs)
     return {"results": [_format_summary(spec) for spec in specs]}
 
 
@@ -187,13 +187,11 @@ async def list_specs(call: Call[Catalogue], params: ProjectParams) -> ListSpecsR
     "get_spec_requirements", title="Requirements of a specification", toolset="specs"
 )
 async def get_spec_requirements(
-    call: Call[Catalogue], params: SpecParams
+    call: Call[Host], params: SpecParams
 ) -> SpecRequirementsResult:
     """Return a specification's requirements by name, each with the names of its scenarios but not their bodies."""
-    workspace = await call.host.workspace(call, params.project)
-    specs = await _read_specs(
-        workspace, partial(get_spec_by_id, spec_id=params.spec_id)
-    )
+    project = await call.host.workspace(call, params.project)
+    specs = await _read_specs(project, partial(get_spec_by_id, spec_id=params.spec_id))
     requirements: list[RequirementSummary] = []
     for requirement in specs.spec.requirements:
         names = [scenario.name for scenario in requirement.scenarios]
@@ -212,12 +210,10 @@ async def get_spec_requirements(
 
 
 @handler("get_scenario", title="Read a scenario", toolset="specs")
-async def get_scenario(call: Call[Catalogue], params: ScenarioParams) -> ScenarioResult:
+async def get_scenario(call: Call[Host], params: ScenarioParams) -> ScenarioResult:
     """Return one scenario of a requirement in full, with the requirement's description."""
-    workspace = await call.host.workspace(call, params.project)
-    specs = await _read_specs(
-        workspace, partial(get_spec_by_id, spec_id=params.spec_id)
-    )
+    project = await call.host.workspace(call, params.project)
+    specs = await _read_specs(project, partial(get_spec_by_id, spec_id=params.spec_id))
     requirement = get_requirement(specs, params.requirement)
     scenario = find_scenario(specs, requirement, params.scenario)
     result: ScenarioResult = {
@@ -244,15 +240,16 @@ async def get_scenario(call: Call[Catalogue], params: ScenarioParams) -> Scenari
 
 @handler("search_specs", title="Search specifications", toolset="specs")
 async def search_specs(
-    call: Call[Catalogue], params: SearchSpecsParams
+    call: Call[Host], params: SearchSpecsParams
 ) -> SearchSpecsResult:
     """Find requirements by meaning, over purposes, requirements and scenarios; needs the project's index."""
     started = time.perf_counter()
-    workspace = await call.host.workspace(call, params.project)
-    fresh = await workspace.refresh()
-    if await workspace.size() is None:
-        root = path_to_text(workspace.root)
-        progress = workspace.progress
+    project = await call.host.workspace(call, params.project)
+    view = project.current()
+    fresh = await view.refresh()
+    if await project.size() is None:
+        root = path_to_text(project.root)
+        progress = project.progress
         if progress.detail:
             why = f" ({progress.detail})"
         else:
@@ -263,8 +260,8 @@ async def search_specs(
             suggestion=f"call index_codebase with path {root}, then ask again",
             stage=progress.stage,
         )
-    specs = await _read_specs(workspace, parse_all_specs)
-    vectors = workspace.service(SPEC_VECTORS)
+    specs = await _read_specs(project, parse_all_specs)
+    vectors = project.service(SPEC_VECTORS)
 
     def find() -> tuple[list[SpecMatch], str]:
         """Search by meaning or, if that is unavailable, by words; then the second value says why."""
@@ -278,14 +275,12 @@ async def search_specs(
         )
         try:
             open_embedder = partial(embedder_of, environ=call.host.environ)
-            return ask(
-                embedder=vectors.embedder(workspace.embedding, open_embedder)
-            ), ""
+            return ask(embedder=vectors.embedder(project.embedding, open_embedder)), ""
         except ProviderUnavailable as problem:
             return ask(embedder=None), f"searched by words only: {problem.message}"
 
-    matches, problem = await workspace.in_turn(find)
-    coverage = workspace.coverage(SearchStats(), fresh=fresh, started=started)
+    matches, problem = await project.in_turn(find)
+    coverage = view.coverage(SearchStats(), fresh=fresh, started=started)
     # Only the specifications were searched, not all of the project's files.
     coverage["files_searched"] = len(specs)
     if problem:
@@ -298,10 +293,10 @@ async def search_specs(
 
 @handler("validate_specs", title="Validate specifications", toolset="specs")
 async def validate_specs(
-    call: Call[Catalogue], params: ValidateSpecsParams
+    call: Call[Host], params: ValidateSpecsParams
 ) -> ValidateSpecsResult:
     """Report what is malformed or missing in the project's specifications, by file and line."""
-    workspace = await call.host.workspace(call, params.project)
+    project = await call.host.workspace(call, params.project)
     spec_id = params.spec_id
 
     def look(files: list[SpecFile], read: Read) -> ValidateSpecsResult:
@@ -332,7 +327,7 @@ async def validate_specs(
         valid = all(problem["severity"] != "error" for problem in problems)
         return {"valid": valid, "files": len(specs), "problems": problems}
 
-    return await _read_specs(workspace, look)
+    return await _read_specs(project, look)
 
 
 HANDLERS: tuple[Handler, ...] = (
@@ -345,14 +340,15 @@ HANDLERS: tuple[Handler, ...] = (
 
 
 async def _read_specs(
-    workspace: Workspace, look: Callable[[list[SpecFile], Read], LookT]
+    project: Project, look: Callable[[list[SpecFile], Read], LookT]
 ) -> LookT:
     """Apply ``look`` to the specifications as they are saved now."""
-    await workspace.refresh()
+    view = project.current()
+    await view.refresh()
 
     def read(path: bytes) -> Document | Skipped:
         try:
-            descriptor, status, _ = workspace.editor.root.open_file(path)
+            descriptor, status, _ = project.editor.root.open_file(path)
         except (Forbidden, InvalidParams) as refused:
             # A link out of the project, or a folder called spec.md: a problem of this
             # file only.
@@ -365,11 +361,9 @@ async def _read_specs(
             return extract(read_all(descriptor, status.st_size))
 
     def run() -> LookT:
-        return look(
-            find_spec_files(workspace.paths(), workspace.options.spec_folders), read
-        )
+        return look(find_spec_files(view.paths(), project.options.spec_folders), read)
 
-    return await workspace.in_turn(run)
+    return await project.in_turn(run)
 
 
 def _format_file(file: SpecFile) -> FilePlace:

@@ -11,6 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage
+from flashgrep.api.host import Host
 from flashgrep.api.view import Project, View
 from flashgrep.base.errors import Conflict, DeadlineExceeded, InvalidParams, TooLarge
 from flashgrep.base.languages import SYNTAX
@@ -61,7 +62,6 @@ from flashgrep.parts.structural.structural_search import (
     choose_languages,
     search_structural,
 )
-from flashgrep.project.catalogue import Catalogue
 
 MOST_PATTERN = 8_192
 """Maximum number of characters of a pattern, and of a rewrite."""
@@ -176,9 +176,7 @@ def render_structural(result: StructuralResult, style: Style) -> Iterator[str]:
     toolset="structural",
     render=render_structural,
 )
-async def structural(
-    call: Call[Catalogue], params: StructuralParams
-) -> StructuralResult:
+async def structural(call: Call[Host], params: StructuralParams) -> StructuralResult:
     """Find code by its syntax: a pattern is code with metavariables, whatever its layout.
 
     Use it for calls, statements or definitions of a certain shape; query for plain text.
@@ -193,7 +191,8 @@ async def structural(
             field="rewrite",
         )
     else:  # unsaved text in an editor is not overwritten
-        view = await call.host.workspace(call, params.project)
+        project = await call.host.workspace(call, params.project)
+        view = project.current()
     if params.fresh:
         fresh = await view.refresh()
     else:
@@ -334,7 +333,7 @@ class StructuralRewriteParams(Params):
     render=render_batch,
 )
 async def structural_rewrite(
-    call: Call[Catalogue], params: StructuralRewriteParams
+    call: Call[Host], params: StructuralRewriteParams
 ) -> BatchResult:
     """Write the diff that structural showed for a rewrite: all of it, or nothing if the diff would differ now."""
     name, _, question_text = params.change.partition(" ")
@@ -346,16 +345,17 @@ async def structural_rewrite(
         ) from None
     project = await call.host.workspace(call, params.project)
     check_may_write(call, project)
-    await project.refresh()
+    view = project.current()
+    await view.refresh()
     keep = await make_path_filter(
-        project,
+        view,
         question.include,
         question.exclude,
         question.language,
         below=question.path,
     )
     question = question.model_copy(update={"deadline_ms": params.deadline_ms})
-    answer = await _search(project, question, keep, limit=MOST_REWRITTEN)
+    answer = await _search(view, question, keep, limit=MOST_REWRITTEN)
     if not answer.complete:
         raise DeadlineExceeded(
             "not all files could be searched in time; nothing is written"

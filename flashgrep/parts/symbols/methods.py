@@ -10,6 +10,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage
+from flashgrep.api.host import Host
+from flashgrep.api.view import Project
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import NotFound
 from flashgrep.base.model import path_to_json
@@ -71,8 +73,6 @@ from flashgrep.parts.symbols.symbol_search import (
     SymbolSearch,
 )
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
-from flashgrep.project import Workspace
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.snapshot import Snapshot
 
 RESULT_OVERHEAD, TEXT_OVERHEAD = 260, 30
@@ -267,7 +267,7 @@ def drop_doubles(hits: Sequence[SymbolHit]) -> list[SymbolHit]:
     command="symbol symbol_name",
     render=render_symbols,
 )
-async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbolResult:
+async def get_symbol(call: Call[Host], params: GetSymbolParams) -> GetSymbolResult:
     """Find a symbol: its definition first, then declarations, implementations, imports, callers, other references.
 
     Use it for names in code; comments and strings do not count (query finds those).
@@ -276,9 +276,9 @@ async def get_symbol(call: Call[Catalogue], params: GetSymbolParams) -> GetSymbo
 
 
 async def _ask(
-    call: Call[Catalogue],
+    call: Call[Host],
     params: GetSymbolParams,
-    project: Workspace,
+    project: Project,
     among: ProjectSelection,
 ) -> Page[GetSymbolResult]:
     """Answer for one project."""
@@ -499,7 +499,7 @@ def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
     toolset="research",
     render=render_outline,
 )
-async def outline_path(call: Call[Catalogue], params: OutlineParams) -> OutlineResult:
+async def outline_path(call: Call[Host], params: OutlineParams) -> OutlineResult:
     """Show what a file, or each file of a folder, defines, as a tree; without a path, a map of the project.
 
     Use it before you read a long file, or first in unfamiliar code. A single line number means: up to the next entry.
@@ -631,7 +631,7 @@ class RepoMapParams(Params):
     toolset="research",
     render=render_map,
 )
-async def repo_map(call: Call[Catalogue], params: RepoMapParams) -> OutlineResult:
+async def repo_map(call: Call[Host], params: RepoMapParams) -> OutlineResult:
     """Show the most important definitions of a project or folder: those the rest depends on.
 
     Use it first in unfamiliar code.

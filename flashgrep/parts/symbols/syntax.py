@@ -7,6 +7,7 @@ from pydantic import Field
 from tree_sitter import Node
 from typing_extensions import TypedDict
 
+from flashgrep.api.host import Host
 from flashgrep.base.model import Skipped
 from flashgrep.base.registry import Call, Handler, LineNumber, Params, PathText, handler
 from flashgrep.files.columns import Columns, Range, find_column
@@ -24,7 +25,6 @@ from flashgrep.parts.symbols.name_at_position import read_line
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.symbol_source import SnapshotSource, tree_of
 from flashgrep.parts.symbols.syntax_ranges import FoldKind, find_around, find_folds
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.search.snapshot import Snapshot
 
 ResultT = TypeVar("ResultT")
@@ -64,7 +64,7 @@ def render_folds(result: FoldsResult, style: Style) -> Iterator[str]:
 
 
 @handler("folds", command="folds path", toolset="editors", render=render_folds)
-async def folds(call: Call[Catalogue], params: FoldsParams) -> FoldsResult:
+async def folds(call: Call[Host], params: FoldsParams) -> FoldsResult:
     """List the foldable ranges of a file: bodies, brackets, runs of comments and of imports."""
 
     def find(_symbols: FileSymbols, root: Node) -> list[FoldEntry]:
@@ -112,7 +112,7 @@ def render_enclosing(result: EnclosingResult, _style: Style) -> Iterator[str]:
 
 
 @handler("enclosing", toolset="editors", render=render_enclosing)
-async def enclosing(call: Call[Catalogue], params: EnclosingParams) -> EnclosingResult:
+async def enclosing(call: Call[Host], params: EnclosingParams) -> EnclosingResult:
     """List the syntax around places of a file: the name, the expression, the statement, the function, and so on."""
 
     def find(symbols: FileSymbols, root: Node) -> list[list[Range]]:
@@ -141,7 +141,7 @@ HANDLERS: tuple[Handler, ...] = (folds, enclosing)
 
 
 async def _ask_tree(
-    call: Call[Catalogue],
+    call: Call[Host],
     params: FoldsParams,
     find: Callable[[FileSymbols, Node], ResultT],
 ) -> ResultT | str:

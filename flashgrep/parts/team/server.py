@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
@@ -63,7 +63,6 @@ from flashgrep.parts.team.team_catalogue import (
     TeamCatalogue,
     TeamProject,
 )
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.context import Log
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.wire import Limits
@@ -280,15 +279,15 @@ def make_application(
     catalogue: TeamCatalogue, settings: Settings, log: Log, rules: AccessRules
 ) -> TeamGuard:
     """Return the application: the page, ``/mcp``, ``/rpc``, ``/call/METHOD``, ``/hook/REPOSITORY``, ``/docs``."""
-    host = cast("Catalogue", catalogue)
-    service = Service(host, {"name": "flashgrep team", "version": __version__})
+    service = Service(catalogue, {"name": "flashgrep team", "version": __version__})
     limits = Limits(
         max_line=settings.max_line_bytes, call_seconds=settings.call_timeout_seconds
     )
+    catalogue.registry = make_registry(catalogue)
     service.dispatcher = Dispatcher(
-        make_registry(catalogue), host, log=log, limits=limits
+        catalogue.registry, catalogue, log=log, limits=limits
     )
-    sessions = TeamSessions(host, may_write=False)
+    sessions = TeamSessions(catalogue, may_write=False)
     facts = {
         "sign_in": "proxy" if rules.person_header else "token",
         "is_team": True,
@@ -317,7 +316,7 @@ def make_application(
             async with audit(
                 catalogue, CURRENT_ACCESS.get(), "raw", str(request.query_params)
             ):
-                return await send_raw(host, session, request.query_params)
+                return await send_raw(catalogue, session, request.query_params)
         except FlashgrepError as error:
             return answer_error(error)
 

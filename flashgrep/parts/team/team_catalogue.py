@@ -1,4 +1,4 @@
-"""The team's repositories for the registry's methods; takes the place of ``project.catalogue.Catalogue``."""
+"""The team's repositories for the registry's methods: a ``Host``."""
 
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -6,18 +6,21 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeVar
+from weakref import WeakSet
 
 from rapidfuzz import fuzz, process
 
+from flashgrep.api.host import ProjectInfo
 from flashgrep.api.searchers import Searchers
-from flashgrep.api.service import ServiceKey, Services
+from flashgrep.api.service import ServedAnswer, ServiceKey, Services
 from flashgrep.base.bounded_cache import BoundedCache
 from flashgrep.base.config import Settings
 from flashgrep.base.errors import Forbidden, InvalidParams, NotFound, Unavailable
 from flashgrep.base.own_folders import PrivateFolders
-from flashgrep.base.registry import Call, Session
+from flashgrep.base.registry import Call, Registry, Session
 from flashgrep.base.scheduler import Scheduler
+from flashgrep.files.buffers import Buffers
 from flashgrep.files.editor import Editor, Limits
 from flashgrep.files.openat import RootFolder
 from flashgrep.files.root import Root
@@ -131,7 +134,7 @@ class StoreCache:
 
 
 class TeamCatalogue:
-    """The ``Catalogue`` of a team's server: the repositories that a session's token may see."""
+    """The ``Host`` of a team's server: the repositories that a session's token may see."""
 
     def __init__(
         self,
@@ -146,7 +149,11 @@ class TeamCatalogue:
         ``cache``: the clones of this machine's workers, for methods about history; None: these are not available.
         """
         self.settings = settings
-        self._environ = environ
+        self.environ = environ
+        self.registry = Registry(())
+        """The methods of its server; none before that is made."""
+        self.buffers = WeakSet[Buffers]()
+        """None: its clients have no files open."""
         self._cache = cache
         self._store = store
         self._kept = StoreCache()
@@ -223,7 +230,7 @@ class TeamCatalogue:
                 reason="clone_missing",
                 suggestion="run a worker there: fgrep team sync",
             )
-        return Repository.open(Git.find(RootFolder(os.fsencode(folder)), self._environ))
+        return Repository.open(Git.find(RootFolder(os.fsencode(folder)), self.environ))
 
     def note(
         self, access: Access, method: str, asked: str, outcome: str, took_ms: float
@@ -273,11 +280,28 @@ class TeamCatalogue:
                 is not None
             )
 
-    # As ``Catalogue``
+    # As any ``Host``
 
-    def list_projects(self) -> list[Any]:
+    def list_projects(self) -> list[ProjectInfo]:
         """Return nothing: repositories have no root folders."""
         return []
+
+    def list_open(self) -> "list[TeamProject]":
+        """Return nothing: a repository is opened for one call."""
+        return []
+
+    def find_file(self, session: Session, project: str | None, path: bytes) -> bytes:
+        """Refuse: repositories have no files here.
+
+        Raises:
+            Forbidden: always.
+
+        """
+        del session, project, path
+        raise Forbidden("a team's repositories have no files", reason="outside_root")
+
+    def note_answer(self, answer: ServedAnswer) -> None:
+        """Do nothing: no part counts answers here; the audit log has each call."""
 
     def is_listed(self, _root: str) -> bool:
         """Return True: no question needs to wait for a listing."""
@@ -305,6 +329,10 @@ class TeamCatalogue:
     def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
         """Return what a part keeps for all repositories; raises Unavailable if it keeps nothing here."""
         return self.services.find(key)
+
+    async def open_bound(self, call: Call[Any]) -> "list[TeamProject]":
+        """Return the repositories named in the session's URL; raises as ``workspace``."""
+        return [await self.workspace(call, name) for name in call.session.projects]
 
     async def workspace(self, call: Call[Any], project: str | None) -> "TeamProject":
         """Return the repository that a call is about.
@@ -350,11 +378,12 @@ class TeamOptions:
     """The options of a project that methods need here."""
 
     private: PrivateFolders = field(default_factory=PrivateFolders)
+    spec_folders: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class TeamProject:
-    """One repository for one call; has the part of ``Workspace``'s interface that methods about revisions use."""
+    """One repository for one call: a ``Project`` that has revisions alone."""
 
     catalogue: TeamCatalogue
     row: RepositoryRow
@@ -362,6 +391,7 @@ class TeamProject:
     kept: StoreCache
     is_bare: bool = True
     """As in a bare clone, questions without a revision are about HEAD."""
+    read_only: bool = True
     progress: Progress = field(default_factory=lambda: Progress("ready"))
     options: TeamOptions = field(default_factory=TeamOptions)
 
@@ -392,6 +422,26 @@ class TeamProject:
             {REVISIONS: self, BOUND_REVISIONS: self, CHUNKS: self.catalogue.meaning}
         )
         return services.find(key)
+
+    @property
+    def embedding(self) -> str:
+        """The settings of the embedder, as JSON."""
+        return self.catalogue.settings.embedding.model_dump_json()
+
+    async def size(self) -> None:
+        """Return None: the index is a revision's."""
+
+    def current(self, _buffers: Buffers | None = None) -> NoReturn:
+        """Refuse: the store has revisions alone.
+
+        Raises:
+            Unavailable: always.
+
+        """
+        raise Unavailable("a team's repository has no work tree", reason="not_here")
+
+    def note_changes(self, _paths: Sequence[bytes]) -> None:
+        """Do nothing: nothing is written."""
 
     def make_vectors_anew(self) -> None:
         """Do nothing: workers make them, and find out themselves."""

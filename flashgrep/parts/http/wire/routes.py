@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from flashgrep import __version__
+from flashgrep.api.host import Host
 from flashgrep.base.errors import (
     FlashgrepError,
     InvalidParams,
@@ -31,7 +32,6 @@ from flashgrep.methods.common import view_of
 from flashgrep.parts.http.site import HEADERS
 from flashgrep.parts.http.wire.admission import VISITOR
 from flashgrep.parts.http.wire.documents import PARAMETERS, SEARCHES, STATUS, Documents
-from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.dispatch import Dispatcher, Pending
 from flashgrep.rpc.message import InvalidItem, Reply, encode, error_line
 
@@ -54,7 +54,7 @@ RAW_HEADERS: Final = {
 class Sessions:
     """Makes sessions from a URL's query, like ``?project=P&toolsets=A,B&read_only=1``; see PARAMETERS."""
 
-    catalogue: Catalogue
+    host: Host
     may_write: bool
 
     async def make(self, query: QueryParams) -> Session:
@@ -84,10 +84,13 @@ class Sessions:
         path_map = read_path_map(query.getlist("path_map"))
         if path_map is not None:
             names = [path_map.to_ours(name) for name in names]
-        roots = tuple([str((await self.catalogue.open(name)).path) for name in names])
+        roots: list[str] = []
+        for name in names:
+            project = await self.host.workspace(Call(self.host, Session()), name)
+            roots.append(str(project.path))
         session = Session(
-            projects=roots,
-            collections=roots,
+            projects=tuple(roots),
+            collections=tuple(roots),
             capabilities=Capabilities(writes="always" if self.may_write else "never"),
             read_only=is_on(query, "read_only"),
             has_token=True,
@@ -217,9 +220,7 @@ class Routes:
         # The session is not bound: here ``project`` is a parameter of the file.
         session = await self._make_session(request, QueryParams())
         try:
-            return await send_raw(
-                self._sessions.catalogue, session, request.query_params
-            )
+            return await send_raw(self._sessions.host, session, request.query_params)
         except FlashgrepError as error:
             return answer_error(error)
 
@@ -250,9 +251,7 @@ def answer_error(error: FlashgrepError, status: int = 0) -> Response:
     )
 
 
-async def send_raw(
-    catalogue: Catalogue, session: Session, query: QueryParams
-) -> Response:
+async def send_raw(host: Host, session: Session, query: QueryParams) -> Response:
     """Return a file of a project, at a revision if one is given, as the URL's query says.
 
     Raises:
@@ -266,10 +265,9 @@ async def send_raw(
             allowed=sorted(RAW_PARAMETERS),
         )
     path = path_from_json(query.get("path"), query.get("path_bytes"))
-    workspace = await catalogue.workspace(
-        Call(catalogue, session), query.get("project")
-    )
-    view = await view_of(Call(catalogue, session), workspace, query.get("rev"))
+    call = Call(host, session)
+    project = await host.workspace(call, query.get("project"))
+    view = await view_of(call, project, query.get("rev"))
     data = await view.read(path, MOST_RAW)
     name = quote(path_to_text(path).rpartition("/")[2], errors="replace")
     headers = {**RAW_HEADERS, "content-disposition": f"inline; filename*=UTF-8''{name}"}

@@ -33,7 +33,7 @@ class Options:
 
 def application(service: Service, options: Options) -> Guard:
     """Return the guarded application."""
-    sessions = Sessions(service.catalogue, options.may_write)
+    sessions = Sessions(service.host, options.may_write)
     plain = Routes(service.dispatcher, sessions)
     visitors = Visitors()
     methods = [
