@@ -18,10 +18,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from flashgrep.base.own_folders import INDEX, store_folder
-from flashgrep.base.paths import GRAMMARS_VARIABLE, Paths
+from flashgrep.base.paths import GRAMMARS_VARIABLE, Paths, as_latin1
 from flashgrep.daemon import lifecycle
-from flashgrep.rpc.connect import as_latin1, send_request, start_daemon
 from flashgrep.rpc.connect import connect as connect_daemon
+from flashgrep.rpc.connect import send_request, start_daemon
 from tests.support.workspace import repository
 
 # The duration of an example depends on the machine's load, so there is no deadline.

@@ -15,7 +15,12 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from flashgrep.base.paths import PROJECT_FOLDER, check_private, make_private
+from flashgrep.base.paths import (
+    PRIVATE_FOLDER,
+    PROJECT_FOLDER,
+    check_private,
+    make_private,
+)
 
 STORES = "stores"
 """Below the cache folder: one folder a store."""
@@ -40,6 +45,33 @@ MOST_AGE = 1.0
 """Seconds for which ``includes`` trusts its knowledge of the folders."""
 TICK = 0.1
 """Seconds that a modification time may lag after the clock; file systems count in steps of up to 10 ms."""
+
+
+def make_project_folder(root: str) -> str:
+    """Create and return a project's .flashgrep folder, 0700 and ignored by git, for our socket and the user's settings.
+
+    Raises:
+        OSError: it cannot be created, or the repository contains a link or a file of this name.
+
+    """
+    folder = os.path.join(root, PROJECT_FOLDER)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, PRIVATE_FOLDER)
+    # lstat: a repository may contain a link of this name, and chmod and the socket
+    # would follow it.
+    mode = os.lstat(folder).st_mode
+    if not stat.S_ISDIR(mode):
+        raise NotADirectoryError(f"{folder} is not a folder")
+    if stat.S_IMODE(mode) != PRIVATE_FOLDER:
+        os.chmod(folder, PRIVATE_FOLDER)
+    with (
+        contextlib.suppress(FileExistsError),
+        open(
+            os.path.join(folder, ".gitignore"), "x", encoding="ascii"
+        ) as ignore,  # never through a link
+    ):
+        ignore.write("*\n")
+    return folder
 
 
 def find_owner(root: bytes) -> bytes:

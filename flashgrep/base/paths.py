@@ -1,12 +1,16 @@
 """The state, cache and configuration folders of one user, and their files. Standard library only."""
 
-import contextlib
 import os
 import stat
 import sys
-from collections.abc import Mapping
+
+TYPE_CHECKING = False
+"""As in ``typing``: it and the ABCs of collections take 3 ms to import, of 11 that a command has."""
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 APP = "flashgrep"
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
 STATE_OVERRIDE = "FLASHGREP_STATE_DIR"
 CACHE_OVERRIDE = "FLASHGREP_CACHE_DIR"
 CACHE_FOLDER = "cache"
@@ -55,7 +59,7 @@ class Paths:
         self.crash_log = os.path.join(state, "crash.log")
 
 
-def state_folder(environ: Mapping[str, str]) -> str:
+def state_folder(environ: "Mapping[str, str]") -> str:
     """Return the user's state folder: the override, or the platform's default (like platformdirs)."""
     override = environ.get(STATE_OVERRIDE)
     if override:
@@ -63,7 +67,7 @@ def state_folder(environ: Mapping[str, str]) -> str:
     return _user_folder(environ, "XDG_STATE_HOME", "~/.local/state")
 
 
-def cache_folder(environ: Mapping[str, str]) -> str:
+def cache_folder(environ: "Mapping[str, str]") -> str:
     """Return the user's cache folder: the override, one below an overridden state folder, or the platform's default."""
     override = environ.get(CACHE_OVERRIDE)
     if override:
@@ -81,13 +85,13 @@ def cache_folder(environ: Mapping[str, str]) -> str:
     return folder
 
 
-def config_file(environ: Mapping[str, str]) -> str:
+def config_file(environ: "Mapping[str, str]") -> str:
     """Return the path of the user's config.toml, in the folder that platformdirs would use."""
     folder = _user_folder(environ, "XDG_CONFIG_HOME", "~/.config")
     return os.path.join(folder, PROJECT_CONFIG)
 
 
-def private_folders(environ: Mapping[str, str]) -> list[str]:
+def private_folders(environ: "Mapping[str, str]") -> list[str]:
     """Return flashgrep's own folders of one user: no project may be one of them, or be inside one.
 
     The default ones count even if the environment names others: another daemon of the same user may use them.
@@ -108,33 +112,6 @@ def private_folders(environ: Mapping[str, str]) -> list[str]:
 def project_socket(root: str) -> str:
     """Return the path of the Unix socket of the project at ``root``."""
     return os.path.join(root, PROJECT_FOLDER, PROJECT_SOCKET)
-
-
-def make_project_folder(root: str) -> str:
-    """Create and return a project's .flashgrep folder, 0700 and ignored by git, for our socket and the user's settings.
-
-    Raises:
-        OSError: it cannot be created, or the repository contains a link or a file of this name.
-
-    """
-    folder = os.path.join(root, PROJECT_FOLDER)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(folder, PRIVATE_FOLDER)
-    # lstat: a repository may contain a link of this name, and chmod and the socket
-    # would follow it.
-    mode = os.lstat(folder).st_mode
-    if not stat.S_ISDIR(mode):
-        raise NotADirectoryError(f"{folder} is not a folder")
-    if stat.S_IMODE(mode) != PRIVATE_FOLDER:
-        os.chmod(folder, PRIVATE_FOLDER)
-    with (
-        contextlib.suppress(FileExistsError),
-        open(
-            os.path.join(folder, ".gitignore"), "x", encoding="ascii"
-        ) as ignore,  # never through a link
-    ):
-        ignore.write("*\n")
-    return folder
 
 
 def make_private(folder: str) -> None:
@@ -171,12 +148,12 @@ def check_private(folder: str) -> None:
         )
 
 
-def find_ripgrep(environ: Mapping[str, str]) -> str | None:
+def find_ripgrep(environ: "Mapping[str, str]") -> str | None:
     """Return the path of ripgrep: the one installed with us, else the first on PATH, else None."""
     return bundled_ripgrep() or find_program(RIPGREP, environ)
 
 
-def find_program(name: str, environ: Mapping[str, str]) -> str | None:
+def find_program(name: str, environ: "Mapping[str, str]") -> str | None:
     """Return the path of the first program of this name on PATH, or None."""
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
         program = os.path.join(folder, name)
@@ -196,7 +173,17 @@ def bundled_ripgrep() -> str | None:
     return beside if os.access(beside, os.X_OK) else None
 
 
-def _user_folder(environ: Mapping[str, str], variable: str, fallback: str) -> str:
+def as_latin1(text: str) -> str:
+    """Return a path or an argument in a form for JSON: its bytes, each as one character."""
+    return os.fsencode(text).decode("latin-1")
+
+
+def from_latin1(text: str, errors: str = "strict") -> str:
+    """Return the path or argument that ``as_latin1`` was given."""
+    return os.fsdecode(text.encode("latin-1", errors))
+
+
+def _user_folder(environ: "Mapping[str, str]", variable: str, fallback: str) -> str:
     named = environ.get(variable, "")
     # The XDG specification requires relative paths to be ignored.
     if os.path.isabs(named):
@@ -210,7 +197,7 @@ def _user_folder(environ: Mapping[str, str], variable: str, fallback: str) -> st
     return os.path.join(base, APP)
 
 
-def _expand(path: str, environ: Mapping[str, str]) -> str:
+def _expand(path: str, environ: "Mapping[str, str]") -> str:
     home = environ.get("HOME", "")
     # HOME of the environment that was given, which need not be this process's.
     if os.path.isabs(home):

@@ -6,31 +6,34 @@ need not be UTF-8.
 """
 
 import os
-import signal
 import stat
 import sys
-from importlib import import_module
-from socket import socket
 
 from flashgrep.base.paths import (
     PATH_MAP_VARIABLE,
     Paths,
+    as_latin1,
     find_program,
     find_ripgrep,
     state_folder,
 )
-from flashgrep.cli.launcher import LOCAL, STDIO, TABLE, read_commands
-from flashgrep.cli.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
-from flashgrep.rpc.connect import (
-    PIECE_BYTES,
-    Answer,
-    as_latin1,
-    connect,
-    connect_folder,
-    connect_or_alone,
-    send_request,
-    try_connect,
+from flashgrep.cli.launcher import (
+    LOCAL,
+    STDIO,
+    TABLE,
+    read_commands,
+    restore_signals,
+    signals,
 )
+from flashgrep.cli.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
+from flashgrep.rpc import light
+from flashgrep.rpc.light import PIECE_BYTES, Answer
+
+TYPE_CHECKING = False
+"""As in ``typing``, whose import takes longer than ours."""
+if TYPE_CHECKING:
+    from socket import socket
+    from typing import Any
 
 RG = "rg"
 """The command that execs ripgrep."""
@@ -48,7 +51,12 @@ BROKEN_PIPE = 141
 LOCAL_MODULE = "flashgrep.cli.app"
 CODE_MODULE = "flashgrep.cli.code_page"
 RELAY_MODULE = "flashgrep.rpc.relay"
-"""Imports more than a hot command can afford."""
+CONNECT_MODULE = "flashgrep.rpc.connect"
+"""These import more than a hot command can afford."""
+
+
+def _load(name: str) -> "Any":
+    return __import__(name, fromlist=["main"])
 
 
 def find_command(name: str) -> tuple[str, str, str] | None:
@@ -79,7 +87,7 @@ def run() -> int:
         if safety == STDIO:
             # Imported by name, as another program would: the hot path cannot afford its
             # imports.
-            status = int(import_module(target).main(arguments[1:]))
+            status = int(_load(target).main(arguments[1:]))
         elif safety != LOCAL and not asks_for_help:
             _die_of_interrupts()
             status = _run_in_daemon(arguments, safety)
@@ -89,7 +97,7 @@ def run() -> int:
         elif command == RPC and not asks_for_help:
             status = _relay(arguments[1:])
         else:
-            status = int(import_module(LOCAL_MODULE).main(arguments))
+            status = int(_load(LOCAL_MODULE).main(arguments))
     except KeyboardInterrupt:
         status = INTERRUPTED
     except BrokenPipeError:
@@ -108,8 +116,8 @@ def _die_of_interrupts() -> None:
 
     Python's own handler only sets a flag, and a signal just before a blocking read is noticed when that returns.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signals.getsignal(signals.SIGINT) is signals.default_int_handler:
+        signals.signal(signals.SIGINT, signals.SIG_DFL)
 
 
 def _describe_call(arguments: list[str]) -> dict[str, object]:
@@ -142,17 +150,27 @@ def _run_in_daemon(arguments: list[str], safety: str) -> int:
     if (
         safety != "reads"
     ):  # not without a daemon, and not twice: a daemon that ended in between may have carried it out
-        with connect(paths, os.environ) as connection:
+        slow = _load(CONNECT_MODULE)
+        with slow.connect(paths, os.environ) as connection:
             try:
-                answer = send_request(connection, "$/cli", request)
+                answer = slow.send_request(connection, "$/cli", request)
             except ConnectionError as error:
                 what = "it may or may not have been carried out: check before you try again"
                 raise ConnectionResetError(f"{error}; {what}") from None
         return _print_answer(answer)
 
     def ask() -> Answer:
-        with connect_or_alone(paths, os.environ) as connection:
-            return send_request(connection, "$/cli", request)
+        try:
+            connection = light.connect(paths.socket, light.CONNECT_SECONDS)
+        except OSError:
+            return _ask_slowly(paths, request)
+        connection.settimeout(None)
+        try:
+            if light.is_current(connection):
+                return light.send(connection, "$/cli", request)
+        finally:
+            connection.close()
+        return _ask_slowly(paths, request)
 
     status = None
     while True:
@@ -174,6 +192,14 @@ def _run_in_daemon(arguments: list[str], safety: str) -> int:
         if "next" not in result:
             return status
         request["cursor"] = result["next"]
+
+
+def _ask_slowly(paths: Paths, request: dict[str, object]) -> Answer:
+    """Return the answer of a daemon that has to be started or replaced first."""
+    slow = _load(CONNECT_MODULE)
+    with slow.connect_or_alone(paths, os.environ) as connection:
+        answer: Answer = slow.send_request(connection, "$/cli", request)
+    return answer
 
 
 def find_pager() -> list[str]:
@@ -213,7 +239,7 @@ def _search_by_ripgrep(result: dict[str, str]) -> int:
     if not reads_input:
         # Without a path ripgrep would search what standard input has.
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    restore_signals()
     if "probe" in result:
         if reads_input:
             _keep_input()
@@ -234,7 +260,7 @@ def _search_by_ripgrep(result: dict[str, str]) -> int:
 
 def _keep_input() -> None:
     """Put what standard input has into a file, so that it can be read more than once."""
-    tempfile = import_module("tempfile")
+    tempfile = _load("tempfile")
     copy = tempfile.TemporaryFile()
     while piece := os.read(0, PIECE_BYTES):
         copy.write(piece)
@@ -289,9 +315,7 @@ def _print_answer(answer: Answer) -> int:
     result = answer["result"]
     shown = result["stdout"].encode("latin-1")
     if "code" in result:
-        shown = import_module(CODE_MODULE).format_code(
-            result["code"], in_color=shows_colors()
-        )
+        shown = _load(CODE_MODULE).format_code(result["code"], in_color=shows_colors())
         _show_on_terminal(shown)
     else:
         _write(1, shown)
@@ -342,9 +366,7 @@ def _become_ripgrep(arguments: list[str]) -> int:
         KeyError,
     ):  # the daemon is slow, exiting, of another version or not ours
         planned = None
-    signal.signal(
-        signal.SIGPIPE, signal.SIG_DFL
-    )  # Python ignores it, and the program we exec would inherit that
+    restore_signals()
     words = map(os.fsencode, arguments) if planned is None else planned
     return os.execv(program, [b"rg", *words])  # noqa: S606 - no shell in between
 
@@ -353,25 +375,23 @@ def _plan_ripgrep(arguments: list[str]) -> list[bytes] | None:
     """Return ripgrep's arguments as planned by the daemon; None: use the call's own, or no daemon is running."""
     if os.environ.get(PATH_MAP_VARIABLE):  # a plan contains the daemon's paths
         return None
-    connection = try_connect(Paths(state_folder(os.environ)).socket, RG_SECONDS)
-    if connection is None:
-        return None
     try:
         # ripgrep checks for the same three kinds (is_readable_stdin).
         mode = os.fstat(0).st_mode
         has_input = stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
     except OSError:  # closed
         has_input = False
-    with connection:
-        connection.settimeout(RG_SECONDS)
-        # Without a path ripgrep searches standard input if there is one, so the daemon
-        # has to know.
-        config = os.environ.get("RIPGREP_CONFIG_PATH", "")
-        request = _describe_call([RG, *arguments]) | {
-            "config": as_latin1(config),
-            "readable_input": has_input,
-        }
-        words = send_request(connection, "$/cli", request)["result"]["plan"]
+    # Without a path ripgrep searches standard input if there is one, so the daemon
+    # has to know.
+    request = _describe_call([RG, *arguments]) | {
+        "config": as_latin1(os.environ.get("RIPGREP_CONFIG_PATH", "")),
+        "readable_input": has_input,
+    }
+    connection = light.connect(Paths(state_folder(os.environ)).socket, RG_SECONDS)
+    try:
+        words = light.send(connection, "$/cli", request)["result"]["plan"]
+    finally:
+        connection.close()
     if words is None:
         return None
     return [word.encode("latin-1") for word in words]
@@ -389,9 +409,14 @@ def _relay(arguments: list[str]) -> int:
         raise ValueError(f"no such folder: {folder}")
     paths = Paths(state_folder(os.environ))
 
-    def connect_bound() -> socket:
-        control = connect_or_alone(paths, os.environ)
-        return connect_folder(control, paths, os.environ, folder, adopt=bool(arguments))
+    slow = _load(CONNECT_MODULE)
 
-    import_module(RELAY_MODULE).Relay(connect_bound).run(connect_bound())
+    def connect_bound() -> "socket":
+        control = slow.connect_or_alone(paths, os.environ)
+        bound: socket = slow.connect_folder(
+            control, paths, os.environ, folder, adopt=bool(arguments)
+        )
+        return bound
+
+    _load(RELAY_MODULE).Relay(connect_bound).run(connect_bound())
     return 0

@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from flashgrep.base.paths import as_latin1, from_latin1
 from flashgrep.cli.daemon_client import ask_daemon, ask_running, fail, failing_cleanly
 from flashgrep.cli.project_files import clear_project
-from flashgrep.rpc.connect import as_latin1, from_latin1
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Add, list and remove projects."

@@ -94,6 +94,8 @@ GREP_LONG_WITH_VALUE = frozenset(
 STANDARD_INPUT = frozenset({"-", "/dev/stdin"})
 LONGEST_TYPO = 40
 ERROR = 2
+signals = __import__("_signal")
+"""The module ``signal`` makes enumerations of them, which takes 5 ms."""
 
 
 def read_commands(path: str = "") -> dict[str, tuple[str, str, str]]:
@@ -266,9 +268,6 @@ def become_grep(arguments: list[str]) -> int:
 
 def restore_signals() -> None:
     """Undo the interpreter's signal setup: ``fgrep x file | head`` must end by SIGPIPE, not with an error."""
-    signals = __import__(
-        "_signal"
-    )  # the module signal makes enumerations of them, which takes 5 ms
     signals.signal(signals.SIGPIPE, signals.SIG_DFL)
     if hasattr(signals, "SIGXFSZ"):
         signals.signal(signals.SIGXFSZ, signals.SIG_DFL)

@@ -8,6 +8,7 @@ from typing import Any
 
 from flashgrep.base.errors import FlashgrepError, InvalidParams, NotFound, TooLarge
 from flashgrep.base.path_map import parse_path_map
+from flashgrep.base.paths import from_latin1
 from flashgrep.base.places import find_places
 from flashgrep.base.registry import Registry
 from flashgrep.cli.commands import USAGE_ERROR
@@ -25,7 +26,6 @@ from flashgrep.cli.shell_pages import SIZES, has_pages, widen
 from flashgrep.methods.text import Code, Style
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
-from flashgrep.rpc.connect import from_latin1
 from flashgrep.rpc.context import RequestContext
 
 READ_CODE = "read_code"

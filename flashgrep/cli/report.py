@@ -14,10 +14,9 @@ from typing import Any, Final
 
 from flashgrep import __version__
 from flashgrep.api.part import CheckResult
-from flashgrep.base.paths import config_file
+from flashgrep.base.paths import PACKAGE, config_file
 from flashgrep.cli.daemon_client import find_user_paths
 from flashgrep.cli.log_command import read_end
-from flashgrep.rpc.connect import PACKAGE
 
 LOG_LINES: Final = 100
 OPEN_FOLDERS: Final = ("/proc/", "/sys/", "/dev/", "/usr/bin/", "/usr/lib/", "/etc/")

@@ -14,14 +14,18 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from flashgrep.base.errors import DeadlineExceeded, FlashgrepError, read_error
-from flashgrep.base.paths import Paths, cache_folder, state_folder
+from flashgrep.base.paths import (
+    Paths,
+    as_latin1,
+    cache_folder,
+    from_latin1,
+    state_folder,
+)
 from flashgrep.client.errors import DaemonEnded, Unreachable
 from flashgrep.client.questions import Request
 from flashgrep.rpc.connect import (
-    as_latin1,
     connect,
     encode_request,
-    from_latin1,
     has_input,
     receive_answer,
     send_request,

@@ -19,11 +19,12 @@ from anyio.to_thread import run_sync
 import flashgrep
 from flashgrep import __version__
 from flashgrep.base.errors import Forbidden, InvalidParams, NotFound, Unavailable
+from flashgrep.base.paths import as_latin1, from_latin1
 from flashgrep.daemon.listeners import Listeners
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.project.stores import describe_stores
-from flashgrep.rpc.connect import as_latin1, find_newest_source, from_latin1
+from flashgrep.rpc.connect import find_newest_source
 from flashgrep.rpc.context import Extension, RequestContext
 
 KIB = 1024

@@ -18,7 +18,8 @@ from anyio.to_thread import run_sync
 from flashgrep.api.service import PART_LEFT_OUT
 from flashgrep.base.config import Settings
 from flashgrep.base.errors import FlashgrepError, InvalidParams, Unavailable
-from flashgrep.base.paths import Paths, make_project_folder, project_socket
+from flashgrep.base.own_folders import make_project_folder
+from flashgrep.base.paths import Paths, project_socket
 from flashgrep.base.registry import Capabilities, Session
 from flashgrep.daemon.descriptors import Shares
 from flashgrep.daemon.log import trim_crash_log

@@ -20,7 +20,8 @@ from typing import Literal, Protocol
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
-from flashgrep.base.paths import PROJECT_FOLDER, make_project_folder
+from flashgrep.base.own_folders import make_project_folder
+from flashgrep.base.paths import PROJECT_FOLDER
 from flashgrep.files.openat import Descriptor
 from flashgrep.files.outside import Mounts, find_silent_type
 

@@ -24,10 +24,10 @@ from flashgrep.base.errors import (
     Unavailable,
 )
 from flashgrep.base.path_map import DRIVE, PathMap, parse_path_map
+from flashgrep.base.paths import as_latin1, from_latin1
 from flashgrep.base.registry import Session
 from flashgrep.mcp.tool_choice import ToolChoice, choose_tools
 from flashgrep.project.catalogue import Catalogue
-from flashgrep.rpc.connect import as_latin1, from_latin1
 from flashgrep.rpc.context import RequestContext
 
 LEGACY: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

@@ -9,13 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from socket import socket
 
-from flashgrep.base.paths import PATH_MAP_VARIABLE, Paths, state_folder
-from flashgrep.rpc.connect import (
-    NO_SUCH_METHOD,
-    as_latin1,
-    connect_or_alone,
-    send_request,
-)
+from flashgrep.base.paths import PATH_MAP_VARIABLE, Paths, as_latin1, state_folder
+from flashgrep.rpc.connect import NO_SUCH_METHOD, connect_or_alone, send_request
 from flashgrep.rpc.relay import Relay
 
 USAGE = """usage: fgrep mcp [OPTIONS]

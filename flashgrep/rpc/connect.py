@@ -15,22 +15,22 @@ from collections.abc import Mapping
 from flashgrep import __version__
 from flashgrep.base.paths import (
     CACHE_OVERRIDE,
+    PACKAGE,
     PRIVATE_FILE,
     STATE_OVERRIDE,
     Paths,
+    as_latin1,
     make_private,
 )
-from flashgrep.rpc import longpath
+from flashgrep.rpc.light import CONNECT_SECONDS, PIECE_BYTES, Answer
+from flashgrep.rpc.longpath import use_short_name
 
 READY_SECONDS = 30.0
 """A daemon waits up to 15 s for its predecessor to exit; importing and opening sockets takes well under 1 s."""
-CONNECT_SECONDS = 5.0
-"""Connecting to a live daemon takes microseconds; one that is stopped (SIGSTOP) with a full backlog never answers."""
 NO_SUCH_METHOD = "-32601"
 DAEMON_MODULE = "flashgrep.cli.daemon_process"
 WRONG_SETTINGS = "settings: "
 """What a daemon puts before its reason if its settings prevent the start."""
-PACKAGE = os.path.dirname(os.path.dirname(__file__))
 SOURCES = (".py", ".scm", ".js", ".css", ".html")
 """Endings of the package's files whose change means other code."""
 DETACH = os.path.join(PACKAGE, "daemon", "detach.py")
@@ -40,9 +40,6 @@ NUMPY_ENABLE = "NPY_ENABLE_CPU_FEATURES"
 CPUINFO_BYTES = 8192
 """The entry of the first processor has about 1,500 bytes."""
 
-Answer = dict[str, dict[str, str]]
-"""A JSON-RPC response whose result or error is an object; ``status`` and ``code`` in them are numbers."""
-
 
 class StartFailed(OSError):
     """No daemon answers and none could be started; the message says why, and where to look."""
@@ -50,9 +47,6 @@ class StartFailed(OSError):
 
 class WrongSettings(StartFailed):
     """No daemon could be started because of the user's settings, which a process of our own would reject as well."""
-
-
-PIECE_BYTES = 262_144
 
 
 def connect(paths: Paths, environ: Mapping[str, str], path: str = "") -> socket.socket:
@@ -137,11 +131,28 @@ def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
 def try_connect(path: str, seconds: float = CONNECT_SECONDS) -> socket.socket | None:
     """Return a connection to the Unix socket at ``path``, or None if nothing listens there."""
     try:
-        connection = longpath.connect_unix(path, seconds)
+        connection = connect_unix(path, seconds)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
         return None
     connection.settimeout(None)
     return connection
+
+
+def connect_unix(path: str | bytes, timeout: float | None = None) -> socket.socket:
+    """Return a socket connected to the one at ``path``; ``timeout`` in seconds stays set on it.
+
+    Raises:
+        OSError: nobody listens there.
+
+    """
+    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connected.settimeout(timeout)
+        use_short_name(os.fsencode(path), connected.connect)
+    except BaseException:
+        connected.close()
+        raise
+    return connected
 
 
 def send_request(
@@ -183,16 +194,6 @@ def has_input(connection: socket.socket) -> bool:
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     return bool(poll.poll(0))
-
-
-def as_latin1(text: str) -> str:
-    """Return a path or an argument in a form for JSON: its bytes, each as one character."""
-    return os.fsencode(text).decode("latin-1")
-
-
-def from_latin1(text: str, errors: str = "strict") -> str:
-    """Return the path or argument that ``as_latin1`` was given."""
-    return os.fsdecode(text.encode("latin-1", errors))
 
 
 def connect_folder(

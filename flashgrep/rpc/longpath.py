@@ -5,41 +5,31 @@ kept in a private folder during the call.
 """
 
 import os
-import socket
 import sys
-from collections.abc import Callable
+from _socket import (
+    socket,  # of which socket.socket is a kind; importing that takes 4 ms
+)
+
+TYPE_CHECKING = False
+"""As in ``typing``: the ABCs of collections take 3 ms to import."""
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LONGEST = 107 if sys.platform == "linux" else 103  # sun_path less its closing zero
 
 
-def connect_unix(path: str | bytes, timeout: float | None = None) -> socket.socket:
-    """Return a socket connected to the one at ``path``; ``timeout`` in seconds stays set on it.
-
-    Raises:
-        OSError: nobody listens there.
-
-    """
-    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        connected.settimeout(timeout)
-        _by_short_name(os.fsencode(path), connected.connect)
-    except BaseException:
-        connected.close()
-        raise
-    return connected
-
-
-def bind_unix(unbound: socket.socket, path: str | bytes) -> None:
+def bind_unix(unbound: socket, path: str | bytes) -> None:
     """Bind a socket at ``path``.
 
     Raises:
         OSError: the path exists or the folder does not.
 
     """
-    _by_short_name(os.fsencode(path), unbound.bind)
+    use_short_name(os.fsencode(path), unbound.bind)
 
 
-def _by_short_name(path: bytes, use: Callable[[bytes], None]) -> None:
+def use_short_name(path: bytes, use: "Callable[[bytes], None]") -> None:
+    """Call a socket's ``bind`` or ``connect`` with a name for ``path`` that fits an address."""
     if len(path) <= LONGEST:
         use(path)
     elif sys.platform == "linux":
@@ -55,7 +45,7 @@ def _by_short_name(path: bytes, use: Callable[[bytes], None]) -> None:
         _by_link(path, use)
 
 
-def _by_link(path: bytes, use: Callable[[bytes], None]) -> None:
+def _by_link(path: bytes, use: "Callable[[bytes], None]") -> None:
     folder, name = os.path.split(os.path.abspath(path))
     # /tmp, not TMPDIR, which is itself long on macOS. Mode 0700: nobody else can
     # replace our link.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from flashgrep.rpc.connect import as_latin1
+from flashgrep.base.paths import as_latin1
 from scripts.attacks.target import Outcome, Target
 from tests.conftest import BOUND, FGREP, DaemonAtHand
 

@@ -24,7 +24,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
-from flashgrep.rpc import longpath
+from flashgrep.rpc.connect import connect_unix
 from scripts.benchmarks.private import Client, adopt, private_daemon, wait_until
 
 BAR = 10.0
@@ -134,7 +134,7 @@ class Waits:
 def be_greedy(socket: str, call: Call, begun: Event, stop: Event, answers: Any) -> None:
     """Keep 32 calls in flight until told to stop."""
     method, params = call
-    connection = longpath.connect_unix(socket, 30)
+    connection = connect_unix(socket, 30)
     connection.settimeout(0.1)
     line = (
         json.dumps(

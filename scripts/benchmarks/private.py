@@ -15,7 +15,7 @@ from typing import Any
 
 from flashgrep.base.paths import Paths
 from flashgrep.daemon import lifecycle
-from flashgrep.rpc import longpath
+from flashgrep.rpc.connect import connect_unix
 
 FGREP = str(Path(sys.executable).with_name("fgrep"))
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -26,7 +26,7 @@ class Client:
     """A connection with one call at a time."""
 
     def __init__(self, path: str) -> None:
-        self._socket = longpath.connect_unix(path, 30)
+        self._socket = connect_unix(path, 30)
         self._socket.settimeout(600)
         self._held = b""
 
@@ -190,4 +190,4 @@ def resident(pid: int) -> int:
 
 def connect_many(path: str, clients: int) -> list[socket.socket]:
     """Open this many connections."""
-    return [longpath.connect_unix(path, 30) for _ in range(clients)]
+    return [connect_unix(path, 30) for _ in range(clients)]

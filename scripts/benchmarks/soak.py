@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashgrep.daemon import lifecycle
-from flashgrep.rpc import longpath
+from flashgrep.rpc.connect import connect_unix
 from scripts.benchmarks.fairness import GREEDY, IN_FLIGHT, make_tree
 from scripts.benchmarks.private import (
     PAGE,
@@ -231,7 +231,7 @@ def flood(daemon: Private, rng: random.Random) -> None:
         ).encode()
         + b"\n"
     )
-    with longpath.connect_unix(daemon.socket, 30) as connection:
+    with connect_unix(daemon.socket, 30) as connection:
         connection.sendall(line * IN_FLIGHT)
         time.sleep(rng.random())
 

@@ -21,9 +21,9 @@ from types import FrameType
 from typing import Any
 
 import flashgrep
-from flashgrep.base.paths import Paths, cache_folder, state_folder
+from flashgrep.base.paths import Paths, as_latin1, cache_folder, state_folder
 from flashgrep.cli.run_daemon import run
-from flashgrep.rpc.connect import as_latin1, send_request
+from flashgrep.rpc.connect import send_request
 
 PACKAGE = str(Path(flashgrep.__file__).parent) + "/"
 

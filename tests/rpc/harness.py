@@ -25,10 +25,10 @@ from pydantic import BaseModel, Field
 from flashgrep.base.errors import FlashgrepError, NotFound
 from flashgrep.base.registry import Call, Handler, Params, Registry, Session, handler
 from flashgrep.parts.http.wire.routes import Caller
+from flashgrep.rpc.connect import connect_unix
 from flashgrep.rpc.connection import Calls, Connection
 from flashgrep.rpc.context import Extension, Log, RequestContext
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.rpc.longpath import connect_unix
 from flashgrep.rpc.message import Request, encode, error_line, read_message
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.tcp import FindUid, auth_extension, serve_tcp

@@ -22,8 +22,8 @@ from flashgrep.base.errors import (
     MethodNotFound,
 )
 from flashgrep.base.registry import Registry, Session
+from flashgrep.rpc.connect import connect_unix
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.rpc.longpath import connect_unix
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.unix import serve_unix
 from flashgrep.rpc.wire import Limits

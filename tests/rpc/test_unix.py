@@ -11,8 +11,9 @@ import pytest
 
 from flashgrep.base.errors import Conflict, Forbidden
 from flashgrep.base.registry import Session
+from flashgrep.rpc.connect import connect_unix
 from flashgrep.rpc.dispatch import Dispatcher
-from flashgrep.rpc.longpath import LONGEST, _by_link, bind_unix, connect_unix
+from flashgrep.rpc.longpath import LONGEST, _by_link, bind_unix
 from flashgrep.rpc.sockets import SocketStream
 from flashgrep.rpc.unix import serve_unix
 from tests.rpc.harness import BOUND, Client, make_dispatcher, unix

@@ -41,9 +41,10 @@ def test_the_wheel_holds_the_package_and_its_skill_and_nothing_else(
     release = wheel.name.split("-py3")[0]
     assert tops == {"flashgrep", f"{release}.data", f"{release}.dist-info"}
     shared = {name for name in names if name.startswith(f"{release}.data/")}
+    programs = {f"{release}.data/scripts/{name}" for name in ("fgrep", "flashgrep")}
+    assert programs < shared
     # A manual page, and completions for three shells.
-    assert {name.split("/")[1] for name in shared} == {"data"}
-    assert {name.split("/")[3] for name in shared} <= {
+    assert {name.split("/")[3] for name in shared - programs} <= {
         "bash-completion",
         "fish",
         "man",

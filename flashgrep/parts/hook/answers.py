@@ -10,6 +10,7 @@ from typing import Any, Final
 from anyio.to_thread import run_sync
 
 from flashgrep.api.service import ServedAnswer
+from flashgrep.base.paths import from_latin1
 from flashgrep.parts.hook import find_plan, grep_plan
 from flashgrep.parts.hook.payloads import (
     HOSTS,
@@ -21,7 +22,6 @@ from flashgrep.parts.hook.rewriting import Rewriting, rewrite
 from flashgrep.parts.ripgrep.arguments import Call, Unplannable, parse
 from flashgrep.parts.ripgrep.plan import answer as plan_ripgrep
 from flashgrep.parts.ripgrep.plan import find_workspace
-from flashgrep.rpc.connect import from_latin1
 from flashgrep.rpc.context import RequestContext
 from flashgrep.search.snapshot import Snapshot
 

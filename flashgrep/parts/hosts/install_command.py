@@ -23,6 +23,7 @@ from flashgrep.base.paths import (
     GRAMMARS_FOLDER,
     PROJECT_FOLDER,
     config_file,
+    from_latin1,
 )
 from flashgrep.cli.daemon_client import fail, find_user_paths
 from flashgrep.cli.daemon_commands import stop_daemon
@@ -42,7 +43,6 @@ from flashgrep.parts.hosts.host_settings import (
     write_change,
 )
 from flashgrep.parts.hosts.hosts import HOSTS, find_command, locate_folders
-from flashgrep.rpc.connect import from_latin1
 
 ALL: Final = "all"
 RULES: Final = "rules"

@@ -11,10 +11,9 @@ from urllib.parse import urlencode
 
 import typer
 
-from flashgrep.base.paths import PRIVATE_FILE
+from flashgrep.base.paths import PRIVATE_FILE, as_latin1
 from flashgrep.cli.daemon_client import ask_daemon, failing_cleanly, find_user_paths
 from flashgrep.cli.daemon_commands import hold_http
-from flashgrep.rpc.connect import as_latin1
 
 OPENER = "web.html"
 """A file in the state folder that leads to the link. A link on a browser's command line could be read by all users."""

@@ -16,11 +16,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from lsprotocol import types
 
-from flashgrep.base.paths import PATH_MAP_VARIABLE, Paths, state_folder
+from flashgrep.base.paths import (
+    PATH_MAP_VARIABLE,
+    Paths,
+    as_latin1,
+    from_latin1,
+    state_folder,
+)
 from flashgrep.parts.lsp.convert import path_of
 from flashgrep.parts.lsp.daemon_link import MOST_SENT, DaemonEnded, DaemonLink
 from flashgrep.parts.lsp.texts import Document
-from flashgrep.rpc.connect import as_latin1, connect_or_alone, from_latin1, send_request
+from flashgrep.rpc.connect import connect_or_alone, send_request
 
 if TYPE_CHECKING:
     from flashgrep.parts.lsp.server import Server

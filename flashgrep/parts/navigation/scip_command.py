@@ -14,6 +14,7 @@ import typer
 
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.own_folders import writes_folder
+from flashgrep.base.paths import as_latin1, from_latin1
 from flashgrep.cli.daemon_client import (
     ask_daemon,
     fail,
@@ -22,7 +23,6 @@ from flashgrep.cli.daemon_client import (
 )
 from flashgrep.parts.navigation.scip.importing import forget_index, import_index
 from flashgrep.parts.navigation.scip.scip_store import Source, list_sources
-from flashgrep.rpc.connect import as_latin1, from_latin1
 
 app = typer.Typer(
     no_args_is_help=True,

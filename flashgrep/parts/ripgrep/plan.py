@@ -21,7 +21,7 @@ from typing import Any
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import FlashgrepError, NotFound
 from flashgrep.base.path_text import Literals
-from flashgrep.base.paths import bundled_ripgrep
+from flashgrep.base.paths import bundled_ripgrep, from_latin1
 from flashgrep.files.globs import Overrides, name_matcher, types
 from flashgrep.files.walk import Walker
 from flashgrep.parts.ripgrep.arguments import (
@@ -35,7 +35,6 @@ from flashgrep.parts.ripgrep.arguments import (
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
-from flashgrep.rpc.connect import from_latin1
 from flashgrep.rpc.context import RequestContext
 from flashgrep.search.snapshot import Snapshot
 
