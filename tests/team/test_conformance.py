@@ -54,7 +54,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("references", {"path": "src/loom.py", "line": 1, "column": 5}),
 )
 PASSING = frozenset(
-    {"coverage", "took_ms", "modified", "time", "stage", "generation", "options"}
+    {"coverage", "took_ms", "modified_unix", "stage", "generation", "options"}
 )
 """Fields that tell which host or view answered, or when."""
 
