@@ -2,15 +2,16 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Literal
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from flashgrep.base.paths import as_latin1, from_latin1
+from flashgrep.cli.commands import INTERRUPTED
 from flashgrep.cli.daemon_client import ask_daemon, ask_running, fail, failing_cleanly
 from flashgrep.cli.project_files import clear_project
 
@@ -26,6 +27,14 @@ MB = 1e6
 LOOK_SECONDS = 0.1
 PLAIN_SECONDS = 10.0
 """Seconds between progress lines when there is no terminal; most projects are done before the first."""
+WaitStage = Literal["text", "symbols", "all"]
+REACHED: Final[Mapping[str, frozenset[str]]] = {
+    "text": frozenset({"symbols", "chunks", "vectors"}),
+    "symbols": frozenset({"chunks", "vectors"}),
+    "all": frozenset(),
+}
+"""The stages of indexing that begin when what is waited for is done."""
+GOES_ON = "\nfgrep: indexing goes on in the background; fgrep index shows it again, fgrep projects remove ends it\n"
 PathArgument = Annotated[
     Path, typer.Argument(help="Any folder of the project or of its git work tree.")
 ]
@@ -37,13 +46,23 @@ def index(
     background: Annotated[
         bool, typer.Option("--background", "-b", help="Return at once; keep indexing.")
     ] = False,
+    wait: Annotated[
+        WaitStage,
+        typer.Option(
+            help="Return when this much is done: text (exact search is fast), symbols, or all."
+        ),
+    ] = "all",
 ) -> None:
     """Make a folder a project, index it and show the progress; answers are right before it is done, only slower."""
     with failing_cleanly():
         opened = add_project(path)
-        typer.echo(f"{opened['name']}  {from_latin1(opened['root'])}")
-        if not background:
-            show_progress(opened["root"])
+        try:
+            typer.echo(f"{opened['name']}  {from_latin1(opened['root'])}")
+            if not background:
+                show_progress(opened["root"], wait)
+        except KeyboardInterrupt:
+            sys.stderr.write(GOES_ON)
+            raise SystemExit(INTERRUPTED) from None
 
 
 @app.command()
@@ -116,8 +135,8 @@ def add_project(path: Path) -> Any:
     return ask_daemon("$/open", folder=as_latin1(str(path.resolve())), adopt=True)
 
 
-def show_progress(root: str) -> None:
-    """Show indexing on stderr until it is done: a bar on a terminal, lines elsewhere."""
+def show_progress(root: str, wait: WaitStage = "all") -> None:
+    """Show indexing on stderr until what is waited for is done: a bar on a terminal, lines elsewhere."""
     console = Console(stderr=True)
     start = time.monotonic()
     state: Any = None
@@ -129,7 +148,7 @@ def show_progress(root: str) -> None:
         )
         with Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task("listing", total=None, described="")
-            for state in _follow(root):
+            for state in _follow(root, wait):
                 total = None if state["stage"] == "listing" else 1.0
                 progress.update(
                     task,
@@ -140,7 +159,7 @@ def show_progress(root: str) -> None:
                 )
     else:
         next_line = start + PLAIN_SECONDS
-        for state in _follow(root):
+        for state in _follow(root, wait):
             # A log gets a line from time to time; a bar would fill it with control
             # characters.
             if time.monotonic() >= next_line and not state["done"]:
@@ -149,17 +168,18 @@ def show_progress(root: str) -> None:
     if state["stage"] == "failed":
         fail(f"indexing failed: {state['detail']}")
     count = f"{state['files']:,} {'file' if state['files'] == 1 else 'files'}"
-    sys.stderr.write(f"indexed: {count}, after {time.monotonic() - start:.1f} s\n")
+    done = "indexed" if state["done"] else f"{wait} indexed, the rest goes on"
+    sys.stderr.write(f"{done}: {count}, after {time.monotonic() - start:.1f} s\n")
 
 
-def _follow(root: str) -> Iterator[Any]:
-    """Yield the state of the index repeatedly until it is done."""
+def _follow(root: str, wait: WaitStage) -> Iterator[Any]:
+    """Yield the state of the index repeatedly until what is waited for is done."""
     while True:
         state = ask_running("$/indexing", root=root)
         if state is None:
             fail("the daemon ended while it was indexing; see fgrep daemon logs")
         yield state
-        if state["done"]:
+        if state["done"] or state["stage"] in REACHED[wait]:
             return
         time.sleep(LOOK_SECONDS)
 

@@ -23,6 +23,8 @@ CORE = Part(
         "store": "flashgrep.cli.index_command:store_app",
         "daemon": "flashgrep.cli.daemon_commands:app",
         "config": "flashgrep.cli.config_command:app",
+        "call": "flashgrep.cli.call_command:call",
+        "top": "flashgrep.cli.top_command:top",
     },
     protocols={
         "mcp": StdioProtocol(

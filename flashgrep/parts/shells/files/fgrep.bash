@@ -3,7 +3,7 @@ _fgrep() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} key words values
     COMPREPLY=()
     if (( COMP_CWORD == 1 )); then
-        words="query slice read files glob index-codebase watch-codebase stats bootstrap-skill batch write-code batch-write-code fs-create fs-read fs-write fs-list fs-stat fs-copy fs-move fs-remove buffers symbol outline repo-map folds enclosing definition declaration implementations references hover callers calls supertypes code-research search-code semantic-search structural structural-rewrite changes revisions history blame folder search-code-semantic search-code-fulltext search-code-by-payload list-specs get-spec-requirements get-scenario search-specs validate-specs index doctor version rpc projects store daemon config mcp scip rg hook web serve install install-hook uninstall gain discover pick completion team lsp --help --version"
+        words="query slice read files glob index-codebase watch-codebase stats bootstrap-skill batch write-code batch-write-code fs-create fs-read fs-write fs-list fs-stat fs-copy fs-move fs-remove buffers symbol outline repo-map folds enclosing definition declaration implementations references hover callers calls supertypes code-research search-code semantic-search structural structural-rewrite changes revisions history blame folder search-code-semantic search-code-fulltext search-code-by-payload list-specs get-spec-requirements get-scenario search-specs validate-specs index doctor version rpc projects store daemon config call top mcp scip rg hook web serve install install-hook uninstall gain discover pick completion team lsp --help --version"
         COMPREPLY=($(compgen -W "$words" -- "$cur"))
         return
     fi
@@ -79,6 +79,7 @@ _fgrep() {
         "search-code --language"|"search-code -t") values="ada asciidoc assembly astro awk bash batch bazel bibtex c clojure cmake config cpp crystal csharp css csv cuda cython d dart devicetree diff docker ejs elisp elixir elm erb erlang fish flatbuffers fortran fsharp gleam go gradle graphql groovy haml hare haskell html java javascript jinja json jsonl jsonnet julia jupyter just kconfig kotlin lean less license lisp llvm lock log lua m4 make man markdown meson mojo nim nix objc objcpp ocaml ocaml_interface org pascal perl php po powershell properties proto purescript python r racket raku readme reasonml rescript rst ruby rust sass scala scss sml solidity sql svelte svg swift swig systemd systemverilog tcl terraform tex texinfo thrift toml tsx txt typescript typst v vala vb verilog vhdl vim vue wat webidl wgsl xml yacc yaml zig" ;;
         "structural --language"|"structural -t") values="ada asciidoc assembly astro awk bash batch bazel bibtex c clojure cmake config cpp crystal csharp css csv cuda cython d dart devicetree diff docker ejs elisp elixir elm erb erlang fish flatbuffers fortran fsharp gleam go gradle graphql groovy haml hare haskell html java javascript jinja json jsonl jsonnet julia jupyter just kconfig kotlin lean less license lisp llvm lock log lua m4 make man markdown meson mojo nim nix objc objcpp ocaml ocaml_interface org pascal perl php po powershell properties proto purescript python r racket raku readme reasonml rescript rst ruby rust sass scala scss sml solidity sql svelte svg swift swig systemd systemverilog tcl terraform tex texinfo thrift toml tsx txt typescript typst v vala vb verilog vhdl vim vue wat webidl wgsl xml yacc yaml zig" ;;
         "changes --language"|"changes -t") values="ada asciidoc assembly astro awk bash batch bazel bibtex c clojure cmake config cpp crystal csharp css csv cuda cython d dart devicetree diff docker ejs elisp elixir elm erb erlang fish flatbuffers fortran fsharp gleam go gradle graphql groovy haml hare haskell html java javascript jinja json jsonl jsonnet julia jupyter just kconfig kotlin lean less license lisp llvm lock log lua m4 make man markdown meson mojo nim nix objc objcpp ocaml ocaml_interface org pascal perl php po powershell properties proto purescript python r racket raku readme reasonml rescript rst ruby rust sass scala scss sml solidity sql svelte svg swift swig systemd systemverilog tcl terraform tex texinfo thrift toml tsx txt typescript typst v vala vb verilog vhdl vim vue wat webidl wgsl xml yacc yaml zig" ;;
+        "index --wait") values="text symbols all" ;;
         "pick --kind"|"pick -k") values="text files symbols meaning" ;;
         "pick --keys") values="bash zsh fish" ;;
     esac
@@ -140,7 +141,7 @@ _fgrep() {
         "get-scenario") words="--scenario --project -p --json --help" ;;
         "search-specs") words="--limit -l --threshold --project -p --json --help" ;;
         "validate-specs") words="--spec-id --project -p --json --help" ;;
-        "index") words="--background -b --help" ;;
+        "index") words="--background -b --wait --help" ;;
         "doctor") words="--report --help" ;;
         "version") words="--help" ;;
         "rpc") words="--help" ;;
@@ -157,6 +158,8 @@ _fgrep() {
         "daemon stop") words="--help" ;;
         "config path") words="--help" ;;
         "config show") words="--json --help" ;;
+        "call") words="--help" ;;
+        "top") words="--help" ;;
         "mcp") words="" ;;
         "scip import") words="--project --below --help" ;;
         "scip list") words="--project --help" ;;
