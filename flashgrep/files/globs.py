@@ -7,12 +7,13 @@ Our own ``include`` and ``exclude`` work the way people write them:
     **/src/*.py     a path from any folder
     src, src/       the folder (or file) src at any depth, with everything below it; /src: at the root
     src\**\*.py     a backslash separates like "/"
+    app/\[id]/*.ts  but before a bracket or a brace it takes its meaning away: the folder [id]
 
 If only files below a folder are wanted, a path may also be relative to that folder.
 
-Wildcards are those of ``wildcard``, including braces. A path must match one glob of ``include`` and none of
-``exclude``; ``!glob`` in ``include`` is an exclude. Languages are ripgrep's file types (``types.txt``, the output of
-``rg --type-list``), and those of ours that it lacks.
+Wildcards are those of ``wildcard``, including braces; docs/design/paths.md says where ripgrep's ``-g`` differs. A path
+must match one glob of ``include`` and none of ``exclude``; ``!glob`` in ``include`` is an exclude. Languages are
+ripgrep's file types (``types.txt``, the output of ``rg --type-list``), and those of ours that it lacks.
 """
 
 import re
@@ -32,7 +33,8 @@ from flashgrep.base.languages import LANGUAGES
 from flashgrep.base.model import path_to_text
 from flashgrep.base.own_folders import NO_FOLDERS, PrivateFolders
 from flashgrep.base.path_text import Literals, Mask, PathText
-from flashgrep.files.rule_dialects import Rule, parse_git_rule
+from flashgrep.files.globset import translate_flag
+from flashgrep.files.rule_dialects import Rule, parse_ripgrep_rule
 from flashgrep.files.wildcard import (
     BRACES,
     BadGlob,
@@ -153,6 +155,8 @@ MOST_SHOWN = 200
 """Characters of a bad glob that are repeated in its error."""
 _BELOW = rb"(?:/[^\x00]*)?"
 _WILD = re.compile(rb"[*?[{}]")
+_BACKSLASH = re.compile(rb"\\(?![][{}])")
+_ESCAPED = re.compile(rb"\\([][{}])")
 SortBy = Literal["path", "name", "modified", "size"]
 
 
@@ -243,8 +247,11 @@ class Globs:
         """A matching path has all parts of at least one of these."""
         sources = []
         for glob in globs:
-            raw = glob.encode("utf-8", "surrogateescape").replace(b"\\", b"/")
+            raw = _separate(glob)
             raw = raw.removeprefix(b".") if raw.startswith(b"./") else raw
+            last = raw.rpartition(b"/")[2]
+            has_wild_name = _WILD.search(_ESCAPED.sub(b"", last)) is not None
+            raw = _ESCAPED.sub(_write_as_set, raw)
             bare = raw.strip(b"/")
             if not bare or b"\0" in raw or len(raw) > MAX_GLOB:
                 raise _bad(
@@ -255,7 +262,7 @@ class Globs:
             except BadGlob as error:
                 raise _bad(field, glob, str(error)) from None
             any_depth = b"/" not in raw.rstrip(b"/")
-            with_below = below or _WILD.search(raw.rpartition(b"/")[2]) is None
+            with_below = below or not has_wild_name
             parts = find_literals(bare, dialect, any_depth=any_depth, below=with_below)
             self.literals += parts
             lead = rb"(?:[^\x00]*/)?" if any_depth else b""
@@ -268,6 +275,18 @@ class Globs:
                 lead + b"(?:" + source + b")" + (_BELOW if with_below else b"")
             )
         self.matches = compile_matcher(sources)
+
+
+def _separate(glob: str) -> bytes:
+    """Return a glob with "/" for each backslash that takes no bracket's or brace's meaning away."""
+    return _BACKSLASH.sub(b"/", glob.encode("utf-8", "surrogateescape"))
+
+
+def _write_as_set(escaped: re.Match[bytes]) -> bytes:
+    """Return what matches an escaped bracket or brace alone; "]" needs nothing."""
+    if escaped[1] == b"]":
+        return escaped[1]
+    return b"[" + escaped[1] + b"]"
 
 
 def escape_glob(path: bytes) -> str:
@@ -290,7 +309,7 @@ def _bad(field: str, glob: str, problem: str) -> InvalidParams:
 
 
 class Overrides:
-    """ripgrep's ``-g`` and ``--iglob``: gitignore lines of the opposite sign; the last one that matches decides."""
+    """ripgrep's ``-g`` and ``--iglob``: lines of its ignore files of the opposite sign; the last that matches decides."""
 
     def __init__(self, globs: Iterable[str], folded: Iterable[str] = ()) -> None:
         listed: list[tuple[Rule, bytes]] = []
@@ -298,11 +317,11 @@ class Overrides:
             *((glob, False) for glob in globs),
             *((glob, True) for glob in folded),
         ):
-            rule = parse_git_rule(glob.encode("utf-8", "surrogateescape"))
+            rule = parse_ripgrep_rule(glob)
+            if rule is None:
+                continue
             try:
-                listed.append(
-                    (rule, translate(rule.glob, Dialect(braces=True, fold=fold)))
-                )
+                listed.append((rule, translate_flag(rule.glob, fold=fold)))
             except BadGlob as error:
                 raise _bad("glob", glob, str(error)) from None
         # Consecutive globs of one kind become one expression, so that many cost no more
@@ -392,14 +411,11 @@ class GlobPatterns:
         # a name, or if case is ignored.
         self._prefixes: list[bytes] = []
         for glob in includes_wanted:
-            raw = (
-                glob.encode("utf-8", "surrogateescape")
-                .replace(b"\\", b"/")
-                .removeprefix(b"./")
-            )
+            raw = _separate(glob).removeprefix(b"./")
             is_path = options.case_sensitive and b"/" in raw.rstrip(b"/")
             prefix = min(
-                (raw.split(mark)[0] for mark in (b"*", b"?", b"[", b"{")), key=len
+                (raw.split(mark)[0] for mark in (b"*", b"?", b"[", b"{", b"\\")),
+                key=len,
             ).strip(b"/")
             self._prefixes.append(prefix if is_path else b"")
 

@@ -43,6 +43,7 @@ class Translation(NamedTuple):
     """RE2 source, without anchors."""
     has_separator_set: bool
     """Whether it has a set that matches "/"."""
+    has_unclosed_set: bool
 
 
 def translate(glob: bytes) -> bytes:
@@ -56,6 +57,22 @@ def translate(glob: bytes) -> bytes:
     return _translate(glob).source
 
 
+def translate_flag(glob: bytes, *, fold: bool) -> bytes:
+    """Return the RE2 source of a glob from the command line, where a set must be closed.
+
+    ``fold``: ignore the case of ASCII letters.
+
+    Raises:
+        BadGlob: as ``translate``, and an unclosed set.
+        TooDeep: more than MAX_DEPTH braces inside one another.
+
+    """
+    translation = _translate(glob, fold=fold)
+    if translation.has_unclosed_set:
+        raise BadGlob("unclosed set")
+    return translation.source
+
+
 def has_separator_set(glob: bytes) -> bool:
     """Return whether ``glob`` has a set that matches "/"; False if it cannot be parsed."""
     try:
@@ -65,9 +82,9 @@ def has_separator_set(glob: bytes) -> bool:
 
 
 @lru_cache(maxsize=256)  # about 4 MB, if all are as long as they may be
-def _translate(glob: bytes) -> Translation:
+def _translate(glob: bytes, *, fold: bool = False) -> Translation:
     """Translate a glob; each is asked for up to three times, and the same ones stand in many files."""
-    parser = _Parser(glob)
+    parser = _Parser(glob, fold=fold)
     parser.parse()
     tokens = parser.branches[0]
     source = b"".join(tokens)
@@ -75,7 +92,7 @@ def _translate(glob: bytes) -> Translation:
         raise BadGlob("it matches nothing")
     if tokens == [_FOLDERS_FIRST]:
         source = ANY + b"*"
-    return Translation(source, parser.has_separator_set)
+    return Translation(source, parser.has_separator_set, parser.has_unclosed_set)
 
 
 class _Parser:
@@ -84,8 +101,9 @@ class _Parser:
     A token is the RE2 source of a character, a wildcard, a set or a group of alternatives.
     """
 
-    def __init__(self, glob: bytes) -> None:
+    def __init__(self, glob: bytes, *, fold: bool) -> None:
         self.glob = glob.decode("utf-8", "surrogateescape")
+        self.fold = fold
         self.at = 0
         """Index of the next character."""
         self.branches: list[list[bytes]] = [[]]
@@ -93,7 +111,7 @@ class _Parser:
         self.starts: list[int] = []
         """For each open brace, the index of its first alternative in ``branches``."""
         self.has_separator_set = False
-        self._has_unclosed_set = False
+        self.has_unclosed_set = False
 
     def parse(self) -> None:
         while self.at < len(self.glob):
@@ -103,7 +121,7 @@ class _Parser:
                 self._read_star()
             elif character == "?":
                 self._add(ONE)
-            elif character == "[" and not self._has_unclosed_set:
+            elif character == "[" and not self.has_unclosed_set:
                 self._read_set()
             elif character == "{":
                 self._open_brace()
@@ -114,12 +132,19 @@ class _Parser:
             elif character == "\\":
                 self._read_escape()
             else:
-                self._add(_escape(character))
+                self._add(self._escape(character))
         if self.starts:
             raise BadGlob("unclosed brace")
 
     def _add(self, *tokens: bytes) -> None:
         self.branches[-1] += tokens
+
+    def _escape(self, character: str) -> bytes:
+        if character == "/":
+            return _SEPARATOR
+        if self.fold and character.isascii() and character.isalpha():
+            return make_byte_set(_encode(character + character.swapcase()))
+        return b"".join(b"\\x%02x" % byte for byte in _encode(character))
 
     def _open_brace(self) -> None:
         if len(self.starts) == MAX_DEPTH:
@@ -140,7 +165,7 @@ class _Parser:
     def _read_escape(self) -> None:
         if self.at == len(self.glob):
             raise BadGlob("dangling backslash")
-        self._add(_escape(self.glob[self.at]))
+        self._add(self._escape(self.glob[self.at]))
         self.at += 1
 
     def _read_star(self) -> None:
@@ -199,8 +224,8 @@ class _Parser:
                 ranges.append((character, character))
         else:
             # Nothing closes this set, nor any after it.
-            self._has_unclosed_set = True
-            self._add(_escape("["))
+            self.has_unclosed_set = True
+            self._add(self._escape("["))
             return
         if in_range:
             ranges.append(("-", "-"))
@@ -208,6 +233,9 @@ class _Parser:
         members = _ALL.intersection(
             byte for low, high in ranges for byte in _list_bytes(low, high)
         )
+        if self.fold:
+            listed = bytes(members)
+            members = frozenset(listed + listed.swapcase())
         if negated:
             members = _ALL - members
         self.has_separator_set |= ord("/") in members
@@ -221,12 +249,6 @@ def _list_bytes(low: str, high: str) -> set[int]:
     if low == high:
         return {*lowest}
     return {*lowest[:-1], *range(lowest[-1], highest[0] + 1), *highest[1:]}
-
-
-def _escape(character: str) -> bytes:
-    if character == "/":
-        return _SEPARATOR
-    return b"".join(b"\\x%02x" % byte for byte in _encode(character))
 
 
 def _encode(character: str) -> bytes:

@@ -1,7 +1,8 @@
 r"""The lines of ignore files, read by git (``.gitignore``, ``info/exclude``, the user's excludes) or by ripgrep.
 
-ripgrep reads ``.ignore`` and ``.rgignore``, which git does not know, and so it decides what they mean. Its reader (the
-crate ignore, gitignore.rs) differs from git's in these points, besides the wildcards (``globset``):
+ripgrep reads ``.ignore`` and ``.rgignore``, which git does not know, and so it decides what they mean; with the same
+reader it reads ``-g`` and ``--iglob``. That reader (the crate ignore, gitignore.rs) differs from git's in these points,
+besides the wildcards (``globset``):
 
     a line that is no UTF-8     ends the file: it and what follows are not read
     "a\t", "a\u2003"            blanks of all kinds at the end of a line are cut off; git cuts spaces and one "\r"
@@ -83,19 +84,19 @@ def parse_ripgrep_rules(text: bytes) -> Iterator[Rule]:
         broken_line = text.rfind(b"\n", 0, error.start) + 1
         readable = text[:broken_line].decode()
     for line in readable.lstrip(_BYTE_ORDER_MARK).replace("\r\n", "\n").split("\n"):
-        if line.startswith("#"):
-            continue
-        if line.endswith("\\ "):
-            trimmed = line
-        else:
-            trimmed = line.rstrip(_BLANKS)
-        if trimmed:
-            rule = _parse_ripgrep_rule(trimmed)
-            if rule.glob:
-                yield rule
+        rule = parse_ripgrep_rule(line)
+        if rule is not None and rule.glob:
+            yield rule
 
 
-def _parse_ripgrep_rule(line: str) -> Rule:
+def parse_ripgrep_rule(line: str) -> Rule | None:
+    """Parse a line, or the value of ``-g``; None for a comment and a line of blanks, which are no rules."""
+    if line.startswith("#"):
+        return None
+    if not line.endswith("\\ "):
+        line = line.rstrip(_BLANKS)
+    if not line:
+        return None
     ignores = not line.startswith("!")
     is_escaped = line.startswith(("\\!", "\\#"))
     if is_escaped or not ignores:

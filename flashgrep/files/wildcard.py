@@ -31,7 +31,9 @@ ANY = rb"[^\x00]"
 """One byte of a path."""
 _ASCII = 128
 _WIDE = rb"[\xc2-\xf4][\x80-\xbf]{1,3}|[\x80-\xc1\xf5-\xff]"
-_CHARACTER = rb"(?:[\x01-\x7f]|" + _WIDE + b")"
+_CHARACTER = rb"(?:[\x01-\x2e\x30-\x7f]|" + _WIDE + b")"
+"""One character of a step."""
+_ANY_CHARACTER = rb"(?:[\x01-\x7f]|" + _WIDE + b")"
 _MEMORY = 32 << 20
 _REMEMBERED = 4096
 MOST_ALTERNATIVES = 64
@@ -247,13 +249,10 @@ class _Translation:
         self.depth = 0
 
     def pieces(self) -> Iterator[bytes]:
-        piece = (
-            _CHARACTER
-            if self.dialect.characters
-            else ANY
-            if self.dialect.free_star
-            else ONE
-        )
+        if self.dialect.characters:
+            piece = _ANY_CHARACTER if self.dialect.free_star else _CHARACTER
+        else:
+            piece = ANY if self.dialect.free_star else ONE
         while self.at < len(self.glob):
             byte = self.glob[self.at : self.at + 1]
             self.at += 1

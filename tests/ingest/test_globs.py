@@ -109,6 +109,7 @@ def test_the_table_of_types_is_ripgreps() -> None:
         (["*.py", "!*_test.py"], [], [b"a.py"], [b"a_test.py", b"a.c"]),
         (["*.{py,c}"], [], [b"a.py", b"x/a.c"], [b"a.h"]),
         (["[ab]?.c"], [], [b"ax.c"], [b"cx.c", b"a.c"]),
+        (["a?b"], [], ["aéb".encode(), b"a\xffb"], [b"a/b"]),
         (["\u00e9*.c"], [], ["\u00e9t\u00e9.c".encode()], [b"e.c"]),
     ],
 )

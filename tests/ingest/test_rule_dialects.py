@@ -1,6 +1,7 @@
-"""Difficult rules: `.gitignore` means what git says, `.ignore` and `.rgignore` what ripgrep says."""
+"""Difficult rules: `.gitignore` means what git says, `.ignore`, `.rgignore` and `rg -g` what ripgrep says."""
 
 import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -9,11 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashgrep.base.errors import InvalidParams
+from flashgrep.files.globs import Overrides, PathFilter
 from flashgrep.files.walk import WalkOptions
 from tests.support.ignored_trees import (
     by_git,
     by_ripgrep,
     fuzz,
+    globbed,
     walked,
     write,
     write_if_free,
@@ -167,6 +171,159 @@ def test_gits_ignore_files_mean_what_git_says(
         write(os.environb[b"XDG_CONFIG_HOME"], b"git/ignore", users)
         plant(root, paths, rules)
         assert walked(root, WalkOptions(hidden=True)) == by_git(root)
+
+
+def is_utf8(glob: bytes) -> bool:
+    return os.fsdecode(glob).isprintable() or b"\xff" not in glob
+
+
+flags = (built | st.sampled_from([*SAMPLES, b"#foo", b"!#foo", b"./foo", b""])).filter(
+    is_utf8
+)
+"""Values of -g and --iglob; ripgrep takes no others."""
+
+
+def choose(paths: set[bytes], overrides: Overrides) -> set[bytes]:
+    """Return the files that a walk with these overrides and no ignore rules finds."""
+    entered = {b"": True}
+
+    def is_wanted(path: bytes, *, is_dir: bool) -> bool:
+        folder, _, name = path.rpartition(b"/")
+        if folder not in entered:
+            entered[folder] = is_wanted(folder, is_dir=True)
+        if not entered[folder]:
+            return False
+        verdict = overrides.verdict(path, name, is_dir)
+        if verdict is None:
+            return not name.startswith(b".")
+        return verdict
+
+    return {path for path in paths if is_wanted(path, is_dir=False)}
+
+
+@fuzz(60)
+@given(
+    paths=st.lists(files, min_size=4, max_size=20),
+    globs=st.lists(flags, max_size=2),
+    iglobs=st.lists(flags, max_size=2),
+)
+def test_globs_of_a_call_of_ripgrep_mean_what_ripgrep_says(
+    paths: list[bytes], globs: list[bytes], iglobs: list[bytes]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = os.fsencode(folder)
+        plant(root, paths, {})
+        every = globbed(root, b"--hidden")
+        assert every is not None
+        values = [b"-g" + glob for glob in globs if glob]
+        values += [b"--iglob=" + glob for glob in iglobs]
+        expected = globbed(root, *values)
+        try:
+            overrides = Overrides(
+                [os.fsdecode(glob) for glob in globs],
+                [os.fsdecode(glob) for glob in iglobs],
+            )
+        except InvalidParams:
+            # ripgrep is left to judge; a slash alone is the only one that it takes.
+            without_names = any(not glob.strip(b"!/ \\\t\r") for glob in globs + iglobs)
+            assert expected is None or without_names
+        else:
+            assert choose(every, overrides) == expected
+
+
+AGREED = [
+    *(
+        b"a b c o foo bar - . .h * * ? / / /** **/ [a-c] [a-] []a] {a,b} {a,{b,foo}} {a/b,c} \\[ \\] \\{ \\} ,".split()
+    ),
+]
+"""Parts of globs that our filters read as ripgrep does; docs/design/paths.md has the others."""
+plain_globs = (
+    st.builds(
+        lambda sign, lead, parts: sign + lead + b"".join(parts),
+        st.sampled_from([b"", b"", b"!"]),
+        st.sampled_from([b"", b"", b"/", b"**/"]),
+        st.lists(st.sampled_from(AGREED), min_size=1, max_size=5),
+    )
+    # Ours take "src/" for a file src as well, and stars in a row for as many.
+    .filter(lambda glob: not glob.endswith(b"/") and b"//" not in glob)
+    .filter(lambda glob: b"***" not in glob and b"}**" not in glob)
+    .filter(lambda glob: glob not in {b"!.", b"."})
+)
+ascii_files = files.filter(bytes.isascii)
+
+
+@fuzz(50)
+@given(paths=st.lists(ascii_files, min_size=4, max_size=20), glob=plain_globs)
+def test_a_plain_glob_of_ours_means_what_ripgrep_says(
+    paths: list[bytes], glob: bytes
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = os.fsencode(folder)
+        plant(root, paths, {})
+        every = globbed(root, b"--hidden")
+        assert every is not None
+        values = [b"-g" + glob]
+        name = re.sub(rb"\\.", b"", glob.rpartition(b"/")[2])
+        if re.search(rb"[*?[{}]", name) is None and not glob.startswith(b"!"):
+            # What has no wildcard may be a folder, with all that is in it.
+            lead = b"" if b"/" in glob else b"**/"
+            values.append(b"-g" + lead + glob + b"/**")
+        expected = globbed(root, b"--hidden", *values)
+        try:
+            keep = PathFilter([os.fsdecode(glob)], [])
+        except InvalidParams:
+            assert expected is None
+        else:
+            assert {path for path in every if keep(path)} == expected, glob
+
+
+@pytest.mark.parametrize(
+    ("glob", "ours", "ripgreps"),
+    [
+        ("[[:alpha:]]", {b"a"}, {b"l]"}),
+        ("foo{,.bar}", {b"foo", b"foo.bar"}, {b"foo.bar"}),
+        ("?", {b"a", "é".encode()}, {b"a"}),
+        ("foo[!a]bar", {b"foo-bar"}, {b"foo-bar", b"foo/bar"}),
+        ("foo ", {b"foo "}, {b"foo"}),
+        ("#foo", {b"#foo"}, None),
+        ("d", {b"d/a", b"d/b"}, set()),
+        (r"d\a", {b"d/a"}, set()),
+        ("foo/", {b"foo/bar"}, set()),
+    ],
+)
+def test_a_glob_of_ours_differs_from_ripgreps_as_the_page_says(
+    root: bytes, glob: str, ours: set[bytes], ripgreps: set[bytes] | None
+) -> None:
+    paths = {*ours, *(ripgreps or ()), b"x/z.c"}
+    plant(root, [*paths], {})
+    keep = PathFilter([glob], [])
+    assert {path for path in paths if keep(path)} == ours
+    expected = globbed(root, b"-g" + os.fsencode(glob))
+    assert expected == (paths if ripgreps is None else ripgreps)
+
+
+def test_a_bracket_or_brace_behind_a_backslash_is_itself() -> None:
+    paths = [b"app/[id]/page.tsx", b"app/i/page.tsx", b"app/{x}/a", b"[id]/b"]
+    keep = PathFilter([r"app/\[id\]/*.tsx", r"app/\{x\}", r"\[id]"], [])
+    assert [path for path in paths if keep(path)] == [
+        b"app/[id]/page.tsx",
+        b"app/{x}/a",
+        b"[id]/b",
+    ]
+
+
+def test_an_anchored_rule_of_the_user_holds_at_the_top_of_every_repository(
+    root: bytes,
+) -> None:
+    write(os.environb[b"XDG_CONFIG_HOME"], b"git/ignore", b"/docs\n")
+    for repository in (root, root + b"/inner"):
+        subprocess.run(["git", "init", "-q", repository], check=True)
+        for path in (b"docs/a", b"b/docs/c"):
+            write(repository, path)
+    assert by_git(root + b"/inner") == {b"b/docs/c"}
+    assert walked(root) == {b"b/docs/c", b"inner/b/docs/c"}
+    # ripgrep takes such a rule for one of the folder where it is run.
+    assert by_ripgrep(root) == {b"b/docs/c", b"inner/b/docs/c", b"inner/docs/a"}
 
 
 @pytest.mark.parametrize(

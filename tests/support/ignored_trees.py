@@ -39,6 +39,16 @@ def by_ripgrep(root: bytes, *flags: str) -> set[bytes]:
     return {path for path in paths if b".git" not in path.split(b"/")}
 
 
+def globbed(root: bytes, *flags: bytes) -> set[bytes] | None:
+    """Return the files that ripgrep chooses without ignore rules; None if it takes the flags for an error."""
+    command = [RG, "--no-config", "--files", "-0", "--no-ignore"]
+    words = [*map(os.fsencode, command), *flags]
+    answer = subprocess.run(words, cwd=root, capture_output=True, check=False)
+    if b"error parsing glob" in answer.stderr:
+        return None
+    return {path.removeprefix(b"./") for path in answer.stdout.split(b"\0") if path}
+
+
 def by_git(root: bytes) -> set[bytes]:
     command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
     answer = subprocess.run(command, cwd=root, capture_output=True, check=True)
