@@ -548,6 +548,7 @@ class SliceResult(TypedDict):
     notes: NotRequired[list[str]]
     mode: NotRequired[str]
     total_lines_available: NotRequired[int | None]
+    library: NotRequired[str]
     symbol_name: NotRequired[str]
     also_defined: NotRequired[list[str]]
     more: NotRequired[list["SliceResult"]]
@@ -708,6 +709,7 @@ class NamedPlace(TypedDict):
     confidence: float
     resolved: str
     source: NotRequired[str]
+    library: NotRequired[str]
     language: str
 
 
@@ -769,6 +771,7 @@ class StepPlace(TypedDict):
     confidence: float
     resolved: str
     source: NotRequired[str]
+    library: NotRequired[str]
     language: str
     uses: list["Range"]
 

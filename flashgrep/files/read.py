@@ -68,7 +68,8 @@ class SliceResult(TypedDict):
     bytes in no encoding we know. ``invalid_bytes``: how many U+FFFD of the content stand for a byte (or, in UTF-16,
     two) that is not text; writing them back keeps the bytes.
     ``cut``: the content begins or ends inside a line, at the byte columns given; ``continuation`` continues there.
-    ``also_defined``: where else the symbol that was asked for is defined, five places at most.
+    ``also_defined``: where else the symbol that was asked for is defined, five places at most. ``library``: the name
+    and version of the library that has the file.
     """
 
     file_path: str
@@ -92,6 +93,7 @@ class SliceResult(TypedDict):
     notes: NotRequired[list[str]]
     mode: NotRequired[str]
     total_lines_available: NotRequired[int | None]
+    library: NotRequired[str]
     symbol_name: NotRequired[str]
     also_defined: NotRequired[list[str]]
     more: NotRequired[list["SliceResult"]]

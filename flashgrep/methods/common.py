@@ -25,8 +25,9 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.host import Host
+from flashgrep.api.libraries import LIBRARIES, LibraryLookup
 from flashgrep.api.view import Project, View
-from flashgrep.base.errors import InvalidParams, NotFound
+from flashgrep.base.errors import InvalidParams, NotFound, Unavailable
 from flashgrep.base.model import path_to_text
 from flashgrep.base.places import find_places
 from flashgrep.base.registry import (
@@ -290,6 +291,25 @@ async def resolve_path(view: View, path: str) -> bytes:
         return await view.resolve(path)
     except NotFound as error:
         raise await tell_near(view, error, path) from None
+
+
+def look_up_libraries(view: View) -> LibraryLookup | None:
+    """Return the libraries of a project as it is now; None in a revision, or if the part is left out."""
+    if view.revision_id is not None:
+        return None
+    try:
+        return view.project.service(LIBRARIES).look_up()
+    except Unavailable:
+        return None
+
+
+async def locate_in_libraries(
+    view: View, libraries: LibraryLookup | None, path: bytes
+) -> bytes | None:
+    """Return the absolute path of a library's file, given absolute or from the root; None: it is none."""
+    if libraries is None or b"\0" in path:
+        return None
+    return await view.in_turn(partial(libraries.locate, path))
 
 
 async def tell_near(view: View, error: NotFound, path: str) -> NotFound:

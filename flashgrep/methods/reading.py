@@ -8,8 +8,8 @@ from pydantic import Field
 
 from flashgrep.api.host import Host
 from flashgrep.api.view import View
-from flashgrep.base.errors import InvalidParams, NotFound
-from flashgrep.base.model import path_from_json, path_to_text
+from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.base.model import Document, path_from_json, path_to_text
 from flashgrep.base.places import find_places
 from flashgrep.base.registry import (
     NEEDED,
@@ -26,7 +26,7 @@ from flashgrep.base.registry import (
     SymbolName,
     handler,
 )
-from flashgrep.files.read import SliceQuery, SliceResult
+from flashgrep.files.read import SliceQuery, SliceResult, slice_content
 from flashgrep.files.system import HASH_SHOWN
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
@@ -34,6 +34,8 @@ from flashgrep.methods.common import (
     PATH_BYTES,
     ProjectParams,
     Rev,
+    locate_in_libraries,
+    look_up_libraries,
     open_view,
     resolve_path,
     tell_near,
@@ -180,6 +182,8 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
     yield text
     if text and not text.endswith("\n") and not result["truncated"]:
         yield NO_LINE_END
+    if "library" in result:
+        yield Note(f"[of {result['library']}, a library]")
     if others := result.get("also_defined"):
         yield Note(f"[also defined at {', '.join(others)}]")
     for slice_result in result.get("more", ()):
@@ -350,11 +354,38 @@ async def _read_one(
 
 
 async def read(view: View, path: bytes, query: SliceQuery) -> SliceResult:
-    """Read lines; if there is no such file, the error names similar ones."""
+    """Read lines of a file of the project, or of a library that it uses; if there is none, the error names similar ones."""
     try:
         return await view.read_slice(path, query)
+    except Forbidden:
+        result = await read_library(view, path, query)
+        if result is None:
+            raise
+        return result
     except NotFound as error:
         raise await tell_near(view, error, path_to_text(path)) from None
+
+
+async def read_library(
+    view: View, path: bytes, query: SliceQuery
+) -> SliceResult | None:
+    """Return lines of a library's file, by its absolute path; None: it is none."""
+    libraries = look_up_libraries(view)
+    located = await locate_in_libraries(view, libraries, path)
+    if libraries is None or located is None:
+        return None
+
+    def work() -> SliceResult | None:
+        document = libraries.read(located)
+        if not isinstance(document, Document):
+            return None
+        result = slice_content(view.project.editor, located, document.data, query)
+        library = libraries.find_library(located)
+        if library is not None:
+            result["library"] = library.label
+        return result
+
+    return await view.in_turn(work)
 
 
 HANDLERS: tuple[Handler, ...] = (get_slice, read_code)

@@ -9,6 +9,7 @@ from flashgrep.parts.git import part as git
 from flashgrep.parts.hook import part as hook
 from flashgrep.parts.hosts import part as hosts
 from flashgrep.parts.http import part as http
+from flashgrep.parts.libraries import part as libraries
 from flashgrep.parts.lsp import part as lsp
 from flashgrep.parts.meaning import part as meaning
 from flashgrep.parts.navigation import part as navigation
@@ -24,6 +25,7 @@ BUILT_IN: tuple[Part, ...] = (
     CORE,
     edit.PART,
     symbols.PART,
+    libraries.PART,
     navigation.PART,
     meaning.PART,
     structural.PART,

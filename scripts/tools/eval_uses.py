@@ -41,6 +41,7 @@ class Folder:
     """A folder as a source of symbols; each file is read once."""
 
     imported = None
+    libraries = None
 
     def __init__(self, root: Path) -> None:
         found = (

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
+from flashgrep.api.libraries import LibraryLookup
 from flashgrep.parts.navigation.scip.scip_source import ScipSource
 from flashgrep.parts.symbols.symbol_source import ReadResult, parse_file
 
@@ -12,6 +13,7 @@ class FolderSource:
     """Reads every file of a folder for every question."""
 
     imported: ScipSource | None = None
+    libraries: LibraryLookup | None = None
 
     def __init__(self, root: Path) -> None:
         self.root = root

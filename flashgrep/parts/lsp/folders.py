@@ -23,7 +23,7 @@ from flashgrep.base.paths import (
     from_latin1,
     state_folder,
 )
-from flashgrep.parts.lsp.convert import path_of
+from flashgrep.parts.lsp.convert import find_path, path_of
 from flashgrep.parts.lsp.daemon_link import MOST_SENT, DaemonEnded, DaemonLink
 from flashgrep.parts.lsp.texts import Document
 from flashgrep.rpc.connect import connect_or_alone, send_request
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds between attempts to reach a daemon that does not start; doubled each time."""
 HANDSHAKE_SECONDS: Final = 20.0
+MOST_LIBRARY_FILES: Final = 1_000
 Answer: TypeAlias = "Callable[[Server, Any], Awaitable[Any]]"
 
 
@@ -71,6 +72,8 @@ class Folder:
         self._problem = ""
         self._unconfirmed: set[asyncio.Future[Any]] = set()
         """Changes of documents that the daemon has not confirmed."""
+        self.library_files: dict[str, None] = {}
+        """Files of libraries that answers led to, the latest last: questions about them are the project's."""
 
     def has(self, path: str) -> bool:
         """Return whether a file is in the folder, or in its project."""
@@ -104,6 +107,14 @@ class Folder:
                 if is_last:
                     raise
         return None
+
+    def note_libraries(self, places: Iterable[dict[str, Any]]) -> None:
+        """Take note of the files of libraries among the places of an answer."""
+        for place in places:
+            if "library" in place:
+                self.library_files[find_path("", place)] = None
+        while len(self.library_files) > MOST_LIBRARY_FILES:
+            del self.library_files[next(iter(self.library_files))]
 
     async def connect(self) -> None:
         """Connect before the first request arrives; that request will report a failure."""
@@ -182,6 +193,8 @@ class Folder:
 
     def _path_params(self, path: str) -> dict[str, Any]:
         """Return the parameter that names a file to the daemon."""
+        if path in self.library_files:
+            return {"path": path}
         if self.root is None or not is_inside(path, self.root):
             raise OutsideProjects(path)
         return {"path": os.path.relpath(path, self.root)}
@@ -326,10 +339,17 @@ async def ask_about(
     server: "Server", method: str, uri: str, position: types.Position, **more: Any
 ) -> tuple[Folder, dict[str, Any]]:
     """Call a method for a position in a file; return the file's folder and the answer."""
-    folder, path = find_file(server, uri)
+    path = path_of(uri)
+    for folder in server.folders:
+        if path in folder.library_files:
+            break
+    else:
+        folder, path = find_file(server, uri)
     place = {
         "line": position.line + 1,
         "column": position.character + 1,
         "position_encoding": server.encoding,
     }
-    return folder, await folder.ask(method, {**place, **more}, path)
+    answer = await folder.ask(method, {**place, **more}, path or "")
+    folder.note_libraries(answer["results"])
+    return folder, answer

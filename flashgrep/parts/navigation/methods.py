@@ -1,7 +1,8 @@
 """For editors: what is at a position of a file, where it is defined and used, its documentation, who calls it."""
 
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NotRequired
 
 from pydantic import Field
@@ -9,7 +10,10 @@ from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage
 from flashgrep.api.host import Host
+from flashgrep.api.libraries import LibraryLookup
+from flashgrep.api.view import View
 from flashgrep.base.checkpoint import Expired, expiring
+from flashgrep.base.errors import Forbidden
 from flashgrep.base.model import path_to_json
 from flashgrep.base.registry import Call, Handler, LineNumber, Params, PathText, handler
 from flashgrep.files.columns import Columns, Range
@@ -24,6 +28,8 @@ from flashgrep.methods.common import (
     Rev,
     decode_cursor,
     encode_cursor,
+    locate_in_libraries,
+    look_up_libraries,
     open_view,
     resolve_path,
 )
@@ -57,6 +63,8 @@ SOURCES: Final = {
     language_server_source.HOW: "a language server",
 }
 """Names, in answers, of sources other than flashgrep itself."""
+_IN_FOLDERS: Final = re.compile(rb"(?:^|/)(?:site-packages|node_modules|vendor)/")
+"""Folders of libraries that may be inside a project."""
 MOST_LINE: Final = 200
 """Maximum number of characters of a use's line."""
 
@@ -81,7 +89,8 @@ class NamedPlace(FilePlace):
 
     `range` is that of the whole definition, `selection_range` that of its name. `confidence`: how certain it is that
     this is meant, 0 to 1, `resolved`: by which rule; `source`: if not flashgrep itself, `scip` (an index the user
-    imported) or `server` (a language server). A use has its line as `text`.
+    imported) or `server` (a language server). A use has its line as `text`. `library`: the name and version of the
+    library that has the file; its path is then absolute.
     """
 
     symbol_name: str
@@ -95,6 +104,7 @@ class NamedPlace(FilePlace):
     confidence: float
     resolved: str
     source: NotRequired[str]
+    library: NotRequired[str]
     language: str
 
 
@@ -137,6 +147,13 @@ def render_targets(result: PlacesResult, style: Style) -> Iterator[str]:
             named_place.get("source") == source for named_place in result["results"]
         ):
             yield Note(f"[{number} of {len(result['results'])} from {text}]")
+    libraries = {
+        named_place["library"]: None
+        for named_place in result["results"]
+        if "library" in named_place
+    }
+    if libraries:
+        yield Note(f"[in {', '.join(libraries)}, not of the project]")
     if "reason" in result and not style.is_person:
         yield Note(f"[{result['reason']}: {result.get('detail', '')}]")
 
@@ -340,19 +357,24 @@ async def ask_at(
     call: Call[Host],
     params: PlaceParams,
     find: Callable[[SymbolSource, NameAtPosition], Navigation],
+    *,
+    reaches: bool = True,
 ) -> PlacesResult:
-    """Answer a question about the name at a position."""
+    """Answer a question about the name at a position; ``reaches``: in libraries as well, if the project does not tell."""
     started = time.perf_counter()
     view = await open_view(call, params)
     if params.fresh:
         fresh = await view.refresh()
     else:
         fresh = False
-    path = await resolve_path(view, params.path)
+    libraries = look_up_libraries(view)
+    path = await _resolve_place(view, libraries, params.path)
     deadline = time.monotonic() + params.deadline_ms / 1000
 
     def look(snapshot: Snapshot) -> tuple[PlacesResult, Navigation]:
         source = SnapshotSource(snapshot, path)
+        if path.startswith(b"/"):
+            source.libraries = libraries
         found_navigation = Navigation()
         named: NameAtPosition | NoResult = NoResult(
             "deadline", "the deadline was reached"
@@ -366,6 +388,11 @@ async def ask_at(
                     found_navigation = Navigation(no_result=named)
                 else:
                     found_navigation = find(source, named)
+                    if reaches and not found_navigation.is_settled:
+                        source.libraries = libraries
+                        beyond = find(source, named)
+                        if beyond.places:
+                            found_navigation = beyond
         except Expired:
             found_navigation.complete = False
         # Even if nothing was found: a server that did not answer may be why.
@@ -373,11 +400,44 @@ async def ask_at(
             found_navigation.detail = source.imported.problem
         else:
             found_navigation.detail = ""
-        return _format(params, named, found_navigation), found_navigation
+        result = _format(params, named, found_navigation)
+        label_libraries(libraries, found_navigation.places, result["results"])
+        return result, found_navigation
 
     result, navigation = await view.in_thread(look)
     result["coverage"] = view.coverage(navigation, fresh=fresh, started=started)
     return result
+
+
+async def _resolve_place(
+    view: View, libraries: LibraryLookup | None, path: str
+) -> bytes:
+    """Return a file of the project, relative to its root, or of a library that it uses, as an absolute path."""
+    raw = path.encode("utf-8", "surrogateescape")
+    try:
+        resolved = await resolve_path(view, path)
+    except Forbidden:
+        located = await locate_in_libraries(view, libraries, raw)
+        if located is None:
+            raise
+        return located
+    if _IN_FOLDERS.search(resolved):
+        located = await locate_in_libraries(view, libraries, resolved)
+        return located or resolved
+    return resolved
+
+
+def label_libraries(
+    libraries: LibraryLookup | None,
+    places: Sequence[Place],
+    entries: Sequence[NamedPlace],
+) -> None:
+    """Say of each place in a library, which one and in which version."""
+    for place, entry in zip(places, entries, strict=True):
+        if libraries is not None and place.path.startswith(b"/"):
+            library = libraries.find_library(place.path)
+            if library is not None:
+                entry["library"] = library.label
 
 
 async def _ask_steps(
@@ -394,7 +454,7 @@ async def _ask_steps(
             uses.append([columns.range(*use) for use in sorted(step.uses)])
         return answer
 
-    places_result = await ask_at(call, params, look)
+    places_result = await ask_at(call, params, look, reaches=False)
     places_result.pop("next", None)
     steps = [
         {**named_place, "uses": several}

@@ -105,6 +105,11 @@ class Navigation(SearchStats):
     has_more: bool = False
     """Whether more places follow the last one."""
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether a place is certain enough that no library need be asked."""
+        return any(place.resolution.confidence >= MEMBER for place in self.places)
+
 
 class Navigator:
     """Navigates in one state of a project."""
@@ -428,7 +433,12 @@ class Navigator:
     def _places_of_module(self, module: bytes | None) -> list[Place]:
         """Return the start of a module; for a Go package, of its first file."""
         if module is not None and module.endswith(b"/"):
-            files = self._source.candidates("package", fold=False)
+            libraries = self._source.libraries
+            if libraries is not None and module.startswith(b"/"):
+                files = libraries.list_folder(module[:-1])
+                files = [file for file in files if not file.endswith(b"_test.go")]
+            else:
+                files = self._source.candidates("package", fold=False)
             module = next(
                 (
                     file

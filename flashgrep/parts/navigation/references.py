@@ -302,6 +302,9 @@ class ReferenceSearch:
                 ):
                     names_by_path.setdefault(other, set()).add(local)
                     waiting += [local] if is_given_on else []
+        if target.path.startswith(b"/"):
+            # Of a library only the file that defines it: the rest is not the project's.
+            names_by_path.setdefault(target.path, set()).add(name)
         return names_by_path
 
     def _find_aliases(

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, TypeVar, cast
 import numpy as np
 from tree_sitter import Node
 
+from flashgrep.api.libraries import LibraryLookup
 from flashgrep.api.service import HostService, ProjectService, ServiceKey
 from flashgrep.base.bounded_cache import BoundedCache
 from flashgrep.base.languages import LANGUAGES, SCRIPTS, WORDS, language_of
@@ -59,6 +60,10 @@ class SymbolSource(Protocol):
     def imported(self) -> OtherSources | None:
         """SCIP indexes of the project, and language servers; None: neither."""
 
+    @property
+    def libraries(self) -> LibraryLookup | None:
+        """The libraries that the project uses, whose files have absolute paths; None: the question is not about them."""
+
     def paths(self) -> list[bytes]:
         """Return all files, by path."""
 
@@ -96,10 +101,16 @@ class SymbolSource(Protocol):
 class SnapshotSource:
     """A project's current state: the index proposes files and keeps symbols, the text always comes from disk."""
 
-    def __init__(self, snapshot: Snapshot, asked: bytes | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        asked: bytes | None = None,
+        libraries: LibraryLookup | None = None,
+    ) -> None:
         """``asked``: the file with the position asked about, whose syntax tree is kept with its symbols."""
         self._snapshot = snapshot
         self._asked = asked
+        self.libraries = libraries
         self._proposed: list[bytes] = []
         self.read_files: dict[bytes, FileStat | None] = {}
         """The version of each file that was read; None: it did not exist."""
@@ -185,6 +196,8 @@ class SnapshotSource:
     ) -> ReadResult:
         """Return a file with its symbols; stored ones only if the file is unchanged since it was indexed."""
         snapshot = self._snapshot
+        if path.startswith(b"/"):
+            return self._open_library(path, holds)
         stat, document = snapshot.read_with_stat(path)
         self.read_files[path] = stat
         if document is None or isinstance(document, Skipped):
@@ -218,6 +231,8 @@ class SnapshotSource:
 
     def read(self, path: bytes) -> bytes | None:
         """Return a file's text, in any language; None if it has none or is gone."""
+        if path.startswith(b"/"):
+            return self._read_library(path)
         if not self.has(path):
             return None
         self.read_files[path], document = self._snapshot.read_with_stat(path)
@@ -227,7 +242,7 @@ class SnapshotSource:
 
     def has(self, path: bytes) -> bool:
         """Whether the project has a file."""
-        return self._snapshot.has(path)
+        return not path.startswith(b"/") and self._snapshot.has(path)
 
     def version(self, path: bytes) -> Hashable:
         """Return an identifier of a file's text, unique over time; None: known only after reading the file."""
@@ -245,6 +260,23 @@ class SnapshotSource:
         if is_as_stored:
             return table.by_paths
         return {}
+
+    def _open_library(
+        self, path: bytes, holds: Callable[[bytes], bool] | None
+    ) -> ReadResult:
+        """Return a library's file with its symbols, which are kept by its text for all projects."""
+        document = self.libraries.read(path) if self.libraries is not None else None
+        if document is None or isinstance(document, Skipped):
+            return document
+        if holds is not None and not holds(document.data):
+            return NOT_HELD
+        return parse_file(path, document.data)
+
+    def _read_library(self, path: bytes) -> bytes | None:
+        document = self.libraries.read(path) if self.libraries is not None else None
+        if document is None or isinstance(document, Skipped):
+            return None
+        return document.data
 
     def _add_changes(self, places: Iterable[int]) -> list[bytes]:
         """Return the unchanged files at these positions of the table and all changed files, by path."""

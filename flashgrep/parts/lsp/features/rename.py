@@ -108,6 +108,11 @@ async def find_definition(
     if not definitions:
         why = answer.get("detail") or "there is no name here"
         raise JsonRpcException(f"flashgrep: {why}", REQUEST_FAILED)
+    if "library" in definitions[0]:
+        raise JsonRpcException(
+            f"flashgrep: {answer['symbol_name']} is defined by {definitions[0]['library']}, a library",
+            REQUEST_FAILED,
+        )
     if len(definitions) > 1 or definitions[0]["confidence"] < SURE:
         if len(definitions) > 1:
             why = f"it may be any of {len(definitions)} definitions"

@@ -108,6 +108,7 @@ class Exports(ABC):
         self._imports: dict[bytes, FileImports] = {}
         self._top: dict[tuple[bytes, str], list[Definition]] = {}
         self._methods: dict[str, dict[tuple[bytes, str], list[Definition]]] = {}
+        self._packages: dict[tuple[bytes, str, str], list[Definition]] = {}
         self._known: dict[tuple[object, ...], Values | None] = {}
         self._open: dict[tuple[object, ...], int] = {}
         """Keys being computed, with their depth."""
@@ -205,6 +206,11 @@ class Exports(ABC):
                     values = (Value(module=inner),)
                 else:
                     values = ()
+            is_whole = (
+                target is not None and target.startswith(b"/") and one.name == DEFAULT
+            )
+            if is_whole and not values:  # ``export =``, or none but as a whole
+                return (Value(module=target),)
             if values or target is not None:
                 return values
         if target is None:
@@ -233,6 +239,8 @@ class Exports(ABC):
 
     def _find_export(self, module: bytes, name: str) -> Values:
         if module.endswith(b"/"):  # a Go package: all files of a folder
+            if module.startswith(b"/") and module != b"/":
+                return tuple(map(Value, self.find_in_package(module[:-1], name, "")))
             folder = module[:-1]
             # Looked up by name, since a package has no list of what its files define.
             alike = [
@@ -262,7 +270,27 @@ class Exports(ABC):
                 target = self.find_module(module, self.language_of(module), star.module)
                 if target is not None and (values := self.export(target, name)):
                     break
+        if not values and symbols is not None and module.startswith(b"/"):
+            values = tuple(map(Value, _find_in_namespaces(module, symbols, name)))
         return values
+
+    def find_in_package(self, folder: bytes, name: str, owner: str) -> list[Definition]:
+        """Return the definitions of a name in a Go package of a library: top-level ones, or members of a type."""
+        key = (folder, name, owner)
+        if key not in self._packages:
+            self._packages[key] = definitions = []
+            libraries = self._modules.source.libraries
+            for path in libraries.list_folder(folder) if libraries is not None else ():
+                if not path.endswith(b".go") or path.endswith(b"_test.go"):
+                    continue
+                symbols = self._modules.source.open(path, partial(_holds, name))
+                if not isinstance(symbols, FileSymbols):
+                    continue
+                for index in symbols.defining(name):
+                    definition = Definition(path, symbols, index)
+                    if symbols.container(index) == owner:
+                        definitions.append(definition)
+        return self._packages[key]
 
     def find_in_module(self, path: bytes, name: str) -> Values:
         """Return what a name means at a file's top level: a definition or an import."""
@@ -326,6 +354,28 @@ class Exports(ABC):
             self._known[key] = value
             self._cut = _MOST_DEPTH
         return value
+
+
+def _holds(name: str, data: bytes) -> bool:
+    return name.encode() in data
+
+
+_NAMESPACES: Final = frozenset({"module", "namespace"})
+
+
+def _find_in_namespaces(
+    path: bytes, symbols: FileSymbols, name: str
+) -> list[Definition]:
+    """Return the definitions of a name in the namespaces of a file of declarations, as ``declare module "fs"``."""
+    definitions: list[Definition] = []
+    for index in symbols.defining(name):
+        above = symbols.parent(index)
+        is_inner = above >= 0
+        while above >= 0 and symbols.kind(above) in _NAMESPACES:
+            above = symbols.parent(above)
+        if is_inner and above < 0:
+            definitions.append(Definition(path, symbols, index))
+    return without_overloads(definitions)[:1]
 
 
 _OVERLOADING: Final = frozenset(

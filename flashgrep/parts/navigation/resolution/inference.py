@@ -6,7 +6,7 @@ as a type checker would do, except for generics and control flow.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import islice
@@ -461,9 +461,12 @@ class Names(Callbacks):
                 or (OUTSIDE,)
             )
         if owner.language == "go":
-            methods = self.methods_of(name).get(
-                (owner.path.rpartition(b"/")[0], owner.name), ()
+            folder = owner.path.rpartition(b"/")[0]
+            methods: Sequence[Definition] = self.methods_of(name).get(
+                (folder, owner.name), ()
             )
+            if owner.path.startswith(b"/"):
+                methods = self.find_in_package(folder, name, owner.name)
             if methods:
                 return tuple(map(Value, methods))
         # TypeScript merges interfaces, classes and namespaces of one name.

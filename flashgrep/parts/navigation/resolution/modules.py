@@ -75,6 +75,8 @@ class Modules:
         """Return the file of a module as a file's import names it, a folder with a trailing slash, or None: outside."""
         folder = posixpath.dirname(path.decode("utf-8", "surrogateescape"))
         key = (language, folder, module)
+        if key not in self._found and path.startswith(b"/"):
+            self._found[key] = self._find_in_libraries(language, path, module)
         if key not in self._found:
             if language == "python":
                 found = self._find_python(folder, module)
@@ -89,10 +91,21 @@ class Modules:
                 found = self._find_by_paths(folder, module) or self._find_package(
                     folder, module
                 )
-            self._found[key] = (
-                None if found is None else found.encode("utf-8", "surrogateescape")
-            )
+            if found is None:
+                self._found[key] = self._find_in_libraries(language, path, module)
+            else:
+                self._found[key] = found.encode("utf-8", "surrogateescape")
         return self._found[key]
+
+    def _find_in_libraries(
+        self, language: str, path: bytes, module: str
+    ) -> bytes | None:
+        """Return the file of a library's module; a relative name leads to one only from a library's file."""
+        libraries = self.source.libraries
+        is_own = module.startswith(".") and not path.startswith(b"/")
+        if libraries is None or is_own:
+            return None
+        return libraries.find_module(language, path, module)
 
     def has(self, path: str) -> bool:
         """Whether the project has a file."""

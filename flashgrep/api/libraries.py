@@ -1,0 +1,61 @@
+"""The libraries that a project uses: how questions about names reach their files, wherever those are on this machine.
+
+A library's file is named by its absolute path, a project's own file by one relative to its root.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+from flashgrep.api.service import ProjectService, ServiceKey
+from flashgrep.base.model import Document, Skipped
+
+
+class Library(NamedTuple):
+    """A library in one version, with its folder."""
+
+    name: str
+    version: str
+    folder: bytes
+
+    @property
+    def label(self) -> str:
+        """The name and version as answers give them and questions may: ``requests@2.31.0``."""
+        return f"{self.name}@{self.version}" if self.version else self.name
+
+
+class LibraryLookup(Protocol):
+    """The libraries of a project as one question sees them."""
+
+    def find_module(self, language: str, path: bytes, module: str) -> bytes | None:
+        """Return the file of a module as a file's import names it, a folder with a trailing slash, or None: unknown."""
+
+    def find_definers(
+        self, language: str, name: str, modules: Sequence[str]
+    ) -> list[bytes]:
+        """Return the files that may define a name that imports of these modules bring, likeliest first."""
+
+    def locate(self, path: bytes) -> bytes | None:
+        """Return the path of a library's file, given by an absolute path or one relative to the root; None: it is none."""
+
+    def list_folder(self, folder: bytes) -> list[bytes]:
+        """Return the paths of the files in a folder, in order."""
+
+    def read(self, path: bytes) -> Document | Skipped | None:
+        """Return a file's text, or why it has none; None: it is gone, or no library's."""
+
+    def find_library(self, path: bytes) -> Library | None:
+        """Return the library that has a file."""
+
+    def find_by_name(self, label: str) -> Library | None:
+        """Return the library of a name, as ``requests`` or ``requests@2.31``; None: the project uses none."""
+
+
+class ProjectLibraries(ProjectService):
+    """Finds the libraries of one project."""
+
+    def look_up(self) -> LibraryLookup:
+        """Return them for one question; call it in a thread."""
+        raise NotImplementedError
+
+
+LIBRARIES: Final = ServiceKey[ProjectLibraries]("libraries")

@@ -1,0 +1,153 @@
+"""Go's libraries: what ``go.mod`` requires, in ``vendor`` or in the module cache, and the standard library."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from flashgrep.api.libraries import Library
+from flashgrep.parts.libraries.library_files import LibraryFiles, is_below, list_upward
+
+_REQUIRED: Final = re.compile(
+    r"(?m)^(?:require\s+)?[ \t]*([^\s()/]+\.[^\s()]+)\s+(v[^\s/]+)"
+)
+_REPLACED: Final = re.compile(
+    r"(?m)^(?:replace\s+)?[ \t]*([^\s()]+)(?:\s+v\S+)?\s*=>\s*([^\s()]+)(?:[ \t]+(v\S+))?"
+)
+_CAPITAL: Final = re.compile(r"[A-Z]")
+_ROOTS: Final = (
+    b"/usr/local/go",
+    b"/usr/lib/go",
+    b"/opt/go",
+    b"/usr/lib/golang",
+    b"/opt/homebrew/opt/go/libexec",
+)
+STANDARD: Final = "go"
+"""The name of the standard library."""
+
+
+class GoModules:
+    """Finds the packages that files of modules import, for one question."""
+
+    def __init__(
+        self, files: LibraryFiles, home: bytes, environ: Mapping[str, str]
+    ) -> None:
+        self._files = files
+        self._home = home
+        path = environ.get("GOPATH", "").split(os.pathsep)[0]
+        gopath = os.fsencode(path) if path.startswith("/") else home + b"/go"
+        cache = environ.get("GOMODCACHE", "")
+        self._cache = (
+            os.fsencode(cache) if cache.startswith("/") else gopath + b"/pkg/mod"
+        )
+        goroot = environ.get("GOROOT", "")
+        self._goroots = [
+            *([os.fsencode(goroot)] if goroot.startswith("/") else []),
+            *_ROOTS,
+        ]
+        self._modules: dict[bytes, dict[str, bytes]] = {}
+        self._standard: bytes | None = None
+
+    def find_module(self, path: bytes, module: str) -> bytes | None:
+        """Return the folder of a package, with a trailing slash."""
+        parts = module.split("/")
+        if ".." in parts or "\0" in module or not module:
+            return None
+        if "." not in parts[0]:
+            return self._find_standard(module)
+        for top, modules in self._list_modules(path):
+            vendored = os.path.join(top, b"vendor", module.encode())
+            if self._files.trust_inside(top + b"/vendor") and self._files.is_folder(
+                vendored
+            ):
+                return vendored + b"/"
+            # The longest name first: a module may be in the folder of another.
+            for size in range(len(parts), 0, -1):
+                folder = modules.get("/".join(parts[:size]))
+                if folder is not None:
+                    place = os.path.join(
+                        folder, *(part.encode() for part in parts[size:])
+                    )
+                    if self._files.is_folder(place):
+                        return place + b"/"
+        return None
+
+    def find_library(self, path: bytes) -> Library | None:
+        """Return the module in its version that a file is of."""
+        if self._standard is not None and is_below(path, self._standard):
+            root = os.path.dirname(self._standard)
+            version = self._files.read_text(root + b"/VERSION").split("\n")[0]
+            return Library(STANDARD, version.removeprefix("go").strip(), self._standard)
+        cache = os.path.realpath(self._cache)
+        if is_below(path, cache):
+            head, _, rest = path[len(cache) + 1 :].partition(b"@")
+            release = rest.partition(b"/")[0]
+            folder = os.path.join(cache, head + b"@" + release)
+            name = re.sub(
+                r"!([a-z])",
+                lambda match: match[1].upper(),
+                head.decode("utf-8", "replace"),
+            )
+            return Library(name, release.decode("utf-8", "replace"), folder)
+        return None
+
+    def find_by_name(self, name: str) -> Library | None:
+        """Return the library of a module that the project requires."""
+        if name == STANDARD and self._find_standard("fmt") is not None:
+            return self.find_library((self._standard or b"") + b"/")
+        for _, modules in self._list_modules(self._files.root + b"/go.mod"):
+            folder = modules.get(name)
+            if folder is not None and self._files.is_folder(folder):
+                return self.find_library(os.path.realpath(folder) + b"/")
+        return None
+
+    def _list_modules(self, path: bytes) -> Iterator[tuple[bytes, dict[str, bytes]]]:
+        """Yield the nearest modules of the project above a file, with the folders of what each requires."""
+        root = self._files.root
+        # What a library requires is in the list of the project's own module.
+        above = list_upward(os.path.dirname(path), root) or [root]
+        for folder in above:
+            if folder not in self._modules:
+                self._modules[folder] = self._read_modules(folder)
+            if self._modules[folder]:
+                yield folder, self._modules[folder]
+
+    def _read_modules(self, folder: bytes) -> dict[str, bytes]:
+        text = self._files.read_own(
+            os.path.relpath(folder + b"/go.mod", self._files.root)
+        )
+        if not text or self._files.trust(self._cache) is None:
+            return {}
+        folders: dict[str, bytes] = {}
+        for name, version in _REQUIRED.findall(text):
+            folders[name] = self._place(name, version)
+        for name, other, version in _REPLACED.findall(text):
+            if version:
+                folders[name] = self._place(other, version)
+            else:  # a folder: if it is in the project, its own rules find it
+                folders.pop(name, None)
+        return folders
+
+    def _place(self, name: str, version: str) -> bytes:
+        escaped = _CAPITAL.sub(
+            lambda match: "!" + match[0].lower(), f"{name}@{version}"
+        )
+        place = os.path.normpath(os.path.join(self._cache, escaped.encode()))
+        return place if is_below(place, self._cache) else self._cache
+
+    def _find_standard(self, module: str) -> bytes | None:
+        if self._standard is None:
+            for root in self._goroots:
+                if os.path.isfile(root + b"/src/fmt/print.go"):
+                    self._standard = self._files.trust(root + b"/src")
+                    self._files.trust(root)
+                    break
+            else:
+                return None
+        if self._standard is None:
+            return None
+        for place in (module.encode(), b"vendor/" + module.encode()):
+            folder = os.path.join(self._standard, place)
+            if self._files.is_folder(folder):
+                return folder + b"/"
+        return None

@@ -1,0 +1,101 @@
+"""The libraries of a project for one question: which tool's rules a file follows, and which library has a file."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from flashgrep.api.libraries import Library, ProjectLibraries
+from flashgrep.base.model import Document, Skipped
+from flashgrep.parts.libraries.go_modules import GoModules
+from flashgrep.parts.libraries.library_files import LibraryFiles
+from flashgrep.parts.libraries.node_modules import NodeModules
+from flashgrep.parts.libraries.python_environment import PythonEnvironment
+
+_SCRIPTS: Final = frozenset(
+    {"javascript", "typescript", "tsx", "vue", "svelte", "astro"}
+)
+
+
+class Lookup:
+    """The libraries of a project; nothing is kept between questions, so that nothing can be out of date."""
+
+    def __init__(self, root: bytes, environ: Mapping[str, str]) -> None:
+        home = os.fsencode(environ.get("HOME", "")) or b"/nonexistent"
+        self._files = LibraryFiles(root)
+        self._python = PythonEnvironment(self._files, home)
+        self._node = NodeModules(self._files)
+        self._go = GoModules(self._files, home, environ)
+
+    def find_module(self, language: str, path: bytes, module: str) -> bytes | None:
+        """Return the file of a module as a file's import names it, a folder with a trailing slash, or None: unknown."""
+        importer = os.path.join(self._files.root, path)
+        if language == "python":
+            place = self._python.find_module(importer, module)
+        elif language in _SCRIPTS:
+            place = self._node.find_module(importer, module)
+        elif language == "go":
+            place = self._go.find_module(importer, module)
+        else:
+            place = None
+        if place is None or place.endswith(b"/"):
+            return place
+        return self._files.locate(place)
+
+    def find_definers(
+        self, language: str, name: str, modules: Sequence[str]
+    ) -> list[bytes]:
+        """Return the files that may define a name that imports of these modules bring, likeliest first."""
+        del language, name, modules
+        return []
+
+    def locate(self, path: bytes) -> bytes | None:
+        """Return the path of a library's file, given by an absolute path or one relative to the root; None: it is none."""
+        full = os.path.join(self._files.root, path)
+        self._discover(full)
+        return self._files.locate(full)
+
+    def list_folder(self, folder: bytes) -> list[bytes]:
+        """Return the paths of the files in a folder, in order."""
+        return [os.path.join(folder, name) for name in self._files.list_names(folder)]
+
+    def read(self, path: bytes) -> Document | Skipped | None:
+        """Return a file's text, or why it has none; None: it is gone, or no library's."""
+        return self._files.read(path)
+
+    def find_library(self, path: bytes) -> Library | None:
+        """Return the library that has a file."""
+        return (
+            self._node.find_library(path)
+            or self._go.find_library(path)
+            or self._python.find_library(path)
+        )
+
+    def find_by_name(self, label: str) -> Library | None:
+        """Return the library of a name, as ``requests`` or ``requests@2.31``; None: the project uses none."""
+        name, _, version = label[1:].partition("@")
+        name = label[:1] + name
+        for ecosystem in (self._python, self._node, self._go):
+            library = ecosystem.find_by_name(name)
+            if library is not None and library.version.startswith(version):
+                return library
+        return None
+
+    def _discover(self, path: bytes) -> None:
+        """Let each tool find its folders, by a module that each has, so that a path in one of them is a library's."""
+        for above in (path, self._files.root + b"/x"):
+            self._python.find_module(above, "os")
+            self._node.find_module(above, "node:fs")
+            self._go.find_module(above, "x.invalid/x")
+        self._go.find_module(path, "fmt")
+
+
+class Libraries(ProjectLibraries):
+    """Finds the libraries of one project."""
+
+    def __init__(self, root: bytes, environ: Mapping[str, str]) -> None:
+        self._root = root
+        self._environ = environ
+
+    def look_up(self) -> Lookup:
+        """Return them for one question; call it in a thread."""
+        return Lookup(self._root, self._environ)
