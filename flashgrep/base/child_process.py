@@ -1,6 +1,6 @@
 """Child processes for work that may crash, hang or grow: communicating with them, ending and bounding them.
 
-A frame is four bytes of length (little-endian) and that much JSON.
+A message is a frame (``base.frames``), mostly of JSON.
 """
 
 import contextlib
@@ -18,9 +18,8 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import orjson
 
 from flashgrep.base.checkpoint import blocking, stop_if_over
+from flashgrep.base.frames import LENGTH, frame, measure
 
-LENGTH: Final = 4
-"""Bytes of a frame's length."""
 CHUNK: Final = 1 << 16
 LOOK_SECONDS: Final = 0.1
 """Seconds between a waiting thread's checks whether its call is over."""
@@ -74,11 +73,9 @@ class ChildPipes:
             parts += part
         return bytes(parts)
 
-    def read_frame(self, ends: float) -> Any:
-        """Return a frame's JSON; raises as ``write``."""
-        return orjson.loads(
-            self.read(int.from_bytes(self.read(LENGTH, ends), "little"), ends)
-        )
+    def read_message(self, ends: float) -> bytes:
+        """Return the message of a frame; raises as ``write``."""
+        return self.read(measure(self.read(LENGTH, ends)), ends)
 
 
 def _wait(descriptor: int, event: int, ends: float) -> None:
@@ -206,19 +203,24 @@ def limit_data(pid: int, size: int) -> None:
 
 def make_frame(value: Any) -> bytes:
     """Return a frame of JSON."""
-    body = orjson.dumps(value)
-    return len(body).to_bytes(LENGTH, "little") + body
+    return frame(orjson.dumps(value))
 
 
 # In the child
 
 
+def read_message(stream: BinaryIO) -> bytes | None:
+    """Return the next frame's message, or None at the end."""
+    head = stream.read(LENGTH)
+    if len(head) < LENGTH:
+        return None
+    return stream.read(measure(head))
+
+
 def read_frame(stream: BinaryIO) -> Any:
     """Return the next frame's JSON, or None at the end."""
-    head = stream.read(LENGTH)
-    if len(head) == LENGTH:
-        return orjson.loads(stream.read(int.from_bytes(head, "little")))
-    return None
+    message = read_message(stream)
+    return None if message is None else orjson.loads(message)
 
 
 def limit_memory(size: int) -> None:

@@ -11,14 +11,12 @@ import orjson
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from flashgrep.base.frames import LENGTH, frame, measure
 from flashgrep.base.own_folders import make_store
 from flashgrep.index.schema import LateStage, StageBacklog
 from flashgrep.index.table import FileRow, Mark
 from flashgrep.index.writer import Merging
 from flashgrep.indexer.job import IndexJob, ProjectJob
-
-EVENT_BYTES = 256 << 20
-"""Maximum size of an event: a batch of some thousand rows; a million files make about 100 MB."""
 
 END_SECONDS = 0.5
 """An idle indexer ends at once when its stdin is closed."""
@@ -196,14 +194,15 @@ class IndexerChild:
                 raise RootLost(str(error)) from error
         assert self._process.stdin is not None  # noqa: S101 - opened with PIPE above
         try:
-            await self._process.stdin.send(orjson.dumps(command) + b"\n")
+            await self._process.stdin.send(frame(orjson.dumps(command)))
         # It ended; receiving raises its last event, if any, which says why.
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._receive()
 
     async def _receive(self) -> dict[str, Any]:
         try:
-            line = await self._events.receive_until(b"\n", EVENT_BYTES)
+            head = await self._events.receive_exactly(LENGTH)
+            message = await self._events.receive_exactly(measure(head))
         except (
             anyio.IncompleteRead,
             anyio.EndOfStream,
@@ -213,7 +212,7 @@ class IndexerChild:
             raise IndexerFailed(
                 "died", "the indexer ended without giving a reason"
             ) from None
-        event: dict[str, Any] = orjson.loads(line)
+        event: dict[str, Any] = orjson.loads(message)
         if event["event"] == "failed":
             raise IndexerFailed(event["reason"], event["detail"])
         if event["event"] == "lost":

@@ -1,7 +1,7 @@
 r"""The indexer: the daemon's child process, and the only one that writes a store, for all open projects of that store.
 
-It reads commands from stdin and writes events to stdout, one JSON object per line; paths are bytes decoded as latin-1.
-It ends when stdin is closed, and yields to everything else on the machine (nice 10).
+It reads commands from stdin and writes events to stdout, JSON in frames (``base.frames``); paths are bytes decoded as
+latin-1. It ends when stdin is closed, and yields to everything else on the machine (nice 10).
 
     {"op": "update", "project": ProjectJob.to_json(),          in this project:
      "batch": 7, "files": [[path, size], …],                   read these again, and forget those that are missing
@@ -34,7 +34,7 @@ import select
 import sqlite3
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, BinaryIO
 
@@ -42,6 +42,7 @@ import orjson
 
 from flashgrep.base.damage import Damaged
 from flashgrep.base.errors import Busy, ProviderUnavailable
+from flashgrep.base.frames import frame, receive
 from flashgrep.base.own_folders import belongs_to
 from flashgrep.index import schema
 from flashgrep.index.schema import StageBacklog
@@ -60,6 +61,9 @@ BATCH_FILES = 8192
 
 SMALL_BYTES = 4 << 20
 """Less than this is done in this process: starting workers takes 0.3 s."""
+
+COMMAND_BYTES = 1 << 30
+"""Maximum size of a command: the paths of a million files take about 100 MB."""
 
 _NICE = 10
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -131,8 +135,7 @@ class Indexer:
                 self._update(project, command["batch"], files, forget)
 
     def _report(self, event: str, **facts: object) -> None:
-        self._out.write(orjson.dumps({"event": event, **facts}) + b"\n")
-        self._out.flush()
+        _send(self._out, event, facts)
 
     def _update(
         self,
@@ -239,6 +242,11 @@ class Indexer:
         return function
 
 
+def _send(out: BinaryIO, event: str, facts: Mapping[str, object]) -> None:
+    out.write(frame(orjson.dumps({"event": event, **facts})))
+    out.flush()
+
+
 def main() -> None:
     """Serve commands until stdin ends; the arguments are those of ``IndexJob.command``."""
     faulthandler.enable()
@@ -250,11 +258,12 @@ def main() -> None:
         indexer = Indexer(
             IndexJob.parse(sys.argv[1:]),
             out,
-            lambda: bool(select.select([sys.stdin], [], [], 0)[0]),
+            lambda: bool(select.select([0], [], [], 0)[0]),
         )
         try:
-            for line in sys.stdin.buffer:
-                indexer.run(orjson.loads(line))
+            # Nothing is read ahead: a command that waits is seen by ``select``.
+            while (command := receive(0, COMMAND_BYTES)) is not None:
+                indexer.run(orjson.loads(command))
         finally:
             indexer.close()
     except (Damaged, sqlite3.Error, OSError, Busy) as error:
@@ -267,9 +276,5 @@ def main() -> None:
             reason = "unreadable"
         elif "full" in str(error) or getattr(error, "errno", 0) in _NO_ROOM:
             reason = "full"
-        out.write(
-            orjson.dumps({"event": "failed", "reason": reason, "detail": str(error)})
-            + b"\n"
-        )
-        out.flush()
+        _send(out, "failed", {"reason": reason, "detail": str(error)})
         sys.exit(1)

@@ -1,9 +1,8 @@
 """`engine: "backtracking"`: look-around and back-references with Python's `re`, in a child process that can be killed.
 
 Such patterns can take exponential time, and `re` can be neither interrupted nor limited. So each query has its own
-worker, and a time limit for all its files. The syntax is that of `re` for text, not ripgrep's. A message is a length of
-eight bytes, big-endian, and that many bytes; the worker answers each message with one. It receives the pattern first,
-then files. Run as a program, this module is the worker.
+worker, and a time limit for all its files. The syntax is that of `re` for text, not ripgrep's. The worker answers
+each message (``base.frames``) with one. It receives the pattern first, then files. Run as a program, this module is the worker.
 """
 
 import json
@@ -19,8 +18,9 @@ from dataclasses import asdict
 from itertools import accumulate, islice
 from typing import Any, BinaryIO, Self
 
-from flashgrep.base.child_process import ChildEnded, ChildPipes, end_child
+from flashgrep.base.child_process import ChildEnded, ChildPipes, end_child, read_message
 from flashgrep.base.errors import BadPattern, DeadlineExceeded
+from flashgrep.base.frames import frame
 from flashgrep.pattern import LineMatch, Pattern
 from flashgrep.pattern.matcher import NONE, Span, find_blocks, spans_between
 
@@ -98,10 +98,8 @@ class Backtracker:
 
     def _ask(self, message: bytes) -> bytes:
         try:
-            self._pipes.write(len(message).to_bytes(8, "big") + message, self._ends)
-            return self._pipes.read(
-                int.from_bytes(self._pipes.read(8, self._ends), "big"), self._ends
-            )
+            self._pipes.write(frame(message), self._ends)
+            return self._pipes.read_message(self._ends)
         except ChildEnded:  # ended by its alarm, or the time limit has passed
             self.close()
             problem = (
@@ -119,7 +117,7 @@ def main() -> None:
     os.nice(_NICE)
     source = sys.stdin.buffer
     sink = sys.stdout.buffer
-    options = json.loads(_read_message(source))
+    options = json.loads(read_message(source) or b"{}")
     escape = options["mode"] == "literal"
     texts = [re.escape(text) if escape else text for text in options["texts"]]
     # A single text is left unchanged, so that the position of an error refers to it.
@@ -145,7 +143,7 @@ def main() -> None:
         _write_message(sink, {"message": str(error), "at": error.pos or 0})
         return
     _write_message(sink, None)
-    while message := _read_message(source):
+    while message := read_message(source):
         header, _, data = message.partition(b"\n")
         request = json.loads(header)
         if options["multiline"]:
@@ -201,13 +199,8 @@ class _Text:
         return NONE
 
 
-def _read_message(source: BinaryIO) -> bytes:
-    return source.read(int.from_bytes(source.read(8), "big"))
-
-
 def _write_message(sink: BinaryIO, answer: object) -> None:
-    message = json.dumps(answer).encode()
-    sink.write(len(message).to_bytes(8, "big") + message)
+    sink.write(frame(json.dumps(answer).encode()))
     sink.flush()
 
 

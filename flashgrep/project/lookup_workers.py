@@ -15,12 +15,12 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from flashgrep.base.frames import LENGTH, measure
 from flashgrep.base.scheduler import PATIENCE
 from flashgrep.index.reader import Identity
 from flashgrep.project.worker_processes import Process, can_fork, fork, spawn
 from flashgrep.search.lookup_worker import (
     EMPTY,
-    LENGTH,
     MOST_BYTES,
     MOST_PROJECTS,
     LoadProject,
@@ -131,10 +131,10 @@ class LookupWorker(asyncio.BufferedProtocol):
 
     def get_buffer(self, _size_hint: int) -> memoryview:
         """Return where to read on: room for the rest of a reply."""
-        if self._filled < LENGTH.size:
-            size = LENGTH.size
+        if self._filled < LENGTH:
+            size = LENGTH
         else:
-            size = LENGTH.size + LENGTH.unpack_from(self._held)[0]
+            size = LENGTH + measure(self._held)
         if size > len(self._held):
             self._held += bytes(size - len(self._held))
         return memoryview(self._held)[self._filled :]
@@ -142,13 +142,13 @@ class LookupWorker(asyncio.BufferedProtocol):
     def buffer_updated(self, count: int) -> None:
         """Hand on a reply once it is whole."""
         self._filled += count
-        if self._filled < LENGTH.size:
+        if self._filled < LENGTH:
             return
-        (size,) = LENGTH.unpack_from(self._held)
+        size = measure(self._held)
         if size > MOST_BYTES or self._reply is None:
             self.end()
-        elif self._filled == LENGTH.size + size:
-            body = bytes(memoryview(self._held)[LENGTH.size : self._filled])
+        elif self._filled == LENGTH + size:
+            body = bytes(memoryview(self._held)[LENGTH : self._filled])
             self._filled = 0
             if len(self._held) > LEAST_BUFFER:
                 self._held = bytearray(LEAST_BUFFER)

@@ -1,6 +1,6 @@
 """A process that answers lookups for the daemon, which sends it the file table and later changes.
 
-Messages are length-prefixed pickles on one socket, which is our stdin; both ends are ours and of the same version.
+Messages are pickles in frames (``base.frames``) on one socket, which is our stdin; both ends are ours and of the same version.
 ``LoadProject`` and ``RunLookup`` have one reply each. An empty reply means failure: the daemon then runs the lookup
 itself and gets the same error. An empty request cancels the running lookup. The end of the socket ends the lookup and
 the process.
@@ -12,7 +12,6 @@ import os
 import pickle
 import select
 import signal
-import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +24,7 @@ from flashgrep import __version__
 from flashgrep.base.checkpoint import ending
 from flashgrep.base.errors import FlashgrepError
 from flashgrep.base.failures import FailureLog
+from flashgrep.base.frames import frame, receive
 from flashgrep.base.machine import release_memory
 from flashgrep.files.openat import RootFolder
 from flashgrep.index.reader import Identity, Reader
@@ -37,10 +37,9 @@ from flashgrep.search.snapshot import Snapshot, ask_and_close
 
 log = FailureLog()
 
-LENGTH = struct.Struct("!I")
 MOST_PROJECTS = 4
 """Most loaded projects; the oldest is dropped. A table of 78,000 files takes 13 MB. The daemon counts along."""
-EMPTY = LENGTH.pack(0)
+EMPTY = frame(b"")
 MOST_BYTES = 256 << 20
 """Size limit of messages: an answer with 10,000 hits, or a table of 78,000 files, takes some megabytes."""
 
@@ -156,30 +155,7 @@ copyreg.pickle(Pattern, _by_fields)
 
 def pack(message: object) -> bytes:
     """Return a message as it is sent."""
-    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    return LENGTH.pack(len(data)) + data
-
-
-def receive(descriptor: int) -> bytearray | None:
-    """Return the next message; None at the end of the socket."""
-    head = _read(descriptor, LENGTH.size)
-    if head is None:
-        return None
-    (size,) = LENGTH.unpack(head)
-    if size <= MOST_BYTES:
-        return _read(descriptor, size)
-    return None
-
-
-def _read(descriptor: int, size: int) -> bytearray | None:
-    data = bytearray(size)
-    unread = memoryview(data)
-    while unread:
-        count = os.readv(descriptor, [unread])
-        if not count:
-            return None
-        unread = unread[count:]
-    return data
+    return frame(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
 
 
 def serve(
@@ -211,7 +187,7 @@ def serve(
             while reply:
                 reply = reply[os.write(descriptor, reply) :]
         given = None
-        message = receive(descriptor)
+        message = receive(descriptor, MOST_BYTES)
 
 
 def main() -> None:
@@ -237,7 +213,7 @@ def fork_workers(descriptors: list[int]) -> None:
     Each reports whether it loaded the project that our parent names first. The table of that project is prepared once,
     before forking, and shared.
     """
-    message = receive(0)
+    message = receive(0, MOST_BYTES)
     if message is None:
         return
     request: LoadProject = pickle.loads(message)  # noqa: S301 - as above

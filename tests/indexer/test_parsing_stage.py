@@ -7,8 +7,7 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path
 
-import orjson
-
+from flashgrep.base.child_process import read_frame
 from flashgrep.files.openat import RootFolder
 from flashgrep.index import schema
 from flashgrep.index.writer import Reserved
@@ -88,7 +87,8 @@ def test_each_batch_tells_how_much_is_left_and_a_waiting_command_ends_a_stage_be
         out.seek(0)
         out.truncate()
         indexer.run({"op": stage, "project": project, "embedding": "{}"})
-        events = [orjson.loads(line) for line in out.getvalue().splitlines()]
+        sent = BytesIO(out.getvalue())
+        events = list(iter(partial(read_frame, sent), None))
         assert [event["last"] for event in events] == [
             *[False] * (len(events) - 1),
             True,

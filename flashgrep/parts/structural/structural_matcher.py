@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
+import orjson
+
 from flashgrep.base.checkpoint import blocking, checkpoint, stop_if_over
 from flashgrep.base.child_process import (
     LOOK_SECONDS,
@@ -242,4 +244,5 @@ class _Process(Generic[KeyT]):
         self._pipes.write(message, time.monotonic() + STOPPED_SECONDS)
 
     def _read(self) -> Any:
-        return self._pipes.read_frame(time.monotonic() + STOPPED_SECONDS)
+        ends = time.monotonic() + STOPPED_SECONDS
+        return orjson.loads(self._pipes.read_message(ends))

@@ -21,12 +21,12 @@ from typing import Self
 import orjson
 
 from flashgrep.base.child_process import (
-    LENGTH,
     end_child,
     limit_memory,
     make_frame,
     read_frame,
 )
+from flashgrep.base.frames import LENGTH, measure
 from flashgrep.base.languages import LANGUAGES
 from flashgrep.base.machine import release_memory
 from flashgrep.base.model import Skipped
@@ -120,7 +120,7 @@ class IsolatedParser:
 
     def _receive(self) -> Parsed | Skipped:
         deadline = time.monotonic() + self._seconds
-        length = int.from_bytes(self._read(LENGTH, deadline), "little")
+        length = measure(self._read(LENGTH, deadline))
         head = orjson.loads(self._read(length, deadline))
         if isinstance(head[0], str):
             return Skipped(head[0], head[1])  # type: ignore[arg-type] # the worker sends the reasons of Skipped

@@ -1,0 +1,40 @@
+"""Frames: how our processes exchange messages. Four bytes of length (little-endian), then so many bytes.
+
+What a message is, JSON or a pickle, its two ends agree on; both are of one version. Only the pool of an indexer's
+workers is the standard library's, with a framing of its own.
+"""
+
+import os
+from typing import Final
+
+LENGTH: Final = 4
+"""Bytes of a length."""
+
+
+def frame(message: bytes) -> bytes:
+    """Return a message as it is sent."""
+    return len(message).to_bytes(LENGTH, "little") + message
+
+
+def measure(data: bytes | bytearray) -> int:
+    """Return the length of the message that a frame's first bytes announce."""
+    return int.from_bytes(data[:LENGTH], "little")
+
+
+def receive(descriptor: int, most: int) -> bytearray | None:
+    """Return the next message, and read nothing beyond it; None at the end, or if it has more than ``most`` bytes."""
+    head = _read(descriptor, LENGTH)
+    if head is None or measure(head) > most:
+        return None
+    return _read(descriptor, measure(head))
+
+
+def _read(descriptor: int, size: int) -> bytearray | None:
+    data = bytearray(size)
+    unread = memoryview(data)
+    while unread:
+        count = os.readv(descriptor, [unread])
+        if not count:
+            return None
+        unread = unread[count:]
+    return data
