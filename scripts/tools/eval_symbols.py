@@ -5,6 +5,7 @@ scripts/eval_symbols definitions LANGUAGE=FOLDER …     LANGUAGE as we name it
 scripts/eval_symbols callers [--jedi FOLDER] PACKAGE_FOLDER …
 scripts/eval_symbols uses FOLDER=TRUTH.jsonl …     TRUTH: printed by a program of scripts/tools/oracles
 scripts/eval_symbols implements FOLDER=TRUTH.jsonl …     the same of types and interfaces
+scripts/eval_symbols ORACLE FOLDER …     callers and uses as pyright, tsserver, gopls, rust-analyzer or clangd has them
 scripts/eval_symbols first-ten FOLDER …     where query shows the definitions of names with 100 and more uses
 scripts/eval_symbols defined-once FOLDER …     where query shows the definition of 100 names that have one
 """
@@ -44,7 +45,8 @@ from scripts.tools.eval_definitions import (
     definitions,
 )
 from scripts.tools.eval_implements import compare_implements
-from scripts.tools.eval_uses import Folder, compare_uses, report_told
+from scripts.tools.eval_uses import Folder, compare_rows, compare_uses, report_told
+from scripts.tools.oracles.language_server import SERVERS, find_uses
 
 TARGETS: Final = 40
 """Functions per package whose callers are compared."""
@@ -74,6 +76,7 @@ def main() -> int:
             "implements",
             "first-ten",
             "defined-once",
+            *SERVERS,
         ],
     )
     parser.add_argument("sources", nargs="+")
@@ -89,6 +92,14 @@ def main() -> int:
         pairs = (source.split("=", 1) for source in arguments.sources)
         return report_told(
             [compare_with(Path(folder), Path(truth)) for folder, truth in pairs]
+        )
+    if arguments.what in SERVERS:
+        folders = [Path(source).resolve() for source in arguments.sources]
+        return report_told(
+            [
+                compare_rows(folder, find_uses(arguments.what, folder), is_whole=False)
+                for folder in folders
+            ]
         )
     if arguments.what == "first-ten":
         return max(

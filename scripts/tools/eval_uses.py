@@ -11,7 +11,7 @@ import collections
 import json
 import random
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,11 +92,18 @@ class Folder:
 
 def compare_uses(folder: Path, truth_file: Path) -> Told:
     """Print a folder's recall and precision by kind, and the share of right edges at each hop."""
+    lines = truth_file.read_text().splitlines()
+    return compare_rows(folder, map(json.loads, lines), is_whole=True)
+
+
+def compare_rows(
+    folder: Path, rows: Iterable[dict[str, Any]], *, is_whole: bool
+) -> Told:
+    """Compare with rows of a checker; ``is_whole``: they are of all definitions, so that hops can be followed."""
     source, truth = Folder(folder), {True: Uses(), False: Uses()}
     meant: dict[Place, set[Place]] = collections.defaultdict(set)
     unseen: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
-    for line in truth_file.read_text().splitlines():
-        row = json.loads(line)
+    for row in rows:
         if "unseen" in row:
             file, first, last = row["unseen"]
             unseen[file].append((first, last))
@@ -107,7 +114,7 @@ def compare_uses(folder: Path, truth_file: Path) -> Told:
             truth[True].setdefault(key, set()).add(tuple(row["use"]))
             meant[tuple(row["use"])].add(tuple(row["target"]))
 
-    read = {Path(file).suffix for (file, _) in meant}
+    read = {Path(use[0]).suffix for uses in truth[False].values() for use in uses}
 
     def is_seen(place: Place) -> bool:
         return Path(place[0]).suffix in read and not any(
@@ -120,7 +127,8 @@ def compare_uses(folder: Path, truth_file: Path) -> Told:
             folder.name, source, kind, truth, is_seen, is_call=is_call
         ).items():
             told[key] = [told[key][0] + wrong, told[key][1] + right]
-    compare_hops(folder.name, source, list(truth[True]), meant, is_seen)
+    if is_whole:
+        compare_hops(folder.name, source, list(truth[True]), meant, is_seen)
     return told
 
 

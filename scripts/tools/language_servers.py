@@ -38,6 +38,7 @@ class LanguageServer:
     command: list[str]
     root: Path
     environ: dict[str, str]
+    options: dict[str, Any] = field(default_factory=dict)
     process: subprocess.Popen[bytes] = field(init=False)
     _input: IO[bytes] = field(init=False)
     _output: IO[bytes] = field(init=False)
@@ -64,6 +65,7 @@ class LanguageServer:
                 "rootUri": self.root.as_uri(),
                 "workspaceFolders": folders,
                 "capabilities": CAPABILITIES,
+                "initializationOptions": self.options,
             },
         )
         self.send({"method": "initialized", "params": {}})
@@ -91,9 +93,14 @@ class LanguageServer:
             elif message.get("id") == number and "method" not in message:
                 return message.get("result")
 
-    def open(self, path: Path, text: str) -> None:
+    def open(self, path: Path, text: str, language: str = "") -> None:
         """Open a document."""
-        document = {"uri": path.as_uri(), "languageId": "", "version": 1, "text": text}
+        document = {
+            "uri": path.as_uri(),
+            "languageId": language,
+            "version": 1,
+            "text": text,
+        }
         self.send(
             {"method": "textDocument/didOpen", "params": {"textDocument": document}}
         )

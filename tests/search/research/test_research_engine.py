@@ -542,3 +542,79 @@ def test_a_key_of_data_is_no_root_of_who_calls(tmp_path: Path) -> None:
     research = researched(project(tmp_path, files), "who calls run", 1)
     assert [root.path for root in research.roots] == [b"a.py"]
     assert edges(research) == {"main calls run"}
+
+
+@pytest.mark.parametrize(
+    ("files", "query"),
+    [
+        (
+            {
+                "a.py": """
+                    class Base:
+                        def __init__(self, size): ...
+
+
+                    class Own(Base):
+                        def __init__(self):
+                            super().__init__(1)
+
+
+                    class Bare(Base):
+                        pass
+                """,
+                "b.py": """
+                    from a import Bare, Base, Own
+
+
+                    def plain():
+                        Base(1)
+
+
+                    def below():
+                        Bare(1)
+
+
+                    def other():
+                        Own()
+                """,
+            },
+            "callers of Base.__init__",
+        ),
+        (
+            {
+                "a.ts": """
+                    export class Base { constructor(size: number) {} }
+                    export class Own extends Base { constructor() { super(1) } }
+                    export class Bare extends Base {}
+                """,
+                "b.ts": """
+                    import { Bare, Base, Own } from "./a"
+                    function plain() { new Base(1) }
+                    function below() { new Bare(1) }
+                    function other() { new Own() }
+                """,
+            },
+            "callers of Base.constructor",
+        ),
+        (
+            {
+                "a.php": """<?php
+                    class Base { function __construct($size) {} }
+                    class Bare extends Base {}
+                    function plain() { new Base(1); }
+                    function below() { new Bare(1); }
+                """,
+            },
+            "callers of Base.__construct",
+        ),
+    ],
+    ids=["python", "typescript", "php"],
+)
+def test_a_constructor_is_called_by_the_name_of_its_type(
+    tmp_path: Path, files: dict[str, str], query: str
+) -> None:
+    research = researched(project(tmp_path, files), query, 1)
+    names = {key: node.definition.name for key, node in research.graph.nodes.items()}
+    found = {names[edge.source] for edge in research.graph.edges}
+    assert {"plain", "below"} <= found
+    assert "other" not in found

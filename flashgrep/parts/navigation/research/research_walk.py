@@ -83,6 +83,9 @@ _LINES: Final = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 _CONSTRUCTORS: Final = frozenset(
     {"__init__", "__new__", "constructor", "initialize", "init"}
 )
+_RUN_BY_TYPE: Final = frozenset({"__init__", "__new__", "__construct", "constructor"})
+"""Constructors that are called by the name of their type."""
+_OF_TYPES: Final = frozenset({"call", "implementation"})
 _ROLES: Final[dict[str, Role]] = {"call": "call", "base": "implementation"}
 _ANY_USE: Final = frozenset({"call", "reference", "implementation", "import"})
 _INWARD_ROLES: Final[dict[Kind, frozenset[str]]] = {
@@ -458,6 +461,35 @@ class Research:
                     text = use.symbols.lines.text(line).strip()[:200]
                     self.vague.append(UncertainUse(use.path, line, text, vague))
 
+        for target in targets:
+            if "call" in _INWARD_ROLES[self.question.kind] and _is_run_by_type(target):
+                self._follow_constructions(target)
+
+    def _follow_constructions(self, target: Definition) -> None:
+        """Find where the type of a constructor is called, or a subtype that has none of its own."""
+        owner = self._names.owner_of(target)
+        waiting = [owner] if owner is not None else []
+        seen = {type_.key for type_ in waiting}
+        while waiting:
+            type_ = waiting.pop()
+            resolver = self._make_resolver(type_.name)
+            for use, role in self._find_uses(type_.name, _OF_TYPES, [type_]):
+                user = self._user_of(use, role)
+                if role == "implementation":
+                    is_below = resolver.resolve_base(use, type_) is not None
+                    if is_below and user.key not in seen and not _constructs(user):
+                        seen.add(user.key)
+                        waiting.append(user)
+                    continue
+                resolution = resolver.resolve(use, type_)
+                if resolution is None or not self._is_shown(resolution):
+                    continue
+                is_new = self._add(user)
+                if user.key in self.graph.nodes:
+                    self.graph.add_edge(_make_edge(use, user, target, role, resolution))
+                if is_new and self._is_followed(resolution) and user.index >= 0:
+                    self._frontier.append(user)
+
     def _follow_conforming(self, name: str, targets: list[Definition]) -> None:
         """Find the types that satisfy an interface without declaring it, if types are asked for."""
         for target in (
@@ -708,6 +740,20 @@ class Research:
             symbols = self._definitions.open(path)
             if symbols is not None:
                 yield path, symbols
+
+
+def _is_run_by_type(target: Definition) -> bool:
+    """Whether a definition runs where its type is called."""
+    return target.name in _RUN_BY_TYPE and bool(target.owner)
+
+
+def _constructs(type_: Definition) -> bool:
+    """Whether a type has a constructor of its own."""
+    symbols = type_.symbols
+    return any(
+        symbols.parent(index) == type_.index and symbols.name(index) in _RUN_BY_TYPE
+        for index in range(symbols.count)
+    )
 
 
 def find_callers(

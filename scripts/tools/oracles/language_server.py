@@ -1,0 +1,167 @@
+"""What names in a folder refer to, as its language's own server says: rows like those of typescript/uses.cjs.
+
+For a sample of the definitions that the server lists, by kind. A use is a call where a parenthesis follows.
+"""
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from scripts.tools.eval_uses import draw
+from scripts.tools.language_servers import LanguageServer
+
+
+class Server(NamedTuple):
+    """How a language server is started, the files it reads, and their language as it names it."""
+
+    command: list[str]
+    endings: dict[str, str]
+    opens_all: bool = False
+    """Whether it knows the uses only in open files, or in those of a project's own build."""
+
+
+SERVERS: Final = {
+    "pyright": Server(["pyright-langserver", "--stdio"], {".py": "python"}),
+    "tsserver": Server(
+        ["typescript-language-server", "--stdio"],
+        {".ts": "typescript", ".tsx": "typescriptreact"},
+        opens_all=True,
+    ),
+    "gopls": Server(["gopls"], {".go": "go"}),
+    "rust-analyzer": Server(["rust-analyzer"], {".rs": "rust"}),
+    "clangd": Server(["clangd", "--log=error"], {".c": "c", ".h": "c"}, opens_all=True),
+}
+KINDS: Final = {
+    5: "class", 6: "method", 9: "method", 10: "type", 11: "type", 12: "function", 14: "constant", 22: "constant",
+    23: "type",
+}  # fmt: skip
+"""Kinds of definitions, by their numbers in the protocol."""
+HOLDING: Final = {2, 3, 4, 5, 10, 11, 23}
+"""Kinds whose members are definitions of a project; what is in functions is local."""
+TARGETS: Final = 40
+"""Definitions per kind whose uses are asked for."""
+CALLED: Final = re.compile(r"\s*(?:<[^<>()]*>|\?\.)?\s*\(")
+DECORATES: Final = re.compile(r"\s*@[\w.]*\Z")
+IMPORTS: Final = re.compile(r"\s*(?:import|from|export\s*(?:type\s*)?[{*])")
+LISTS: Final = re.compile(r"[\s\w,.*}()$]*(?:from\s*[\"'][^\"']*[\"'];?)?(?:[#/].*)?")
+"""A line of an import over several lines."""
+MOST_LINES: Final = 100
+
+
+class Named(NamedTuple):
+    """A definition: its kind, its file and position as the protocol counts, its name and its container's."""
+
+    kind: str
+    file: str
+    line: int
+    column: int
+    name: str
+    container: str
+
+
+def find_uses(oracle: str, root: Path) -> Iterator[dict[str, Any]]:
+    """Yield a row for each use of a sample of the definitions in a folder."""
+    server = SERVERS[oracle]
+    texts = {
+        path: path.read_text("utf-8", "replace")
+        for path in sorted(root.rglob("*"))
+        if path.suffix in server.endings
+        and path.is_file()
+        and "node_modules" not in path.parts
+    }
+    lines = {path: text.split("\n") for path, text in texts.items()}
+    # Every folder with headers is an include path: there may be no record of a build.
+    headers = {path.parent for path in texts if path.suffix == ".h"}
+    options = {"fallbackFlags": [f"-I{folder}" for folder in sorted(headers)]}
+    environ = dict(os.environ)
+    with closing(LanguageServer(server.command, root, environ, options)) as connection:
+        opened = set[Path]()
+
+        def open_file(path: Path) -> None:
+            if path not in opened:
+                opened.add(path)
+                connection.open(path, texts[path], server.endings[path.suffix])
+
+        for path in texts if server.opens_all else ():
+            open_file(path)
+        by_kind = defaultdict[str, list[Named]](list)
+        for path in texts:
+            open_file(path)
+            asked = {"textDocument": {"uri": path.as_uri()}}
+            symbols = connection.ask("textDocument/documentSymbol", asked)
+            for named in _list_definitions(symbols or [], root, path, lines[path]):
+                by_kind[named.kind].append(named)
+        words = Counter(re.findall(r"\w+", "\n".join(texts.values())))
+        for each in by_kind.values():
+            # Of overloads the last, which is the one with a body.
+            last = {(one.file, one.name, one.container): one for one in each}
+            each[:] = [named for named in last.values() if words[named.name] > 1]
+        for named in (one for each in by_kind.values() for one in draw(each)[:TARGETS]):
+            yield from _ask_uses(connection, named, root, lines)
+
+
+def _list_definitions(
+    symbols: list[dict[str, Any]],
+    root: Path,
+    path: Path,
+    lines: list[str],
+    around: str = "",
+) -> Iterator[Named]:
+    for symbol in symbols:
+        start = symbol["selectionRange"]["start"]
+        name = symbol["name"].partition("(")[0]
+        at = start["character"]
+        if symbol["kind"] in KINDS and lines[start["line"]].startswith(name, at):
+            file = path.relative_to(root).as_posix()
+            kind = KINDS[symbol["kind"]]
+            yield Named(kind, file, start["line"], at, name, around)
+        if symbol["kind"] not in HOLDING:
+            continue
+        inside = symbol.get("children") or []
+        yield from _list_definitions(inside, root, path, lines, name)
+
+
+def _ask_uses(
+    connection: LanguageServer, named: Named, root: Path, lines: dict[Path, list[str]]
+) -> Iterator[dict[str, Any]]:
+    where = {
+        "textDocument": {"uri": (root / named.file).as_uri()},
+        "position": {"line": named.line, "character": named.column},
+        "context": {"includeDeclaration": False},
+    }
+    for place in connection.ask("textDocument/references", where) or ():
+        path = Path(place["uri"].removeprefix("file://"))
+        start, end = place["range"]["start"], place["range"]["end"]
+        if path not in lines or (path, start["line"]) == (
+            root / named.file,
+            named.line,
+        ):
+            continue
+        text = lines[path][start["line"]]
+        is_quoted = text[: start["character"]].endswith(('"', "'"))
+        if is_quoted or _is_import(lines[path], start["line"]):
+            continue
+        is_called = CALLED.match(text, end["character"]) is not None
+        yield {
+            "kind": named.kind,
+            "target": [named.file, named.line + 1],
+            "name": named.name,
+            "container": named.container,
+            "use": [path.relative_to(root).as_posix(), start["line"] + 1],
+            "call": is_called
+            or DECORATES.match(text[: start["character"]]) is not None,
+        }
+
+
+def _is_import(lines: list[str], number: int) -> bool:
+    """Whether a line belongs to an import or a re-export."""
+    for line in reversed(lines[max(0, number - MOST_LINES) : number + 1]):
+        if IMPORTS.match(line):
+            return True
+        if LISTS.fullmatch(line) is None:
+            return False
+    return False
