@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from scripts.benchmarks import habits
 from scripts.benchmarks.search.packages import packages, unpacked
 
 TASKS: Final = tuple(
@@ -82,7 +83,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--show", action="store_true", help="print flashgrep's answers")
     parser.add_argument("--check", action="store_true", help="fail if a bar is missed")
+    parser.add_argument(
+        "--habits",
+        type=int,
+        metavar="N",
+        help="instead: each N-th of the lines that agents type in a shell, with and without the hook",
+    )
     options = parser.parse_args(argv)
+    if options.habits:
+        return habits.main(options.habits)
     options.cache.mkdir(parents=True, exist_ok=True)
     totals = []
     for file in TASKS:

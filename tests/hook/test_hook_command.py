@@ -192,8 +192,22 @@ def test_it_is_find_to_whoever_calls_it(daemon: DaemonAtHand, root: Path) -> Non
         assert run_to_end(command, root, daemon.environ) == expected
 
 
+def test_it_is_git_to_whoever_calls_it(daemon: DaemonAtHand, root: Path) -> None:
+    subprocess.run(["git", "add", "-f", "sub", "a.txt"], cwd=root, check=True)
+    environ = {**daemon.environ, "GIT_PAGER": "cat"}
+    for line in ("-n foo", "-n foo -- *.c", "-c foo sub", "zzzz", "-n foo HEAD", "log"):
+        expected = run_to_end(["git", "grep", *line.split()], root, environ)
+        command = [OURS, "hook", "git", "grep", *line.split()]
+        assert run_to_end(command, root, environ) == expected
+    for more in ({"GIT_DIR": "nope"}, {"GIT_LITERAL_PATHSPECS": "1"}):
+        environ = {**daemon.environ, **more}
+        expected = run_to_end(["git", "grep", "foo", "--", "*.c"], root, environ)
+        command = [OURS, "hook", "git", "grep", "foo", "--", "*.c"]
+        assert run_to_end(command, root, environ) == expected
+
+
 def test_the_tools_of_gnu_are_known() -> None:
-    for name in ("grep", "find"):
+    for name in ("grep", "find", "git"):
         program = shutil.which(name)
         assert program is not None
         assert is_gnu(program)

@@ -24,6 +24,8 @@ REWRITTEN = [
     ("if grep -rq a .; then ls; fi", "if F hook grep -rq a .; then ls; fi"),
     ('grep -rn "$NAME" .', 'F hook grep -rn "$NAME" .'),
     ("find . -type f -name '*.py'", "F hook find . -type f -name '*.py'"),
+    ("git grep -n foo | head", "F hook git grep -n foo | head"),
+    ("git --no-pager grep foo -- '*.c'", "F hook git --no-pager grep foo -- '*.c'"),
     ("(cd sub; grep -rn foo)", "(cd sub; F hook grep -rn foo)"),
 ]
 UNCHANGED = [
@@ -40,7 +42,9 @@ UNCHANGED = [
     "bash -c 'grep -rn foo .'",
     "find . -name x | xargs grep -n foo",
     "rg --pre cat foo",
-    "git grep -n foo",
+    "git grep -nv foo",
+    "git log --grep foo",
+    "git -C sub grep foo",
     "find . -name '*.py'",
     "find . -type f -name x -delete",
     r"find . -type f -exec rm {} \;",

@@ -3,15 +3,17 @@
 import os
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from anyio.to_thread import run_sync
 
 from flashgrep.api.service import ServedAnswer
 from flashgrep.base.paths import from_latin1
-from flashgrep.parts.hook import find_plan, grep_plan
+from flashgrep.files.walk import Walker
+from flashgrep.parts.hook import find_plan, git_plan, grep_plan
+from flashgrep.parts.hook.grep_plan import Plan
 from flashgrep.parts.hook.payloads import (
     HOSTS,
     format_answer,
@@ -37,7 +39,11 @@ _OWN: Final = (b".git", b".flashgrep")
 """Nobody looks for source in these."""
 
 
-PLANNERS: Final = {"grep": grep_plan.plan, "find": find_plan.plan}
+Planner = Callable[[list[str], bytes, Snapshot, Walker], Plan | None]
+PLANNERS: Final[Mapping[str, Planner]] = {
+    "grep": grep_plan.plan,
+    "find": find_plan.plan,
+}
 
 
 async def answer_call(
@@ -60,7 +66,16 @@ async def answer_call(
         is_known = False
     if not is_known:
         return {"plan": None}
-    return await answer_program(context, cwd, kind, words)
+    if kind == "git":
+        git = git_plan.Git(
+            from_latin1(params["program"]),
+            from_latin1(params["home"]),
+            from_latin1(params["settings"]),
+        )
+        plan: Planner = partial(git_plan.plan, git=git)
+    else:
+        plan = PLANNERS[kind]
+    return await answer_program(context, cwd, f"hook {kind}", partial(plan, words))
 
 
 def answer_payload(params: Mapping[str, Any], host: str) -> str:
@@ -91,21 +106,20 @@ def format_explanation(rewriting: Rewriting) -> str:
 
 
 async def answer_program(
-    context: RequestContext, cwd: str, program: str, argv: Sequence[str]
+    context: RequestContext, cwd: str, name: str, plan: partial[Plan | None]
 ) -> dict[str, Any]:
-    """Return ``{"plan": arguments}`` for a call of GNU grep or find; None: its own."""
-    plan = PLANNERS[program]
+    """Return ``{"plan": arguments}`` for a call of GNU grep, find or git; None: its own."""
     started = time.perf_counter()
     workspace = find_workspace(context, cwd)
     if workspace is None or not await workspace.refresh():
         return {"plan": None}
     planned = await workspace.in_thread(
-        lambda snapshot: plan([*argv], os.fsencode(cwd), snapshot, workspace.walker)
+        lambda snapshot: plan(os.fsencode(cwd), snapshot, workspace.walker)
     )
     if planned is None:
         return {"plan": None}
     took = time.perf_counter() - started
-    answer = ServedAnswer(f"hook {program}", workspace.name, took, 0, planned.unread)
+    answer = ServedAnswer(name, workspace.name, took, 0, planned.unread)
     context.call.host.note_answer(answer)
     return {"plan": [word.decode("latin-1") for word in planned.words]}
 
@@ -174,7 +188,7 @@ def describe_omissions(snapshot: Snapshot, cwd: bytes) -> str:
 
 @lru_cache(maxsize=8)
 def is_gnu(program: str) -> bool:
-    """Return whether a program is GNU's grep or find, whose flags and patterns are known here.
+    """Return whether a program is git, or GNU's grep or find, whose flags and patterns are known here.
 
     Raises:
         OSError: it cannot be run.
@@ -187,4 +201,5 @@ def is_gnu(program: str) -> bool:
         check=False,
         timeout=_VERSION_SECONDS,
     )
-    return b"GNU grep" in process.stdout or b"GNU findutils" in process.stdout
+    names = (b"GNU grep", b"GNU findutils", b"git version")
+    return any(name in process.stdout for name in names)

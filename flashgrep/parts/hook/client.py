@@ -2,7 +2,7 @@
 
     flashgrep hook [HOST]               read a host's payload, print what it is to run instead
     flashgrep hook --explain 'COMMAND'  say what would happen to a command, and why
-    flashgrep hook grep|rg|find ARGUMENTS  run that program, on the files that the index does not rule out
+    flashgrep hook grep|rg|find|git ARGUMENTS  run that program, on the files that the index does not rule out
 
 It fails open: without a daemon, or with one that is slow, of another version or wrong, a payload is answered with
 nothing and a program runs as it was called. Standard library only, and little of it: each call of a host pays for it.
@@ -26,16 +26,18 @@ from flashgrep.rpc import light
 HOOK = "hook"
 PAYLOAD = "payload"
 EXPLAIN = "--explain"
-PROGRAMS = ("find", "grep", "rg")
+PROGRAMS = ("find", "git", "grep", "rg")
 """What runs in place of a search that was typed."""
 SECONDS = 0.25
 """To wait for a plan: after that the program alone is faster."""
 HOST_SECONDS = 2.0
 """To wait for the answer to a payload; hosts wait for 30 to 60 seconds."""
+HARMLESS_TO_GIT = {"GIT_PAGER", "GIT_EDITOR", "GIT_TERMINAL_PROMPT", "GIT_ASKPASS"}
+"""Of git's variables, those that a search does not heed."""
 ERROR = 2
 USAGE = """usage: flashgrep hook [HOST] < PAYLOAD
        flashgrep hook --explain COMMAND
-       flashgrep hook grep|rg|find ARGUMENTS
+       flashgrep hook grep|rg|find|git ARGUMENTS
 """
 
 
@@ -90,12 +92,14 @@ def become(name: str, arguments: list[str]) -> int:
         os.write(2, f"{name}: command not found\n".encode())
         return 127
     words = [os.fsencode(word) for word in arguments]
-    # getopt reads flags after operands in another way; and a plan has the daemon's
-    # paths.
-    if not (os.environ.get("POSIXLY_CORRECT") or os.environ.get(PATH_MAP_VARIABLE)):
+    if is_usual(name):
         try:
             result = ask(
-                [name, *map(as_latin1, arguments)], SECONDS, program=as_latin1(program)
+                [name, *map(as_latin1, arguments)],
+                SECONDS,
+                program=as_latin1(program),
+                home=as_latin1(os.environ.get("HOME", "")),
+                settings=as_latin1(os.environ.get("XDG_CONFIG_HOME", "")),
             )
             # A list of words; None: as it was called.
             if result["plan"] is not None:
@@ -106,6 +110,15 @@ def become(name: str, arguments: list[str]) -> int:
             pass
     restore_signals()
     return os.execve(program, [name.encode(), *words], restore_environment())  # noqa: S606 - no shell in between
+
+
+def is_usual(name: str) -> bool:
+    """Return whether no variable changes what a program's arguments mean, or what it searches."""
+    # getopt reads flags after operands in another way; a plan has the daemon's paths.
+    if os.environ.get("POSIXLY_CORRECT") or os.environ.get(PATH_MAP_VARIABLE):
+        return False
+    variables = {word for word in os.environ if word.startswith("GIT_")}
+    return name != "git" or variables <= HARMLESS_TO_GIT
 
 
 def ask(argv: list[str], seconds: float, **more: str) -> dict[str, str]:

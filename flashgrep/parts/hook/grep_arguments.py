@@ -63,6 +63,20 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
 }
 
 
+class Grammar(NamedTuple):
+    """The flags of a program that a plan honours, each with its meaning."""
+
+    letters: Mapping[str, str]
+    letters_with_value: Mapping[str, str]
+    long: Mapping[str, str]
+    long_with_value: Mapping[str, str]
+    stops_at_operand: bool = False
+    """Whether flags may not come after operands."""
+
+
+GREP: Final = Grammar(LETTERS, LETTERS_WITH_VALUE, LONG, LONG_WITH_VALUE)
+
+
 class Flag(NamedTuple):
     """One flag by its meaning, with its value; empty if it takes none."""
 
@@ -78,6 +92,8 @@ class GrepArguments:
     words: list[str] = field(default_factory=list)
     """The words of the flags and their values, in order."""
     operands: list[str] = field(default_factory=list)
+    bare: int | None = None
+    """How many operands came before ``--``; None: there was none."""
 
     @property
     def has_pattern_flags(self) -> bool:
@@ -89,7 +105,7 @@ class GrepArguments:
         return [flag.value for flag in self.flags if flag.meaning == meaning]
 
 
-def parse(argv: Sequence[str]) -> GrepArguments:
+def parse(argv: Sequence[str], grammar: Grammar = GREP) -> GrepArguments:
     """Parse a command line; flags may come after operands, as getopt has it.
 
     Raises:
@@ -100,41 +116,50 @@ def parse(argv: Sequence[str]) -> GrepArguments:
     words = iter(argv)
     for word in words:
         if word == "--":
+            arguments.bare = len(arguments.operands)
             arguments.operands.extend(words)
-        elif word.startswith("--"):
-            _take_long(arguments, word, words)
-        elif word.startswith("-") and word != "-":
-            _take_letters(arguments, word, words)
-        else:
+        elif word == "-" or not word.startswith("-"):
             arguments.operands.append(word)
+        elif grammar.stops_at_operand and arguments.operands:
+            raise Unplannable
+        elif word.startswith("--"):
+            _take_long(arguments, word, words, grammar)
+        else:
+            _take_letters(arguments, word, words, grammar)
     return arguments
 
 
-def _take_long(arguments: GrepArguments, word: str, words: Iterator[str]) -> None:
+def _take_long(
+    arguments: GrepArguments, word: str, words: Iterator[str], grammar: Grammar
+) -> None:
     name, equals, value = word[2:].partition("=")
+    meanings = grammar.long_with_value
     arguments.words.append(word)
-    if equals and name in LONG_WITH_VALUE:
-        arguments.flags.append(Flag(LONG_WITH_VALUE[name], value))
-    elif not equals and name in LONG:
-        arguments.flags.append(Flag(LONG[name], ""))
-    elif not equals and name in LONG_WITH_VALUE and name not in OPTIONAL_VALUE:
+    if equals and name in meanings:
+        arguments.flags.append(Flag(meanings[name], value))
+    elif not equals and name in grammar.long:
+        arguments.flags.append(Flag(grammar.long[name], ""))
+    elif not equals and name in meanings and name not in OPTIONAL_VALUE:
         value = _take_value(arguments, words)
-        arguments.flags.append(Flag(LONG_WITH_VALUE[name], value))
+        arguments.flags.append(Flag(meanings[name], value))
     else:
         raise Unplannable
 
 
-def _take_letters(arguments: GrepArguments, word: str, words: Iterator[str]) -> None:
+def _take_letters(
+    arguments: GrepArguments, word: str, words: Iterator[str], grammar: Grammar
+) -> None:
     arguments.words.append(word)
     rest = word[1:]
     while rest:
         letter = rest[0]
         rest = rest[1:]
-        if letter in LETTERS:
-            arguments.flags.append(Flag(LETTERS[letter], ""))
-        elif letter in LETTERS_WITH_VALUE:
+        if letter in grammar.letters:
+            arguments.flags.append(Flag(grammar.letters[letter], ""))
+        elif letter in grammar.letters_with_value:
             value = rest or _take_value(arguments, words)
-            arguments.flags.append(Flag(LETTERS_WITH_VALUE[letter], value))
+            meaning = grammar.letters_with_value[letter]
+            arguments.flags.append(Flag(meaning, value))
             return
         else:
             raise Unplannable

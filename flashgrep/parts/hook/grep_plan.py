@@ -21,6 +21,7 @@ from flashgrep.parts.hook.below import (
 from flashgrep.parts.hook.grep_arguments import Selection, parse, read_pattern
 from flashgrep.parts.ripgrep.arguments import Unplannable
 from flashgrep.parts.ripgrep.plan import find_candidates
+from flashgrep.pattern import Pattern
 from flashgrep.search.snapshot import Snapshot
 
 NO_FILE: Final = b"/dev/null"
@@ -58,14 +59,7 @@ def _plan(argv: list[str], cwd: bytes, snapshot: Snapshot, walker: Walker) -> Pl
     pattern, operands = read_pattern(arguments, cwd)
     selection = Selection(arguments)
 
-    likely = find_candidates(pattern, snapshot)
-    # grep reads skipped files, and on behind a NUL byte, where a text of the index
-    # ends; it does not decode UTF-16.
-    likely += snapshot.table.skipped
-    if snapshot.reader is not None:
-        likely += snapshot.reader.find_cut()
-    likely = list(dict.fromkeys(likely))
-
+    likely = find_likely(pattern, snapshot)
     entries: list[Entry] = []
     searched = 0
     for operand in map(os.fsencode, operands or [""]):
@@ -89,6 +83,22 @@ def _plan(argv: list[str], cwd: bytes, snapshot: Snapshot, walker: Walker) -> Pl
         words += [b"-e", os.fsencode(arguments.operands[0])]
     unread = max(0, searched - len(entries))
     return Plan([*words, b"--", *names], unread)
+
+
+def find_likely(pattern: Pattern, snapshot: Snapshot) -> list[bytes]:
+    """Return the files of the table in which a program that reads every byte may match.
+
+    Raises:
+        Unplannable: the index cannot say.
+
+    """
+    likely = find_candidates(pattern, snapshot)
+    # These programs read skipped files, and on behind a NUL byte, where a text of the
+    # index ends; they do not decode UTF-16.
+    likely += snapshot.table.skipped
+    if snapshot.reader is not None:
+        likely += snapshot.reader.find_cut()
+    return list(dict.fromkeys(likely))
 
 
 def _is_file(path: bytes) -> bool:

@@ -7,7 +7,7 @@ they come to is looked at again when the command runs, and whatever is not under
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from flashgrep.parts.hook import find_plan, grep_arguments
+from flashgrep.parts.hook import find_plan, git_plan, grep_arguments
 from flashgrep.parts.hook.shell import Command, Line, read_line
 from flashgrep.parts.ripgrep import arguments as ripgrep_arguments
 from flashgrep.parts.ripgrep.arguments import Unplannable
@@ -104,16 +104,20 @@ def _check_grep(words: list[str]) -> str:
 def _check_ripgrep(words: list[str]) -> str:
     try:
         arguments = ripgrep_arguments.parse(words)
+        ripgrep_arguments.check_flags(arguments)
     except Unplannable:
-        return "ripgrep rejects it, or a flag is not known"
-    planned = (
-        ripgrep_arguments.HARMLESS
-        | ripgrep_arguments.COVER
-        | ripgrep_arguments.PATTERN_FLAGS.keys()
-        | {"regexp", "file", "max-count"}
-    )
-    if any(flag.name not in planned for flag in arguments.flags):
-        return "a flag that is not planned"
+        return "ripgrep rejects it, or a flag that is not planned"
+    # Decompressing runs programs.
+    if any(flag.name == "search-zip" for flag in arguments.flags):
+        return "it decompresses"
+    return ""
+
+
+def _check_git(words: list[str]) -> str:
+    try:
+        git_plan.read_arguments(words)
+    except Unplannable:
+        return "it is no git grep, or a flag that is not planned"
     return ""
 
 
@@ -130,6 +134,7 @@ def _check_find(words: list[str]) -> str:
 _PROGRAMS: Final[Mapping[str, Callable[[list[str]], str]]] = {
     "grep": _check_grep,
     "rg": _check_ripgrep,
+    "git": _check_git,
     "find": _check_find,
 }
 """The programs that are run by us, each with a function that says why a call is left alone."""
@@ -154,6 +159,6 @@ def _is_reader(command: Command) -> bool:
         flags = [word for word in command.words[1:] if word and word[:1] == "-"]
         return not operands and not any("o" in flag or "T" in flag for flag in flags)
     verdict = judge(command)
-    # Some flags of ripgrep and find run programs; grep has none.
-    is_safe = verdict.name in {"rg", "find"} and not verdict.reason
+    # Some flags of the others run programs; grep has none.
+    is_safe = verdict.name in {"rg", "find", "git"} and not verdict.reason
     return verdict.name == "grep" or is_safe

@@ -54,6 +54,14 @@ PATTERN_FLAGS: dict[str, dict[str, object]] = {
 searches are not planned: they read on after a NUL byte, where the index of a text ends."""
 
 
+PLANNED = (
+    HARMLESS
+    | COVER
+    | PATTERN_FLAGS.keys()
+    | {"regexp", "file", "search-zip", "max-count"}
+)
+
+
 class Unplannable(Exception):
     """The call has to run unchanged."""
 
@@ -177,19 +185,21 @@ def read_arguments(call: Call) -> Arguments:
                 *call.argv,
             ]
         )
-    flags_known = (
-        HARMLESS
-        | COVER
-        | PATTERN_FLAGS.keys()
-        | {"regexp", "file", "search-zip", "max-count"}
-    )
+    check_flags(arguments)
+    return arguments
+
+
+def check_flags(arguments: Arguments) -> None:
+    """Check that a plan honours every flag.
+
+    Raises:
+        Unplannable: one changes what is searched, or what matches, in another way.
+
+    """
     for flag in arguments.flags:
         # With --max-count 0 ripgrep searches nothing.
-        if flag.name not in flags_known or (
-            flag.name == "max-count" and flag.value == "0"
-        ):
+        if flag.name not in PLANNED or (flag.name == "max-count" and flag.value == "0"):
             raise Unplannable
-    return arguments
 
 
 def read_patterns(flags: Sequence[Flag], cwd: bytes) -> list[str]:
