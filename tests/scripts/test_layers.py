@@ -389,18 +389,3 @@ def test_what_is_asked_often_imports_nothing_heavy(
     )
     assert says in said.stdout
     assert not set(said.stderr.split()) & forbidden
-
-
-def test_the_daemon_starts_without_a_validator_of_messages_and_others_may_import_it() -> (
-    None
-):
-    program = (
-        "import flashgrep.cli.run_daemon, flashgrep.daemon.server, sys; before = set(sys.modules);"
-        "import jsonrpcserver; print(jsonrpcserver.dispatch.__module__, *before)"
-    )
-    said = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    whose, *imported = said.stdout.split()
-    assert whose == "jsonrpcserver.main"
-    assert not {"jsonschema", "jsonrpcserver"} & set(imported)
