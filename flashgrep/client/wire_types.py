@@ -39,6 +39,9 @@ class QueryOptions(TypedDict, total=False):
     """Exclude files that match one of these globs."""
     language: str | Sequence[str]
     """Only files of these languages, e.g. py or rust."""
+    owner: str | Sequence[str]
+    """Only files that CODEOWNERS gives to one of these, e.g. @team or
+    me@example.org."""
     order: Literal["relevance", "path"] | None
     """relevance: definitions and sources first (smart mode's default). path: by path
     and line."""
@@ -153,6 +156,9 @@ class ListFilesOptions(TypedDict, total=False):
     """Exclude files that match one of these globs."""
     language: str | Sequence[str]
     """Only files of these languages, e.g. py or rust."""
+    owner: str | Sequence[str]
+    """Only files that CODEOWNERS gives to one of these, e.g. @team or
+    me@example.org."""
     sort_by: Literal["path", "name", "modified", "size"]
     """Other than by path, `query` is a glob."""
     sort_order: Literal["asc", "desc"]
@@ -418,6 +424,9 @@ class SearchCodeOptions(TypedDict, total=False):
     """Exclude files that match one of these globs."""
     language: str | Sequence[str]
     """Only files of these languages, e.g. py or rust."""
+    owner: str | Sequence[str]
+    """Only files that CODEOWNERS gives to one of these, e.g. @team or
+    me@example.org."""
     rev: str | None
     """Revision, e.g. main, HEAD~3 or :index; a..b: what differs in b."""
     threshold: float
@@ -612,6 +621,9 @@ class ChangesOptions(TypedDict, total=False):
     """Exclude files that match one of these globs."""
     language: str | Sequence[str]
     """Only files of these languages, e.g. py or rust."""
+    owner: str | Sequence[str]
+    """Only files that CODEOWNERS gives to one of these, e.g. @team or
+    me@example.org."""
     limit: int
     """Most results in all; without it, all there are."""
     deadline_ms: int
@@ -644,6 +656,7 @@ class ChangedFileEntry(TypedDict):
     removed: int
     hunks: list["HunkEntry"]
     symbols: list["ChangedSymbolEntry"]
+    owners: NotRequired[list[str]]
     note: NotRequired[str]
     left_out: NotRequired[int]
 

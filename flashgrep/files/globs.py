@@ -171,11 +171,13 @@ class PathFilter:
         languages: Sequence[str] = (),
         without: Sequence[bytes] = (),
         under: bytes = b"",
+        owned: Callable[[bytes], bool] | None = None,
     ) -> None:
         """Compile the globs.
 
         ``without``: folders, relative to the root, that are excluded with everything below them. ``under``: the only
-        file wanted, or the folder that all files must be below; globs may also be relative to it.
+        file wanted, or the folder that all files must be below; globs may also be relative to it. ``owned``: whether
+        a file is one of those whose owners are asked for.
         """
         globs = [glob for glob in include if not glob.startswith("!")]
         unwanted = [*exclude, *(glob[1:] for glob in include if glob.startswith("!"))]
@@ -187,6 +189,7 @@ class PathFilter:
         self._under = under
         self._below = under + b"/"
         self._languages = TypeFilter(languages) if languages else None
+        self._owned = owned
 
     def __call__(self, path: bytes) -> bool:
         """Return whether the file at ``path`` is wanted."""
@@ -196,7 +199,9 @@ class PathFilter:
             return False
         if self._includes is not None and not self._includes.matches(path):
             return False
-        return self._excludes is None or not self._excludes.matches(path)
+        if self._excludes is not None and self._excludes.matches(path):
+            return False
+        return self._owned is None or self._owned(path)
 
     def mask(self, paths: PathText) -> Mask:
         """Return which of the paths are wanted."""
@@ -213,6 +218,10 @@ class PathFilter:
             wanted_mask &= ~paths.matching(
                 self._excludes.literals, self._excludes.matches
             )
+        if self._owned is not None:
+            # The slowest last, and only for what is left.
+            for at in np.flatnonzero(wanted_mask).tolist():
+                wanted_mask[at] = self._owned(paths[at])
         return wanted_mask
 
 

@@ -1,10 +1,12 @@
 """What methods share: parameters, paths, filters, cursors, budgets, coverage."""
 
 import base64
+import difflib
 import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import (
@@ -27,7 +29,13 @@ from typing_extensions import TypedDict
 from flashgrep.api.host import Host
 from flashgrep.api.libraries import LIBRARIES, LibraryLookup
 from flashgrep.api.view import Project, View
-from flashgrep.base.errors import InvalidParams, NotFound, Unavailable
+from flashgrep.base.errors import (
+    Forbidden,
+    InvalidParams,
+    NotFound,
+    TooLarge,
+    Unavailable,
+)
 from flashgrep.base.model import path_to_text
 from flashgrep.base.places import find_places
 from flashgrep.base.registry import (
@@ -37,6 +45,7 @@ from flashgrep.base.registry import (
     CursorText,
     Globs,
     Languages,
+    NameText,
     Params,
     PathText,
     RevisionText,
@@ -45,9 +54,13 @@ from flashgrep.base.registry import (
 from flashgrep.files.buffers import Buffers
 from flashgrep.files.columns import PositionEncoding
 from flashgrep.files.globs import PathFilter
+from flashgrep.files.owners import MOST_BYTES, PLACES, CodeOwners
 from flashgrep.search.path_search import search_near
 
 CHARS_PER_TOKEN: Final = 4
+MOST_OWNERS: Final = 100
+MOST_NEAR: Final = 3
+"""Names that are offered in place of one that is not there."""
 _PATTERN: Final = re.compile(r"[*?]|\{.*,.*\}")
 """Characters that make a path a pattern; web frameworks name folders ``[id]``."""
 PATH: Final = (
@@ -91,6 +104,13 @@ InLanguages: TypeAlias = Annotated[
     Languages,
     Usage(short="-t", rare=True),
     Field(description="Only files of these languages, e.g. py or rust."),
+]
+Owners: TypeAlias = Annotated[
+    Annotated[list[NameText], Field(max_length=MOST_OWNERS)],
+    Usage(rare=True),
+    Field(
+        description="Only files that CODEOWNERS gives to one of these, e.g. @team or me@example.org."
+    ),
 ]
 Cursor: TypeAlias = Annotated[
     CursorText | None,
@@ -218,27 +238,42 @@ def buffers_of(call: Call[Host]) -> Buffers:
     return buffers
 
 
-async def make_path_filter(
-    workspace: View,
-    include: Sequence[str],
-    exclude: Sequence[str] = (),
-    languages: Sequence[str] = (),
-    without: Sequence[bytes] = (),
-    *,
-    below: str | None = None,
-) -> PathFilter | None:
+@dataclass(frozen=True, slots=True)
+class FileChoice:
+    """Which files a caller wants; nothing said: every file."""
+
+    include: Sequence[str] = ()
+    """Globs, one of which a file matches."""
+    exclude: Sequence[str] = ()
+    languages: Sequence[str] = ()
+    below: str | None = None
+    """A file, a folder, or a glob in place of one."""
+    owners: Sequence[str] = ()
+    """As CODEOWNERS names them."""
+    without: Sequence[bytes] = ()
+    """Folders whose files are not wanted, whatever the globs say."""
+
+    @property
+    def limits(self) -> bool:
+        """Whether anything is said."""
+        globs = self.include or self.exclude or self.below
+        return bool(globs or self.languages or self.owners or self.without)
+
+
+async def make_path_filter(workspace: View, choice: FileChoice) -> PathFilter | None:
     """Return which files a caller wants; None: every file. Made off the event loop: 64 KB of globs take 60 ms.
 
-    ``without``: folders whose files are not wanted, whatever the globs say.
-
     Raises:
-        InvalidParams: a bad glob, or an unknown language.
+        InvalidParams: a bad glob, an unknown language, or an owner that CODEOWNERS does not name.
         NotFound: nothing is at ``below``.
         Forbidden: it is outside the project.
 
     """
-    include = make_relative(workspace, include)
-    exclude = make_relative(workspace, exclude)
+    if not choice.limits:
+        return None
+    below = choice.below
+    include = make_relative(workspace, choice.include)
+    exclude = make_relative(workspace, choice.exclude)
     try:
         if below:
             under = await resolve_path(workspace, below)
@@ -253,12 +288,55 @@ async def make_path_filter(
             b"",
             make_relative(workspace, [below]),
         )  # a pattern in place of a folder
-    if not (under or include or exclude or languages or without):
-        return None
+    owned = None
+    if choice.owners:
+        owned = await make_owner_test(workspace, choice.owners)
     make = partial(
-        PathFilter, include, exclude, languages=languages, without=without, under=under
+        PathFilter,
+        include,
+        exclude,
+        languages=choice.languages,
+        without=choice.without,
+        under=under,
+        owned=owned,
     )
     return await workspace.in_turn(make)
+
+
+async def make_owner_test(view: View, owners: Sequence[str]) -> Callable[[bytes], bool]:
+    """Return whether a file belongs to one of these owners.
+
+    Raises:
+        InvalidParams: there is no CODEOWNERS, or it does not name one of them.
+
+    """
+    code_owners = await read_owners(view)
+    if code_owners is None:
+        raise InvalidParams("owner: the project has no CODEOWNERS", field="owner")
+    names = code_owners.names
+    wanted = set[str]()
+    for owner in owners:
+        spellings = {owner.lower(), f"@{owner.lower()}"} & names
+        if not spellings:
+            near = difflib.get_close_matches(owner.lower(), names, MOST_NEAR)
+            raise InvalidParams(
+                f"owner: CODEOWNERS does not name {owner}",
+                field="owner",
+                suggestion=f"did you mean {', '.join(near)}?" if near else "",
+            )
+        wanted |= spellings
+    return lambda path: not wanted.isdisjoint(code_owners.find_owners(path))
+
+
+async def read_owners(view: View) -> CodeOwners | None:
+    """Return what the view's CODEOWNERS says; None: there is none that can be read."""
+    for place in PLACES:
+        try:
+            text = await view.read(place, MOST_BYTES)
+        except (NotFound, Forbidden, TooLarge):
+            continue
+        return await view.in_turn(partial(CodeOwners, text.decode(errors="replace")))
+    return None
 
 
 def make_relative(view: View, globs: Sequence[str], under: bytes = b"") -> list[str]:

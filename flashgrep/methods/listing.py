@@ -37,11 +37,13 @@ from flashgrep.methods.common import (
     Budget,
     Cursor,
     Exclude,
+    FileChoice,
     FilePlace,
     Fresh,
     Include,
     InLanguages,
     MaxTokensIfSet,
+    Owners,
     ProjectName,
     ProjectNames,
     Rev,
@@ -85,6 +87,7 @@ class ListFilesParams(Params):
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
+    owner: Owners = []
     sort_by: Literal["path", "name", "modified", "size"] = Field(
         "path", description="Other than by path, `query` is a glob."
     )
@@ -236,11 +239,14 @@ async def _list(
         include = params.include
     keep = await make_path_filter(
         workspace,
-        include,
-        params.exclude,
-        params.language,
-        among.nested,
-        below=params.path,
+        FileChoice(
+            include=include,
+            exclude=params.exclude,
+            languages=params.language,
+            without=among.nested,
+            below=params.path,
+            owners=params.owner,
+        ),
     )
     if is_glob:
         text = ""

@@ -35,10 +35,12 @@ from flashgrep.methods.common import (
     Deadline,
     Encoding,
     Exclude,
+    FileChoice,
     Fresh,
     Include,
     InLanguages,
     MaxTokensIfSet,
+    Owners,
     ProjectName,
     ProjectNames,
     Rev,
@@ -124,6 +126,7 @@ class QueryParams(Params):
     include: Include = []
     exclude: Exclude = []
     language: InLanguages = []
+    owner: Owners = []
     output: Literal["lines", "files", "count"] = Field(
         "lines",
         description="files: names only. count: matching lines per file.",
@@ -292,11 +295,14 @@ async def _ask(
     fresh = False
     keep = await make_path_filter(
         workspace,
-        params.include,
-        params.exclude,
-        params.language,
-        among.nested,
-        below=params.path,
+        FileChoice(
+            include=params.include,
+            exclude=params.exclude,
+            languages=params.language,
+            without=among.nested,
+            below=params.path,
+            owners=params.owner,
+        ),
     )
     words = call.host.searchers.words
     position: Position | None = None

@@ -28,15 +28,18 @@ from flashgrep.methods.common import (
     Cursor,
     Deadline,
     Exclude,
+    FileChoice,
     FilePlace,
     Fresh,
     Include,
     InLanguages,
     MaxTokens,
+    Owners,
     ProjectName,
     decode_cursor,
     encode_cursor,
     make_path_filter,
+    read_owners,
 )
 from flashgrep.methods.text import Style, span
 from flashgrep.parts.git.changes import (
@@ -89,6 +92,7 @@ class ChangesParams(Params):
     include: Include = []
     exclude: Annotated[Exclude, RARE] = []
     language: InLanguages = []
+    owner: Owners = []
     limit: Annotated[int, Usage(short="-l")] = Field(
         50, ge=1, le=10_000, description="Most files to return."
     )
@@ -135,7 +139,8 @@ class ChangedSymbolEntry(TypedDict):
 class ChangedFileEntry(FilePlace):
     """A file that differs: `status` is added, deleted, modified, renamed or untracked.
 
-    `note`: why no lines are given; `left_out`: hunks and symbols that did not fit.
+    `note`: why no lines are given; `left_out`: hunks and symbols that did not fit. `owners`: whose it is, if the project
+    has a CODEOWNERS.
     """
 
     status: str
@@ -144,6 +149,7 @@ class ChangedFileEntry(FilePlace):
     removed: int
     hunks: list[HunkEntry]
     symbols: list[ChangedSymbolEntry]
+    owners: NotRequired[list[str]]
     note: NotRequired[str]
     left_out: NotRequired[int]
 
@@ -164,7 +170,8 @@ def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
         counts = f" +{file['added']} -{file['removed']}" if file["hunks"] else ""
         moved = f" from {style.text(file['old_path'])}" if "old_path" in file else ""
         note = f" ({file['note']})" if "note" in file else ""
-        yield f"{style.path(file)} {file['status']}{moved}{counts}{note}"
+        owners = style.text(" ".join(["", *file.get("owners", ())]))
+        yield f"{style.path(file)} {file['status']}{moved}{counts}{note}{owners}"
         for symbol in file["symbols"]:
             callers = [
                 f"{style.path(caller)}:{caller['line_number']} {caller['container']}"
@@ -223,12 +230,21 @@ async def changes(call: Call[Host], params: ChangesParams) -> ChangesResult:
         fresh = await view.refresh()
     else:
         fresh = False
-    keep = await make_path_filter(view, params.include, params.exclude, params.language)
+    keep = await make_path_filter(
+        view,
+        FileChoice(
+            include=params.include,
+            exclude=params.exclude,
+            languages=params.language,
+            owners=params.owner,
+        ),
+    )
     if params.cursor is None:
         after = ""
     else:
         after = decode_cursor(params, params.cursor, str)
     deadline = time.monotonic() + params.deadline_ms / 1000
+    code_owners = await read_owners(view)
 
     def look(old: State, new: State) -> ChangesResult:
         files = [
@@ -248,6 +264,8 @@ async def changes(call: Call[Host], params: ChangesParams) -> ChangesResult:
                 room -= measure_file(item)
                 if room < 0 and entries:
                     break
+                if code_owners is not None:
+                    item["owners"] = sorted(code_owners.find_owners(file.path))
                 if params.callers:
                     room -= _add_callers(item, change, new, deadline)
                 entries.append(item)

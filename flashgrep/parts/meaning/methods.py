@@ -28,10 +28,12 @@ from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
     Below,
     Exclude,
+    FileChoice,
     Fresh,
     Include,
     InLanguages,
     MaxTokensIfSet,
+    Owners,
     ProjectName,
     ProjectNames,
     Rev,
@@ -107,6 +109,7 @@ class SearchCodeParams(Params):
     include: Include = []
     exclude: Annotated[Exclude, RARE] = []
     language: InLanguages = []
+    owner: Owners = []
     rev: Annotated[Rev, RARE] = None
     threshold: Annotated[float, RARE] = Field(
         0.0, ge=0, le=1, description="Minimum score of a result."
@@ -303,11 +306,14 @@ async def _ask(
     fresh = await view.refresh() if params.fresh else False
     keep = await make_path_filter(
         view,
-        params.include,
-        params.exclude,
-        params.language,
-        among.nested,
-        below=params.path,
+        FileChoice(
+            include=params.include,
+            exclude=params.exclude,
+            languages=params.language,
+            without=among.nested,
+            below=params.path,
+            owners=params.owner,
+        ),
     )
     try:
         if view.revision_id is None or (workspace.is_bare and not view.is_stored):

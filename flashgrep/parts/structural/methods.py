@@ -33,6 +33,7 @@ from flashgrep.methods.common import (
     Cursor,
     Deadline,
     Exclude,
+    FileChoice,
     FilePlace,
     Fresh,
     Include,
@@ -198,7 +199,13 @@ async def structural(call: Call[Host], params: StructuralParams) -> StructuralRe
     else:
         fresh = False
     keep = await make_path_filter(
-        view, params.include, params.exclude, params.language, below=params.path
+        view,
+        FileChoice(
+            include=params.include,
+            exclude=params.exclude,
+            languages=params.language,
+            below=params.path,
+        ),
     )
     if params.cursor is None:
         position = None
@@ -349,10 +356,12 @@ async def structural_rewrite(
     await view.refresh()
     keep = await make_path_filter(
         view,
-        question.include,
-        question.exclude,
-        question.language,
-        below=question.path,
+        FileChoice(
+            include=question.include,
+            exclude=question.exclude,
+            languages=question.language,
+            below=question.path,
+        ),
     )
     question = question.model_copy(update={"deadline_ms": params.deadline_ms})
     answer = await _search(view, question, keep, limit=MOST_REWRITTEN)

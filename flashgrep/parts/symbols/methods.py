@@ -36,6 +36,7 @@ from flashgrep.methods.common import (
     Deadline,
     Encoding,
     Exclude,
+    FileChoice,
     FilePlace,
     Fresh,
     Include,
@@ -290,11 +291,13 @@ async def _ask(
         fresh = False
     keep = await make_path_filter(
         workspace,
-        params.include,
-        params.exclude,
-        params.language,
-        among.nested,
-        below=params.path,
+        FileChoice(
+            include=params.include,
+            exclude=params.exclude,
+            languages=params.language,
+            without=among.nested,
+            below=params.path,
+        ),
     )
     name = params.symbol_name
     if params.path is None and (placed := SYMBOL_OF_FILE.fullmatch(name)):
@@ -305,11 +308,13 @@ async def _ask(
             name = placed["symbol"]
             keep = await make_path_filter(
                 workspace,
-                params.include,
-                params.exclude,
-                params.language,
-                among.nested,
-                below=placed["path"],
+                FileChoice(
+                    include=params.include,
+                    exclude=params.exclude,
+                    languages=params.language,
+                    without=among.nested,
+                    below=placed["path"],
+                ),
             )
     kinds = set(params.kind)
     # Other tools and models call methods functions.
