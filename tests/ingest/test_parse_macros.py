@@ -53,6 +53,55 @@ C = {
         "macro SECOND",
         "function last",
     ],
+    # Macros that hold cases or bodies are no functions.
+    "int run(VM* vm) {\n  LOOP\n  {\n    CASE_CODE(ONE):\n    CASE_CODE(TWO):\n      PUSH(1);\n      DISPATCH();\n"
+    "    CASE_CODE(POP): {\n      int a = 1;\n      DROP();\n    }\n  }\n  FOREACH(item, list) {\n    use(item);\n  }\n"
+    "  return 0;\n}\nint after(void) { return 1; }\n": [
+        "function run",
+        "function after",
+    ],
+    # Others are the head of a function.
+    "DEF_PRIMITIVE(list_add)\n{\n  int max = 3;\n}\n\nTEST_IMPL(tcp_open) {\n  int r = 1;\n}\n"
+    'static CORE_FN(array_new,\n    "(array/new (n))",\n    "doc; { \\"") {\n  int n = 1;\n}\n': [
+        "function list_add",
+        "function tcp_open",
+        "function array_new",
+    ],
+    # Attributes in small letters.
+    "static void printflike(3, 4)\ninput_reply(int add, const char *fmt, ...)\n{\n  int x;\n}\n"
+    "__dead void\nusage(void)\n{\n  exit(1);\n}\nstatic int __init setup(void) { return 0; }\n"
+    "static inline always_inline int quick(int a) { return a; }\n__u32 plain(void) { return 1; }\n"
+    "static __u32 other(void) { return 1; }\n": [
+        "function input_reply",
+        "function usage",
+        "function setup",
+        "function quick",
+        "function plain",
+        "function other",
+    ],
+    "typedef HHOOK (WINAPI *sSetHook)\n    (UINT a,\n     UINT b);\nint after(void);\n": [
+        "type sSetHook",
+        "function after",
+    ],
+    "static int\nquorem\n#ifdef KR_headers\n\t(b, S) Bigint *b, *S;\n#else\n\t(Bigint *b, Bigint *S)\n#endif\n{\n"
+    "\tint n;\n\treturn n;\n}\nint old(a, b)\n  int a;\n  char *b;\n{\n  return a;\n}\n": [
+        "function quorem",
+        "function old",
+    ],
+    "RB_HEAD(lists, list);\nTAILQ_HEAD(items, item);\nstatic RB_HEAD(boxes, box) all = RB_INITIALIZER(&all);\n"
+    "int after(void);\n": [
+        "struct lists",
+        "struct items",
+        "variable all",
+        "struct boxes",
+        "function after",
+    ],
+    # Branches that each open a brace.
+    "int wide(int a)\n{\n#ifdef ONE\n  switch (one(a)) {\n#elif TWO\n  switch (two(a)) {\n#else\n  switch (a) {\n#endif\n"
+    "  case 1:\n    return 2;\n  }\n}\nint after(void) { return 1; }\n": [
+        "function wide",
+        "function after",
+    ],
     # Types, functions and enumerators in capitals are none of these.
     "BOOL\nfoo(void)\n{\n  return x;\n}\nHANDLE bar(void) { return 0; }\nstatic DWORD count;\n": [
         "function foo",

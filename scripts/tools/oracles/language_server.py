@@ -42,6 +42,8 @@ KINDS: Final = {
 """Kinds of definitions, by their numbers in the protocol."""
 HOLDING: Final = {2, 3, 4, 5, 10, 11, 23}
 """Kinds whose members are definitions of a project; what is in functions is local."""
+FUNCTION: Final = 12
+PROTOTYPED: Final = frozenset({".c", ".h"})
 TARGETS: Final = 40
 """Definitions per kind whose uses are asked for."""
 CALLED: Final = re.compile(r"\s*(?:<[^<>()]*>|\?\.)?\s*\(")
@@ -115,7 +117,14 @@ def _list_definitions(
         start = symbol["selectionRange"]["start"]
         name = symbol["name"].partition("(")[0]
         at = start["character"]
-        if symbol["kind"] in KINDS and lines[start["line"]].startswith(name, at):
+        end = symbol["range"]["end"]
+        is_body = lines[end["line"]][: end["character"]].endswith("}")
+        # Of C the prototypes are listed, too.
+        is_defined = (
+            is_body or path.suffix not in PROTOTYPED or symbol["kind"] != FUNCTION
+        )
+        is_named = lines[start["line"]].startswith(name, at)
+        if symbol["kind"] in KINDS and is_named and is_defined:
             file = path.relative_to(root).as_posix()
             kind = KINDS[symbol["kind"]]
             yield Named(kind, file, start["line"], at, name, around)
@@ -145,7 +154,8 @@ def _ask_uses(
         is_quoted = text[: start["character"]].endswith(('"', "'"))
         if is_quoted or _is_import(lines[path], start["line"]):
             continue
-        is_called = CALLED.match(text, end["character"]) is not None
+        is_type = path.suffix in PROTOTYPED and named.kind != "function"
+        is_called = not is_type and CALLED.match(text, end["character"]) is not None
         yield {
             "kind": named.kind,
             "target": [named.file, named.line + 1],

@@ -14,8 +14,6 @@ import re2
 
 from flashgrep.base.lazy import LazyAttribute
 
-WITH_MACROS: Final = frozenset({"c", "cpp"})
-"""Languages with a preprocessor."""
 _SASS_MODULES: Final = (
     rb"(?<=@include )[\w-]+\.|(?<![\w.$#-])[A-Za-z_][\w-]*+\.(?=\$|[A-Za-z_][\w-]*+\()"
     rb"|(?<=[\"'])[ \t]+as[ \t]+[\w*-]+|!default\b|!global\b"
@@ -82,14 +80,109 @@ def blank_macros(data: bytes) -> bytes:
     """Return a text of the same length without the macros that grammars cannot parse."""
     text = bytearray(data)
     for rules in (_LINES, _WORDS):
-        behind = 0
-        while (match := rules.pattern.search(data, behind)) is not None:
-            group = match.lastindex
-            start, behind = match.span(group)
-            rule = rules.by_group[group]
-            if rule.accepts(text, match):
-                text[start:behind] = rule.replacement.ljust(behind - start)
+        _apply(rules, text, data)
     return bytes(text)
+
+
+def _apply(rules: _Rules, text: bytearray, data: bytes) -> None:
+    """Replace in a text what rules find in it as it was at first."""
+    behind = 0
+    while (match := rules.pattern.search(data, behind)) is not None:
+        group = match.lastindex
+        start, behind = match.span(group)
+        rule = rules.by_group[group]
+        if rule.accepts(text, match):
+            text[start:behind] = rule.replacement.ljust(behind - start)
+
+
+def blank_in_c(data: bytes) -> bytes:
+    """Return a C text of the same length as ``blank_macros`` does, and without what only C has.
+
+    These are macros that stand for the head of a function, of a loop or of a case, and branches of ``#if`` each of which
+    opens the same braces.
+    """
+    text = bytearray(data)
+    _keep_one_branch(text)
+    for match in _LISTS.finditer(data) if b"_HEAD(" in data else ():
+        _write(text, match, b"struct", b"{", b"}")
+    for match in _BODIES.finditer(data):
+        end = _find_end(data, match.end("name"))
+        brace = _BRACE.match(data, end)
+        if end and brace is not None and _begins_statement(text, match.start()):
+            head = match.start("macro")
+            text[head : match.start("name")] = b"void".ljust(match.start("name") - head)
+            rest = bytes(text[match.end("name") : end])
+            # The names of the other arguments stay, to be found as uses.
+            blank = re.sub(rb"[^\n]", b" ", rest)
+            text[match.end("name") : end + 1] = b"(" + blank[1:] + b")"
+    _apply(_IN_C, text, bytes(text))
+    return blank_macros(bytes(text))
+
+
+def _keep_one_branch(text: bytearray) -> None:
+    """Blank all but the first branch of an ``#if`` whose branches each leave the same braces open."""
+    if b"#el" not in text and b"# el" not in text:
+        return
+    groups: list[list[tuple[int, int]]] = []
+    for match in list(_DIRECTIVES.finditer(bytes(text))):
+        if match[1].startswith(b"if"):
+            groups.append([match.span()])
+            continue
+        if not groups:
+            return
+        groups[-1].append(match.span())
+        if match[1] != b"endif":
+            continue
+        marks = groups.pop()
+        opened = {
+            text.count(b"{", end, start) - text.count(b"}", end, start)
+            for (_, end), (start, _) in itertools.pairwise(marks)
+        }
+        first_start, first_end = marks[0]
+        if _OLD_HEAD in text[first_start:first_end] and len(marks) > _TWO_BRANCHES:
+            for start, end in ((first_start, marks[1][1]), marks[-1]):
+                text[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
+            continue
+        if len(marks) > _TWO_BRANCHES and len(opened) == 1 and opened != {0}:
+            for start, end in (marks[0], (marks[1][0], marks[-1][1])):
+                text[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
+
+
+def _write(
+    text: bytearray, match: re.Match[bytes], head: bytes, opens: bytes, ends: bytes
+) -> None:
+    """Write a definition in the place of a macro, its name left where it is."""
+    start, end = match.span()
+    first, last = match.span("name")
+    text[start:first] = head.ljust(first - start)
+    text[last:end] = opens + b" " * (end - last - 2) + ends
+
+
+def _find_end(data: bytes, start: int) -> int:
+    """Return where the parentheses around a position end; 0 if they do not, within ``_MOST_ARGUMENTS`` bytes."""
+    depth = 1
+    for match in _PARENTHESES.finditer(data, start, start + _MOST_ARGUMENTS):
+        if match[0] in b"{};":
+            return 0
+        depth += {b"(": 1, b")": -1}.get(match[0], 0)
+        if not depth:
+            return match.end()
+    return 0
+
+
+def _begins_statement(text: bytearray, start: int) -> bool:
+    """Return whether a position is behind a statement, a declaration, a brace, a directive or a comment."""
+    before = bytes(text[max(0, start - _MOST_BEFORE) : start]).rstrip()
+    line = before.rpartition(b"\n")[2].lstrip()
+    return (
+        not before
+        or before.endswith((b";", b"}", b"{", b":", b"*/"))
+        or line.startswith((b"#", b"//"))
+    )
+
+
+def _starts_statement(text: bytearray, found: Any) -> bool:
+    return _begins_statement(text, found.start(found.lastindex))
 
 
 def blank_conflicts(data: bytes) -> bytes:
@@ -201,7 +294,7 @@ _WORDS: Final = _Rules(
     ),
     # ``(CALLP f)(``, ``(CALL *f)(``
     _Rule(r"\(([A-Z][A-Z0-9_]+P)[ \t]+\w+\)[ \t]*\(", b"*"),
-    _Rule(rf"\(({_MACRO})[ \t]*\*[ \t]*\w+\)[ \t]*\("),
+    _Rule(rf"\(({_MACRO})[ \t]*\*[ \t]*\w+\)\s*\("),
     # ``f(int a NO_ESCAPE)``, ``f(FORMAT const char *a``
     _Rule(rf"(\w+)[ \t]+({_MACRO})\s*[),]", accepts=_ends_argument),
     _Rule(
@@ -214,6 +307,48 @@ _WORDS: Final = _Rules(
         accepts=_ends_head,
     ),
 )
+
+_ATTRIBUTE: Final = (
+    r"(?:__[a-z]\w*|(?:force|always|no)_?inline|noreturn|(?:printf|scanf)like)"
+)
+"""Attributes in small letters, as many projects name them; the compiler's own words are no macros."""
+_IN_C: Final = _Rules(
+    # ``CASE_CODE(POP):``
+    _Rule(
+        r"^[ \t]+([A-Z][A-Z0-9_]{3,})[ \t]*\([^()\n;{}\"]*\)[ \t]*:(?:[^:]|$)",
+        b"case",
+        accepts=_starts_statement,
+    ),
+    # ``INTERPRET_LOOP {``, ``FOREACH(item, list) {``
+    _Rule(rf"^[ \t]+({_CALLED})\s*\{{", accepts=_starts_statement),
+    # ``static void printflike(3, 4) f(``, ``static int __init f(``
+    _Rule(
+        rf"^[ \t]*(?:\w+[ \t*]+)*?(\w+|[*&>])[ \t]+({_ATTRIBUTE}(?:[ \t]*\([\w, ]*\))?)\s+{_NAME}[ \t]*\(",
+        accepts=lambda _text, found: found[found.lastindex - 1] not in _NO_TYPES,
+    ),
+    # ``__dead void f(``
+    _Rule(
+        rf"^({_ATTRIBUTE}(?:[ \t]*\([\w, ]*\))?)[ \t]+{_LEADS}{_TYPE}{_NAME}[ \t]*\("
+    ),
+)
+_LISTS: Final = re.compile(
+    rb"(?m)(?<![\w#])[A-Z]+_HEAD\((?P<name>[A-Za-z_]\w*),[ \t]*\w+\)(?=[ \t]*(?:;|\w))"
+)
+"""``RB_HEAD(names, name);``: a type of the BSD's lists and trees."""
+_BODIES: Final = re.compile(
+    rb"(?m)^(?:static[ \t]+)?(?P<macro>[A-Z][A-Z0-9_]{2,})\((?P<name>[A-Za-z_]\w*)(?=\s*[,)])"
+)
+"""``DEF_PRIMITIVE(list_add) {``: the head of a function."""
+_BRACE: Final = re.compile(rb"\s+\{")
+_PARENTHESES: Final = re.compile(rb'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/|[()]|[{};]')
+_MOST_ARGUMENTS: Final = 5_000
+_DIRECTIVES: Final = re.compile(
+    rb"(?m)^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b(?:[^\n\\]|\\\r?\n|\\.)*"
+)
+_OLD_HEAD: Final = b"KR_headers"
+"""Asked in files whose functions have two heads, the first as before there were prototypes."""
+_TWO_BRANCHES: Final = 2
+"""An ``#if`` with no more directives than that has one branch."""
 
 _GROOVY_WORDS: Final = (
     rb"(?:public|private|protected|static|final|synchronized|abstract)"
@@ -251,6 +386,6 @@ _GROOVY: Final = (
 )
 """What Groovy's grammar cannot parse, and its replacements."""
 BLANKED: Final[Mapping[str, Callable[[bytes], bytes]]] = {
-    **dict.fromkeys(WITH_MACROS, blank_macros), "groovy": blank_groovy, "scss": blank_modules,
+    "c": blank_in_c, "cpp": blank_macros, "groovy": blank_groovy, "scss": blank_modules,
 }  # fmt: skip
 """By language, the function that makes a text readable for its grammar without changing its length."""
