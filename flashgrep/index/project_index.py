@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from flashgrep.base.own_folders import check_store, identify
 from flashgrep.index import kept, schema
 from flashgrep.index.reader import Reader
 from flashgrep.index.schema import LateStage, list_vector_files
-from flashgrep.index.stage import Stage
+from flashgrep.index.stage import Stage, load_rows, name_rows
 from flashgrep.index.table import FileTable
 from flashgrep.index.writer import Writer, are_current, drop_old_rows
 
@@ -68,7 +68,9 @@ class ProjectIndex:
                 with contextlib.closing(
                     schema.connect(self.file, writer=True)
                 ) as connection:
-                    drop_old_rows(connection, self._versions)
+                    drop_old_rows(
+                        connection, self._versions, load_rows(name_rows(self._stages))
+                    )
         except sqlite3.Error as error:
             if schema.is_damage(error):
                 raise Damaged(str(error)) from error
@@ -136,13 +138,15 @@ def measure_revisions(file: Path) -> tuple[int, int]:
         return 0, 0
 
 
-def forget_projects(file: Path, roots: Collection[bytes]) -> bool:
+def forget_projects(
+    file: Path, roots: Collection[bytes], stages: Iterable[Stage]
+) -> bool:
     """Drop projects from a store that is not open; return False if nothing is left that is worth keeping.
 
     A store that cannot be written at the moment (locked, disk full) is left as it is.
     """
     try:
-        with contextlib.closing(Writer(file)) as writer:
+        with contextlib.closing(Writer(file, load_rows(name_rows(stages)))) as writer:
             known_roots = {*writer.list_roots()}
             others = known_roots.difference(roots)
             # If no other project is left, the caller deletes the whole store, so

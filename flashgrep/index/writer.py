@@ -15,20 +15,16 @@ from flashgrep.base.damage import Damaged
 from flashgrep.base.languages import name_class
 from flashgrep.index import kept, schema, segments
 from flashgrep.index.postings import Block
-from flashgrep.index.schema import LateStage, take_numbers
+from flashgrep.index.schema import LATE_STAGES, LateStage, take_numbers
 from flashgrep.index.segments import SegmentRow
+from flashgrep.index.stage import DEAD_SHARE, StageRows
 from flashgrep.index.table import FileRow
-from flashgrep.parts.meaning.index import chunks
-from flashgrep.parts.symbols import symbol_table as symbols
 
 VACUUM_PAGES = 4_000
 """How many freed pages are returned at a time (0.3 s), so that others can write in between."""
 
 ALMOST = 0.99
 """The most progress that a merge reports before it is committed."""
-
-DEAD_SHARE = 0.3
-"""A merge drops documents that no file has any more once they exceed this share of all."""
 
 
 _BUILT_ON: Final[Mapping[str, Sequence[LateStage]]] = {
@@ -68,7 +64,11 @@ class Merging(NamedTuple):
 class Writer:
     """The only connection that writes to an index database."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(
+        self, file: Path, rows: Mapping[LateStage, StageRows] | None = None
+    ) -> None:
+        """``rows``: of the late stages that are made."""
+        self._rows: Collection[StageRows] = (rows or {}).values()
         self.connection = schema.connect(file, writer=True)
         self._has_removed = False
         """Whether files were removed since the last merge: their texts may be worth dropping."""
@@ -121,13 +121,19 @@ class Writer:
                 texts = {
                     row[0] for row in connection.execute(query, [number]).fetchall()
                 }
-                chunks.forget_old_names(connection, texts)
+                self._forget_names(connection, texts)
                 connection.execute("DELETE FROM project WHERE id = ?", [number])
             # Readers cache candidates by generation, so a new one invalidates them.
             take_numbers(connection, "generation")
         *_, merged = self.merge(tidy=True)
         deque(self.shrink(), maxlen=0)
         return merged.remade
+
+    def _forget_names(
+        self, connection: sqlite3.Connection, text_ids: Collection[int]
+    ) -> None:
+        for rows in self._rows:
+            rows.forget_names(connection, text_ids)
 
     def reserve(self, documents: int) -> Reserved:
         """Reserve numbers for a batch of at most this many documents; numbers are never reused."""
@@ -183,7 +189,7 @@ class Writer:
                 "DELETE FROM path WHERE project = ? AND path = ?",
                 [[project, path] for path in gone],
             )
-            chunks.forget_old_names(connection, touched | {row.text_id for row in rows})
+            self._forget_names(connection, touched | {row.text_id for row in rows})
             generation = take_numbers(connection, "generation") + 1
         return generation, rows
 
@@ -233,14 +239,10 @@ class Writer:
                 )
                 if dropped:
                     connection.execute(f"DELETE {dead}")
-                    symbols.drop_dead(connection)
-            # Chunks may be dead although no text is: those of files that moved.
-            if (
-                dropped
-                or chunks.count_orphans(connection)
-                > chunks.total(connection) * DEAD_SHARE
-            ):
-                dropped, anew = True, chunks.drop_dead(connection)
+            for rows_of_stage in self._rows:
+                if dropped or rows_of_stage.has_many_dead(connection):
+                    dropped = True
+                    anew |= rows_of_stage.drop_dead(connection)
             self.has_dropped = dropped
             # If texts are dropped, merge all segments: one left as it is would continue
             # to propose them.
@@ -348,24 +350,28 @@ def are_current(connection: sqlite3.Connection, versions: Mapping[str, str]) -> 
     )
 
 
-def drop_old_rows(connection: sqlite3.Connection, versions: Mapping[str, str]) -> None:
+def drop_old_rows(
+    connection: sqlite3.Connection,
+    versions: Mapping[str, str],
+    rows_by_stage: Mapping[LateStage, StageRows],
+) -> None:
     """Drop the rows of outdated stages and of stages built on them, and record the versions, in one transaction.
 
-    ``versions``: of the late stages. The connection must be a writer's.
+    ``versions``: of the late stages; that of one that no part makes is empty, so that its rows are dropped when a part
+    makes it again. The connection must be a writer's.
     """
     if are_current(connection, versions):
         return
     with schema.transaction(connection):
         outdated = [
-            stage
-            for stage in versions
-            if not are_current(connection, {stage: versions[stage]})
+            name
+            for name in versions
+            if not are_current(connection, {name: versions[name]})
         ]
         dropped = {
             current_stage for stage in outdated for current_stage in _BUILT_ON[stage]
         }
         if "symbols" in dropped:
-            symbols.drop_all(connection)
             # If a file's name now means another language, its text differs too: drop
             # the row, so it is stored again.
             rows = connection.execute(
@@ -375,9 +381,8 @@ def drop_old_rows(connection: sqlite3.Connection, versions: Mapping[str, str]) -
             connection.executemany(
                 "DELETE FROM path WHERE project = ? AND path = ?", other
             )
-        if "chunks" in dropped:
-            chunks.drop_all(connection)
-        elif "vectors" in dropped:
-            chunks.drop_vectors(connection)
+        for stage in LATE_STAGES:
+            if stage in dropped and stage in rows_by_stage:
+                rows_by_stage[stage].drop_all(connection)
         noted = [(f"stage {stage}", version) for stage, version in versions.items()]
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", noted)

@@ -46,6 +46,7 @@ from flashgrep.base.frames import frame, receive
 from flashgrep.base.own_folders import belongs_to
 from flashgrep.index import schema
 from flashgrep.index.schema import StageBacklog
+from flashgrep.index.stage import load_rows
 from flashgrep.index.writer import Writer, drop_old_rows
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.project_work import Contents, ProjectWork
@@ -82,8 +83,9 @@ class Indexer:
         self._job = job
         self._out = out
         self._is_interrupted = is_interrupted
-        self._writer = Writer(job.index)
-        drop_old_rows(self._writer.connection, job.versions)
+        rows = load_rows(job.rows)
+        self._writer = Writer(job.index, rows)
+        drop_old_rows(self._writer.connection, job.versions, rows)
         self._pool = WorkerPool(job.workers)
 
     def close(self) -> None:

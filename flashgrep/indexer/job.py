@@ -4,7 +4,7 @@ import hashlib
 import importlib.util
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ import orjson
 
 from flashgrep.files.openat import RootFolder
 from flashgrep.index.schema import LATE_STAGES, LateStage
+from flashgrep.index.stage import Stage
 
 _PACKAGE = Path(__file__).parent.parent
 GRAMMARS = ("tree_sitter", "ts_kotlin", "semble_grammars")
@@ -33,6 +34,9 @@ class IndexJob:
     functions: Mapping[str, str] = field(default_factory=dict)
     """What parts make: ``module:function`` by the name of the command, see ``project_work.ProjectWork``."""
 
+    rows: Mapping[LateStage, str] = field(default_factory=dict)
+    """How the rows of late stages are kept, see ``index.stage.load_rows``."""
+
     @property
     def stages(self) -> list[LateStage]:
         """The late stages that some part makes."""
@@ -42,7 +46,11 @@ class IndexJob:
         """Return the command line of an indexer with this job."""
         module = [sys.executable, "-m", "flashgrep.indexer"]
         code = orjson.dumps(
-            {"versions": dict(self.versions), "functions": dict(self.functions)}
+            {
+                "versions": dict(self.versions),
+                "functions": dict(self.functions),
+                "rows": dict(self.rows),
+            }
         )
         return [*module, str(self.index), self.owner, str(self.workers), code]
 
@@ -84,6 +92,14 @@ class ProjectJob:
         """Return the project of a command."""
         root, device, inode, *limits = facts
         return cls(RootFolder(root.encode("latin-1"), (device, inode)), *limits)
+
+
+def name_versions(
+    versions: Mapping[str, str], stages: Iterable[Stage]
+) -> Mapping[str, str]:
+    """Return the versions of the late stages; that of one that no part makes is empty: its rows are not kept in step."""
+    made = {stage.name for stage in stages}
+    return {name: version if name in made else "" for name, version in versions.items()}
 
 
 @cache

@@ -125,7 +125,7 @@ class Catalogue:
         self._ripgrep = ripgrep_of(self.environ)
         self._workers = LookupWorkers(count_cores())
         self._scheduler = Scheduler(self._workers)
-        self._stores = Stores()
+        self._stores = Stores([stage for part in parts for stage in part.stages])
         self._outside = OutsideWatch()
         self._former: set[Path] = set()
         """Roots of projects whose index from an earlier version was removed."""

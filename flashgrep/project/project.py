@@ -37,7 +37,7 @@ from flashgrep.index.project_index import ProjectIndex
 from flashgrep.index.reader import IndexSize, Reader
 from flashgrep.index.schema import LateStage
 from flashgrep.indexer.index_scheduler import ProjectIndexing
-from flashgrep.indexer.job import ProjectJob, stage_versions
+from flashgrep.indexer.job import ProjectJob, name_versions, stage_versions
 from flashgrep.indexer.progress import WITH_ALL_GRAMS, Progress
 from flashgrep.project.file_tree import Tree
 from flashgrep.project.freshness import EVENT_PAUSE, Freshness, SwitchableWatcher
@@ -142,14 +142,14 @@ class Workspace:
         self.read_only = options.read_only or self.is_bare
         self._has_warned = False
         self.progress = Progress()
-        versions = options.stages or stage_versions()
+        stages = tuple(stage for part in parts for stage in part.stages)
+        versions = name_versions(options.stages or stage_versions(), stages)
         functions: dict[str, str] = {}
         for part in parts:
             functions.update(part.indexer_functions)
-        self.store = (stores or Stores()).find(
+        self.store = (stores or Stores(stages)).find(
             options.cache_dir, root, options.workers, versions, functions
         )
-        stages = tuple(stage for part in parts for stage in part.stages)
         self.index = ProjectIndex(self.store.file, root, versions, stages)
         self._watcher = SwitchableWatcher(
             lambda: watch(root, native=options.native_watch)

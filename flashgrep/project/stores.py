@@ -1,7 +1,7 @@
 """The stores of open projects, which share their store's indexer and are all affected by its damage."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from flashgrep.index.project_index import (
     set_aside,
 )
 from flashgrep.index.reader import Reader
+from flashgrep.index.stage import Stage, name_rows
 from flashgrep.indexer.index_scheduler import IndexScheduler, ProjectIndexing
 from flashgrep.indexer.job import IndexJob
 from flashgrep.indexer.turns import IndexerTurns
@@ -130,7 +131,9 @@ class Store:
 class Stores:
     """The stores of one daemon, each as long as it has an open project."""
 
-    def __init__(self) -> None:
+    def __init__(self, stages: Sequence[Stage] = ()) -> None:
+        """``stages``: the late stages that parts make."""
+        self.stages = stages
         # Weak: a store lives as long as an open project refers to it.
         self._stores: WeakValueDictionary[Path, Store] = WeakValueDictionary()
         self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
@@ -152,7 +155,8 @@ class Stores:
         store = self._stores.get(file)
         if store is None:
             lock = self._locks.setdefault(file, anyio.Lock())
-            job = IndexJob(file, find_owner(root), workers, versions, functions)
+            rows = name_rows(self.stages)
+            job = IndexJob(file, find_owner(root), workers, versions, functions, rows)
             store = self._stores[file] = Store(job, lock, self._turns)
         return store
 
@@ -164,7 +168,9 @@ class Stores:
             async with self._locks.setdefault(file, anyio.Lock()):
                 store = self._stores.get(file)
                 if store is None or not store.scheduler.is_busy:
-                    if not await anyio.to_thread.run_sync(forget_projects, file, roots):
+                    if not await anyio.to_thread.run_sync(
+                        forget_projects, file, roots, self.stages
+                    ):
                         await anyio.to_thread.run_sync(
                             partial(rmtree, file.parent, ignore_errors=True)
                         )

@@ -12,6 +12,7 @@ from flashgrep.index import schema
 from flashgrep.index.reader import Reader
 from flashgrep.index.writer import Writer
 from flashgrep.parts.symbols import symbol_table as symbols
+from tests.support.store import ROWS
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(x) FROM n"
 
@@ -19,7 +20,7 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Return an empty index."""
-    Writer(tmp_path / "index.db").close()
+    Writer(tmp_path / "index.db", ROWS).close()
     return tmp_path / "index.db"
 
 
@@ -117,7 +118,7 @@ def test_a_mistake_is_damage_where_a_row_is_not_what_is_written(file: Path) -> N
 
 
 def test_a_writer_that_is_refused_or_mistaken_leaves_the_index(file: Path) -> None:
-    with closing(Writer(file)) as writer:
+    with closing(Writer(file, ROWS)) as writer:
         connection = writer.connection
         with pytest.raises(schema.Unreadable, match="UNIQUE"), writer.transaction():
             connection.execute("INSERT INTO meta VALUES ('format', 1)")
@@ -141,7 +142,7 @@ def test_numbers_that_would_be_given_again_are_damage(file: Path) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("INSERT INTO text VALUES (1, x'00', 1, 1, NULL, '')")
     with (
-        closing(Writer(file)) as writer,
+        closing(Writer(file, ROWS)) as writer,
         pytest.raises(Damaged, match="next_text_id"),
         writer.transaction() as connection,
     ):

@@ -20,6 +20,7 @@ from flashgrep.parts.meaning.index.sieve import (
     make_filter,
 )
 from flashgrep.parts.meaning.index.word_impacts import names_of
+from tests.support.store import ROWS
 
 PIECES = [
     "set_config", "gpio_set_config", "set_config2", "SET_CONFIG", "Set_Config", "é",
@@ -48,7 +49,7 @@ ASKED = [
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[Writer]:
-    writer = Writer(tmp_path / "index.db")
+    writer = Writer(tmp_path / "index.db", ROWS)
     yield writer
     writer.close()
 

@@ -30,6 +30,7 @@ from flashgrep.index.table import FileRow, FileTable
 from flashgrep.index.writer import Writer
 from flashgrep.indexer.workers import prepare
 from flashgrep.pattern import ANYTHING, NOTHING, Pattern
+from tests.support.store import ROWS
 
 ROOT = b"/tree"
 NAMES = [b"one.py", b"two.py", b"three.py", b"copy of one.py", b"binary.bin", b"empty"]
@@ -52,7 +53,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[Writer]:
-    writer = Writer(tmp_path / "index.db")
+    writer = Writer(tmp_path / "index.db", ROWS)
     yield writer
     writer.close()
 
@@ -283,7 +284,7 @@ def test_a_damaged_index_is_distinguished_from_a_good_one(
     tree: Path, tmp_path: Path, damage: object
 ) -> None:
     file = tmp_path / "index.db"
-    writer = Writer(file)
+    writer = Writer(file, ROWS)
     store(writer, tree, NAMES)
     writer.close()
     assert callable(damage)
@@ -305,7 +306,7 @@ def test_a_flipped_bit_in_postings_is_found_when_they_are_read(
     tree: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "index.db"
-    writer = Writer(file)
+    writer = Writer(file, ROWS)
     store(writer, tree, NAMES)
     data = bytearray(
         writer.connection.execute("SELECT data FROM posting_block").fetchone()[0]
@@ -327,7 +328,7 @@ def test_a_set_aside_index_makes_room_and_is_kept(tmp_path: Path) -> None:
     # Asked twice, it keeps what it has.
     assert schema.set_aside(file) is None
     assert aside.read_bytes() == b"broken"
-    Writer(file).close()
+    Writer(file, ROWS).close()
     assert schema.set_aside(tmp_path / "nothing.db") is None
 
 
@@ -379,5 +380,5 @@ def test_an_empty_database_is_one_that_an_indexer_is_making(tmp_path: Path) -> N
     (tmp_path / "index.db").touch()
     with pytest.raises(FileNotFoundError):
         Reader(tmp_path / "index.db", ROOT)
-    Writer(tmp_path / "index.db").close()
+    Writer(tmp_path / "index.db", ROWS).close()
     Reader(tmp_path / "index.db", ROOT).close()

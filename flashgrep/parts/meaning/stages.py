@@ -57,8 +57,12 @@ STAGES = (
         count_left=count_to_chunk,
         with_words=choose_with_words,
         measure=measure_chunks,
+        rows="flashgrep.parts.meaning.index.chunks:ROWS",
     ),
     Stage(
-        name="vectors", count_left=table.count_to_embed_with, measure=measure_vectors
+        name="vectors",
+        count_left=table.count_to_embed_with,
+        measure=measure_vectors,
+        rows="flashgrep.parts.meaning.index.chunks:VECTOR_ROWS",
     ),
 )

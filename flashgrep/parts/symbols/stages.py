@@ -13,4 +13,10 @@ def count_to_parse(
     return table.count_to_parse(connection, project).texts
 
 
-STAGES = (Stage(name="symbols", count_left=count_to_parse),)
+STAGES = (
+    Stage(
+        name="symbols",
+        count_left=count_to_parse,
+        rows="flashgrep.parts.symbols.symbol_table:ROWS",
+    ),
+)

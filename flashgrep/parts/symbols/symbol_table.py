@@ -14,7 +14,7 @@ import orjson
 
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.index.schema import SYMBOL_TABLES, StageBacklog, create_tables
-from flashgrep.index.stage import RowsKey, Transactions
+from flashgrep.index.stage import RowsKey, StageRows, Transactions
 
 LONGEST_NAME: Final = 200
 """Bytes; longer names (headings, generated names) are not indexed, but their text is still found."""
@@ -79,9 +79,10 @@ def put_without_symbols(
     )
 
 
-def drop_dead(connection: sqlite3.Connection) -> None:
-    """Delete rows whose text no longer exists."""
+def drop_dead(connection: sqlite3.Connection) -> bool:
+    """Delete rows whose text no longer exists; return False, since others stay."""
     connection.execute("DELETE FROM symbol WHERE text_id NOT IN (SELECT id FROM text)")
+    return False
 
 
 def drop_all(connection: sqlite3.Connection) -> None:
@@ -90,6 +91,9 @@ def drop_all(connection: sqlite3.Connection) -> None:
     for table in ("symbol_term", "symbol_name", "symbol"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
     create_tables(connection, SYMBOL_TABLES)
+
+
+ROWS: Final = StageRows(drop_all=drop_all, drop_dead=drop_dead)
 
 
 def choose_to_parse(

@@ -25,6 +25,7 @@ from flashgrep.parts.meaning.search.chunk_index import (
 )
 from flashgrep.parts.meaning.search.fusion import RULES, Candidate
 from tests.search.meaning.test_meaning_store import ROOT, add_text
+from tests.support.store import ROWS
 
 MODEL = static.load(static.DATA)
 FEW = replace(RULES, candidates=10)
@@ -35,7 +36,7 @@ class Shelf:
 
     def __init__(self, folder: Path, dims: int = MODEL.dims) -> None:
         self._folder = folder
-        self.writer = Writer(folder / "index.db")
+        self.writer = Writer(folder / "index.db", ROWS)
         self.writer.add_project(ROOT)
         self.files: dict[str, int] = {}
         self._file = folder / new_name()

@@ -18,7 +18,8 @@ from flashgrep.index.schema import take_numbers
 from flashgrep.index.segments import MOST_SEGMENTS, Kind, SegmentRow, segments
 from flashgrep.index.segments import put as put_segment
 from flashgrep.index.table import FileRow
-from flashgrep.index.writer import Writer
+from flashgrep.index.writer import Writer, drop_old_rows
+from flashgrep.indexer.job import name_versions
 from flashgrep.parts.meaning.index import chunks as table
 from flashgrep.parts.meaning.index.chunks import (
     FEW,
@@ -39,6 +40,7 @@ from flashgrep.parts.meaning.index.word_impacts import (
 from flashgrep.parts.meaning.part import PART as MEANING
 from flashgrep.parts.symbols import symbol_table as symbols
 from flashgrep.parts.symbols.part import PART as SYMBOLS
+from tests.support.store import ROWS
 
 ROOT, PROJECT = b"/tree", 1
 SETTINGS = '{"provider": "static"}'
@@ -46,7 +48,7 @@ SETTINGS = '{"provider": "static"}'
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[Writer]:
-    writer = Writer(tmp_path / "index.db")
+    writer = Writer(tmp_path / "index.db", ROWS)
     assert writer.add_project(ROOT) == PROJECT
     yield writer
     writer.close()
@@ -113,6 +115,23 @@ def embed(writer: Writer, of: VectorSet, *text_ids: tuple[int, int]) -> VectorSe
 def new_set(writer: Writer, name: str = "model", dims: int = 4) -> VectorSet:
     with writer.transaction() as connection:
         return table.add_vector_set(connection, name, dims, f"{name}.bin")
+
+
+def test_rows_of_a_part_that_was_left_out_are_made_anew_when_it_is_back(
+    writer: Writer,
+) -> None:
+    versions = {"symbols": "1", "chunks": "1", "vectors": "1"}
+    drop_old_rows(writer.connection, versions, ROWS)
+    add_text(writer, 1, "a.py")
+    put(writer, text_of(1, 3))
+    drop_old_rows(writer.connection, versions, ROWS)
+    assert table.total(writer.connection) == 3
+    # Meanwhile nobody tells the rows of moved files and texts that are gone.
+    without = dict(name_versions(versions, SYMBOLS.stages))
+    assert without == {"symbols": "1", "chunks": "", "vectors": ""}
+    drop_old_rows(writer.connection, without, {"symbols": ROWS["symbols"]})
+    drop_old_rows(writer.connection, versions, ROWS)
+    assert table.total(writer.connection) == 0
 
 
 @dataclass

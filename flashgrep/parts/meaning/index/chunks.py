@@ -23,7 +23,7 @@ from flashgrep.index import segments
 from flashgrep.index.postings import Pairs, encode
 from flashgrep.index.schema import StageBacklog, take_numbers
 from flashgrep.index.segments import Kind, SegmentRow
-from flashgrep.index.stage import RowsKey, Transactions
+from flashgrep.index.stage import DEAD_SHARE, RowsKey, StageRows, Transactions
 from flashgrep.parts.meaning.index.sieve import seal_of
 from flashgrep.parts.meaning.index.word_impacts import Fields, impacts_of
 from flashgrep.parts.symbols import symbol_table as symbols
@@ -581,6 +581,21 @@ def drop_vectors(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM embedded")
     connection.execute("DELETE FROM vector_set")
     _advance_round(connection)
+
+
+def has_many_orphans(connection: sqlite3.Connection) -> bool:
+    """Return whether many chunks are dead though no text is: those of files that moved."""
+    return count_orphans(connection) > total(connection) * DEAD_SHARE
+
+
+ROWS: Final = StageRows(
+    drop_all=drop_all,
+    drop_dead=drop_dead,
+    has_many_dead=has_many_orphans,
+    forget_names=forget_old_names,
+)
+VECTOR_ROWS: Final = StageRows(drop_all=drop_vectors)
+"""Chunks that are dropped take their vectors along."""
 
 
 class ChunkRows(Protocol):
