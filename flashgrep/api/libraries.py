@@ -3,7 +3,6 @@
 A library's file is named by its absolute path, a project's own file by one relative to its root.
 """
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
 from flashgrep.api.service import ProjectService, ServiceKey
@@ -30,9 +29,9 @@ class LibraryLookup(Protocol):
         """Return the file of a module as a file's import names it, a folder with a trailing slash, or None: unknown."""
 
     def find_definers(
-        self, language: str, name: str, modules: Sequence[str]
+        self, language: str, path: bytes, module: str, name: str
     ) -> list[bytes]:
-        """Return the files that may define a name that imports of these modules bring, likeliest first."""
+        """Return the files that may define a name of a module, likeliest first, where languages write it in full."""
 
     def locate(self, path: bytes) -> bytes | None:
         """Return the path of a library's file, given by an absolute path or one relative to the root; None: it is none."""

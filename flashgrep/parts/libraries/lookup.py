@@ -1,30 +1,38 @@
 """The libraries of a project for one question: which tool's rules a file follows, and which library has a file."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from flashgrep.api.libraries import Library, ProjectLibraries
 from flashgrep.base.model import Document, Skipped
 from flashgrep.parts.libraries.go_modules import GoModules
+from flashgrep.parts.libraries.java_sources import JavaSources
 from flashgrep.parts.libraries.library_files import LibraryFiles
 from flashgrep.parts.libraries.node_modules import NodeModules
 from flashgrep.parts.libraries.python_environment import PythonEnvironment
+from flashgrep.parts.libraries.rust_crates import RustCrates
+from flashgrep.parts.libraries.system_headers import SystemHeaders
 
 _SCRIPTS: Final = frozenset(
     {"javascript", "typescript", "tsx", "vue", "svelte", "astro"}
 )
+_OF_JAVA: Final = frozenset({"java", "kotlin", "groovy", "scala"})
 
 
 class Lookup:
     """The libraries of a project; nothing is kept between questions, so that nothing can be out of date."""
 
-    def __init__(self, root: bytes, environ: Mapping[str, str]) -> None:
+    def __init__(self, root: bytes, environ: Mapping[str, str], cache: bytes) -> None:
+        """``cache``: our own folder, for sources that are packed."""
         home = os.fsencode(environ.get("HOME", "")) or b"/nonexistent"
         self._files = LibraryFiles(root)
         self._python = PythonEnvironment(self._files, home)
         self._node = NodeModules(self._files)
         self._go = GoModules(self._files, home, environ)
+        self._rust = RustCrates(self._files, home, environ)
+        self._java = JavaSources(self._files, home, cache)
+        self._headers = SystemHeaders(self._files)
 
     def find_module(self, language: str, path: bytes, module: str) -> bytes | None:
         """Return the file of a module as a file's import names it, a folder with a trailing slash, or None: unknown."""
@@ -42,11 +50,20 @@ class Lookup:
         return self._files.locate(place)
 
     def find_definers(
-        self, language: str, name: str, modules: Sequence[str]
+        self, language: str, path: bytes, module: str, name: str
     ) -> list[bytes]:
-        """Return the files that may define a name that imports of these modules bring, likeliest first."""
-        del language, name, modules
-        return []
+        """Return the files that may define a name of a module, likeliest first, where languages write it in full."""
+        importer = os.path.join(self._files.root, path)
+        if language == "rust":
+            files = self._rust.find_definers(importer, module, name)
+        elif language in _OF_JAVA:
+            files = self._java.find_definers(module, name)
+        elif language in {"c", "cpp"}:
+            files = self._headers.find_definers(language, module, name)
+        else:
+            files = []
+        located = map(self._files.locate, files)
+        return [file for file in located if file is not None]
 
     def locate(self, path: bytes) -> bytes | None:
         """Return the path of a library's file, given by an absolute path or one relative to the root; None: it is none."""
@@ -67,6 +84,9 @@ class Lookup:
         return (
             self._node.find_library(path)
             or self._go.find_library(path)
+            or self._rust.find_library(path)
+            or self._java.find_library(path)
+            or self._headers.find_library(path)
             or self._python.find_library(path)
         )
 
@@ -74,7 +94,7 @@ class Lookup:
         """Return the library of a name, as ``requests`` or ``requests@2.31``; None: the project uses none."""
         name, _, version = label[1:].partition("@")
         name = label[:1] + name
-        for ecosystem in (self._python, self._node, self._go):
+        for ecosystem in (self._python, self._node, self._go, self._rust):
             library = ecosystem.find_by_name(name)
             if library is not None and library.version.startswith(version):
                 return library
@@ -87,15 +107,19 @@ class Lookup:
             self._node.find_module(above, "node:fs")
             self._go.find_module(above, "x.invalid/x")
         self._go.find_module(path, "fmt")
+        self._rust.find_definers(path, "", "std")
+        self._java.discover()
+        self._headers.discover()
 
 
 class Libraries(ProjectLibraries):
     """Finds the libraries of one project."""
 
-    def __init__(self, root: bytes, environ: Mapping[str, str]) -> None:
+    def __init__(self, root: bytes, environ: Mapping[str, str], cache: bytes) -> None:
         self._root = root
         self._environ = environ
+        self._cache = cache
 
     def look_up(self) -> Lookup:
         """Return them for one question; call it in a thread."""
-        return Lookup(self._root, self._environ)
+        return Lookup(self._root, self._environ, self._cache)

@@ -20,8 +20,9 @@ from flashgrep.parts.navigation.resolution.definitions import (
     Definitions,
     find_in_bases,
 )
-from flashgrep.parts.navigation.resolution.exports import Values
+from flashgrep.parts.navigation.resolution.exports import Values, without_overloads
 from flashgrep.parts.navigation.resolution.expressions import MEMBER_OF
+from flashgrep.parts.navigation.resolution.full_names import list_full_names
 from flashgrep.parts.navigation.resolution.inference import Names
 from flashgrep.parts.navigation.resolution.modules import Modules
 from flashgrep.parts.navigation.resolution.receivers import find_member
@@ -68,6 +69,12 @@ _OPENS: Final = re.compile(
 )
 _CLOSES: Final = re.compile(r"\s*(?:\*+/|-->|\*+\)|-\})\s*$")
 _ANNOTATIONS: Final = (b"@", b"#[", b"[")
+_MEMBERS: Final = frozenset(
+    {"method", "field", "property", "enumerator", "constructor"}
+)
+_WRITTEN: Final = (
+    rb"\b(?:fn|struct|enum|union|trait|type|const|static|mod|macro_rules!)\s+(%s)\b"
+)
 _LEADS: Final = re.compile(rb"[\w\s:]*\Z")
 """Words such as ``export default`` or ``static inline`` before a definition."""
 
@@ -139,6 +146,8 @@ class Navigator:
         else:
             places = place_definitions(meaning)
         navigation = Navigation(places=places, skipped=self.skipped)
+        if self._source.libraries is not None and not navigation.is_settled:
+            navigation.places = self._find_in_libraries(named) or places
         navigation.files_read = len(self._definitions.files)
         navigation.complete = not self._is_cut
         if not navigation.places:
@@ -457,6 +466,23 @@ class Navigator:
             Place(module, symbols, 0, 0, Resolution(PROVEN, "module"), kind="module")
         ]
 
+    def _find_in_libraries(self, named: NameAtPosition) -> list[Place]:
+        """Return the definitions in libraries of a name whose full name is written, or imported."""
+        libraries = self._source.libraries
+        if libraries is None:
+            return []
+        language = named.symbols.language
+        imports = self.names.imports_of(named.path)
+        for module, name in list_full_names(named, imports):
+            for path in libraries.find_definers(language, named.path, module, name):
+                symbols = self.open(path)
+                if symbols is None:
+                    continue
+                places = _find_in_module(path, symbols, module, name)
+                if places:
+                    return places[:MOST_PLACES]
+        return []
+
     # By names
 
     def _find_by_name(self, named: NameAtPosition) -> list[Place]:
@@ -531,6 +557,36 @@ class Navigator:
     def open(self, path: bytes) -> FileSymbols | None:
         """Return a file with its symbols; None if it has none or is gone."""
         return self._definitions.open(path)
+
+
+def _find_in_module(
+    path: bytes, symbols: FileSymbols, module: str, name: str
+) -> list[Place]:
+    """Return what a library's file defines under a full name: a definition, a member of a type, or itself."""
+    owner = re.split(r"::|\.", module)[-1]
+    definitions: list[Definition] = []
+    members: list[Definition] = []
+    for index in symbols.defining(name):
+        definition = Definition(path, symbols, index)
+        if definition.owner == owner:
+            members.append(definition)
+        elif symbols.kind(index) not in _MEMBERS:
+            definitions.append(definition)
+    whole = without_overloads(members or definitions)
+    if whole:
+        return [place_of(one, Resolution(PROVEN, "import")) for one in whole]
+    stem, _, ending = path.rpartition(b"/")[2].partition(b".")
+    if stem in {b"mod", b"lib"}:
+        stem = path.split(b"/")[-2]
+    # What a macro defines is no definition of the table, but written as one.
+    written = re.search(_WRITTEN % re.escape(name).encode(), symbols.data)
+    if ending == b"rs" and written is not None:
+        how = Resolution(MEMBER, "import")
+        return [Place(path, symbols, *written.span(1), how, kind="function")]
+    if stem == name.encode() or b"/src/lib.rs" in path:
+        how = Resolution(PROVEN, "module")
+        return [Place(path, symbols, 0, 0, how, kind="module")]
+    return []
 
 
 def place_of(definition: Definition, resolution: Resolution) -> Place:

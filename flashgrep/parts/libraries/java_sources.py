@@ -1,0 +1,259 @@
+"""Java's and Kotlin's libraries: source jars of Maven's and Gradle's caches, and the JDK's ``src.zip``.
+
+A jar is a zip of another's making: only names of sources are looked at, and one entry at a time is unpacked, up to a
+size, into a folder of our own cache, where an editor can open it. The folder is bounded; what was unpacked longest ago
+goes first.
+"""
+
+import os
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Final, NamedTuple
+from zlib import crc32, error
+
+from flashgrep.api.libraries import Library
+from flashgrep.base.bounded_cache import BoundedCache
+from flashgrep.parts.libraries.library_files import (
+    MOST_BYTES,
+    LibraryFiles,
+    is_below,
+)
+
+_ENDINGS: Final = (".java", ".kt")
+_MOST_JAR: Final = 512 << 20
+_MOST_NAMES: Final = 100_000
+_MOST_JARS: Final = 5_000
+"""Most jars of the caches that are considered."""
+_MOST_OPENED: Final = 40
+"""Most jars that are searched for one name, those first whose group is most like its package."""
+_MOST_UNPACKED: Final = 128 << 20
+"""Most bytes of what is unpacked in all."""
+_SOURCES: Final = b"-sources.jar"
+_DEPENDENCY: Final = re.compile(
+    r"<artifactId>\s*([\w.-]+)\s*</artifactId>\s*<version>\s*([\w.${}-]+)\s*</version>"
+)
+_PROPERTY: Final = re.compile(r"<([\w.-]+)>([\w.-]+)</\1>")
+_COORDINATES: Final = re.compile(r"[\"']?[\w.-]+:([\w.-]+):([\w.-]+)")
+_NAME: Final = re.compile(r"[\w$.]+")
+
+
+class _Jar(NamedTuple):
+    path: bytes
+    group: str
+    artifact: str
+    version: str
+
+
+_names: BoundedCache[tuple[bytes, int, int], dict[str, str]] = BoundedCache(64 << 20)
+"""The sources in a jar by package and name, by the jar's path, size and time."""
+
+
+class JavaSources:
+    """Finds the source of classes, for one question."""
+
+    def __init__(self, files: LibraryFiles, home: bytes, cache: bytes) -> None:
+        """``cache``: our folder for what is unpacked."""
+        self._files = files
+        self._maven = home + b"/.m2/repository"
+        self._gradle = home + b"/.gradle/caches/modules-2/files-2.1"
+        self._cache = cache
+        self._declared: dict[str, str] | None = None
+        self._jars: list[_Jar] | None = None
+        for top in (self._maven, self._gradle):
+            files.trust(top)
+
+    def find_definers(self, module: str, name: str) -> list[bytes]:
+        """Return the file of a class, or of the class around it."""
+        if not _NAME.fullmatch(name) or not _NAME.fullmatch(module or "x"):
+            return []
+        packages = [f"{module}.{name}"]
+        while "." in packages[-1]:
+            packages.append(packages[-1].rpartition(".")[0])
+        if self._jars is None:
+            # Listed for each question: 400 folders take 16 ms.
+            self._jars = list(islice(self._list_jars(), _MOST_JARS))
+            self._jars += self._list_jdk()
+        return self._find_in(self._jars, packages[:4])
+
+    def _find_in(self, jars: Sequence[_Jar], packages: Sequence[str]) -> list[bytes]:
+        for whole in packages:
+            place = whole.replace(".", "/")
+            for jar in self._list_likely(whole, jars):
+                entry = self._read_names(jar).get(place)
+                if entry is not None:
+                    unpacked = self._unpack(jar, entry)
+                    return [] if unpacked is None else [unpacked]
+        return []
+
+    def discover(self) -> None:
+        """Let the files that were unpacked be read."""
+        self._files.trust(self._cache)
+
+    def find_library(self, path: bytes) -> Library | None:
+        """Return the jar that an unpacked file is of."""
+        if not is_below(path, self._cache):
+            return None
+        label = path[len(self._cache) + 1 :].split(b"/")[0]
+        artifact, _, version = (
+            label.decode("utf-8", "replace").rpartition("~")[0].partition("@")
+        )
+        return Library(artifact, version, os.path.join(self._cache, label))
+
+    def _list_likely(self, whole: str, jars: Sequence[_Jar]) -> list[_Jar]:
+        """Return the jars that may have a class: the JDK's for its packages, else those whose group is most like it."""
+        declared = self._read_versions()
+        words = whole.split(".")
+
+        def rank(jar: _Jar) -> tuple[bool, int, bool, str]:
+            if jar.artifact == "jdk":
+                is_own = words[0] in {"java", "javax", "jdk", "sun"}
+                return not is_own, 0, False, ""
+            group = [*jar.group.split("."), jar.artifact]
+            shared = 0
+            while (
+                shared < min(len(group), len(words)) and group[shared] == words[shared]
+            ):
+                shared += 1
+            is_declared = declared.get(jar.artifact) == jar.version
+            return shared == 0, -shared, not is_declared, jar.artifact
+
+        newest = sorted(jars, key=_order_versions, reverse=True)
+        return sorted(newest, key=rank)[:_MOST_OPENED]
+
+    def _read_versions(self) -> dict[str, str]:
+        """Return the versions that the project's own manifests name, by artifact."""
+        if self._declared is None:
+            self._declared = {}
+            pom = self._files.read_own(b"pom.xml")
+            properties = dict(_PROPERTY.findall(pom))
+            for artifact, version in _DEPENDENCY.findall(pom):
+                self._declared[artifact] = properties.get(version.strip("${}"), version)
+            for name in (b"build.gradle", b"build.gradle.kts", b"gradle.lockfile"):
+                self._declared |= dict(_COORDINATES.findall(self._files.read_own(name)))
+        return self._declared
+
+    def _list_jars(self) -> Iterator[_Jar]:
+        """Yield the source jars of Maven's and Gradle's caches; no link is followed on the way."""
+        for top, is_maven in ((self._maven, True), (self._gradle, False)):
+            real = self._files.trust(top)
+            for folder, _, entries in os.walk(real) if real is not None else ():
+                for entry in entries:
+                    if not entry.endswith(_SOURCES):
+                        continue
+                    parts = os.path.relpath(folder, real).decode("utf-8", "replace")
+                    if not is_maven:  # a folder named by a digest comes last
+                        parts = os.path.dirname(parts)
+                    above, _, version = parts.rpartition("/")
+                    group, _, artifact = above.rpartition("/")
+                    place = os.path.join(folder, entry)
+                    yield _Jar(place, group.replace("/", "."), artifact, version)
+
+    def _list_jdk(self) -> Iterator[_Jar]:
+        for parent in (
+            b"/usr/lib/jvm",
+            b"/opt/java",
+            b"/Library/Java/JavaVirtualMachines",
+        ):
+            names = sorted(os.listdir(parent)) if os.path.isdir(parent) else []
+            for name in reversed(names):
+                for inner in (b"lib/src.zip", b"src.zip", b"Contents/Home/lib/src.zip"):
+                    place = os.path.realpath(os.path.join(parent, name, inner))
+                    folder = os.path.dirname(place)
+                    if is_below(place, b"/usr") or is_below(place, parent):
+                        if os.path.isfile(place) and self._files.trust(folder):
+                            version = name.decode("utf-8", "replace")
+                            yield _Jar(place, "java", "jdk", version)
+
+    def _read_names(self, jar: _Jar) -> dict[str, str]:
+        """Return the names of the sources in a jar, by their paths without the JDK's module and the ending."""
+        if jar.artifact == "jdk":
+            self._files.trust(os.path.dirname(jar.path))
+        located = self._files.locate(jar.path)
+        if located is None:
+            return {}
+        status = os.stat(located)
+        key = (located, status.st_size, status.st_mtime_ns)
+        names = _names.find(key)
+        if names is None:
+            names = {}
+            if status.st_size <= _MOST_JAR:
+                with (
+                    suppress(OSError, zipfile.BadZipFile, ValueError),
+                    zipfile.ZipFile(os.fsdecode(located)) as opened,
+                ):
+                    for entry in opened.namelist()[:_MOST_NAMES]:
+                        stem, ending = os.path.splitext(entry)
+                        if (
+                            ending in _ENDINGS
+                            and not stem.startswith("/")
+                            and ".." not in stem
+                        ):
+                            first, _, rest = stem.partition("/")
+                            names[rest if "." in first else stem] = entry
+            _names.put(key, 200 * len(names) + 100, names)
+        return names
+
+    def _unpack(self, jar: _Jar, entry: str) -> bytes | None:
+        """Return the path of an entry in our folder, unpacked if it is not there yet."""
+        status = os.stat(jar.path)
+        digest = crc32(b"%s %d %d" % (jar.path, status.st_size, status.st_mtime_ns))
+        label = f"{jar.artifact}@{jar.version}~{digest:08x}".replace("/", "_").encode()
+        folder = os.path.join(self._cache, label)
+        place = os.path.normpath(os.path.join(folder, entry.encode()))
+        if not is_below(place, folder):
+            return None
+        if not os.path.lexists(place):
+            try:
+                with (
+                    zipfile.ZipFile(os.fsdecode(jar.path)) as opened,
+                    opened.open(entry) as source,
+                ):
+                    data = source.read(MOST_BYTES + 1)
+                if len(data) > MOST_BYTES:
+                    return None
+                os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+                fresh = b"%s.%d.new" % (place, os.getpid())
+                Path(os.fsdecode(fresh)).write_bytes(data)
+                # Under its name it is complete, whoever else unpacks it meanwhile.
+                os.replace(fresh, place)
+            except (
+                OSError,
+                zipfile.BadZipFile,
+                error,
+                ValueError,
+                NotImplementedError,
+                RuntimeError,
+            ):
+                return None
+            self._tidy(label)
+        self._files.trust(self._cache)
+        return place
+
+    def _tidy(self, latest: bytes) -> None:
+        """Remove the folders of the jars unpacked longest ago while all of them are too large."""
+        folders = []
+        for name in os.listdir(self._cache):
+            folder = os.path.join(self._cache, name)
+            size = sum(
+                os.lstat(os.path.join(at, file)).st_size
+                for at, _, entries in os.walk(folder)
+                for file in entries
+            )
+            folders.append((os.stat(folder).st_mtime_ns, size, folder, name))
+        total = sum(size for _, size, _, _ in folders)
+        for _, size, folder, name in sorted(folders):
+            if total > _MOST_UNPACKED and name != latest:
+                shutil.rmtree(folder, ignore_errors=True)
+                total -= size
+
+
+def _order_versions(jar: _Jar) -> list[tuple[bool, int, str]]:
+    parts = re.split(r"[.-]", jar.version)
+    return [
+        (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts
+    ]
