@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -212,3 +213,39 @@ def test_the_tools_of_gnu_are_known() -> None:
         assert program is not None
         assert is_gnu(program)
     assert not is_gnu(sys.executable)
+
+
+HEAVY = ["(a{1,1000}){1,1000}", "((a{1,100}){1,100}){1,100}", "(.{1,500}foo){1,200}"]
+
+
+@pytest.mark.parametrize("pattern", HEAVY)
+def test_a_pattern_that_takes_all_memory_is_refused(
+    daemon: DaemonAtHand, root: Path, pattern: str
+) -> None:
+    payload = {
+        "tool_name": "Bash",
+        "tool_input": {"command": f"cat a.txt | grep -cE '{pattern}' a.txt"},
+    }
+    done = run_hook(daemon, text=json.dumps(payload), cwd=root)
+    assert "hook grep -cE" in done.stdout
+    memory = memory_of(daemon)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for command in (
+        ["hook", "grep", "-rnE", pattern, "."],
+        ["hook", "grep", "-E", pattern, "a.txt"],
+        ["hook", "git", "grep", "-nE", pattern],
+        ["query", "--mode", "regex", pattern],
+    ):
+        said = run_to_end([OURS, *command], root, daemon.environ)
+        assert (said.stdout, said.status) == (b"", 2)
+        assert b"repe" in said.stderr
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert spent < 4 * 0.1
+    assert memory_of(daemon) - memory < 100
+
+
+def memory_of(daemon: DaemonAtHand) -> int:
+    """Return the daemon's MiB of memory."""
+    status = json.loads(daemon.run("daemon", "status", "--json").stdout)
+    return int(status["memory_bytes"]) >> 20

@@ -26,6 +26,7 @@ REWRITTEN = [
     ("find . -type f -name '*.py'", "F hook find . -type f -name '*.py'"),
     ("git grep -n foo | head", "F hook git grep -n foo | head"),
     ("git --no-pager grep foo -- '*.c'", "F hook git --no-pager grep foo -- '*.c'"),
+    ("ls | grep -cE '(a{1,999}){99}'", "ls | F hook grep -cE '(a{1,999}){99}'"),
     ("(cd sub; grep -rn foo)", "(cd sub; F hook grep -rn foo)"),
 ]
 UNCHANGED = [

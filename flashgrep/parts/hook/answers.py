@@ -20,7 +20,7 @@ from flashgrep.parts.hook.payloads import (
     format_nothing,
     read_payload,
 )
-from flashgrep.parts.hook.rewriting import Rewriting, rewrite
+from flashgrep.parts.hook.rewriting import Rewriting, is_refused, rewrite
 from flashgrep.parts.ripgrep.arguments import Call, Unplannable, parse
 from flashgrep.parts.ripgrep.plan import answer as plan_ripgrep
 from flashgrep.parts.ripgrep.plan import find_workspace
@@ -35,6 +35,10 @@ _NARROWING: Final = (
 )
 _NOT_TOLD: Final = frozenset(_NARROWING.split())
 """Flags of ripgrep with which it leaves out less, or is asked for less."""
+REFUSAL: Final = (
+    "not run: unrolled, the repeats of its pattern take gigabytes of memory; "
+    "write + or * for the larger ones"
+)
 _OWN: Final = (b".git", b".flashgrep")
 """Nobody looks for source in these."""
 
@@ -60,6 +64,8 @@ async def answer_call(
     words = argv[1:]
     if kind == "rg":
         return await answer_ripgrep(context, cwd, words, params)
+    if is_refused(kind, words):
+        return {"plan": None, "refusal": f"{kind} {REFUSAL}"}
     try:
         is_known = await run_sync(is_gnu, from_latin1(params["program"]))
     except (OSError, subprocess.TimeoutExpired):
@@ -95,6 +101,8 @@ def format_explanation(rewriting: Rewriting) -> str:
     for verdict in rewriting.verdicts:
         if verdict.reason:
             lines.append(f"  {verdict.name or 'all'}: as it is, {verdict.reason}")
+        elif verdict.refused:
+            lines.append(f"  {verdict.name}: {REFUSAL}")
         else:
             lines.append(f"  {verdict.name}: by flashgrep, where the index proves")
     if any(not verdict.reason for verdict in rewriting.verdicts):

@@ -5,7 +5,8 @@
     flashgrep hook grep|rg|find|git ARGUMENTS  run that program, on the files that the index does not rule out
 
 It fails open: without a daemon, or with one that is slow, of another version or wrong, a payload is answered with
-nothing and a program runs as it was called. Standard library only, and little of it: each call of a host pays for it.
+nothing and a program runs as it was called. Only a pattern that would take all memory is refused. Standard library only,
+and little of it: each call of a host pays for it.
 """
 
 import os
@@ -101,6 +102,9 @@ def become(name: str, arguments: list[str]) -> int:
                 home=as_latin1(os.environ.get("HOME", "")),
                 settings=as_latin1(os.environ.get("XDG_CONFIG_HOME", "")),
             )
+            if result.get("refusal"):
+                os.write(2, f"flashgrep: {result['refusal']}\n".encode())
+                return ERROR
             # A list of words; None: as it was called.
             if result["plan"] is not None:
                 words = [word.encode("latin-1") for word in result["plan"]]

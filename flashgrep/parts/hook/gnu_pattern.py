@@ -6,7 +6,8 @@ narrower: anchors and word boundaries are dropped, most brackets and back-refere
 
 import re
 from collections.abc import Iterator
-from typing import Final, Literal
+from contextlib import suppress
+from typing import Final, Literal, NamedTuple
 
 from flashgrep.parts.ripgrep.arguments import Unplannable
 
@@ -16,7 +17,13 @@ ANY: Final = "(?s:.)"
 ANYTHING: Final = "(?s:.*)"
 EMPTY: Final = "(?:)"
 _LARGEST_REPEAT: Final = 255
-"""More is left to grep, which refuses above 32,767."""
+"""More is left to grep."""
+GREPS_LARGEST_REPEAT: Final = 32_767
+"""Above it grep itself refuses."""
+MOST_REPEATED: Final = 2_000
+MOST_UNROLLED: Final = 10_000
+"""Of one repeat, and of a pattern with its repeats unrolled: GNU grep stays below 100 MB. ``a{1,10000}`` takes it 868 MB
+and 6 s, ``(a{1,1000}){1,1000}`` more than 6 GB."""
 _MOST_NESTED: Final = 40
 _INTERVAL: Final = re.compile(r"(\d*)(,?)(\d*)")
 _FOLDED: Final = {"i": "[iI\u0131\u0130]", "k": "[kK\u212a]", "s": "[sS\u017f]"}
@@ -49,6 +56,26 @@ def _literal(char: str, *, ignores_case: bool) -> str:
     return _FOLDED.get(char.lower(), re.escape(char))
 
 
+def is_heavy(text: str, dialect: Dialect) -> bool:
+    """Return whether a pattern's repeats make GNU grep take memory without measure; PCRE has limits of its own."""
+    if dialect in {"fixed", "perl"}:
+        return False
+    reader = _Reader(text, dialect, ignores_case=False)
+    # Of what is not understood up to its end, the beginning counts.
+    with suppress(Unplannable, ValueError):
+        reader.read()
+    if reader.largest > GREPS_LARGEST_REPEAT:
+        return False
+    return reader.largest > MOST_REPEATED or reader.weight > MOST_UNROLLED
+
+
+class _Piece(NamedTuple):
+    """A part of a pattern of ours, and how many characters it stands for with its repeats unrolled."""
+
+    text: str
+    weight: int = 1
+
+
 class _Reader:
     """Reads one pattern from left to right; each group is a list of alternatives, each a list of pieces."""
 
@@ -57,24 +84,35 @@ class _Reader:
         self._at = 0
         self._dialect = dialect
         self._ignores_case = ignores_case
-        self._groups: list[list[list[str]]] = [[[]]]
+        self._groups: list[list[list[_Piece]]] = [[[]]]
+        self._times = 1
+        self.largest = 0
+        """The largest bound of a repeat."""
+        self.weight = 0
+        """Of the heaviest group so far."""
 
     def read(self) -> str:
         for token, value in self._tokens():
             self._take(token, value)
         if len(self._groups) != 1:
             raise Unplannable
-        return self._close_group()
+        if self.largest > _LARGEST_REPEAT:
+            self._close_group()
+            raise Unplannable
+        return self._close_group().text
 
     def _take(self, token: str, value: str) -> None:
         pieces = self._groups[-1][-1]
         match token:
             case "piece":
-                pieces.append(value)
+                pieces.append(_Piece(value))
             case "repeat":
                 if not pieces:
                     raise Unplannable
-                pieces[-1] = f"(?:{pieces[-1]}){value}"
+                repeated = pieces[-1]
+                weight = repeated.weight * max(1, self._times)
+                pieces[-1] = _Piece(f"(?:{repeated.text}){value}", weight)
+                self._times = 1
             case "or":
                 self._groups[-1].append([])
             case "open":
@@ -87,9 +125,12 @@ class _Reader:
                 group = self._close_group()
                 self._groups[-1][-1].append(group)
 
-    def _close_group(self) -> str:
+    def _close_group(self) -> _Piece:
         alternatives = self._groups.pop()
-        return "(?:" + "|".join("".join(pieces) for pieces in alternatives) + ")"
+        weight = sum(piece.weight for pieces in alternatives for piece in pieces)
+        self.weight = max(self.weight, weight)
+        texts = ["".join(piece.text for piece in pieces) for pieces in alternatives]
+        return _Piece("(?:" + "|".join(texts) + ")", weight)
 
     def _tokens(self) -> Iterator[tuple[str, str]]:
         while self._at < len(self._text):
@@ -167,14 +208,14 @@ class _Reader:
         self._at = bounds.end() + len(end)
         self._skip_manner()
         least = int(bounds[1] or 0)
-        most = int(bounds[3] or _LARGEST_REPEAT)
+        most = int(bounds[3] or least)
         is_empty = not (bounds[1] or bounds[3])
         if is_empty or (self._dialect == "perl" and not bounds[1]):
             raise Unplannable
         if bounds[2] and most < least:
             raise Unplannable
-        if max(least, most) > _LARGEST_REPEAT:
-            raise Unplannable
+        self._times = max(least, int(bounds[3] or 0))
+        self.largest = max(self.largest, self._times)
         return "+" if least else "*"
 
     def _read_escape(self) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from flashgrep.parts.hook.gnu_pattern import Dialect, widen
+from flashgrep.parts.hook.gnu_pattern import Dialect, is_heavy, widen
 from flashgrep.parts.hook.name_globs import check_glob, has_name, has_path
 from flashgrep.parts.ripgrep.arguments import Unplannable
 from flashgrep.pattern import Pattern
@@ -75,6 +75,19 @@ class Grammar(NamedTuple):
 
 
 GREP: Final = Grammar(LETTERS, LETTERS_WITH_VALUE, LONG, LONG_WITH_VALUE)
+GREP_AT_ALL: Final = Grammar(
+    {**LETTERS, **dict.fromkeys("vLcR", "harmless")},
+    LETTERS_WITH_VALUE,
+    {
+        **LONG,
+        "invert-match": "harmless",
+        "files-without-match": "harmless",
+        "count": "harmless",
+        "dereference-recursive": "harmless",
+    },
+    LONG_WITH_VALUE,
+)
+"""With the flags that no plan honours."""
 
 
 class Flag(NamedTuple):
@@ -206,6 +219,18 @@ def read_pattern(arguments: GrepArguments, cwd: bytes) -> tuple[Pattern, list[st
         case="insensitive" if ignores_case else "sensitive",
     )
     return pattern, operands
+
+
+def has_heavy_pattern(arguments: GrepArguments) -> bool:
+    """Return whether a pattern would take the program memory without measure."""
+    texts = arguments.values_of("regexp")
+    if not arguments.has_pattern_flags:
+        texts = arguments.operands[:1]
+    try:
+        dialect = _read_dialect(arguments)
+    except Unplannable:
+        return False
+    return any(is_heavy(line, dialect) for text in texts for line in text.split("\n"))
 
 
 def _read_dialect(arguments: GrepArguments) -> Dialect:

@@ -29,6 +29,8 @@ class Verdict(NamedTuple):
     reason: str
     notes: bool
     """Whether what was left out may be told on its standard error."""
+    refused: bool = False
+    """Whether it would take memory without measure, and is not run at all."""
 
 
 class Rewriting(NamedTuple):
@@ -69,13 +71,30 @@ def judge(command: Command) -> Verdict:
     start = command.starts[at]
     words = [word or _COMPUTED for word in command.words[at + 1 :]]
     check = _PROGRAMS.get(name)
+    refused = is_refused(name, words)
     if check is None:
         reason = "no search"
+    elif refused:
+        reason = ""
     elif command.reads_pipe:
         reason = "it reads its standard input"
     else:
         reason = check(words)
-    return Verdict(name, start, reason, notes=not command.moves_errors)
+    return Verdict(name, start, reason, not command.moves_errors, refused)
+
+
+def is_refused(name: str, words: list[str]) -> bool:
+    """Return whether a program would take memory without measure for its pattern."""
+    try:
+        if name == "grep":
+            arguments = grep_arguments.parse(words, grep_arguments.GREP_AT_ALL)
+        elif name == "git":
+            arguments = git_plan.read_arguments(words)
+        else:
+            return False
+    except Unplannable:
+        return False
+    return grep_arguments.has_heavy_pattern(arguments)
 
 
 def _skip_wrappers(words: Sequence[str | None]) -> int:
