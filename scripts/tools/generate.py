@@ -22,6 +22,7 @@ from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from scripts.tools.client_types import format_client_types
 from scripts.tools.plugins import make_plugin_files
 from scripts.tools.shell_files import format_shell_files
+from scripts.tools.typescript_types import format_typescript_types
 
 HEAD = """# flashgrep: reference of methods
 
@@ -104,10 +105,17 @@ def generated() -> dict[Path, str]:
                 rf"\g<1>{__version__}",
                 path.read_text("utf-8"),
             )
-            for path in (root / "server.json", root / "skills" / "SKILL.md")
+            for path in (
+                root / "server.json",
+                root / "skills" / "SKILL.md",
+                root / "clients" / "typescript" / "package.json",
+            )
         },
         root / "flashgrep" / "cli" / "commands.tsv": table,
         root / "flashgrep" / "client" / "wire_types.py": format_client_types(REGISTRY),
+        root / "clients" / "typescript" / "methods.d.ts": format_typescript_types(
+            REGISTRY
+        ),
         **format_shell_files(table),
         **make_plugin_files(root),
         root / "ARCHITECTURE.md": _architecture(root),

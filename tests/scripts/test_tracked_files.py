@@ -9,7 +9,8 @@ ROOT = Path(__file__).parents[2]
 TOP_LEVEL = {
     ".ci", ".editorconfig", ".gitattributes", ".flashgrep.example", ".github", ".gitignore", ".pre-commit-config.yaml",
     "AGENTS.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "RELEASING.md",
-    "SECURITY.md", "docs", "editors", "flashgrep", "plugins", "pyproject.toml", "scripts", "server.json", "skills", "tests",
+    "SECURITY.md", "clients", "docs", "editors", "flashgrep", "plugins", "pyproject.toml", "scripts", "server.json", "skills",
+    "tests",
 }  # fmt: skip
 EMPTY = {"flashgrep/py.typed"}
 DATA = {"flashgrep/parts/meaning/embed/data/static.npz": 10_000_000}

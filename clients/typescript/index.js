@@ -1,0 +1,192 @@
+// A client of the flashgrep daemon for Node, Bun and Deno, without dependencies: it speaks JSON-RPC with `flashgrep rpc`,
+// which starts the daemon if need be and stays connected when it is replaced. The types are in index.d.ts.
+
+import { spawn } from "node:child_process";
+
+const PAGE_ITEMS = 1000;
+const PAGE_TOKENS = 1_000_000;
+const LARGEST_ERROR = 4096;
+
+/** A failure that the daemon reports; `reason` is for programs, `data` has what else it says. */
+export class FlashgrepError extends Error {
+  constructor({ code, message, data }) {
+    super(message);
+    this.name = "FlashgrepError";
+    this.code = code;
+    this.reason = data?.reason ?? "";
+    this.data = data ?? {};
+  }
+}
+
+/** The program `flashgrep` could not be started, or ended in the middle of a call. */
+export class Unreachable extends Error {
+  constructor(message) {
+    super(message);
+    this.name = "Unreachable";
+  }
+}
+
+/** Return the project around a folder, which becomes one if it is in none; without a folder, that of the process. */
+export async function open(folder, { command = "flashgrep", env } = {}) {
+  const connection = new Connection(command, folder, env);
+  try {
+    await connection.started;
+    return new Project(connection);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/** A project, or a revision of it. */
+export class Project {
+  #connection;
+  #rev;
+
+  constructor(connection, rev) {
+    this.#connection = connection;
+    this.#rev = rev;
+  }
+
+  /** Call a method and return its result, as it is on the wire. */
+  call(method, params = {}, { signal } = {}) {
+    const asked = this.#rev === undefined ? params : { rev: this.#rev, ...params };
+    return this.#connection.call(method, asked, signal);
+  }
+
+  /** Yield all results of a method that answers in pages; `limit` is the most in all. */
+  async *each(method, params = {}, { signal } = {}) {
+    let left = params.limit ?? Infinity;
+    let cursor;
+    while (left > 0) {
+      const page = { max_tokens: PAGE_TOKENS, ...params, limit: Math.min(left, PAGE_ITEMS) };
+      if (cursor !== undefined) page.cursor = cursor;
+      const answer = await this.call(method, page, { signal });
+      for (const result of answer.results) yield result;
+      left -= answer.results.length;
+      cursor = answer.next ?? undefined;
+      if (cursor === undefined) return;
+    }
+  }
+
+  /** Yield the lines that have a text; all of them, in path order, unless the options say otherwise. */
+  query(text, options = {}, call) {
+    return this.each("query", { order: "path", ...options, query: text }, call);
+  }
+
+  /** Yield the occurrences of a name in code, definitions first. */
+  symbol(name, options = {}, call) {
+    return this.each("get_symbol", { ...options, symbol_name: name }, call);
+  }
+
+  /** Yield the files whose path has these words, or all files. */
+  files(words = undefined, options = {}, call) {
+    const params = words === undefined ? options : { ...options, query: words };
+    return this.each("list_files", params, call);
+  }
+
+  /** Return the code that answers a question, best first. */
+  searchCode(question, options = {}, call) {
+    return this.call("search_code", { ...options, query: question }, call);
+  }
+
+  /** Return a file, or a part of it. */
+  read(path, options = {}, call) {
+    return this.call("read_code", { ...options, path }, call);
+  }
+
+  /** Return the same project at a branch, tag or commit. */
+  rev(name) {
+    return new Project(this.#connection, name);
+  }
+
+  /** End the connection; calls in flight fail. */
+  close() {
+    this.#connection.close();
+  }
+
+  [Symbol.dispose ?? Symbol.for("Symbol.dispose")]() {
+    this.close();
+  }
+}
+
+/** The process `flashgrep rpc` and the calls that wait for its answers. */
+class Connection {
+  #process;
+  #calls = new Map();
+  #next = 1;
+  #held = [];
+  #errors = "";
+  #end;
+
+  constructor(command, folder, env) {
+    const words = folder === undefined ? ["rpc"] : ["rpc", folder];
+    this.#process = spawn(command, words, { env: env ?? process.env, stdio: ["pipe", "pipe", "pipe"] });
+    this.#process.stdout.on("data", (piece) => this.#receive(piece));
+    this.#process.stderr.on("data", (piece) => {
+      this.#errors = (this.#errors + piece).slice(-LARGEST_ERROR);
+    });
+    // A write to a process that has ended is reported by its end.
+    this.#process.stdin.on("error", () => {});
+    this.#process.on("error", (error) => this.#fail(`cannot start ${command}: ${error.message}`));
+    this.#process.on("close", () => this.#fail(this.#errors.trim() || `${command} rpc has ended`));
+    this.started = this.call("stats", {}).then(() => undefined);
+  }
+
+  call(method, params, signal) {
+    return new Promise((resolve, reject) => {
+      if (this.#end !== undefined) throw new Unreachable(this.#end);
+      signal?.throwIfAborted();
+      const id = this.#next++;
+      const abort = () => {
+        this.#calls.delete(id);
+        this.#send({ jsonrpc: "2.0", method: "$/cancelRequest", params: { id } });
+        reject(signal.reason);
+      };
+      const forget = () => signal?.removeEventListener("abort", abort);
+      this.#calls.set(id, { resolve, reject, forget });
+      signal?.addEventListener("abort", abort, { once: true });
+      this.#send({ jsonrpc: "2.0", id, method, params });
+    });
+  }
+
+  close() {
+    this.#fail("the project is closed");
+    this.#process.stdin.end();
+    this.#process.kill();
+  }
+
+  #send(message) {
+    this.#process.stdin.write(`${JSON.stringify(message)}\n`);
+  }
+
+  #receive(piece) {
+    let start = 0;
+    for (let end = piece.indexOf(10); end >= 0; end = piece.indexOf(10, start)) {
+      this.#held.push(piece.subarray(start, end));
+      this.#answer(Buffer.concat(this.#held).toString("utf8"));
+      this.#held = [];
+      start = end + 1;
+    }
+    if (start < piece.length) this.#held.push(piece.subarray(start));
+  }
+
+  #answer(line) {
+    const message = JSON.parse(line);
+    const call = this.#calls.get(message.id);
+    if (call === undefined) return; // a notification, or a call that was given up
+    this.#calls.delete(message.id);
+    call.forget();
+    if ("error" in message) call.reject(new FlashgrepError(message.error));
+    else call.resolve(message.result);
+  }
+
+  #fail(reason) {
+    this.#end ??= reason;
+    for (const call of this.#calls.values()) {
+      call.forget();
+      call.reject(new Unreachable(this.#end));
+    }
+    this.#calls.clear();
+  }
+}

@@ -1,0 +1,135 @@
+"""The client for Node, Bun and Deno, run by Node against a real daemon."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
+
+NODE = shutil.which("node")
+CLIENT = Path(__file__).parents[2] / "clients" / "typescript" / "index.js"
+PROLOGUE = f"""
+import {{ open, FlashgrepError, Unreachable }} from {json.dumps(CLIENT.as_uri())};
+const told = {{}};
+const project = await open(undefined, {{ command: {json.dumps(FGREP.removesuffix("fgrep") + "flashgrep")} }});
+"""
+EPILOGUE = """
+project.close();
+console.log(JSON.stringify(told));
+"""
+MANY = 2_500
+
+pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+
+
+def run(daemon: DaemonAtHand, root: Path, program: str) -> Any:
+    """Run a program between opening and closing a project; return what it told."""
+    assert NODE is not None
+    ended = subprocess.run(
+        [NODE, "--input-type=module", "--eval", PROLOGUE + program + EPILOGUE],
+        cwd=root,
+        env=daemon.environ,
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert not ended.stderr
+    return json.loads(ended.stdout)
+
+
+def test_answers_come_whole_page_after_page(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    text = "".join(f"needle {number} naïve 😀\n" for number in range(MANY))
+    root = project({"b.txt": text, "a.py": "def needle():\n    return 1\n"})
+    told = run(
+        daemon,
+        root,
+        """
+        told.lines = [];
+        for await (const hit of project.query("needle"))
+          told.lines.push([hit.file_path, hit.start_line, hit.text]);
+        told.few = [];
+        for await (const hit of project.query("needle", { limit: 3 })) told.few.push(hit.start_line);
+        told.roles = [];
+        for await (const use of project.symbol("needle")) told.roles.push(use.role);
+        told.files = [];
+        for await (const file of project.files()) told.files.push(file.file_path);
+        told.text = (await project.read("a.py")).content;
+        """,
+    )
+    assert told["lines"] == [
+        ["a.py", 1, "def needle():"],
+        *(["b.txt", at, line] for at, line in enumerate(text.splitlines(), 1)),
+    ]
+    assert told["few"] == [1, 1, 2]
+    assert told["roles"] == ["definition"]
+    assert sorted(told["files"]) == ["a.py", "b.txt"]
+    assert told["text"] == "def needle():\n    return 1\n"
+
+
+def test_calls_run_side_by_side_and_errors_say_why(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    told = run(
+        daemon,
+        project({"a.py": "x = 1\n"}),
+        """
+        const calls = Array.from({ length: 40 }, () => project.read("a.py"));
+        told.texts = (await Promise.all(calls)).map((read) => read.content);
+        const fail = (call) => call.then(() => "", (error) => [error.name, error.reason]);
+        told.method = await fail(project.call("nonsense"));
+        told.pattern = await fail(project.call("query", { query: "(", mode: "regex" }));
+        told.revision = await fail(project.rev("nowhere").read("a.py"));
+        project.close();
+        told.closed = (await fail(project.call("stats")))[0];
+        """,
+    )
+    assert told["texts"] == ["x = 1\n"] * 40
+    assert told["method"][0] == told["pattern"][0] == "FlashgrepError"
+    assert told["pattern"][1] == "bad_pattern"
+    assert told["revision"][1] == "unknown_revision"
+    assert told["closed"] == "Unreachable"
+
+
+def test_a_call_that_is_given_up_ends_at_once_and_the_next_is_answered(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    told = run(
+        daemon,
+        project({"a.py": "x = 1\n"}),
+        """
+        const control = new AbortController();
+        const call = project.call("index_codebase", {}, { signal: control.signal });
+        control.abort(new Error("enough"));
+        told.reason = await call.then(() => "answered", (error) => error.message);
+        told.before = await project
+          .call("stats", {}, { signal: AbortSignal.abort(new Error("never")) })
+          .then(() => "answered", (error) => error.message);
+        told.text = (await project.read("a.py")).content;
+        """,
+    )
+    assert told == {"reason": "enough", "before": "never", "text": "x = 1\n"}
+
+
+def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
+    assert NODE is not None
+    program = f"""
+    import {{ open }} from {json.dumps(CLIENT.as_uri())};
+    await open(".", {{ command: "no-such-program" }}).catch((error) => console.log(error.name, error.message));
+    """
+    ended = subprocess.run(
+        [NODE, "--input-type=module", "--eval", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=True,
+    )
+    assert ended.stdout.startswith("Unreachable cannot start no-such-program")
