@@ -173,6 +173,21 @@ def bundled_ripgrep() -> str | None:
     return beside if os.access(beside, os.X_OK) else None
 
 
+HEADROOM = 8_192
+"""Bytes of arguments that are left free, for what a program that is run adds to its environment."""
+WORD_OVERHEAD = 9
+"""Bytes that an argument takes beside its own: the NUL byte behind it and its address."""
+
+
+def measure_room() -> int:
+    """Return how many bytes of arguments a program that this process runs may be given, ``WORD_OVERHEAD`` for each."""
+    taken = sum(
+        len(name) + len(value) + WORD_OVERHEAD + 1
+        for name, value in os.environb.items()
+    )
+    return os.sysconf("SC_ARG_MAX") - taken - HEADROOM
+
+
 def as_latin1(text: str) -> str:
     """Return a path or an argument in a form for JSON: its bytes, each as one character."""
     return os.fsencode(text).decode("latin-1")

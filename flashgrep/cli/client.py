@@ -15,6 +15,7 @@ from flashgrep.base.paths import (
     as_latin1,
     find_program,
     find_ripgrep,
+    measure_room,
     state_folder,
 )
 from flashgrep.cli.launcher import (
@@ -136,6 +137,7 @@ def _describe_call(arguments: list[str]) -> dict[str, object]:
         "height": height,
         "pager": bool(find_pager()) if is_terminal else False,
         "path_map": as_latin1(os.environ.get(PATH_MAP_VARIABLE, "")),
+        "room": measure_room(),
     }
 
 

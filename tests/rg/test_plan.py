@@ -11,6 +11,7 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from flashgrep.base.paths import WORD_OVERHEAD
 from flashgrep.parts.ripgrep.arguments import (
     COVER,
     HARMLESS,
@@ -18,7 +19,7 @@ from flashgrep.parts.ripgrep.arguments import (
     Call,
     flag_table,
 )
-from flashgrep.parts.ripgrep.plan import plan
+from flashgrep.parts.ripgrep.plan import list_doubtful, plan
 from tests.rg.project import Project, check
 from tests.support.rg_tree import RG, Said, commands, make_tree, ripgrep
 from tests.support.workspace import opened, put
@@ -213,6 +214,40 @@ async def test_a_candidate_with_a_nul_byte_has_ripgrep_decide(root: Path) -> Non
         assert planned[-1] == b"text.txt"
 
 
+async def test_a_candidate_is_read_only_if_it_may_have_a_nul_byte(root: Path) -> None:
+    put(root, {"plain.txt": b"a needle\n", "marked.txt": b"\xef\xbb\xbfneedle\n"})
+    (root / "wide.txt").write_bytes("needle\n".encode("utf-16"))
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        (root / "new.txt").write_bytes(b"needle\n")
+        assert await workspace.refresh()
+        doubtful = list_doubtful(workspace.snapshot())
+        assert doubtful >= {b"marked.txt", b"new.txt", b"wide.txt"}
+        assert b"plain.txt" not in doubtful
+        call = Call(["needle"], os.fsencode(root), None, readable_input=False)
+        assert plan(call, workspace.snapshot(), workspace.walker) is None
+        (root / "wide.txt").unlink()
+        assert await workspace.refresh()
+        planned = plan(call, workspace.snapshot(), workspace.walker)
+        assert planned is not None
+        assert planned[-3:] == [b"marked.txt", b"new.txt", b"plain.txt"]
+
+
+async def test_a_plan_fits_the_room_that_the_client_has(root: Path) -> None:
+    put(root, {f"folder/{at}.txt": b"needle\n" for at in range(40)})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        call = Call(["needle"], os.fsencode(root), None, readable_input=False)
+        planned = plan(call, workspace.snapshot(), workspace.walker)
+        assert planned is not None
+        room = sum(len(word) + WORD_OVERHEAD for word in planned)
+        for given, is_planned in ((room, True), (room - 1, False)):
+            planned = plan(
+                replace(call, room=given), workspace.snapshot(), workspace.walker
+            )
+            assert (planned is not None) == is_planned
+
+
 async def test_a_file_that_only_we_ignore_is_ripgreps_to_find(root: Path) -> None:
     put(root, {"sub/a.txt": b"needle\n", "sub/b.txt": b"needle\n"})
     async with opened(root) as workspace:
@@ -240,7 +275,7 @@ async def test_more_candidates_than_pay_have_ripgrep_walk(root: Path) -> None:
         plans = Project(root, workspace.snapshot(), workspace.walker).plan
         assert plans(["needle"]) is None
         assert plans(["needle", "-g", "*.py"]) is None
-        assert plans(["other"]) is None
+        assert plans(["other"]) is not None
         assert plans(["other", "-g", "*.txt"]) is not None
         assert plans(["other", "-g", "1*.py"]) is not None
 

@@ -21,7 +21,7 @@ from flashgrep.parts.hook.payloads import (
     read_payload,
 )
 from flashgrep.parts.hook.rewriting import Rewriting, is_refused, rewrite
-from flashgrep.parts.ripgrep.arguments import Call, Unplannable, parse
+from flashgrep.parts.ripgrep.arguments import Call, Unplannable, parse, read_room
 from flashgrep.parts.ripgrep.plan import answer as plan_ripgrep
 from flashgrep.parts.ripgrep.plan import find_workspace
 from flashgrep.rpc.context import RequestContext
@@ -143,6 +143,7 @@ async def answer_ripgrep(
         cwd=os.fsencode(cwd),
         config=from_latin1(config) if config else None,
         readable_input=bool(params.get("readable_input")),
+        room=read_room(params),
     )
     planned = await plan_ripgrep(context, call)
     workspace = find_workspace(context, cwd)

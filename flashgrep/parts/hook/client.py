@@ -19,6 +19,7 @@ from flashgrep.base.paths import (
     as_latin1,
     find_program,
     find_ripgrep,
+    measure_room,
     state_folder,
 )
 from flashgrep.cli.launcher import restore_environment, restore_signals
@@ -138,6 +139,7 @@ def ask(argv: list[str], seconds: float, **more: str) -> dict[str, str]:
         "flashgrep": find_own_name(),
         "config": as_latin1(os.environ.get("RIPGREP_CONFIG_PATH", "")),
         "readable_input": has_readable_input(),
+        "room": measure_room(),
         **more,
     }
     connection = light.connect(Paths(state_folder(os.environ)).socket, seconds)

@@ -5,13 +5,14 @@ what is wrong.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from flashgrep.base.errors import InvalidParams
 from flashgrep.pattern import Pattern
 
 _HARMLESS = """
@@ -62,6 +63,10 @@ PLANNED = (
 )
 
 
+LEAST_ROOM = 96 * 1024
+"""Bytes, of a client that does not say: Linux allows 128 KiB with any limit on the stack, its environment included."""
+
+
 class Unplannable(Exception):
     """The call has to run unchanged."""
 
@@ -76,6 +81,8 @@ class Call:
     """The file that RIPGREP_CONFIG_PATH names."""
     readable_input: bool
     """Whether standard input is a pipe, a file or a socket: ripgrep searches that where no path is given."""
+    room: int = LEAST_ROOM
+    """Bytes of arguments that the client can run a program with, ``WORD_OVERHEAD`` included."""
 
 
 class Flag(NamedTuple):
@@ -200,6 +207,19 @@ def check_flags(arguments: Arguments) -> None:
         # With --max-count 0 ripgrep searches nothing.
         if flag.name not in PLANNED or (flag.name == "max-count" and flag.value == "0"):
             raise Unplannable
+
+
+def read_room(params: Mapping[str, Any]) -> int:
+    """Return the room for arguments that a client has, as it says.
+
+    Raises:
+        InvalidParams: it says no number.
+
+    """
+    room = params.get("room", LEAST_ROOM)
+    if not isinstance(room, int):
+        raise InvalidParams("room: a number of bytes is required")
+    return room
 
 
 def read_patterns(flags: Sequence[Flag], cwd: bytes) -> list[str]:

@@ -15,13 +15,14 @@ listed. The daemon keeps the entries of its folders that rules take out (``Snaps
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import FlashgrepError, NotFound
 from flashgrep.base.path_text import Literals
-from flashgrep.base.paths import bundled_ripgrep, from_latin1
+from flashgrep.base.paths import WORD_OVERHEAD, bundled_ripgrep, from_latin1
 from flashgrep.files.globs import Overrides, name_matcher, types
 from flashgrep.files.walk import Walker
 from flashgrep.parts.ripgrep.arguments import (
@@ -31,6 +32,7 @@ from flashgrep.parts.ripgrep.arguments import (
     make_pattern,
     read_arguments,
     read_patterns,
+    read_room,
 )
 from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
@@ -38,18 +40,16 @@ from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.context import RequestContext
 from flashgrep.search.snapshot import Snapshot
 
-MOST_SHARE = 0.2
-"""Of the files that would be searched: a candidate costs 20 µs here, to look for a NUL byte, and 15 µs of ripgrep's, a
-file met on its walk 10 µs. Up to FEW it is never noticed."""
+MOST_SHARE = 0.7
+"""Of the files that would be searched: ripgrep takes 10 µs for each whether it is named or met on its walk, a plan 0.4
+µs for a candidate. Up to FEW it is never noticed."""
 FEW = 50
 SAMPLE = 200
 """Sample of files used to estimate how many would be searched."""
-MOST_CANDIDATES = 3000
-"""Upper bound whatever the size of the tree: everyone else waits meanwhile."""
-MOST_LIKELY = 15_000
-"""Before paths, globs and types take files away: each is looked at, in 1 to 4 µs."""
-MOST_BYTES = 512 * 1024
-"""Of names on one command line: Linux allows a quarter of the stack (2 MiB), macOS 1 MiB, environment included."""
+MOST_LIKELY = 60_000
+"""Before paths, globs and types take files away: each is looked at, in 0.3 to 4 µs, while everyone else waits."""
+MOST_BYTES = 2 << 20
+"""Of words on one command line, for all that the client has room for: they are made while everyone else waits."""
 NO_FILE = b"/dev/null"
 """Searched if no file can match: ripgrep still checks its arguments, prints nothing and exits with its status."""
 
@@ -71,6 +71,7 @@ async def answer_call(
         cwd=os.fsencode(cwd),
         config=from_latin1(config) if config else None,
         readable_input=bool(params.get("readable_input")),
+        room=read_room(params),
     )
     return await answer(context, call)
 
@@ -140,35 +141,31 @@ def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
 
     # Keep those that the call's paths, globs and types select; too many are no faster
     # than a walk.
-    named: list[tuple[bytes, bool]] = []
+    chosen = Chosen()
     has_folder = False
-    searched = 0
     for path_given in [os.fsencode(path) for path in paths] or [b""]:
         if stat.S_ISREG(os.lstat(os.path.join(call.cwd, path_given)).st_mode):
-            named.append((path_given, False))
-            continue
-        below, count = _name_below(
-            path_given, call, arguments.flags, likely, snapshot, walker
-        )
-        named += below
-        searched += count
-        has_folder = True
+            chosen.names.append(path_given)
+            chosen.doubtful.append(path_given)
+            chosen.files += 1
+        else:
+            chosen.extend(
+                _choose_below(
+                    path_given, call, arguments.flags, likely, snapshot, walker
+                )
+            )
+            has_folder = True
     # ripgrep warns where it has no file to search, and names files unlike folders.
-    has_file = searched or not all(is_dir for _, is_dir in named)
-    if not (has_folder and has_file) or len(named) > max(FEW, searched * MOST_SHARE):
-        raise Unplannable
-    names = [name for name, _ in named]
-    if len(names) > MOST_CANDIDATES or sum(map(len, names)) > MOST_BYTES:
+    if not (has_folder and (chosen.searched or chosen.files)):
         raise Unplannable
 
     # What ripgrep decompresses, the index knows compressed; a NUL byte it reports in a
     # file that is named.
     if any(flag.name == "search-zip" for flag in arguments.flags) and has_compressed(
-        snapshot, names
+        snapshot, chosen.names
     ):
         raise Unplannable
-    files = [name for name, is_dir in named if not is_dir]
-    for name in files:
+    for name in chosen.doubtful:
         checkpoint()
         if b"\0" in Path(os.fsdecode(os.path.join(call.cwd, name))).read_bytes():
             raise Unplannable
@@ -178,7 +175,31 @@ def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
         *map(os.fsencode, arguments.words),
         b"--",
     ]
-    return [*words, *map(os.fsencode, pattern), *names, *(() if files else (NO_FILE,))]
+    names = chosen.names if chosen.files else [*chosen.names, NO_FILE]
+    words += [*map(os.fsencode, pattern), *names]
+    if sum(map(len, words)) + WORD_OVERHEAD * len(words) > min(call.room, MOST_BYTES):
+        raise Unplannable
+    return words
+
+
+@dataclass(slots=True)
+class Chosen:
+    """What ripgrep is to search."""
+
+    names: list[bytes] = field(default_factory=list)
+    """Files, and folders of which nothing is indexed, spelt and in the order as ripgrep would have them."""
+    doubtful: list[bytes] = field(default_factory=list)
+    """Those of the files that may have a NUL byte."""
+    files: int = 0
+    searched: int = 0
+    """About how many files would be searched below the folders; 0: none."""
+
+    def extend(self, chosen: "Chosen") -> None:
+        """Add what is chosen below another folder."""
+        self.names += chosen.names
+        self.doubtful += chosen.doubtful
+        self.files += chosen.files
+        self.searched += chosen.searched
 
 
 def has_compressed(snapshot: Snapshot, names: Iterable[bytes]) -> bool:
@@ -210,21 +231,19 @@ def find_candidates(pattern: Pattern, snapshot: Snapshot) -> list[bytes]:
     return likely
 
 
-def _name_below(
+def _choose_below(
     given: bytes,
     call: Call,
     flags: Sequence[Flag],
     likely: Sequence[bytes],
     snapshot: Snapshot,
     walker: Walker,
-) -> tuple[list[tuple[bytes, bool]], int]:
-    """Return the candidates below a folder, spelt and in the order as ripgrep would have them.
-
-    With each: whether it is a folder, of which nothing is indexed, to be searched as a whole. And about how many files
-    are searched below it; 0: none.
+) -> Chosen:
+    """Return the candidates below a folder.
 
     Raises:
-        Unplannable: it is not a covered folder of the project, or too little is known of what is below it.
+        Unplannable: it is not a covered folder of the project, too little is known of what is below it, or the
+            candidates are too many.
 
     """
     folder = os.path.normpath(os.path.join(call.cwd, given))
@@ -259,13 +278,15 @@ def _name_below(
     from_cwd = from_cwd.removeprefix(b"./")
     cover = Cover(flags, b"" if from_cwd == b"." else _as_folder(from_cwd))
     lead = _as_folder(inside)
-    changed = [path for path, mark in snapshot.pending.items() if mark.ours]
-    candidates = [*changed, *(path for path in likely if path not in snapshot.pending)]
-    below = {
-        path: False
-        for path in (path[len(lead) :] for path in candidates if path.startswith(lead))
-        if cover.has(path)
-    }
+    candidates = likely
+    if snapshot.pending:
+        settled = [path for path in likely if path not in snapshot.pending]
+        candidates = [*snapshot.changed_paths(), *settled]
+    if lead:
+        start = len(lead)
+        candidates = [path[start:] for path in candidates if path.startswith(lead)]
+    below = dict.fromkeys(cover.select(candidates), False)
+    doubtful = list_doubtful(snapshot)
     if cover.adds:
         added = dict(cover.find_additions(lead, snapshot, walker))
         sizes = (
@@ -276,16 +297,39 @@ def _name_below(
         if sum(sizes) > MOST_ADDED_BYTES:
             raise Unplannable
         below |= added
+        doubtful.update(lead + path for path, is_dir in added.items() if not is_dir)
+    searched = estimate_cover(cover, lead, snapshot.table.below(inside))
+    if len(below) > max(FEW, searched * MOST_SHARE):
+        raise Unplannable
 
-    settled = snapshot.table.below(inside)
-    step = len(settled) // SAMPLE + 1
-    count = step * sum(cover.has(path[len(lead) :]) for path in settled[::step])
-    if not count:  # an empty sample does not prove that there are none
-        count = int(any(cover.has(path[len(lead) :]) for path in settled[:MOST_LIKELY]))
     # A walk by name comes by paths as if their slashes were less than any other byte,
     # as NUL is.
     in_order = sorted(below, key=lambda path: path.replace(b"/", b"\0"))
-    return [(_as_folder(given) + path, below[path]) for path in in_order], count
+    before = _as_folder(given)
+    return Chosen(
+        names=[before + path for path in in_order],
+        doubtful=[before + path for path in in_order if lead + path in doubtful],
+        files=len(below) - sum(below.values()),
+        searched=searched,
+    )
+
+
+def list_doubtful(snapshot: Snapshot) -> set[bytes]:
+    """Return the files that may have a NUL byte for all that the index knows."""
+    doubtful = {*snapshot.pending, *snapshot.table.skipped}
+    if snapshot.reader is not None:
+        doubtful.update(snapshot.reader.find_cut())
+    return doubtful
+
+
+def estimate_cover(cover: "Cover", lead: bytes, settled: Sequence[bytes]) -> int:
+    """Return about how many of a folder's indexed files are searched; 0: none. ``lead``: what is before their names."""
+    start = len(lead)
+    step = len(settled) // SAMPLE + 1
+    count = step * sum(cover.has(path[start:]) for path in settled[::step])
+    if not count:  # an empty sample does not prove that there are none
+        count = int(any(cover.has(path[start:]) for path in settled[:MOST_LIKELY]))
+    return count
 
 
 def _as_folder(path: bytes) -> bytes:
@@ -323,6 +367,17 @@ class Cover:
         )
         self.adds = self._hidden or names
         """Whether files that the index does not cover may be searched."""
+        self._has_rules = (
+            self._depth is not None
+            or not self._overrides.is_empty
+            or self._type_verdict is not None
+        )
+
+    def select(self, paths: Sequence[bytes]) -> Sequence[bytes]:
+        """Return those of the files that the index covers that are searched."""
+        if self._has_rules:
+            return [path for path in paths if self.has(path)]
+        return paths
 
     def has(self, path: bytes) -> bool:
         """Return whether a file that the index covers is searched."""

@@ -22,13 +22,16 @@ from flashgrep.cli.grep_options import (
 from flashgrep.cli.query_line import find_fields
 from flashgrep.files.globs import types
 from flashgrep.methods.query import selects_text
-from flashgrep.parts.ripgrep.arguments import Call
+from flashgrep.parts.ripgrep.arguments import Call, read_room
 from flashgrep.parts.ripgrep.plan import NO_FILE, answer
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.context import RequestContext
 
 FALLBACK_NOTE = "no line has the text itself; these match it as a regular expression"
 """As for other readers of a smart answer."""
+
+PROBE_BYTES = 64
+"""Of the words that a probe has before those of the call."""
 
 
 async def answer_query(
@@ -71,14 +74,15 @@ async def answer_query(
     arguments = [*choose_look(line, params), "--", *paths]
     mode: Mode = "literal" if line.mode == "smart" else line.mode
     literal = write_ripgrep(line, mode) + arguments
-    planned = await plan_call(context, cwd, literal)
+    room = read_room(params) - PROBE_BYTES
+    planned = await plan_call(context, cwd, literal, room)
     result: dict[str, Any] = {"ripgrep": planned}
     if workspace is not None:
         result["warnings"] = list(workspace.take_warnings())
     if line.may_be_regex and selects_text(tuple(line.patterns)):
         result["probe"] = [encode(b"--quiet"), *planned]
         regex = write_ripgrep(line, "regex") + arguments
-        result["otherwise"] = await plan_call(context, cwd, regex)
+        result["otherwise"] = await plan_call(context, cwd, regex, room)
         result["note"] = FALLBACK_NOTE
     elif planned[-2:] == ["--", encode(NO_FILE)] and is_for_method and not line.paths:
         # Nothing has it: the method says how much was searched and what comes near.
@@ -108,9 +112,13 @@ def choose_look(line: GrepLine, params: Mapping[str, Any]) -> list[str]:
     return words
 
 
-async def plan_call(context: RequestContext, cwd: str, words: list[str]) -> list[str]:
+async def plan_call(
+    context: RequestContext, cwd: str, words: list[str], room: int
+) -> list[str]:
     """Return ripgrep's words for a call, on the files that may match if they are known; bytes as latin-1."""
-    call = Call(argv=words, cwd=os.fsencode(cwd), config=None, readable_input=False)
+    call = Call(
+        argv=words, cwd=os.fsencode(cwd), config=None, readable_input=False, room=room
+    )
     planned = (await answer(context, call))["plan"]
     if planned is not None:
         return list(planned)
