@@ -21,6 +21,7 @@ from flashgrep.base.paths import (
     check_private,
     make_private,
 )
+from flashgrep.base.plain_files import read_plain_file
 
 STORES = "stores"
 """Below the cache folder: one folder a store."""
@@ -288,7 +289,7 @@ def list_stores(cache: Path) -> Iterator[tuple[Path, Path | None]]:
     with contextlib.suppress(OSError):
         for folder in sorted((cache / STORES).iterdir()):
             try:
-                yield folder, Path(os.fsdecode((folder / OWNER).read_bytes()))
+                yield folder, Path(os.fsdecode(read_plain_file(folder / OWNER)))
             except OSError:
                 yield folder, None
 
@@ -303,7 +304,7 @@ def remove_former(cache: Path) -> list[Path]:
             ).is_file():  # the state folder may be the same: these are writes under way
                 continue
             with contextlib.suppress(OSError):
-                roots.append(Path(os.fsdecode((folder / "root").read_bytes())))
+                roots.append(Path(os.fsdecode(read_plain_file(folder / "root"))))
             for file in folder.iterdir():
                 if file.name == "root" or (
                     FORMER_FILE.fullmatch(file.name) and file.is_file()

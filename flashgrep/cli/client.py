@@ -53,6 +53,7 @@ LOCAL_MODULE = "flashgrep.cli.app"
 CODE_MODULE = "flashgrep.cli.code_page"
 RELAY_MODULE = "flashgrep.rpc.relay"
 CONNECT_MODULE = "flashgrep.rpc.connect"
+PLAIN_FILES_MODULE = "flashgrep.base.plain_files"
 """These import more than a hot command can afford."""
 
 
@@ -66,8 +67,10 @@ def find_command(name: str) -> tuple[str, str, str] | None:
     if name in commands:
         return commands[name]
     try:
-        return read_commands(os.path.join(state_folder(os.environ), TABLE)).get(name)
-    except OSError:  # there is no such part
+        table = os.path.join(state_folder(os.environ), TABLE)
+        os.close(_load(PLAIN_FILES_MODULE).open_plain_file(table, os.O_RDONLY))
+        return read_commands(table).get(name)
+    except (OSError, ValueError):  # there is no such part, or no such table
         return None
 
 

@@ -4,14 +4,18 @@ The table of what comes with flashgrep is generated (``commands.tsv``); a daemon
 theirs into the state folder.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
 from flashgrep.api.part import Part, make_registry
 from flashgrep.base.paths import Paths
+from flashgrep.base.plain_files import replace_plain_file
 from flashgrep.base.registry import Registry
 from flashgrep.cli.launcher import LOCAL, STDIO, TABLE, read_commands
+
+logger = logging.getLogger(__name__)
 
 
 def format_table(registry: Registry, parts: Iterable[Part]) -> str:
@@ -51,9 +55,10 @@ def write_table(paths: Paths, parts: Sequence[Part]) -> None:
         if not commands <= known_commands.keys():
             others.append(part)
     file = Path(paths.state, TABLE)
-    if not others:
-        file.unlink(missing_ok=True)
-        return
-    fresh = file.with_suffix(".new")
-    fresh.write_text(format_table(make_registry(parts), others), encoding="utf-8")
-    fresh.replace(file)
+    try:
+        if others:
+            replace_plain_file(file, format_table(make_registry(parts), others))
+        else:
+            file.unlink(missing_ok=True)
+    except OSError as error:
+        logger.warning("the commands of other packages are not written: %s", error)

@@ -7,15 +7,18 @@ import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Final
 
 import typer
 
-from flashgrep.cli.daemon_client import find_user_paths
+from flashgrep.base.plain_files import open_plain_file
+from flashgrep.cli.daemon_client import fail, find_user_paths
 from flashgrep.methods.text import escape_controls
 
 POLL_SECONDS = 0.2
 """Between looks at a log that is followed: files cannot be waited for on every system."""
+LAST_BYTES: Final = 64 << 20
+"""Of a log, which the settings bound: its earlier lines are not looked at."""
 HEAD = frozenset({"event", "level", "timestamp"})
 """Fields of every line; the others are the event's own."""
 
@@ -37,6 +40,12 @@ def logs(
     """Show the end of the daemon's log, on a terminal in words. Its path is printed on stderr."""
     log = Path(find_user_paths().log)
     sys.stderr.write(f"{log}\n")
+    try:
+        os.close(open_plain_file(log, os.O_RDONLY))
+    except FileNotFoundError:
+        pass  # there is none yet
+    except OSError as error:
+        fail(str(error))
     is_plain = as_json or not sys.stdout.isatty()
     for line in read_end(log, lines, follow=follow):
         text = line if is_plain else describe_line(line)
@@ -53,6 +62,7 @@ def read_end(log: Path, count: int, *, follow: bool = False) -> Iterator[str]:
     partial = b""
     try:
         if file is not None:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - LAST_BYTES))
             *whole, partial = file.read().split(b"\n")
             if partial and not follow:
                 whole.append(partial)
@@ -99,7 +109,7 @@ def describe_line(line: str) -> str:
 
 def _open(log: Path) -> BinaryIO | None:
     try:
-        return log.open("rb")
+        return os.fdopen(open_plain_file(log, os.O_RDONLY), "rb")
     except OSError:
         return None
 

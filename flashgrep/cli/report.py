@@ -15,6 +15,7 @@ from typing import Any, Final
 from flashgrep import __version__
 from flashgrep.api.part import CheckResult
 from flashgrep.base.paths import PACKAGE, config_file
+from flashgrep.base.plain_files import read_plain_file
 from flashgrep.cli.daemon_client import find_user_paths
 from flashgrep.cli.log_command import read_end
 
@@ -43,7 +44,8 @@ def write_report(
     for finding in findings:
         lines.append(f"{finding.state:<5} {finding.check}: {finding.text}")
     try:
-        settings = Path(config_file(os.environ)).read_text("utf-8", errors="replace")
+        text = read_plain_file(config_file(os.environ))
+        settings = text.decode("utf-8", "replace")
     except OSError:
         settings = ""
     lines += ["", "settings:", _SECRET.sub(r"\1 <hidden>", settings)]

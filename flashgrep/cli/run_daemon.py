@@ -9,7 +9,6 @@ import gc
 import logging
 import os
 import resource
-import shutil
 import signal
 import socket
 import sys
@@ -38,6 +37,7 @@ from flashgrep.base.paths import (
     make_private,
     state_folder,
 )
+from flashgrep.base.plain_files import read_plain_file
 from flashgrep.base.project_settings import with_project
 from flashgrep.cli.command_table import write_table
 from flashgrep.daemon.lifecycle import hold_lock
@@ -180,7 +180,8 @@ def run_alone(connection: socket.socket) -> None:
             OSError
         ):  # the known projects, if their list can be read and trusted
             make_private(state_folder(os.environ))
-            shutil.copy(Path(state_folder(os.environ), PROJECTS_FILE), folder)
+            projects = read_plain_file(Path(state_folder(os.environ), PROJECTS_FILE))
+            Path(folder, PROJECTS_FILE).write_bytes(projects)
         # Read-only: without a state folder there is no journal, and a write that is cut
         # short could not be recovered.
         daemon = assemble(Paths(folder), os.environ, {"read_only": True}, find_parts())

@@ -8,7 +8,8 @@ import time
 from contextlib import suppress
 
 from flashgrep.base.errors import Busy
-from flashgrep.base.paths import PRIVATE_FILE, Paths, make_private
+from flashgrep.base.paths import Paths, make_private
+from flashgrep.base.plain_files import open_plain_file
 
 HANDOVER_SECONDS = 15.0
 """A stopping daemon gives its calls 5 s and its indexers as much; its successor waits longer than both together."""
@@ -28,9 +29,7 @@ def hold_lock(paths: Paths, wait_seconds: float = HANDOVER_SECONDS) -> None:
 
     """
     make_private(paths.state)
-    descriptor = os.open(
-        paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE
-    )
+    descriptor = open_plain_file(paths.lock, os.O_RDWR | os.O_CREAT)
     until = time.monotonic() + wait_seconds
     while not _try_lock(descriptor):
         if time.monotonic() >= until:
@@ -48,7 +47,7 @@ def hold_lock(paths: Paths, wait_seconds: float = HANDOVER_SECONDS) -> None:
 def find_holder(paths: Paths) -> int | None:
     """Return the process id of the daemon that holds the lock now, or None."""
     try:
-        descriptor = os.open(paths.lock, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = open_plain_file(paths.lock, os.O_RDWR)
     except OSError:
         return None
     try:

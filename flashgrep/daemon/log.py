@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import stat
 import traceback
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from flashgrep.base.paths import PRIVATE_FILE
+from flashgrep.base.plain_files import open_plain_file
 
 LEVELS: Final = ("debug", "info", "warning", "error")
 MOST_CRASHES: Final = 1 << 20
@@ -72,10 +71,7 @@ class Log:
             ):  # not open yet, or removed under us
                 self._open()
                 status = os.fstat(self._descriptor)
-            if (
-                stat.S_ISREG(status.st_mode)
-                and status.st_size + len(data) > self._max_bytes
-            ):
+            if status.st_size + len(data) > self._max_bytes:
                 self._path.replace(self._path.with_name(self._path.name + ".1"))
                 self._open()
             os.write(self._descriptor, data)
@@ -84,8 +80,8 @@ class Log:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        self._descriptor = os.open(self._path, flags, PRIVATE_FILE)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        self._descriptor = open_plain_file(self._path, flags)
 
 
 class RecordHandler(logging.Handler):

@@ -8,6 +8,7 @@ import secrets
 import stat
 from pathlib import Path
 
+from flashgrep.base.own_folders import clear_place
 from flashgrep.base.paths import PRIVATE_FILE, Paths
 
 TOKEN_BYTES = 32
@@ -66,6 +67,8 @@ def _make(path: Path) -> str:
     Of several processes the first to lock the new file makes the token, and the others return it.
     """
     fresh = path.with_name(path.name + FRESH_SUFFIX)
+    if os.path.lexists(fresh) and (fresh.is_symlink() or not fresh.is_file()):
+        clear_place(fresh)
     descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | SAFELY, PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -33,6 +33,7 @@ from flashgrep.base.own_folders import (
     writes_folder,
 )
 from flashgrep.base.paths import CACHE_FOLDER, private_folders
+from flashgrep.base.plain_files import read_plain_file, replace_plain_file
 from flashgrep.base.registry import Call, Session
 from flashgrep.base.scheduler import Scheduler
 from flashgrep.files.buffers import Buffers
@@ -763,7 +764,7 @@ class Catalogue:
     def _load(self) -> dict[str, Path]:
         """Read the list of projects. If unreadable it is empty, and projects come back when they are named."""
         try:
-            found: dict[str, Any] = json.loads(self._file.read_bytes())
+            found: dict[str, Any] = json.loads(read_plain_file(self._file))
             # Latin-1 carries any bytes of a path through JSON.
             roots = {
                 name: Path(os.fsdecode(root.encode("latin-1")))
@@ -782,9 +783,6 @@ class Catalogue:
             name: os.fsencode(root).decode("latin-1")
             for name, root in self._roots.items()
         }
-        fresh = self._file.with_suffix(
-            ".new"
-        )  # a daemon that dies while writing leaves the list unchanged
         with contextlib.suppress(OSError):
-            fresh.write_text(json.dumps({"projects": projects}, indent=1))
-            fresh.replace(self._file)
+            text = json.dumps({"projects": projects}, indent=1)
+            replace_plain_file(self._file, text)

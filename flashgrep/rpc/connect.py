@@ -16,17 +16,19 @@ from flashgrep import __version__
 from flashgrep.base.paths import (
     CACHE_OVERRIDE,
     PACKAGE,
-    PRIVATE_FILE,
     STATE_OVERRIDE,
     Paths,
     as_latin1,
     make_private,
 )
+from flashgrep.base.plain_files import open_plain_file
 from flashgrep.rpc.light import CONNECT_SECONDS, PIECE_BYTES, Answer
 from flashgrep.rpc.longpath import use_short_name
 
 READY_SECONDS = 30.0
 """A daemon waits up to 15 s for its predecessor to exit; importing and opening sockets takes well under 1 s."""
+LAST_BYTES = 2000
+"""Of the crash log, looked at for why a daemon ended."""
 NO_SUCH_METHOD = "-32601"
 DAEMON_MODULE = "flashgrep.cli.daemon_process"
 WRONG_SETTINGS = "settings: "
@@ -238,9 +240,7 @@ def start_daemon(paths: Paths, environ: Mapping[str, str]) -> None:
 
     """
     make_private(paths.state)
-    lock = os.open(
-        paths.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE
-    )
+    lock = open_plain_file(paths.start_lock, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(
             lock, fcntl.LOCK_EX
@@ -261,7 +261,7 @@ def start_daemon(paths: Paths, environ: Mapping[str, str]) -> None:
 def is_starting(paths: Paths) -> bool:
     """Return whether another process is starting a daemon."""
     try:
-        lock = os.open(paths.start_lock, os.O_RDWR | os.O_CLOEXEC)
+        lock = open_plain_file(paths.start_lock, os.O_RDWR)
     except OSError:
         return False
     try:
@@ -370,16 +370,17 @@ def _retire(connection: socket.socket) -> bool:
 def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
     """Start a detached daemon and wait until it reports through a pipe that it listens, or why it cannot."""
     reader, writer = os.pipe()
+    output = -1
     try:
         os.set_inheritable(writer, True)
         # -P: the current folder must not be importable, since a repository may contain
         # a json.py.
         daemon = [sys.executable, "-P", "-m", DAEMON_MODULE, "--ready-fd", str(writer)]
         command = [sys.executable, "-I", "-S", DETACH, str(writer), *daemon]
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        output = _open_crash_log(paths)
         actions = [
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, paths.crash_log, flags, PRIVATE_FILE),
+            (os.POSIX_SPAWN_DUP2, output, 1),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
         # The daemon leaves the current folder, from which our own folders may have been
@@ -400,9 +401,9 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
             child, 0
         )  # detach forks the daemon away from this child, which exits at once
     finally:
-        os.close(reader)
-        if writer >= 0:
-            os.close(writer)
+        for end in (reader, writer, output):
+            if end >= 0:
+                os.close(end)
     if line != b"ready\n":
         reason = line.decode(errors="replace").strip()
         if reason.startswith(WRONG_SETTINGS):
@@ -410,13 +411,29 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
         if (
             not reason
         ):  # it died before it could say why: the interpreter's message is in the log
-            with open(paths.crash_log, "rb") as log:
-                log.seek(max(0, os.path.getsize(paths.crash_log) - 2000))
-                lines = log.read().decode(errors="replace").splitlines() or [
-                    "it gave no reason"
-                ]
-            reason = f"{lines[-1]} (see {paths.crash_log})"
+            reason = f"{_read_last_crash(paths)} (see {paths.crash_log})"
         raise StartFailed(f"the daemon could not be started: {reason}")
+
+
+def _open_crash_log(paths: Paths) -> int:
+    try:
+        return open_plain_file(paths.crash_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    except OSError as error:
+        message = f"fgrep: {error}; what a crash would print is lost\n"
+        os.write(2, message.encode("utf-8", "surrogateescape"))
+        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+
+
+def _read_last_crash(paths: Paths) -> str:
+    try:
+        with os.fdopen(open_plain_file(paths.crash_log, os.O_RDONLY), "rb") as log:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - LAST_BYTES))
+            lines = log.read(LAST_BYTES).decode(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    if lines:
+        return lines[-1]
+    return "it gave no reason"
 
 
 def _read_line(reader: int, until: float) -> bytes:

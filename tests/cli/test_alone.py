@@ -114,3 +114,18 @@ def test_json_rpc_over_stdio_answers_too(nowhere: DaemonAtHand, root: Path) -> N
         )
         assert wire.fail("fs_remove", path="a.py")["data"]["reason"] == "read_only"
         assert wire.call("query", text="needle", mode="literal")["total"] == 2
+
+
+def test_a_list_of_projects_without_end_is_not_copied(
+    nowhere: DaemonAtHand, root: Path, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    state.mkdir(0o700)
+    (state / "token").mkdir()  # so that no daemon can be started
+    (state / "projects.json").symlink_to("/dev/zero")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    nowhere.environ.update(FLASHGREP_STATE_DIR=str(state), TMPDIR=str(temporary))
+    found = nowhere.run("query", "needle", cwd=root)
+    assert found.stderr.endswith(SAID), found
+    assert found.stdout.startswith("a.py:1:")

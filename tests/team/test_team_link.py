@@ -1,6 +1,7 @@
 """The local daemon asks a team's server about projects that are not here: what goes there, and what never does."""
 
 import json
+import os
 import socket
 import threading
 import time
@@ -229,6 +230,18 @@ def test_what_a_strange_server_answers_is_no_fault_of_ours(answer: bytes) -> Non
             anyio.run(ask)
         assert "secret-token" not in str(raised.value.to_object())
         assert len(heard) == 1
+
+
+def test_a_token_file_that_is_none_is_named_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "token")
+    flags = {"team.url": "http://127.0.0.1:1", "team.token_file": f"{tmp_path}/token"}
+    link = TeamLink(config.load(flags=flags).settings, {})
+
+    async def ask() -> Any:
+        return await link.ask("query", {"query": "x"}, None)
+
+    with pytest.raises(Unavailable, match=r"not a file: .*token"):
+        anyio.run(ask)
 
 
 def test_a_token_goes_by_tls_or_stays_on_this_machine_and_a_repository_sets_nothing(

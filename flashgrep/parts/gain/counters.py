@@ -6,14 +6,13 @@ MOST_PROJECTS a day are not kept, so the file has at most a few hundred kilobyte
 
 import json
 import logging
-import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from flashgrep.api.service import HostService, ServedAnswer, ServiceKey
-from flashgrep.base.paths import PRIVATE_FILE
+from flashgrep.base.plain_files import read_plain_file, replace_plain_file
 
 FILE: Final = "gain.json"
 DAYS: Final = 90
@@ -82,12 +81,9 @@ class Counters(HostService):
             return
         for day in sorted(self._days)[:-DAYS]:
             del self._days[day]
-        fresh = self._file.with_suffix(".new")
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-            with os.fdopen(os.open(fresh, flags, PRIVATE_FILE), "w") as file:
-                json.dump(self._days, file, separators=(",", ":"))
-            fresh.replace(self._file)
+            text = json.dumps(self._days, separators=(",", ":"))
+            replace_plain_file(self._file, text)
         except OSError as error:
             logger.warning("the counters are not written: %s", error)
             return
@@ -100,7 +96,7 @@ COUNTERS: Final = ServiceKey[Counters]("gain")
 def read_days(file: Path) -> dict[str, dict[str, dict[str, list[int]]]]:
     """Return the numbers of a file by day, project and method; none if it is not there or not ours."""
     try:
-        days: Any = json.loads(file.read_bytes())
+        days: Any = json.loads(read_plain_file(file))
         for projects in days.values():
             for methods in projects.values():
                 for numbers in methods.values():

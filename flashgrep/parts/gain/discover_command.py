@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from flashgrep.base.plain_files import read_plain_file
 from flashgrep.cli.daemon_client import fail
 from flashgrep.parts.hook.rewriting import rewrite
 from flashgrep.parts.hosts.hosts import locate_folders
@@ -81,10 +82,7 @@ def judge(command: str, served: Counter[str], others: Counter[str]) -> None:
 def list_commands(file: Path) -> Iterator[str]:
     """Yield the shell commands of a transcript; a line that is not JSON is skipped."""
     try:
-        if file.stat().st_size > MOST_BYTES:
-            typer.echo(f"skipped, too large: {file}", err=True)
-            return
-        text = file.read_text("utf-8", "replace")
+        text = read_plain_file(file, MOST_BYTES).decode("utf-8", "replace")
     except OSError as error:
         typer.echo(f"skipped: {error}", err=True)
         return

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.paths import PRIVATE_FILE, make_private
+from flashgrep.base.plain_files import read_plain_file
 from flashgrep.parts.hosts import jsonc
 from flashgrep.parts.hosts.hosts import HOSTS, SERVER, Format, Host
 
@@ -100,7 +101,7 @@ def read_text(path: Path) -> str:
 
     """
     try:
-        return path.read_bytes().decode()
+        return read_plain_file(path).decode()
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except UnicodeDecodeError:
@@ -264,7 +265,7 @@ def list_installs(state: Path) -> Iterator[ChangedHostFile]:
     """Yield the files that ``fgrep install`` changed and that were not restored since."""
     for note in sorted((state / NOTES).glob("*.json")):
         with suppress(OSError, ValueError, KeyError, TypeError):
-            value = json.loads(note.read_bytes())
+            value = json.loads(read_plain_file(note))
             yield ChangedHostFile(Path(value["path"]), str(value["owner"]))
 
 
@@ -303,7 +304,7 @@ def _note_file(state: Path, target: Path) -> Path:
 
 def _read_note(state: Path, target: Path) -> dict[str, Any]:
     try:
-        note = json.loads(_note_file(state, target).read_bytes())
+        note = json.loads(read_plain_file(_note_file(state, target)))
     except (OSError, ValueError):
         return {}
     if isinstance(note, dict):

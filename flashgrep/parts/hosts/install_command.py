@@ -25,6 +25,7 @@ from flashgrep.base.paths import (
     config_file,
     from_latin1,
 )
+from flashgrep.base.plain_files import read_plain_file
 from flashgrep.cli.daemon_client import fail, find_user_paths
 from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.cli.launcher import TABLE
@@ -402,14 +403,16 @@ def find_own_changes(projects: list[Path]) -> Iterator[ChangedHostFile]:
     yield from find_entries(files, state, find_command(shared=False))
     for current_install in list_installs(state):
         if current_install.owner == RULES and current_install.path.exists():
-            text = current_install.path.read_bytes()
+            text = read_plain_file(current_install.path)
             if (
                 _BEGIN.encode() in text
                 or current_install.path.name == Path(_CURSOR_RULES).name
             ):
                 yield current_install
         elif current_install.owner.startswith(HOOK) and current_install.path.exists():
-            if is_ours(current_install.path.read_text("utf-8", errors="replace")):
+            if is_ours(
+                read_plain_file(current_install.path).decode("utf-8", "replace")
+            ):
                 yield current_install
 
 
@@ -502,9 +505,8 @@ def find_leftovers() -> Iterator[Path]:
 def _read_roots() -> list[Path]:
     """Return the roots of all known projects."""
     try:
-        roots = json.loads(Path(find_user_paths().state, PROJECTS_FILE).read_bytes())[
-            "projects"
-        ].values()
+        file = Path(find_user_paths().state, PROJECTS_FILE)
+        roots = json.loads(read_plain_file(file))["projects"].values()
         return [Path(from_latin1(root)) for root in roots]
     except (OSError, ValueError, KeyError, AttributeError):
         return []

@@ -29,6 +29,7 @@ from flashgrep.base.errors import (
     Unavailable,
 )
 from flashgrep.base.paths import TEAM_TOKEN_VARIABLE
+from flashgrep.base.plain_files import read_plain_file
 from flashgrep.base.registry import Call, Registry
 from flashgrep.files.openat import RootFolder
 from flashgrep.parts.git.program import Git
@@ -92,12 +93,8 @@ class TeamLink:
         def post() -> Any:
             key = self.environ.get(TEAM_TOKEN_VARIABLE, "")
             if team.token_file:
-                with (
-                    Path(team.token_file)
-                    .expanduser()
-                    .open(encoding="ascii", errors="replace") as file
-                ):
-                    key = file.read(MOST_TOKEN)
+                file = Path(team.token_file).expanduser()
+                key = read_plain_file(file, MOST_TOKEN).decode("ascii", "replace")
             endpoint = Endpoint(
                 provider="the team's server", url=team.url, key=key.strip(), key_name="team.token_file",
                 retries=RetryPolicy(timeout=seconds, attempts=1),
