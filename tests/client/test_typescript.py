@@ -93,8 +93,8 @@ def test_calls_run_side_by_side_and_errors_say_why(
     )
     assert told["texts"] == ["x = 1\n"] * 40
     assert told["method"][0] == told["pattern"][0] == "FlashgrepError"
-    assert told["pattern"][1] == "bad_pattern"
-    assert told["revision"][1] == "unknown_revision"
+    assert told["pattern"][1] == "invalid_pattern"
+    assert told["revision"][1] == "revision_not_found"
     assert told["closed"] == "Unreachable"
 
 
