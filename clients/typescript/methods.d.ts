@@ -639,6 +639,14 @@ export interface StagedCursor {
   next_chunk_index: number;
 }
 
+/** A file that no longer parses, and the line of the first error. */
+export interface UnparsedFile {
+  project?: string;
+  file_path: string;
+  file_path_bytes?: string;
+  line: number;
+}
+
 /** What was done to one file, or would be (``dry_run``), or what of it arrived (a chunk that is not the last). */
 export interface WriteResult {
   ok: boolean;
@@ -657,6 +665,7 @@ export interface WriteResult {
   diff_truncated?: boolean;
   continuation?: StagedContinuation;
   received_bytes?: number;
+  unparsed?: UnparsedFile[];
 }
 
 /** One operation of a batch. */
@@ -727,6 +736,7 @@ export interface BatchWriteCodeBatchResult {
   skipped_count: number;
   diff?: string;
   diff_truncated?: boolean;
+  unparsed?: UnparsedFile[];
 }
 
 /** Parameters of fs_create. */
@@ -1395,6 +1405,120 @@ export interface CodeResearchResult {
   suggestions?: string[];
 }
 
+/** Which symbol, its new name, and what is done about uses that are not certain. */
+export interface RenameSymbolParams {
+  /** Project, by name or root; default: the connection's own. */
+  project?: string | null;
+  /** A name, or a qualified one: Class.method, path:NAME; or a place, FILE:LINE[:COLUMN]. */
+  symbol_name: string;
+  /** Only this file or folder; globs may start there. */
+  path?: string | null;
+  /** Change nothing; return a unified diff of what would change. */
+  dry_run?: boolean;
+  /** After this time, what was found so far is sent. */
+  deadline_ms?: number;
+  /** The new name alone, unqualified. */
+  new_name: string;
+  /** Uses that only may be meant: true renames them, false leaves them. Default: refuse if there are any. */
+  include_possible?: boolean | null;
+  /** `change` of a dry run: nothing is written if the diff would differ now. */
+  expected_change?: string | null;
+}
+
+/** How often comments, strings or documents of a file have the name: they are not changed. */
+export interface Mentions {
+  project?: string;
+  file_path: string;
+  file_path_bytes?: string;
+  count: number;
+}
+
+/** A file with renamed places, and its hash after. */
+export interface RenamedFile {
+  project?: string;
+  file_path: string;
+  file_path_bytes?: string;
+  places: number;
+  file_hash_after?: string | null;
+}
+
+/** A use that is not certain: its line, and how certain (0 to 1) by which rule. */
+export interface UsePlace {
+  project?: string;
+  file_path: string;
+  file_path_bytes?: string;
+  line: number;
+  text: string;
+  confidence: number;
+  resolved: string;
+}
+
+/** What was renamed, or would be (`dry_run`: with the `diff`, its `change`, and what stands against it). */
+export interface RenameResult {
+  ok: boolean;
+  old_name: string;
+  new_name: string;
+  places: number;
+  files: RenamedFile[];
+  possible: UsePlace[];
+  possible_count: number;
+  includes_possible: boolean;
+  unlikely: UsePlace[];
+  unlikely_count: number;
+  mentions: Mentions[];
+  mention_count: number;
+  dry_run?: boolean;
+  diff?: string;
+  diff_truncated?: boolean;
+  change?: string;
+  obstacles?: string[];
+  unparsed?: UnparsedFile[];
+}
+
+/** Which definition, and what is done to it. */
+export interface EditSymbolParams {
+  /** Project, by name or root; default: the connection's own. */
+  project?: string | null;
+  /** A name, or a qualified one: Class.method, path:NAME; or a place, FILE:LINE[:COLUMN]. */
+  symbol_name: string;
+  /** Only this file or folder; globs may start there. */
+  path?: string | null;
+  /** Change nothing; return a unified diff of what would change. */
+  dry_run?: boolean;
+  /** After this time, what was found so far is sent. */
+  deadline_ms?: number;
+  /** replace the definition, insert text before or after it, or delete it. */
+  action: "replace" | "insert_before" | "insert_after" | "delete";
+  /** The new code, unindented or indented like the definition. Comments and decorators above a replaced definition stay, unless the text begins with some. */
+  text?: string | null;
+  /** Delete although there are uses. */
+  force?: boolean;
+  /** The #hash of a read: nothing is written if the file differs. */
+  expected_file_hash?: string | null;
+}
+
+/** As of `write_code`; `uses`: what still uses a deleted definition, or may. */
+export interface EditSymbolResult {
+  ok: boolean;
+  file_path: string;
+  file_path_bytes?: string;
+  start_line?: number;
+  end_line?: number;
+  replaced_line_count?: number;
+  new_line_count?: number;
+  file_hash_before?: string | null;
+  file_hash_after?: string;
+  created?: boolean;
+  occurrences?: number;
+  dry_run?: boolean;
+  diff?: string;
+  diff_truncated?: boolean;
+  continuation?: StagedContinuation;
+  received_bytes?: number;
+  unparsed?: UnparsedFile[];
+  uses: UsePlace[];
+}
+
 /** What to look for, where, and how. */
 export interface SearchCodeParams {
   /** A question in words, or names of code. */
@@ -1597,6 +1721,7 @@ export interface StructuralRewriteBatchResult {
   skipped_count: number;
   diff?: string;
   diff_truncated?: boolean;
+  unparsed?: UnparsedFile[];
 }
 
 /** What to compare, and how much to show. */
@@ -2034,6 +2159,8 @@ export interface Methods {
   calls: { params: PlaceParams; result: StepsResult };
   supertypes: { params: PlaceParams; result: StepsResult };
   code_research: { params: CodeResearchParams; result: CodeResearchResult };
+  rename_symbol: { params: RenameSymbolParams; result: RenameResult };
+  edit_symbol: { params: EditSymbolParams; result: EditSymbolResult };
   search_code: { params: SearchCodeParams; result: SearchCodeResult };
   semantic_search: { params: SemanticSearchParams; result: SemanticSearchResult };
   structural: { params: StructuralParams; result: StructuralResult };

@@ -21,6 +21,13 @@ class BestDefinition(NamedTuple):
     others: list[str]
 
 
+class SyntaxErrors(NamedTuple):
+    """How many places of a text do not parse, and the line of the first."""
+
+    places: int
+    line: int
+
+
 async def _refuse_definition(_view: View, _name: str, _under: bytes) -> BestDefinition:
     raise Unavailable(
         "symbols are not installed: the part `symbols` is left out",
@@ -55,6 +62,8 @@ class Searchers:
     """Returns the best definition of a name in a file or below a folder (empty: anywhere); raises NotFound."""
     near_names: Callable[[View, str], Awaitable[list[str]]] | None = None
     """Returns names with a definition that are similar to one that has none. None: nobody does."""
+    syntax_errors: Callable[[bytes, bytes], SyntaxErrors | None] | None = None
+    """Returns what does not parse in a text, by a path and the text; None: no grammar can say. None: nobody does."""
     ranking: Ranking | None = None
     """Answers an exact question for lines, best first; a function of a module, since lookup workers call it, too."""
     embedding: Callable[[Any, Any], Awaitable[Any]] = _refuse_embedding

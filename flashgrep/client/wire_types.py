@@ -828,6 +828,15 @@ class OperationResult(TypedDict):
     data: NotRequired[dict[str, Any]]
 
 
+class UnparsedFile(TypedDict):
+    """A file that no longer parses, and the line of the first error."""
+
+    project: NotRequired[str]
+    file_path: str
+    file_path_bytes: NotRequired[str]
+    line: int
+
+
 class BatchResult(TypedDict):
     """The outcome of a batch, operations in the requested order."""
 
@@ -840,6 +849,7 @@ class BatchResult(TypedDict):
     skipped_count: int
     diff: NotRequired[str]
     diff_truncated: NotRequired[bool]
+    unparsed: NotRequired[list["UnparsedFile"]]
 
 
 class IndexCodebaseOptions(TypedDict, total=False):
@@ -972,6 +982,8 @@ FIELDS: dict[str, frozenset[str]] = {
     "calls": frozenset(["project", "rev"]),
     "supertypes": frozenset(["project", "rev"]),
     "code_research": frozenset(["project", "cursor", "max_tokens"]),
+    "rename_symbol": frozenset(["project"]),
+    "edit_symbol": frozenset(["project"]),
     "search_code": frozenset(["project", "rev", "limit", "max_tokens"]),
     "semantic_search": frozenset(["limit"]),
     "structural": frozenset(["project", "rev", "cursor", "limit", "max_tokens"]),

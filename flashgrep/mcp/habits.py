@@ -66,6 +66,17 @@ def _read_symbol(arguments: Arguments) -> None:
         arguments.pop("depth", None)
 
 
+def _read_symbol_edit(arguments: Arguments) -> None:
+    """Read the arguments of Serena's edits by symbol."""
+    _move(arguments, ("name_path", "symbol"), "symbol_name")
+    _move(arguments, ("body", "content", "code", "new_code"), "text")
+
+
+def _read_rename(arguments: Arguments) -> None:
+    _move(arguments, ("name_path", "symbol", "old_name"), "symbol_name")
+    _move(arguments, ("to", "name_to"), "new_name")
+
+
 def _read_changes(arguments: Arguments) -> None:
     # What is given twice is left as it is, and refused: no restriction is lost.
     if "rev" not in arguments:
@@ -130,9 +141,11 @@ def _refuse_patch(arguments: Arguments) -> None:
 TRANSLATORS: Final[Mapping[str, Callable[[Arguments], None]]] = {
     "changes": _read_changes,
     "code_research": _read_research,
+    "edit_symbol": _read_symbol_edit,
     "get_slice": _read_lines,
     "get_symbol": _read_symbol,
     "query": _read_folders,
+    "rename_symbol": _read_rename,
     "search_code": _read_folders,
     "write_code": _refuse_patch,
 }

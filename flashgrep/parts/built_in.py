@@ -14,6 +14,7 @@ from flashgrep.parts.lsp import part as lsp
 from flashgrep.parts.meaning import part as meaning
 from flashgrep.parts.navigation import part as navigation
 from flashgrep.parts.pick import part as pick
+from flashgrep.parts.refactoring import part as refactoring
 from flashgrep.parts.ripgrep import part as ripgrep
 from flashgrep.parts.shells import part as shells
 from flashgrep.parts.specs import part as specs
@@ -27,6 +28,7 @@ BUILT_IN: tuple[Part, ...] = (
     symbols.PART,
     libraries.PART,
     navigation.PART,
+    refactoring.PART,
     meaning.PART,
     structural.PART,
     git.PART,

@@ -24,6 +24,7 @@ from flashgrep.parts.edit.edits import (
     overlap,
 )
 from flashgrep.parts.edit.replace import Change, NotCommitted, commit_all, commit_one
+from flashgrep.parts.edit.syntax_check import SyntaxCheck, UnparsedFile
 from flashgrep.parts.edit.write import (
     LoadedFile,
     WriteRequest,
@@ -82,6 +83,7 @@ class BatchResult(TypedDict):
     skipped_count: int
     diff: NotRequired[str]
     diff_truncated: NotRequired[bool]
+    unparsed: NotRequired[list[UnparsedFile]]
 
 
 @dataclass(slots=True)
@@ -142,6 +144,7 @@ def write_batch(
     mode: Mode,
     *,
     dry_run: bool = False,
+    check: SyntaxCheck | None = None,
 ) -> tuple[BatchResult, list[bytes]]:
     """Carry out a batch; returns the result and the paths that changed.
 
@@ -191,6 +194,8 @@ def write_batch(
             paths = _apply_all(editor, files)
         else:
             paths = [file.place.path for file in files if _apply(editor, file)]
+        if check is not None:
+            _note(files, check)
     statuses: tuple[Status, ...] = ("applied", "failed", "conflict", "skipped")
     count = {
         status: sum(task.status == status for task in tasks) for status in statuses
@@ -208,6 +213,18 @@ def write_batch(
         most = editor.limits.read_bytes
         result["diff"], result["diff_truncated"] = diff[:most], len(diff) > most
     return result, paths
+
+
+def _note(files: Iterable[_File], check: SyntaxCheck) -> None:
+    """Note the texts that were written."""
+    for file in files:
+        spans: list[Span] = []
+        for task in file.tasks:
+            if task.status == "applied":
+                spans += task.spans
+        if file.loaded is not None and spans:
+            after = file.loaded.encode_with(spans)
+            check.add(file.place.path, file.loaded.original.data, after)
 
 
 def _open_files(
@@ -402,6 +419,29 @@ class Rewriting:
         return digest(orjson.dumps(parts))[:HASH_SHOWN]
 
 
+def read_text(document: Document) -> str | None:
+    """Return a document's text; None: it has bytes that are not text, or of which a part was not searched."""
+    try:
+        # The search has decoded UTF-16 to UTF-8 already.
+        text = document.data.decode(
+            "latin-1" if document.encoding == "latin-1" else "utf-8"
+        )
+    except UnicodeDecodeError:
+        return None
+    is_wide = document.encoding.startswith("utf-16")
+    if document.binary_at is not None or (is_wide and "\ufffd" in text):
+        return None
+    return text
+
+
+def hash_text(document: Document, text: str) -> str:
+    """Return the hash of the bytes on disk, with the mark that decoding dropped, from the text that was read."""
+    raw = document.data
+    if document.encoding.startswith("utf-16"):
+        raw = text.encode(document.encoding)
+    return digest(_MARKS.get(document.encoding, b"") + raw)
+
+
 def plan_rewriting(
     files: Iterable[tuple[bytes, Document, Sequence[Replacement]]],
 ) -> Rewriting:
@@ -412,33 +452,14 @@ def plan_rewriting(
     rewriting = Rewriting()
     for path, document, replacements in files:
         checkpoint()
-        try:
-            # The search has decoded UTF-16 to UTF-8 already; its own bytes are made
-            # again below for the hash.
-            text = document.data.decode(
-                "latin-1" if document.encoding == "latin-1" else "utf-8"
-            )
-        except UnicodeDecodeError:
-            text = "\ufffd"
-        is_wide = document.encoding.startswith("utf-16")
-        if (
-            document.binary_at is not None
-            or (is_wide and "\ufffd" in text)
-            or text == "\ufffd"
-        ):
+        text = read_text(document)
+        if text is None:
             reason: SkipReason = "encoding" if document.binary_at is None else "binary"
             rewriting.skipped[reason] = rewriting.skipped.get(reason, 0) + 1
             continue
-        # The hash is of the bytes on disk, with the mark that decoding dropped. Both
-        # are known from the text that was searched, so the edit is refused if the file
-        # has changed since, although nothing is read again here.
-        if is_wide:
-            raw = text.encode(document.encoding)
-        else:
-            raw = document.data
-        expected = Precondition(
-            file_hash=digest(_MARKS.get(document.encoding, b"") + raw)
-        )
+        # The edit is refused if the file has changed since, although nothing is read
+        # again here.
+        expected = Precondition(file_hash=hash_text(document, text))
         edits = edit_lines(text, replacements)
         rewriting.files += bool(edits)
         for edit in edits:

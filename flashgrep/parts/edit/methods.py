@@ -7,12 +7,13 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from anyio import CancelScope
 from anyio.to_thread import run_sync
 from pydantic import ConfigDict, Field
 
+from flashgrep.api.searchers import Searchers
 from flashgrep.base.errors import Forbidden, InvalidParams
 from flashgrep.base.model import path_from_json
 from flashgrep.base.registry import (
@@ -35,6 +36,11 @@ from flashgrep.methods.reading import TargetParams
 from flashgrep.methods.text import Style
 from flashgrep.parts.edit.batch import BatchResult, Operation, write_batch
 from flashgrep.parts.edit.edits import Edit, LineEdit, Precondition, TextEdit
+from flashgrep.parts.edit.syntax_check import (
+    SyntaxCheck,
+    UnparsedFile,
+    describe_errors,
+)
 from flashgrep.parts.edit.write import (
     Chunk,
     WriteRequest,
@@ -44,6 +50,16 @@ from flashgrep.parts.edit.write import (
 )
 
 ResultT = TypeVar("ResultT")
+
+
+class Host(Projects, Protocol):
+    """Finds projects, and answers what parts know of their texts."""
+
+    @property
+    def searchers(self) -> Searchers:
+        """The questions that parts answer."""
+
+
 MOST_OPERATIONS = 1000
 """The engine has a lower limit of its own, a setting, and its error names that."""
 MOST_HASHES = 50
@@ -220,6 +236,7 @@ def render_write(result: WriteResult, style: Style) -> Iterator[str]:
     )
     count = result.get("new_line_count", 0)
     yield f"{style.path({**result})}{lines} {did}, {count} line{'' if count == 1 else 's'} now #{after[:HASH_SHOWN]}"
+    yield from describe_errors(result.get("unparsed", ()))
 
 
 def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
@@ -280,6 +297,7 @@ def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
         yield f"{operation_result['id']}: {style.path({**operation_result})} {message}{after}"
         if operation_result.get("data"):
             yield json.dumps(operation_result["data"], ensure_ascii=False)
+    yield from describe_errors(result.get("unparsed", ()))
     if "diff" in result:
         yield from _render_diff(
             result["diff"], style, is_cut=result.get("diff_truncated", False)
@@ -299,7 +317,7 @@ def _render_diff(diff: str, style: Style, *, is_cut: bool) -> Iterator[str]:
     safety="destructive",
     render=render_write,
 )
-async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResult:
+async def write_code(call: Call[Host], params: WriteCodeParams) -> WriteResult:
     """Replace lines of a file, or a text that occurs once, without touching anything else; or create a file.
 
     Use batch_write_code for several places. Line ends, encoding and mode stay as they were.
@@ -308,16 +326,19 @@ async def write_code(call: Call[Projects], params: WriteCodeParams) -> WriteResu
     check_may_write(call, project)
     request, chunk = params.request(dry_run=params.dry_run), params.chunk()
     path: bytes | None
+    check = SyntaxCheck()
+    write: Callable[[], tuple[WriteResult, bytes | None]]
     if chunk is None:
-        result, path = await to_the_end(partial(write_file, project.editor, request))
+        write = partial(write_file, project.editor, request, check=check)
     else:
-        result, path = await to_the_end(
-            partial(stage_chunk, project.editor, request, chunk)
-        )
+        write = partial(stage_chunk, project.editor, request, chunk, check)
+    result, path = await to_the_end(write)
     if path is not None and not params.dry_run:
         # Before the answer is sent: the caller's next question must see the new text
         # even before its watch event.
         project.note_changes([path])
+    if unparsed := await find_new_errors(call.host.searchers, check):
+        result["unparsed"] = unparsed
     return result
 
 
@@ -380,7 +401,7 @@ class BatchWriteCodeParams(ProjectParams):
     render=render_batch,
 )
 async def batch_write_code(
-    call: Call[Projects], params: BatchWriteCodeParams
+    call: Call[Host], params: BatchWriteCodeParams
 ) -> BatchResult:
     """Apply several edits to one or more files, all or none, each checked before anything is written.
 
@@ -398,15 +419,33 @@ async def batch_write_code(
     operations = list(
         islice(every, MOST_OPERATIONS + 1)
     )  # one too many, which the engine refuses
+    check = SyntaxCheck()
     run = partial(
-        write_batch, project.editor, operations, params.mode, dry_run=params.dry_run
+        write_batch,
+        project.editor,
+        operations,
+        params.mode,
+        dry_run=params.dry_run,
+        check=check,
     )
     result, paths = await to_the_end(run)
     project.note_changes(paths)
+    if unparsed := await find_new_errors(call.host.searchers, check):
+        result["unparsed"] = unparsed
     return result
 
 
 HANDLERS: tuple[Handler, ...] = (write_code, batch_write_code)
+
+
+async def find_new_errors(
+    searchers: Searchers, check: SyntaxCheck
+) -> list[UnparsedFile]:
+    """Return which of the files that were written no longer parse."""
+    find_errors = searchers.syntax_errors
+    if find_errors is None or not check.written:
+        return []
+    return await run_sync(check.run, find_errors)
 
 
 async def to_the_end(run: Callable[[], ResultT]) -> ResultT:

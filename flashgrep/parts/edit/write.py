@@ -60,6 +60,7 @@ from flashgrep.parts.edit.edits import (
     split_lines,
 )
 from flashgrep.parts.edit.replace import Change, Original, commit_one, read_original
+from flashgrep.parts.edit.syntax_check import SyntaxCheck, UnparsedFile
 
 _FOLDER = b"staged"
 _HEADER = b"header"
@@ -113,6 +114,7 @@ class WriteResult(TypedDict):
     diff_truncated: NotRequired[bool]
     continuation: NotRequired[StagedContinuation]
     received_bytes: NotRequired[int]
+    unparsed: NotRequired[list[UnparsedFile]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +219,11 @@ def check_size(
 
 
 def write_file(
-    editor: Editor, request: WriteRequest, *, staged: bool = False
+    editor: Editor,
+    request: WriteRequest,
+    *,
+    staged: bool = False,
+    check: SyntaxCheck | None = None,
 ) -> tuple[WriteResult, bytes]:
     """Carry out one request; returns the result and the path that changed, links resolved.
 
@@ -277,6 +283,8 @@ def write_file(
             )
         elif data != loaded.original.data or not loaded.exists:
             commit_one(editor, Change(place, loaded.original, data))
+            if check is not None:
+                check.add(place.path, loaded.original.data, data)
         return result, place.path
 
 
@@ -300,7 +308,10 @@ class _Header:
 
 
 def stage_chunk(
-    editor: Editor, request: WriteRequest, chunk: Chunk
+    editor: Editor,
+    request: WriteRequest,
+    chunk: Chunk,
+    check: SyntaxCheck | None = None,
 ) -> tuple[WriteResult, bytes | None]:
     """Store a chunk, or carry the entire write out with the last; returns the path that changed, if one did.
 
@@ -383,7 +394,7 @@ def stage_chunk(
         final = replace(
             request, edit=replace(edit, replacement=whole), expected=expected
         )
-        result, path = write_file(editor, final, staged=True)
+        result, path = write_file(editor, final, staged=True, check=check)
         result["continuation"] = {
             "cursor": None,
             "chunk_index": chunk.index,

@@ -14,7 +14,7 @@ from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.languages import FAMILIES
 from flashgrep.files.columns import SHOWN
 from flashgrep.index.table import tier_of
-from flashgrep.parts.navigation.resolution.conformance import find_conforming
+from flashgrep.parts.navigation.resolution.conformance import conforms, find_conforming
 from flashgrep.parts.navigation.resolution.definitions import (
     Ancestors,
     Definitions,
@@ -533,6 +533,21 @@ class Navigator:
             return sorted(sorted(paths, key=_make_nearness(named))[:MOST_DEFINING])
 
         return self._definitions.find(name, choose)
+
+    def define_all(self, name: str) -> list[Definition]:
+        """Return the definitions and the declarations of a name, wherever they are."""
+        defined = self._definitions.find_everywhere(name)
+        declared = self._definitions.declared.get(name, [])
+        keys = {definition.key for definition in defined}
+        return [*defined, *(one for one in declared if one.key not in keys)]
+
+    def is_above(self, base: Definition, type_: Definition) -> bool:
+        """Whether a type is a direct or indirect base of another, or an interface that the other satisfies."""
+        if type_.language not in SCOPED:
+            return base.name in self._ancestors.find(type_.name)
+        if base.key in self.names.ancestors(type_):
+            return True
+        return conforms(self.names, type_, base)
 
     def find_in_bases(self, qualifiers: Sequence[str], name: str) -> list[Definition]:
         """Return the inherited members of the type that the qualifiers name."""

@@ -1,9 +1,12 @@
 """The uses of the definition that a name refers to, by path and position, with confidence; and unused definitions."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
+
+from tree_sitter import Node
 
 from flashgrep.base.checkpoint import Expired, checkpoint, expiring
 from flashgrep.base.languages import LANGUAGES
@@ -23,7 +26,7 @@ from flashgrep.parts.symbols.name_at_position import (
     find_declaration,
 )
 from flashgrep.parts.symbols.other_sources import Meaning
-from flashgrep.parts.symbols.parse.imports import DEFAULT, may_rename
+from flashgrep.parts.symbols.parse.imports import DEFAULT, ECMA, may_rename
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import (
     CALLABLE_KINDS,
@@ -45,6 +48,14 @@ _ENTRIES: Final = frozenset(
     {"main", "init", "setup", "teardown", "setUp", "tearDown", "Main", "constructor"}
 )
 _LINE: Final = 200
+_LABEL: Final = re.compile(rb"[\w$]+\s*(?:=(?![=>])|:(?!=))")
+"""A name and what follows it where it may be an argument's, a label or a key."""
+_JUMP: Final = re.compile(rb"\b(?:break|continue|goto)\s+\Z")
+_MOST_JUMP: Final = 20
+_LABELLED: Final = frozenset(
+    {"label", "labeled_statement", "break_statement", "continue_statement"}
+)
+_MEMBERS: Final = frozenset({"field", "property", "method", "event"})
 _QUOTES: Final = (b"'", b'"', b"`")
 
 
@@ -58,15 +69,24 @@ class ReferenceQuestion:
     """Whether only uses in the same file are wanted."""
     after: tuple[bytes, int] = (b"", -1)
     """The file and offset after which uses are wanted."""
+    least: float = LEAST
+    """Uses with less confidence are counted, not returned."""
+    asks_others: bool = True
+    """Whether other sources are asked: they know one definition, not a method together with its overrides."""
 
 
 class ReferenceSearch:
     """Answers one question."""
 
-    def __init__(self, source: SymbolSource, question: ReferenceQuestion) -> None:
+    def __init__(
+        self,
+        source: SymbolSource,
+        question: ReferenceQuestion,
+        navigator: Navigator | None = None,
+    ) -> None:
         self._source = source
         self._question = question
-        self._navigator = Navigator(source)
+        self._navigator = navigator or Navigator(source)
 
     def run(self, named: NameAtPosition) -> Navigation:
         """Return the uses of a name's definition, including its own name where it is defined."""
@@ -78,7 +98,7 @@ class ReferenceSearch:
                 "module", "the name refers to a file; ask code_research what imports it"
             )
         elif targets:
-            for place in self._find(named, targets, definitions):
+            for place in self.find_uses(named, targets, definitions):
                 if len(definitions.places) == self._question.limit:
                     definitions.has_more = True
                     break
@@ -87,16 +107,20 @@ class ReferenceSearch:
                 definitions.no_result = NoResult("unused", f"nothing uses {named.text}")
         return definitions
 
-    def _find(
+    def find_uses(
         self, named: NameAtPosition, targets: list[Place], found: Navigation
     ) -> Iterator[Place]:
+        """Yield the uses of any of the targets, by path and position; those too uncertain are counted."""
         question = self._question
         after = self._question.after
         defined = {(target.path, target.start): target for target in targets}
         first = targets[0]
         # Prepared once: the judge runs at every occurrence in every candidate.
         judge = self._make_judge(named, targets)
-        meaning = self._navigator.find_meaning(named, uses=True)
+        is_member = first.kind in _MEMBERS
+        meaning = None
+        if question.asks_others:
+            meaning = self._navigator.find_meaning(named, uses=True)
         if (
             question.only_here
             or first.resolution.how == "local"
@@ -135,6 +159,8 @@ class ReferenceSearch:
                     continue
                 index = symbols.index_at(offset)
                 place = defined.get((path, offset))
+                if index >= 0 and symbols.kind(index) == "extension":
+                    index = -1  # what it extends is defined elsewhere
                 if index < 0:
                     role = symbols.role(offset)
                 else:
@@ -150,8 +176,10 @@ class ReferenceSearch:
                     if place is not None and question.include_declaration:
                         yield place
                     continue
+                if self._is_label(path, symbols, offset, is_member=is_member):
+                    continue
                 resolution = judge(path, symbols, offset)
-                if resolution is None or resolution.confidence < LEAST:
+                if resolution is None or resolution.confidence < question.least:
                     found.unsure += resolution is not None
                     continue
                 yield Place(
@@ -162,6 +190,47 @@ class ReferenceSearch:
                     resolution,
                     role=role,
                 )
+
+    def _is_label(
+        self, path: bytes, symbols: FileSymbols, offset: int, *, is_member: bool
+    ) -> bool:
+        """Whether a name is that of an argument, a label, or a key, which no variable or function is meant by."""
+        language = symbols.language
+        if language not in SCOPED or not _LABEL.match(symbols.data, offset):
+            jumps = _JUMP.search(symbols.data, max(0, offset - _MOST_JUMP), offset)
+            if jumps is None or language not in ECMA | {"go"}:
+                return False
+        scopes = self._navigator.names.scopes_of(path)
+        node = scopes.node_at(offset) if scopes is not None else None
+        around = node.parent if node is not None else None
+        if node is None or around is None:
+            return False
+        if node.type in {"statement_identifier", "label_name"}:
+            return True
+        if language == "go" and not is_member:
+            return self._is_field(path, symbols, node)
+        if around.type == "pair" and node.type == "property_identifier":
+            return not is_member
+        return around.type == "keyword_argument" and around.start_byte == offset
+
+    def _is_field(self, path: bytes, symbols: FileSymbols, node: Node) -> bool:
+        """Whether a name is the key of a field in a literal of Go, and not that of a map."""
+        element = node.parent
+        keyed = element.parent if element is not None else None
+        if keyed is None or keyed.type != "keyed_element" or element != keyed.child(0):
+            return False
+        value = keyed.parent
+        literal = value.parent if value is not None else None
+        if literal is None or literal.type != "composite_literal":
+            return True  # its type is that of the elements around it
+        type_ = literal.child_by_field_name("type")
+        if type_ is None or type_.type in {"map_type", "slice_type", "array_type"}:
+            return False
+        name = type_.child_by_field_name("name") or type_
+        at = name.start_byte
+        values = self._navigator.names.resolve(path, symbols.word_at(at), at) or ()
+        kinds = {value.definition.kind for value in values if value.definition}
+        return not kinds or "struct" in kinds
 
     def find_source_uses(
         self,
@@ -228,7 +297,7 @@ class ReferenceSearch:
                 path: bytes, symbols: FileSymbols, offset: int
             ) -> Resolution | None:
                 is_bare = Use(path, symbols, offset).receiver is None
-                if root is not None and is_bare:
+                if root is not None and is_bare and not _is_apart(root, offset):
                     declaration = find_declaration(root, symbols, named.text, offset)
                 else:
                     declaration = None
@@ -330,6 +399,16 @@ class ReferenceSearch:
                 yield from self._navigator.names.find_default_names(path, others)
             elif import_.name == name != local:
                 yield path, local, True
+
+
+def _is_apart(root: Node, offset: int) -> bool:
+    """Whether a name is that of a field or a label."""
+    leaf = root.descendant_for_byte_range(offset, offset + 1)
+    if leaf is None:
+        return False
+    if leaf.type in {"field_identifier", "statement_identifier"}:
+        return True
+    return leaf.parent is not None and leaf.parent.type in _LABELLED
 
 
 @dataclass(slots=True)

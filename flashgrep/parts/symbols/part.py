@@ -12,6 +12,7 @@ from flashgrep.parts.symbols.symbol_source import (
     ParsedFiles,
     StoredSymbols,
 )
+from flashgrep.parts.symbols.syntax_errors import find_syntax_errors
 
 PART = Part(
     name="symbols",
@@ -23,6 +24,7 @@ PART = Part(
     searchers=Searchers(
         definition=find_definition,
         near_names=suggest_names,
+        syntax_errors=find_syntax_errors,
         ranking=search_by_relevance,
     ),
     project_services={STORED_SYMBOLS: lambda _project: StoredSymbols()},

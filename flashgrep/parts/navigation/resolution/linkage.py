@@ -50,7 +50,7 @@ def resolve_by_linkage(
     INCONCLUSIVE: no evidence. A function is resolved by linkage if only one can be linked, and
     anything else by the file's includes: ``find_included`` returns the nearest of the rivals' files.
     """
-    is_linked = target.kind == "function" and not _is_static(target)
+    is_linked = target.kind == "function" and not is_static(target)
     if is_linked:
         alike = [
             rival
@@ -58,7 +58,7 @@ def resolve_by_linkage(
             if rival.kind == "function" and rival.language in LINKED
         ]
         # The linker would refuse two; if there is one, the name can mean nothing else.
-        if sum(not _is_static(definition) for definition in alike) == 1:
+        if sum(not is_static(definition) for definition in alike) == 1:
             return Resolution(PROVEN, "linkage")
     included = find_included()
     if (
@@ -76,7 +76,7 @@ def resolve_by_linkage(
     return None if included or is_own else INCONCLUSIVE
 
 
-def _is_static(one: Definition) -> bool:
+def is_static(one: Definition) -> bool:
     """Whether a function is visible only in its own file."""
     row = one.symbols.row(one.index)
     return b"static" in one.symbols.data[row[START] : row[NAME]]

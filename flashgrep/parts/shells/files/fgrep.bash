@@ -3,7 +3,7 @@ _fgrep() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} key words values
     COMPREPLY=()
     if (( COMP_CWORD == 1 )); then
-        words="query slice read files glob index-codebase watch-codebase stats bootstrap-skill batch write-code batch-write-code fs-create fs-read fs-write fs-list fs-stat fs-copy fs-move fs-remove buffers symbol outline repo-map folds enclosing definition declaration implementations references hover callers calls supertypes code-research search-code semantic-search structural structural-rewrite changes revisions history blame folder search-code-semantic search-code-fulltext search-code-by-payload list-specs get-spec-requirements get-scenario search-specs validate-specs index doctor version rpc projects store daemon config call top mcp scip rg hook web serve install install-hook uninstall gain discover pick completion team lsp --help --version"
+        words="query slice read files glob index-codebase watch-codebase stats bootstrap-skill batch write-code batch-write-code fs-create fs-read fs-write fs-list fs-stat fs-copy fs-move fs-remove buffers symbol outline repo-map folds enclosing definition declaration implementations references hover callers calls supertypes code-research rename edit-symbol search-code semantic-search structural structural-rewrite changes revisions history blame folder search-code-semantic search-code-fulltext search-code-by-payload list-specs get-spec-requirements get-scenario search-specs validate-specs index doctor version rpc projects store daemon config call top mcp scip rg hook web serve install install-hook uninstall gain discover pick completion team lsp --help --version"
         COMPREPLY=($(compgen -W "$words" -- "$cur"))
         return
     fi
@@ -124,6 +124,8 @@ _fgrep() {
         "calls") words="--position-encoding --deadline-ms --fresh --no-fresh --rev --project -p --json --help" ;;
         "supertypes") words="--position-encoding --deadline-ms --fresh --no-fresh --rev --project -p --json --help" ;;
         "code-research") words="--kind --unsure --depth --tests --max-tokens --cursor -c --deadline-ms --fresh --no-fresh --project -p --json --help" ;;
+        "rename") words="--path --dry-run --deadline-ms --include-possible --expected-change --project -p --json --help" ;;
+        "edit-symbol") words="--path --dry-run --deadline-ms --text --force --expected-file-hash --project -p --json --help" ;;
         "search-code") words="--limit -l --semantic-weight --path --include -g --exclude --language -t --owner --rev --threshold --max-tokens --fresh --no-fresh --all-projects --project -p --json --help" ;;
         "semantic-search") words="--limit -l --threshold --repository --project -p --json --help" ;;
         "structural") words="--path --include -g --exclude --language -t --rewrite --limit -l --cursor -c --max-tokens --deadline-ms --fresh --no-fresh --rev --project -p --all --json --help" ;;

@@ -52,6 +52,12 @@ _STATEMENTS: Final = frozenset({
     "assignment", "variable_declarator", "assignment_expression", "short_var_declaration", "augmented_assignment",
     "named_expression", "var_spec", "assignment_statement",
 })  # fmt: skip
+_PARAMETERS: Final = frozenset(
+    {"default_parameter", "typed_default_parameter", "typed_parameter"}
+)
+_BODIES: Final = frozenset({"block", "module", "function_definition", "lambda"})
+_MOST_DEPTH: Final = 20
+"""Most nodes around a name in the head of a function that are looked at."""
 MAX_SECONDS: Final = 1.0
 MODULE: Final = -1
 """The scope around all scopes of a file."""
@@ -261,9 +267,29 @@ class FileScopes:
             or (loop is not None and _holds(loop, current_binding.offset))
         ]
 
+    def _is_given_from_outside(self, offset: int) -> bool:
+        """Whether a name is in a default or a type of a parameter of Python, which see no name of the function."""
+        node = self.node_at(offset)
+        for _ in range(_MOST_DEPTH):
+            around = node.parent if node is not None else None
+            if node is None or around is None or around.type in _BODIES:
+                return False
+            if around.type in _PARAMETERS:
+                fields = ("value", "type")
+                return node in map(around.child_by_field_name, fields)
+            node = around
+        return False
+
     def around(self, offset: int) -> Iterator[int]:
         """Yield the scopes in which a name at an offset is looked up, innermost first; a class's only right inside."""
-        scope = innermost = self.scope_at(offset)
+        scope = self.scope_at(offset)
+        if (
+            scope != MODULE
+            and not self.scopes[scope].is_class
+            and self._is_given_from_outside(offset)
+        ):
+            scope = self.scopes[scope].parent
+        innermost = scope
         while scope != MODULE:
             if scope == innermost or not self.scopes[scope].is_class:
                 yield scope

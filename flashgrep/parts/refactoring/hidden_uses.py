@@ -1,0 +1,287 @@
+"""Uses of a definition that are no names for the resolver: keyword arguments, ``__all__``, patterns, format strings."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from tree_sitter import Node
+
+from flashgrep.parts.navigation.navigation import (
+    Navigation,
+    Navigator,
+    Place,
+    place_of,
+)
+from flashgrep.parts.navigation.references import ReferenceQuestion, ReferenceSearch
+from flashgrep.parts.navigation.resolution.symbol_graph import (
+    GUESS,
+    PROVEN,
+    Definition,
+    Resolution,
+)
+from flashgrep.parts.symbols.name_at_position import NameAtPosition
+from flashgrep.parts.symbols.parse.imports import ECMA
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, START
+from flashgrep.parts.symbols.symbol_source import SymbolSource, tree_of
+
+MOST_USES: Final = 20_000
+"""Most uses of one definition that are looked at."""
+WRITTEN: Final = Resolution(PROVEN, "written so")
+_MAYBE: Final = Resolution(GUESS, "field of an embedded type")
+_ALL: Final = re.compile(rb"^__all__\b[^\n\[(]*[\[(]?", re.MULTILINE)
+_CAPTURED: Final = re.compile(rb"\{\w+[:}]")
+_PATTERN: Final = "shorthand_property_identifier_pattern"
+_REQUIRED: Final = "call_expression"
+_CLOSING: Final = {b"[": b"]", b"(": b")"}
+
+
+@dataclass(slots=True)
+class Trees:
+    """The syntax trees of the files of one question."""
+
+    _roots: dict[bytes, Node | None] = field(default_factory=dict)
+
+    def root(self, path: bytes, symbols: FileSymbols) -> Node | None:
+        """Return the root of a file's tree; None: it cannot be parsed."""
+        if path not in self._roots:
+            self._roots[path] = tree_of(symbols)
+        return self._roots[path]
+
+    def node(self, place: Place) -> Node | None:
+        """Return the innermost node at a place."""
+        root = self.root(place.path, place.symbols)
+        if root is None:
+            return None
+        return root.descendant_for_byte_range(place.start, place.start + 1)
+
+
+class HiddenUses:
+    """Finds such uses of the definitions of one symbol."""
+
+    def __init__(
+        self, source: SymbolSource, navigator: Navigator, trees: Trees
+    ) -> None:
+        self._source = source
+        self._navigator = navigator
+        self._trees = trees
+
+    def run(self, targets: Sequence[Place], uses: Sequence[Place]) -> Iterator[Place]:
+        """Yield them; ``uses``: those that the resolver has found."""
+        first = targets[0]
+        language = first.symbols.language
+        name = first.symbols.data[first.start : first.end]
+        if language == "python":
+            yield from self._find_keywords(targets, name)
+            if first.index >= 0:
+                yield from self._find_exports(targets, name)
+        elif language == "rust" and first.kind not in {"field", "method"}:
+            yield from _find_format_names(first, name)
+        elif language == "go" and any(use.role == "implementation" for use in uses):
+            yield from self._find_fields(name)
+        elif language in ECMA and first.index >= 0:
+            yield from self._find_patterns(targets, name)
+
+    def _find_keywords(self, targets: Sequence[Place], name: bytes) -> Iterator[Place]:
+        """Yield the keyword arguments that name a parameter, or a field of a class without a constructor."""
+        by_name: dict[str, list[Place]] = {}
+        for callable_ in self._find_callables(targets):
+            text = callable_.symbols.data[callable_.start : callable_.end]
+            by_name.setdefault(text.decode("utf-8", "replace"), []).append(callable_)
+        for callables in by_name.values():
+            yield from self._find_arguments(callables, name)
+
+    def _find_arguments(self, callables: list[Place], name: bytes) -> Iterator[Place]:
+        """Yield the keyword arguments of a name in the calls of functions or classes of one name."""
+        first = callables[0]
+        target_name = NameAtPosition(
+            first.path, first.symbols, first.start, first.end, None
+        )
+        question = ReferenceQuestion(limit=MOST_USES, asks_others=False)
+        search = ReferenceSearch(self._source, question, self._navigator)
+        for use in search.find_uses(target_name, callables, Navigation()):
+            if (
+                use.role != "call"
+                or (call := _find_call(self._trees.node(use))) is None
+            ):
+                continue
+            for node in call.named_children:
+                keyword = node.child_by_field_name("name")
+                if node.type != "keyword_argument" or keyword is None:
+                    continue
+                start = keyword.start_byte
+                end = keyword.end_byte
+                if use.symbols.data[start:end] == name:
+                    yield Place(
+                        use.path,
+                        use.symbols,
+                        start,
+                        end,
+                        use.resolution,
+                        role="reference",
+                    )
+
+    def _find_callables(self, targets: Sequence[Place]) -> list[Place]:
+        """Return the functions of parameters, and the classes of fields."""
+        callables: dict[tuple[bytes, int], Place] = {}
+        names = self._navigator.names
+        for target in targets:
+            symbols = target.symbols
+            at = symbols.enclosing(target.start)
+            if at < 0 or target.kind not in {"parameter", "field"}:
+                continue
+            owner = Definition(target.path, symbols, at)
+            callable_ = place_of(owner, WRITTEN)
+            if target.kind == "field":
+                if target.index < 0 or names.member(owner, "__init__"):
+                    continue
+            elif owner.name == "__init__" and symbols.parent(at) >= 0:
+                callables[owner.key] = callable_
+                owner = Definition(target.path, symbols, symbols.parent(at))
+                callable_ = place_of(owner, WRITTEN)
+            callables[owner.key] = callable_
+            if callable_.kind == "class":
+                for type_ in self._find_subtypes(callable_):
+                    callables[type_.path, type_.start] = type_
+        return list(callables.values())
+
+    def _find_subtypes(self, type_: Place) -> Iterator[Place]:
+        """Yield the classes that are made by the constructor of a base."""
+        target_name = NameAtPosition(
+            type_.path, type_.symbols, type_.start, type_.end, None
+        )
+        names = self._navigator.names
+        own = names.member(
+            Definition(type_.path, type_.symbols, type_.index), "__init__"
+        )
+        keys = {value.definition.key for value in own if value.definition}
+        for place in self._navigator.find_implementations(target_name).places:
+            definition = Definition(place.path, place.symbols, place.index)
+            constructors = names.member(definition, "__init__")
+            if keys == {
+                value.definition.key for value in constructors if value.definition
+            }:
+                yield place
+
+    def _find_exports(self, targets: Sequence[Place], name: bytes) -> Iterator[Place]:
+        """Yield where ``__all__`` names a definition."""
+        keys = {(target.path, target.start) for target in targets}
+        text = name.decode("utf-8", "replace")
+        quoted = re.compile(rb"(?<=['\"])" + re.escape(name) + rb"(?=['\"])")
+        paths = self._source.candidates(text, fold=False)
+        for path, symbols in self._navigator.open_all(paths):
+            if symbols.language != "python" or b"__all__" not in symbols.data:
+                continue
+            values = self._navigator.names.find_in_module(path, text)
+            if not any(
+                value.definition and value.definition.key in keys for value in values
+            ):
+                continue
+            for listing in _ALL.finditer(symbols.data):
+                closing = _CLOSING.get(listing[0][-1:], b"\n")
+                end = symbols.data.find(closing, listing.end())
+                stop = end if end >= 0 else len(symbols.data)
+                for match in quoted.finditer(symbols.data, listing.end(), stop):
+                    yield Place(
+                        path,
+                        symbols,
+                        match.start(),
+                        match.end(),
+                        WRITTEN,
+                        role="reference",
+                    )
+
+    def _find_fields(self, name: bytes) -> Iterator[Place]:
+        """Yield where Go may name the field that an embedded type makes."""
+        paths = self._source.candidates(name.decode("utf-8", "replace"), fold=False)
+        for path, symbols in self._navigator.open_all(paths):
+            data = symbols.data
+            for offset in symbols.words(name, fold=False):
+                end = offset + len(name)
+                is_named = (
+                    data[offset - 1 : offset] == b"." or data[end : end + 1] == b":"
+                )
+                if is_named and symbols.language == "go" and symbols.role(offset):
+                    yield Place(path, symbols, offset, end, _MAYBE, role="reference")
+
+    def _find_patterns(self, targets: Sequence[Place], name: bytes) -> Iterator[Place]:
+        """Yield where a pattern takes the definition out of a module: ``const { name } = module``."""
+        keys = {(target.path, target.start) for target in targets}
+        text = name.decode("utf-8", "replace")
+        paths = self._source.candidates(text, fold=False)
+        for path, symbols in self._navigator.open_all(paths):
+            if symbols.language not in ECMA:
+                continue
+            for offset in symbols.words(name, fold=False):
+                place = Place(
+                    path, symbols, offset, offset + len(name), WRITTEN, role="reference"
+                )
+                if (path, offset) in keys or symbols.index_at(offset) < 0:
+                    continue
+                node = self._trees.node(place)
+                if (
+                    node is not None
+                    and node.type == _PATTERN
+                    and (keys & self._find_module_names(path, node, text))
+                ):
+                    yield place
+
+    def _find_module_names(
+        self, path: bytes, node: Node, name: str
+    ) -> set[tuple[bytes, int]]:
+        """Return the definitions that a pattern takes out of the module it is applied to."""
+        around: Node | None = node
+        while around is not None and around.type != "variable_declarator":
+            around = around.parent
+        names = self._navigator.names
+        file = names.scopes_of(path)
+        if around is None or file is None:
+            return set()
+        definitions = set[tuple[bytes, int]]()
+        for value in names.infer(file, around.child_by_field_name("value")):
+            exported = names.export(value.module, name) if value.module else ()
+            definitions.update(
+                value.definition.key for value in exported if value.definition
+            )
+        return definitions
+
+
+def is_required(node: Node) -> bool:
+    """Whether a pattern's value is a call, as of ``require``: then its names are those of the module."""
+    around: Node | None = node
+    while around is not None and around.type != "variable_declarator":
+        around = around.parent
+    value = around.child_by_field_name("value") if around is not None else None
+    return value is not None and value.type == _REQUIRED
+
+
+def _find_format_names(target: Place, name: bytes) -> Iterator[Place]:
+    """Yield where format strings of Rust name a variable, in the function around it or in its file."""
+    symbols = target.symbols
+    around = symbols.enclosing(target.start)
+    row = symbols.row(around) if around >= 0 else None
+    for offset in symbols.words(name, fold=False):
+        end = offset + len(name)
+        is_captured = _CAPTURED.match(symbols.data, offset - 1, end + 1) is not None
+        if not is_captured or symbols.role(offset) is not None:
+            continue
+        if row is None or row[START] <= offset < row[END]:
+            yield Place(target.path, symbols, offset, end, WRITTEN, role="reference")
+
+
+def _find_call(node: Node | None) -> Node | None:
+    """Return the arguments of the call whose function a name ends."""
+    while node is not None and node.type != "call":
+        if node.type in {"argument_list", "block", "module"}:
+            return None
+        node = node.parent
+    return node.child_by_field_name("arguments") if node is not None else None
+
+
+def is_local(target: Place) -> bool:
+    """Whether a name is seen only inside a function."""
+    around = target.symbols.enclosing(target.start)
+    if target.index < 0 and target.kind != "field":
+        return around >= 0
+    return around >= 0 and target.symbols.kind(around) in CALLABLE_KINDS

@@ -1,0 +1,531 @@
+"""rename_symbol and edit_symbol: edits by a symbol's name, each one atomic step."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Final, NotRequired, TypeVar
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from flashgrep.base.checkpoint import Expired, expiring
+from flashgrep.base.errors import (
+    Conflict,
+    DeadlineExceeded,
+    InvalidParams,
+    Unavailable,
+)
+from flashgrep.base.model import Document, path_to_json, path_to_text
+from flashgrep.base.registry import (
+    RARE,
+    Call,
+    FileText,
+    Handler,
+    NameText,
+    SymbolName,
+    handler,
+)
+from flashgrep.files.system import HASH_SHOWN
+from flashgrep.methods.common import Below, Deadline, FilePlace, ProjectParams
+from flashgrep.methods.text import Note, Style
+from flashgrep.parts.edit.batch import (
+    BatchResult,
+    Replacement,
+    Rewriting,
+    hash_text,
+    plan_rewriting,
+    read_text,
+    write_batch,
+)
+from flashgrep.parts.edit.edits import Precondition
+from flashgrep.parts.edit.methods import (
+    check_may_write,
+    find_new_errors,
+    render_write,
+    to_the_end,
+)
+from flashgrep.parts.edit.syntax_check import (
+    SyntaxCheck,
+    UnparsedFile,
+    describe_errors,
+)
+from flashgrep.parts.edit.write import WriteRequest, WriteResult, write_file
+from flashgrep.parts.navigation.navigation import Place
+from flashgrep.parts.refactoring.definition_edits import (
+    Action,
+    find_outer_uses,
+    plan_edit,
+)
+from flashgrep.parts.refactoring.obstacles import (
+    Obstacle,
+    ObstacleSearch,
+    check_name,
+)
+from flashgrep.parts.refactoring.renaming import (
+    SURE,
+    RenamedUse,
+    RenamePlan,
+    Renaming,
+    place_text,
+)
+from flashgrep.parts.refactoring.targets import Target, find_target
+from flashgrep.parts.symbols.symbol_source import SnapshotSource
+from flashgrep.project import Workspace
+from flashgrep.project.catalogue import Catalogue
+from flashgrep.search.snapshot import Snapshot
+
+ResultT = TypeVar("ResultT")
+MOST_LISTED: Final = 50
+"""Most places of one kind that an answer names; all are counted."""
+MOST_FILES: Final = 20
+"""Most files of mentions that an answer names."""
+MOST_LINE: Final = 160
+
+
+class SymbolEditParams(ProjectParams):
+    """Which symbol."""
+
+    symbol_name: SymbolName = Field(
+        description="A name, or a qualified one: Class.method, path:NAME; or a place, FILE:LINE[:COLUMN]."
+    )
+    path: Below = None
+    dry_run: bool = Field(
+        False, description="Change nothing; return a unified diff of what would change."
+    )
+    deadline_ms: Deadline = 60_000
+
+
+class RenameSymbolParams(SymbolEditParams):
+    """Which symbol, its new name, and what is done about uses that are not certain."""
+
+    new_name: SymbolName = Field(description="The new name alone, unqualified.")
+    include_possible: bool | None = Field(
+        None,
+        description="Uses that only may be meant: true renames them, false leaves them. Default: refuse if there are any.",
+    )
+    expected_change: Annotated[NameText | None, RARE] = Field(
+        None,
+        description="`change` of a dry run: nothing is written if the diff would differ now.",
+    )
+
+
+class UsePlace(FilePlace):
+    """A use that is not certain: its line, and how certain (0 to 1) by which rule."""
+
+    line: int
+    text: str
+    confidence: float
+    resolved: str
+
+
+class RenamedFile(FilePlace):
+    """A file with renamed places, and its hash after."""
+
+    places: int
+    file_hash_after: NotRequired[str | None]
+
+
+class Mentions(FilePlace):
+    """How often comments, strings or documents of a file have the name: they are not changed."""
+
+    count: int
+
+
+class RenameResult(TypedDict):
+    """What was renamed, or would be (`dry_run`: with the `diff`, its `change`, and what stands against it).
+
+    `possible`: uses that only may be meant, renamed if `includes_possible`. `unlikely`: places that have the name, but
+    hardly mean it; never changed. `mentions`: by file, in comments, strings and documents; never changed.
+    """
+
+    ok: bool
+    old_name: str
+    new_name: str
+    places: int
+    files: list[RenamedFile]
+    possible: list[UsePlace]
+    possible_count: int
+    includes_possible: bool
+    unlikely: list[UsePlace]
+    unlikely_count: int
+    mentions: list[Mentions]
+    mention_count: int
+    dry_run: NotRequired[bool]
+    diff: NotRequired[str]
+    diff_truncated: NotRequired[bool]
+    change: NotRequired[str]
+    obstacles: NotRequired[list[str]]
+    unparsed: NotRequired[list[UnparsedFile]]
+
+
+def render_rename(result: RenameResult, style: Style) -> Iterator[str]:
+    """Yield the diff or the files, then what was left as it is, apart by how certain it is."""
+    files = result["files"]
+    if "diff" in result:
+        yield style.text(result["diff"].removesuffix("\n"))
+        for obstacle in result.get("obstacles", ()):
+            yield Note(f"[it would be refused: {obstacle}]")
+        cut = "; the difference is cut" if result.get("diff_truncated") else ""
+        yield Note(
+            f"[dry run: {result['places']} places in {len(files)} files, nothing is written{cut}]"
+        )
+    else:
+        yield f"{result['old_name']} is now {result['new_name']}: {result['places']} places in {len(files)} files"
+        for file in files:
+            after = (file.get("file_hash_after") or "")[:HASH_SHOWN]
+            yield f"{style.path(file)} {file['places']} #{after}"
+    treatment = "renamed too" if result["includes_possible"] else "not renamed"
+    for key, label in (
+        ("possible", f"only may be meant, {treatment}"),
+        ("unlikely", "hardly meant, not renamed"),
+    ):
+        uses = result["possible"] if key == "possible" else result["unlikely"]
+        count = (
+            result["possible_count"] if key == "possible" else result["unlikely_count"]
+        )
+        if count:
+            yield Note(f"[{count} {label}:]")
+            for use in uses:
+                yield f"{style.path(use)}:{use['line']} {style.text(use['text'])}"
+    if result["mention_count"]:
+        shown = ", ".join(
+            f"{style.path(mention)} {mention['count']}"
+            for mention in result["mentions"]
+        )
+        yield Note(
+            f"[{result['mention_count']} mentions in comments, strings and documents are left: {shown}]"
+        )
+    yield from describe_errors(result.get("unparsed", ()))
+
+
+@dataclass(slots=True)
+class _Rename:
+    """A rename that was planned: its places, what stands against it, and how its files are written."""
+
+    plan: RenamePlan
+    obstacles: list[Obstacle] = field(default_factory=list)
+    uses: list[RenamedUse] = field(default_factory=list)
+    rewriting: Rewriting = field(default_factory=Rewriting)
+
+
+@handler(
+    "rename_symbol",
+    title="Rename a symbol",
+    command="rename symbol_name new_name",
+    safety="destructive",
+    render=render_rename,
+)
+async def rename_symbol(
+    call: Call[Catalogue], params: RenameSymbolParams
+) -> RenameResult:
+    """Rename a function, type, method, field, variable or parameter wherever it is used: overrides, imports and arguments.
+
+    Refused if the new name is taken there, or a use only may be meant; dry_run shows both, and the diff.
+    """
+    project = await _open_project(call, params)
+    target = await find_target(project, params.symbol_name, params.path)
+    rename = await _in_time(
+        project, params, partial(_plan_rename, target=target, params=params)
+    )
+    if not params.dry_run:
+        _check_rename(rename, params)
+    check = SyntaxCheck()
+    run = partial(
+        write_batch,
+        project.editor,
+        rename.rewriting.operations,
+        "atomic",
+        dry_run=params.dry_run,
+        check=check,
+    )
+    written, paths = await to_the_end(run)
+    project.note_changes(paths)
+    for outcome in written["results"]:
+        if outcome["status"] in {"failed", "conflict"}:
+            raise Conflict(
+                f"{outcome['file_path']}: {outcome['message']}",
+                reason=outcome["reason_code"],
+                **outcome.get("data", {}),
+            )
+    result = _format_rename(rename, params, written)
+    if unparsed := await find_new_errors(call.host.searchers, check):
+        result["unparsed"] = unparsed
+    return result
+
+
+async def _open_project(call: Call[Catalogue], params: SymbolEditParams) -> Workspace:
+    project = await call.host.workspace(call, params.project)
+    if not params.dry_run:
+        check_may_write(call, project)
+    if project.is_bare:
+        raise Unavailable("the repository has no work tree", reason="bare")
+    await project.refresh()
+    return project
+
+
+async def _in_time(
+    project: Workspace,
+    params: SymbolEditParams,
+    plan: Callable[[Snapshot], ResultT],
+) -> ResultT:
+    """Plan an edit on the files as they are, or raise DeadlineExceeded: half a plan is none."""
+    deadline = time.monotonic() + params.deadline_ms / 1000
+
+    def look(snapshot: Snapshot) -> ResultT:
+        with expiring(deadline):
+            return plan(snapshot)
+
+    try:
+        return await project.in_thread(look)
+    except Expired:
+        raise DeadlineExceeded(
+            "not all uses could be found in time; nothing is written"
+        ) from None
+
+
+def _plan_rename(
+    snapshot: Snapshot, target: Target, params: RenameSymbolParams
+) -> _Rename:
+    """Return what a rename changes; runs in a thread."""
+    source = SnapshotSource(snapshot, target.path or None)
+    name = target.find(source)
+    new = params.new_name
+    try:
+        check_name(new, name.text, name.symbols.language)
+    except ValueError as error:
+        raise InvalidParams(f"new_name: {new}: {error}", field="new_name") from None
+    renaming = Renaming(source, new)
+    plan = renaming.run(name)
+    if not plan.family:
+        raise Conflict(
+            f"{name.text} is not defined in the project, perhaps in a library: it cannot be renamed here",
+            reason="outside",
+        )
+    uses = list(plan.sure)
+    if params.include_possible:
+        uses += plan.possible
+    obstacles = list(ObstacleSearch(renaming).run(plan.old, new, plan.family, uses))
+    rename = _Rename(plan, obstacles, uses)
+    rename.rewriting = plan_rewriting(_read_files(snapshot, uses))
+    return rename
+
+
+def _read_files(
+    snapshot: Snapshot, uses: Sequence[RenamedUse]
+) -> Iterator[tuple[bytes, Document, list[Replacement]]]:
+    """Yield the files to change, with the characters that are replaced."""
+    by_path: dict[bytes, list[RenamedUse]] = {}
+    for use in uses:
+        by_path.setdefault(use.place.path, []).append(use)
+    for path, file_uses in sorted(by_path.items()):
+        document = snapshot.read_with_stat(path)[1]
+        data = file_uses[0].place.symbols.data
+        if not isinstance(document, Document) or document.data != data:
+            raise Conflict(
+                f"{path_to_text(path)} changed meanwhile; nothing is written",
+                reason="changed",
+            )
+        if read_text(document) is None:
+            raise Conflict(
+                f"{path_to_text(path)} has bytes that are no text; nothing is written",
+                reason="encoding",
+            )
+        encoding = "latin-1" if document.encoding == "latin-1" else "utf-8"
+        replacements = []
+        at = 0
+        characters = 0
+        for use in sorted(file_uses, key=lambda use: use.place.start):
+            characters += len(data[at : use.place.start].decode(encoding))
+            at = use.place.start
+            end = characters + len(data[at : use.place.end].decode(encoding))
+            replacements.append(Replacement(characters, end, use.text))
+        yield path, document, replacements
+
+
+def _check_rename(rename: _Rename, params: RenameSymbolParams) -> None:
+    """Refuse a rename that is not certain, or not the one that was looked at."""
+    plan = rename.plan
+    if rename.obstacles:
+        raise Conflict(
+            f"not renamed: {'; '.join(obstacle.message for obstacle in rename.obstacles)}",
+            reason=rename.obstacles[0].reason,
+            places=[
+                place for obstacle in rename.obstacles for place in obstacle.places
+            ],
+        )
+    uncertain = [use.place for use in plan.possible] + plan.unlikely
+    if uncertain and params.include_possible is None:
+        shown = ", ".join(place_text(place) for place in uncertain[:MOST_LISTED])
+        raise Conflict(
+            f"not renamed: {len(plan.possible)} uses only may be meant, {len(plan.unlikely)} are hardly: {shown}",
+            reason="possible_uses",
+            guidance="dry_run shows the diff; include_possible: true renames those that may be meant, false leaves them",
+            places=[place_text(place) for place in uncertain[:MOST_LISTED]],
+        )
+    if params.expected_change not in {None, rename.rewriting.name}:
+        raise Conflict(
+            "the diff would differ now; nothing is written",
+            reason="change_differs",
+            guidance="do a dry run again, and look at the new diff",
+        )
+
+
+def _format_rename(
+    rename: _Rename, params: RenameSymbolParams, written: BatchResult
+) -> RenameResult:
+    plan = rename.plan
+    after = {
+        outcome["file_path"]: outcome["file_hash_after"]
+        for outcome in written["results"]
+    }
+    counts = Counter(use.place.path for use in rename.uses)
+    files = []
+    for path, count in sorted(counts.items()):
+        file: RenamedFile = {**path_to_json(path), "places": count}  # type: ignore[typeddict-item]
+        if not params.dry_run:
+            file["file_hash_after"] = after.get(file["file_path"])
+        files.append(file)
+    mentions = Counter(place.path for place in plan.texts)
+    result: RenameResult = {
+        "ok": True,
+        "old_name": plan.old,
+        "new_name": plan.new,
+        "places": len(rename.uses),
+        "files": files,
+        "possible": [_format_use(use.place) for use in plan.possible[:MOST_LISTED]],
+        "possible_count": len(plan.possible),
+        "includes_possible": bool(params.include_possible),
+        "unlikely": [_format_use(place) for place in plan.unlikely[:MOST_LISTED]],
+        "unlikely_count": len(plan.unlikely),
+        "mentions": [
+            {**path_to_json(path), "count": count}  # type: ignore[typeddict-item]
+            for path, count in mentions.most_common(MOST_FILES)
+        ],
+        "mention_count": len(plan.texts),
+    }
+    if params.dry_run:
+        result["dry_run"] = True
+        result["diff"] = written.get("diff", "")
+        result["diff_truncated"] = written.get("diff_truncated", False)
+        result["change"] = rename.rewriting.name
+        result["obstacles"] = [obstacle.message for obstacle in rename.obstacles]
+    return result
+
+
+def _format_use(place: Place) -> UsePlace:
+    line = place.symbols.lines.line(place.start)
+    return {
+        **path_to_json(place.path),  # type: ignore[typeddict-item]
+        "line": line,
+        "text": place.symbols.lines.text(line).strip()[:MOST_LINE],
+        "confidence": round(place.resolution.confidence, 2),
+        "resolved": place.resolution.how,
+    }
+
+
+class EditSymbolParams(SymbolEditParams):
+    """Which definition, and what is done to it."""
+
+    action: Action = Field(
+        description="replace the definition, insert text before or after it, or delete it."
+    )
+    text: FileText | None = Field(
+        None,
+        description="The new code, unindented or indented like the definition. Comments and decorators above a replaced "
+        "definition stay, unless the text begins with some.",
+    )
+    force: bool = Field(False, description="Delete although there are uses.")
+    expected_file_hash: NameText | None = Field(
+        None, description="The #hash of a read: nothing is written if the file differs."
+    )
+
+
+class EditSymbolResult(WriteResult):
+    """As of `write_code`; `uses`: what still uses a deleted definition, or may."""
+
+    uses: list[UsePlace]
+
+
+def render_edit(result: EditSymbolResult, style: Style) -> Iterator[str]:
+    """Yield what was written, as of write_code, and the uses that are left."""
+    yield from render_write(result, style)
+    uses = result["uses"]
+    if uses:
+        yield Note(f"[{len(uses)} uses are left, or may be:]")
+    for use in uses:
+        yield f"{style.path(use)}:{use['line']} {style.text(use['text'])}"
+
+
+@handler(
+    "edit_symbol",
+    title="Edit a definition",
+    command="edit-symbol symbol_name action",
+    safety="destructive",
+    render=render_edit,
+)
+async def edit_symbol(
+    call: Call[Catalogue], params: EditSymbolParams
+) -> EditSymbolResult:
+    """Replace a function, class or other definition by its name, insert code before or after it, or delete it.
+
+    Its indentation is kept; comments and decorators above belong to it. Delete is refused while it is used.
+    """
+    if (params.text is None) != (params.action == "delete"):
+        needed = "not with delete" if params.action == "delete" else "needed"
+        raise InvalidParams(f"text: {needed}", field="text")
+    project = await _open_project(call, params)
+    target = await find_target(project, params.symbol_name, params.path)
+    planned = await _in_time(
+        project, params, partial(_plan_edit, target=target, params=params)
+    )
+    check = SyntaxCheck()
+    request, uses = planned
+    written, path = await to_the_end(
+        partial(write_file, project.editor, request, check=check)
+    )
+    if not params.dry_run:
+        project.note_changes([path])
+    result: EditSymbolResult = {**written, "uses": uses}
+    if unparsed := await find_new_errors(call.host.searchers, check):
+        result["unparsed"] = unparsed
+    return result
+
+
+def _plan_edit(
+    snapshot: Snapshot, target: Target, params: EditSymbolParams
+) -> tuple[WriteRequest, list[UsePlace]]:
+    """Return how a definition's file changes, and the uses left of a deleted one; runs in a thread."""
+    source = SnapshotSource(snapshot, target.path or None)
+    place = target.find_definition(source)
+    edit = plan_edit(place, params.action, params.text or "")
+    uses = list[Place]()
+    if params.action == "delete":
+        uses = list(find_outer_uses(source, place))
+    sure = [use for use in uses if use.resolution.confidence >= SURE]
+    if sure and not params.force and not params.dry_run:
+        places = [place_text(use) for use in sure[:MOST_LISTED]]
+        raise Conflict(
+            f"not deleted: {len(sure)} uses are left: {', '.join(places)}",
+            reason="used",
+            guidance="change them first, or pass force",
+            places=places,
+        )
+    document = snapshot.read_with_stat(place.path)[1]
+    text = read_text(document) if isinstance(document, Document) else None
+    if not isinstance(document, Document) or text is None:
+        raise Conflict(
+            f"{path_to_text(place.path)} changed meanwhile; nothing is written",
+            reason="changed",
+        )
+    expected = Precondition(file_hash=hash_text(document, text))
+    if params.expected_file_hash is not None:
+        own = params.expected_file_hash.lower().removeprefix("#")
+        if not (expected.file_hash or "").startswith(own):
+            expected = Precondition(file_hash=params.expected_file_hash)
+    request = WriteRequest(place.path, edit, expected, params.dry_run)
+    return request, [_format_use(use) for use in uses[:MOST_LISTED]]
+
+
+HANDLERS: tuple[Handler, ...] = (rename_symbol, edit_symbol)
