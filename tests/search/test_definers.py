@@ -191,3 +191,45 @@ def test_the_last_name_of_a_literal_is_looked_up(
     pattern: Pattern, names: list[str]
 ) -> None:
     assert names_in_pattern(pattern) == names
+
+
+FENCES: dict[str, bytes] = {
+    **{
+        f"README.{at:02}.md": b"# Text\n\n```python\nconsole = Console()\n```\n" * 3
+        for at in range(20)
+    },
+    **{
+        f"app/a{at:02}.py": b"def run():\n    console = make()\n    style = make()\n"
+        for at in range(40)
+    },
+    "lib/text.py": b"class Console:\n    pass\n\n\nclass Style:\n    style: int\n",
+}
+"""A type that many files have a variable of, by its name in small letters."""
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Console", ("lib/text.py", 1)),
+        ("console", ("lib/text.py", 1)),
+        ("style", ("lib/text.py", 5)),
+    ],
+)
+async def test_a_type_is_before_variables_and_the_code_of_prose(
+    root: Path, text: str, first: tuple[str, int]
+) -> None:
+    put(root, FENCES)
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+        answer = await workspace.search(asked(text))
+        assert places(answer)[0] == first
+
+
+async def test_a_named_function_that_is_passed_on_is_a_definition(root: Path) -> None:
+    uses = {f"a{at:02}.js": b"var subdomains = req.subdomains\n" for at in range(40)}
+    lines = b"define(req, 'subdomains', function subdomains() {\n  return 1\n})\n"
+    put(root, {**uses, "lib/request.js": lines})
+    async with opened(root) as workspace:
+        await workspace.wait_parsed()
+        answer = await workspace.search(asked("subdomains"))
+        assert places(answer)[0] == ("lib/request.js", 1)

@@ -19,6 +19,7 @@ import numpy as np
 
 from flashgrep.base.checkpoint import Expired, checkpoint, expiring
 from flashgrep.base.errors import InvalidParams
+from flashgrep.base.languages import LANGUAGES
 from flashgrep.base.model import Document
 from flashgrep.index.table import GENERATED, TIERS, tier_of
 from flashgrep.parts.symbols import symbol_table as table
@@ -40,11 +41,16 @@ FILE_HITS = 2_000
 DEFINITIONS = 30
 """Most defining lines that are ranked: each file that has one costs 0.4 ms."""
 
+MOST_JUDGED = 100
+"""Most defining files that are ordered by what they define, not only by their paths."""
+
 KEPT_BYTES = 8 << 20
 """Most bytes of defining files that are kept, so that they are not read again for their other lines."""
 
 _DEFINING = -2 * TIERS
 """Added to the tier of a file for its defining lines, so that they come first."""
+_SURE = -TIERS
+"""Added to that for files that define a function or a type of the name."""
 _LED = -TIERS
 """Added to the tier of a defining file, or one with that name, for its other lines."""
 
@@ -81,12 +87,12 @@ class Definition(IntEnum):
     """How certainly a line defines a name, best first."""
 
     DEFINED = 0
-    VALUE = 1
+    OTHER_CASE = 1
+    """A function or a type whose name differs in case: as people type it."""
+    VALUE = 2
     """A variable, a field, a constant: less often meant than a function or a type of that name."""
-    DECLARED = 2
-    """A prototype, an overload, or an extension of a type defined elsewhere."""
-    OTHER_CASE = 3
-    """The name differs in case."""
+    DECLARED = 3
+    """A prototype, an overload, an extension of a type defined elsewhere, a value whose name differs in case."""
     PERHAPS = 4
     """The line looks like a definition, or is a heading."""
     USED = 5
@@ -100,6 +106,10 @@ _BY_KIND: Final = {
     "extension": Definition.DECLARED,
     "heading": Definition.PERHAPS,
 }
+
+
+_OTHER_CASE: Final = (Definition.OTHER_CASE, Definition.DECLARED)
+"""How certainly a name in another case is meant: of a function or a type, and of anything else."""
 
 
 def search_by_relevance(snapshot: Snapshot, question: Question) -> Answer:
@@ -217,20 +227,11 @@ class RankedSearch(Search):
     ) -> Iterator[tuple[int, bytes, Document, Iterator[LineMatch]]]:
         """Yield the defining files with their defining lines; their other lines come later."""
         definers = self._definers
-        for tier, path in (
-            sorted((tier_of(path) + _DEFINING, path) for path in definers.defining)
-            if definers
-            else ()
-        ):
+        for tier, path in self._order_definers():
             # Not counted as read here: the file is yielded again later.
-            if self._is_asked(tier, path):
-                document = self.snapshot.read(path)
-            else:
-                document = None
-            if definers is None or not isinstance(document, Document):
+            document = self._read_definer(path) if self._is_asked(tier, path) else None
+            if definers is None or document is None:
                 continue
-            if (bytes_used := self._kept_bytes + len(document.data)) <= KEPT_BYTES:
-                self._kept_bytes, self._kept[path] = bytes_used, document
             data = document.data
             lines = list[LineMatch]()
             for start in sorted(definers.definitions(path, document)):
@@ -249,6 +250,42 @@ class RankedSearch(Search):
                         LineMatch(number, number, start, start + line.end, spans)
                     )
             yield tier, path, document, iter(lines)
+
+    def _order_definers(self) -> list[tuple[int, bytes]]:
+        """Return the defining files: first those of a function or a type, prose and generated code last."""
+        definers = self._definers
+        if definers is None:
+            return []
+        keep = self.question.keep
+        tiers = {
+            path: GENERATED if is_secondary(path) else tier_of(path)
+            for path in definers.defining
+            if keep is None or keep(path)
+        }
+        likely = sorted(
+            tiers, key=lambda path: (tiers[path], path not in definers.called, path)
+        )
+        for path in likely[:MOST_JUDGED] if len(likely) > 1 else ():
+            checkpoint()
+            document = self._read_definer(path)
+            if document is None:
+                continue
+            ways = definers.definitions(path, document).values()
+            if min(ways, default=Definition.USED) <= Definition.OTHER_CASE:
+                tiers[path] += _SURE
+        return sorted((tier + _DEFINING, path) for path, tier in tiers.items())
+
+    def _read_definer(self, path: bytes) -> Document | None:
+        """Return a defining file's text, which is kept if there is room."""
+        if path in self._kept:
+            return self._kept[path]
+        document = self.snapshot.read(path)
+        if not isinstance(document, Document):
+            return None
+        if self._kept_bytes + len(document.data) <= KEPT_BYTES:
+            self._kept_bytes += len(document.data)
+            self._kept[path] = document
+        return document
 
     def _uses(self) -> Iterator[tuple[int, bytes, Document, Iterator[LineMatch]]]:
         """Yield the files that may match, best first, with all matching lines not already yielded as definitions."""
@@ -391,6 +428,7 @@ class Definers:
         called: set[bytes],
     ) -> None:
         self.defining = frozenset(defining)
+        self.called = frozenset(called)
         self.paths = frozenset(defining | called)
         self._snapshot = snapshot
         self._names = names
@@ -503,10 +541,16 @@ def find_definitions(
     rows = symbols.parsed.definitions
     sizes = rows[:, NAME_END] - rows[:, NAME]
     folded = {name.lower() for name in names}
+    # A key of YAML, a section of a configuration are no functions or types.
+    is_code = LANGUAGES[symbols.language].nature == "code"
+    least = Definition.DEFINED if is_code else Definition.VALUE
     for row in rows[np.isin(sizes, [len(name) for name in names])].tolist():
         name = symbols.data[row[NAME] : row[NAME_END]]
         if name.lower() in folded:
-            how = _BY_KIND.get(KINDS[row[KIND]], Definition.DEFINED)
+            how = max(least, _BY_KIND.get(KINDS[row[KIND]], Definition.DEFINED))
             if row[DECLARES]:
                 how = max(how, Definition.DECLARED)
-            yield row[NAME], how if name in names else max(how, Definition.OTHER_CASE)
+            if name not in names:
+                is_value = how > Definition.DEFINED
+                how = max(how, _OTHER_CASE[is_value])
+            yield row[NAME], how

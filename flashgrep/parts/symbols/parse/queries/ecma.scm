@@ -5,6 +5,7 @@
 (variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression) (generator_function)]) @function
 (variable_declarator name: (identifier) @name value: (class)) @class
 (pair key: [(property_identifier) @name (string . (string_fragment) @name .)] value: [(arrow_function) (function_expression) (generator_function)]) @method
+(arguments (function_expression name: (identifier) @name) @function)
 (assignment_expression
   left: (member_expression
     object: (member_expression object: (_) @container property: (property_identifier) @_prototype)
