@@ -376,7 +376,7 @@ class Vocabulary:
                 name_place(item) if isinstance(item, dict) else item for item in value
             ]
         elif name == "any_of" and isinstance(value, list):
-            taken[name] = [*taken.get(name, ()), *value]
+            taken[name] = [*_list_texts(taken), *value]
         elif (
             isinstance(value, list)
             and shape.kinds <= _PLAIN
@@ -385,7 +385,7 @@ class Vocabulary:
             if name == "query" and "any_of" in self._shapes and value:
                 taken |= {
                     "query": value[0],
-                    "any_of": [*taken.get("any_of", ()), *value[1:]],
+                    "any_of": [*_list_texts(taken), *value[1:]],
                 }
             elif name in {"path", "symbol_name"} and "targets" in self._shapes:
                 taken["targets"] = value
@@ -522,3 +522,11 @@ def _snake(name: str) -> str:
         return name
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.lstrip("-"))
     return spaced.replace("-", "_").lower()
+
+
+def _list_texts(arguments: Mapping[str, Any]) -> list[Any]:
+    """Return the texts of ``any_of`` so far; raises FieldProblem."""
+    texts = arguments.get("any_of", [])
+    if not isinstance(texts, list):
+        raise FieldProblem("any_of", "it takes a list")
+    return texts

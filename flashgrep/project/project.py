@@ -862,7 +862,7 @@ class UnsavedView:
 
         """
         inside = b"/".join(self.project.editor.root.split(path, path))
-        if inside in self.texts:
+        if inside in self.texts or b"\0" in inside:  # what opens the latter refuses it
             return inside
         root = self.project.walker.root
         # Editors send the path that was opened, which may go through a link; texts are

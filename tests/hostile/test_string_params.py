@@ -14,6 +14,7 @@ from flashgrep.base.registry import Handler
 from flashgrep.parts.built_in import REGISTRY
 from tests.conftest import BOUND, DaemonAtHand, short_folder
 from tests.hostile.test_params import INTERNAL, USUAL
+from tests.support.git import commit, git
 
 ODD = {
     "a NUL": "a\0b",
@@ -31,8 +32,9 @@ SKIPPED = {"fs_remove"}
 @pytest.fixture(scope="module")
 def root(daemon: DaemonAtHand) -> Iterator[Path]:
     folder = short_folder()
-    (folder / ".git").mkdir()
     (folder / "a.py").write_text("x = 1\n")
+    git(folder, "init", "-q")
+    commit(folder)
     daemon.add(folder)
     yield folder
     shutil.rmtree(folder)
@@ -84,6 +86,8 @@ def test_no_odd_string_is_an_internal_error_or_hangs(
         usual["deadline_ms"] = 2000
     wrong: list[object] = []
     with closing(daemon.wire("unix", root)) as wire:
+        # Some ways are taken only while a text is unsaved.
+        wire.call("buffers", action="open", path="a.py", text="x = 2\n", version=1)
         for way in sorted(set(list_strings(schema, schema)), key=str):
             for name, value in ODD.items():
                 params = put(usual, way, value)

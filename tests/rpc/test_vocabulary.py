@@ -328,6 +328,8 @@ def test_a_call_from_habit_is_taken_for_what_it_means(
             "role.0",
             "'call' or 'reference'",
         ),
+        ("query", {"any_of": True, "text": ["a", "b"]}, "any_of", "it takes a list"),
+        ("query", {"text": ["a", "b"], "any_of": True}, "any_of", ""),
         (
             "query",
             {"query": "a", "mode": "fuzzy"},

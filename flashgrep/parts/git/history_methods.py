@@ -13,6 +13,7 @@ from flashgrep.api.coverage import Coverage
 from flashgrep.api.host import Host
 from flashgrep.api.view import Project
 from flashgrep.base.checkpoint import expiring
+from flashgrep.base.errors import InvalidParams
 from flashgrep.base.model import path_from_json, path_to_json
 from flashgrep.base.registry import (
     Call,
@@ -251,6 +252,8 @@ async def blame(call: Call[Host], params: BlameParams) -> BlameResult:
 def find_inside(workspace: Project, path: str) -> bytes:
     """Return a path below the project's root; the file need not exist. Raises Forbidden outside of the root."""
     asked = path_from_json(path)
+    if b"\0" in asked:
+        raise InvalidParams("path: contains a NUL", field="path")
     parts = workspace.editor.root.split(asked, asked)
     if b".." in parts:  # the repository may be larger than the project
         raise outside_root(asked)
