@@ -68,6 +68,8 @@ export interface QueryParams {
   project?: string | null;
   /** Several projects at once, by name or root, or `*` for all known ones; instead of `project`. */
   projects?: string[] | "*" | null;
+  /** A library that the project uses, instead of the project: requests, or requests@2.31. */
+  library?: string | null;
 }
 
 /** What an answer covered, so that an empty list never hides a timeout. */
@@ -148,6 +150,8 @@ export interface GetSliceParams {
   include_hash?: boolean | null;
   /** Revision, e.g. main, HEAD~3 or :index; a..b: what differs in b. */
   rev?: string | null;
+  /** A library that the project uses, instead of the project: requests, or requests@2.31. */
+  library?: string | null;
   /** Path relative to the project's root; an absolute path inside it is accepted. */
   path?: string;
   /** The path's bytes in base64, for a name that is not UTF-8; instead of the text. */
@@ -230,6 +234,8 @@ export interface ReadCodeParams {
   include_hash?: boolean | null;
   /** Revision, e.g. main, HEAD~3 or :index; a..b: what differs in b. */
   rev?: string | null;
+  /** A library that the project uses, instead of the project: requests, or requests@2.31. */
+  library?: string | null;
   /** Path relative to the project's root; an absolute path inside it is accepted. With symbol_name: the file that defines it. */
   path?: string | null;
   /** The path's bytes in base64, for a name that is not UTF-8; instead of the text. */
@@ -1015,6 +1021,8 @@ export interface GetSymbolParams {
   project?: string | null;
   /** Several projects at once, by name or root, or `*` for all known ones; instead of `project`. */
   projects?: string[] | "*" | null;
+  /** A library that the project uses, instead of the project: requests, or requests@2.31. */
+  library?: string | null;
 }
 
 /** One occurrence: lines of the whole construct, `line_number` and `column` of the name. */

@@ -3,10 +3,12 @@
 A library's file is named by its absolute path, a project's own file by one relative to its root.
 """
 
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from flashgrep.api.service import ProjectService, ServiceKey
+from flashgrep.api.view import Project
 from flashgrep.base.model import Document, Skipped
+from flashgrep.base.registry import Call
 
 
 class Library(NamedTuple):
@@ -54,6 +56,15 @@ class ProjectLibraries(ProjectService):
 
     def look_up(self) -> LibraryLookup:
         """Return them for one question; call it in a thread."""
+        raise NotImplementedError
+
+    async def open(self, call: Call[Any], label: str) -> Project:
+        """Return the folder of a library, by its name or with its version, to be read and searched for a call.
+
+        Raises:
+            NotFound: library_not_found, the project uses none of that name, or its source is not there.
+
+        """
         raise NotImplementedError
 
 

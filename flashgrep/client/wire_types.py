@@ -68,6 +68,9 @@ class QueryOptions(TypedDict, total=False):
     projects: StrPath | Sequence[StrPath] | Literal["*"] | None
     """Several projects at once, by name or root, or `*` for all known ones; instead of
     `project`."""
+    library: str | None
+    """A library that the project uses, instead of the project: requests, or
+    requests@2.31."""
     regex: bool
     """Another name of `mode`."""
     ignore_case: bool
@@ -366,6 +369,9 @@ class GetSymbolOptions(TypedDict, total=False):
     projects: StrPath | Sequence[StrPath] | Literal["*"] | None
     """Several projects at once, by name or root, or `*` for all known ones; instead of
     `project`."""
+    library: str | None
+    """A library that the project uses, instead of the project: requests, or
+    requests@2.31."""
     ignore_case: bool
     """Another name of `case`."""
     glob: str | Sequence[str]
@@ -495,6 +501,9 @@ class ReadCodeOptions(TypedDict, total=False):
     MiB."""
     rev: str | None
     """Revision, e.g. main, HEAD~3 or :index; a..b: what differs in b."""
+    library: str | None
+    """A library that the project uses, instead of the project: requests, or
+    requests@2.31."""
     symbol_name: str | None
     """Symbol whose definition to read."""
     tail: int | None

@@ -88,6 +88,13 @@ ProjectNames: TypeAlias = Annotated[
         description="Several projects at once, by name or root, or `*` for all known ones; instead of `project`."
     ),
 ]
+LibraryName: TypeAlias = Annotated[
+    NameText | None,
+    Usage(rare=True),
+    Field(
+        description="A library that the project uses, instead of the project: requests, or requests@2.31."
+    ),
+]
 Include: TypeAlias = Annotated[
     Globs,
     Usage(short="-g"),
@@ -188,7 +195,11 @@ async def open_view(call: Call[Host], params: FileQuestion) -> View:
     own = call.session.projects or call.session.indexed
     if project is None and isinstance(path, str) and path and len(own) > 1:
         project = await anyio.to_thread.run_sync(find_root_with, own, path)
-    return await view_of(call, await call.host.workspace(call, project), params.rev)
+    workspace = await call.host.workspace(call, project)
+    library = getattr(params, "library", None)
+    if library is not None:
+        workspace = await workspace.service(LIBRARIES).open(call, library)
+    return await view_of(call, workspace, params.rev)
 
 
 def find_root_with(roots: Sequence[str], path: str) -> str | None:

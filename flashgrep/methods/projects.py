@@ -23,6 +23,7 @@ import orjson
 
 from flashgrep.api.coverage import Coverage, milliseconds_since
 from flashgrep.api.host import Host
+from flashgrep.api.libraries import LIBRARIES
 from flashgrep.api.view import Project
 from flashgrep.base.errors import (
     DeadlineExceeded,
@@ -168,13 +169,9 @@ async def ask_projects(
         params = params.model_copy(update={"projects": list(own)})
         given = params
     if given.projects is None:
-        workspace = await call.host.workspace(call, given.project)
+        workspace = await _choose_project(call, given)
         return (await ask(call, params, workspace, ProjectSelection())).result
-    if given.project is not None:
-        message = "give either `project` or `projects`"
-        raise InvalidParams(
-            message, field="project", incompatible=["project", "projects"]
-        )
+    _check_choice(given)
     call.is_forwarded = False  # results of several are merged
     question = _Question(call, params, ask, given.limit or limit)
     total, parts = _find_parts(call, params)
@@ -247,6 +244,29 @@ async def ask_projects(
     join(merged, answers)
     result: ResultT = merged
     return result
+
+
+def _check_choice(given: Any) -> None:
+    """Refuse a question that names several projects and something else besides."""
+    if getattr(given, "library", None) is not None:
+        message = "a library is that of one project: name it by `project`"
+        raise InvalidParams(
+            message, field="library", incompatible=["library", "projects"]
+        )
+    if given.project is not None:
+        message = "give either `project` or `projects`"
+        raise InvalidParams(
+            message, field="project", incompatible=["project", "projects"]
+        )
+
+
+async def _choose_project(call: Call[Host], given: Any) -> Project:
+    """Return the one project that a call is about, or the library of it that it names."""
+    project = await call.host.workspace(call, given.project)
+    library = getattr(given, "library", None)
+    if library is None:
+        return project
+    return await project.service(LIBRARIES).open(call, library)
 
 
 class _Question(Generic[ParamsT, ResultT]):

@@ -39,6 +39,7 @@ from flashgrep.methods.common import (
     Fresh,
     Include,
     InLanguages,
+    LibraryName,
     MaxTokensIfSet,
     Owners,
     ProjectName,
@@ -186,6 +187,7 @@ class QueryParams(Params):
     rev: Rev = None
     project: ProjectName = None
     projects: ProjectNames = None
+    library: LibraryName = None
 
 
 class Explanation(TypedDict):

@@ -32,6 +32,7 @@ from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
     PATH,
     PATH_BYTES,
+    LibraryName,
     ProjectParams,
     Rev,
     locate_in_libraries,
@@ -84,6 +85,7 @@ class RangeParams(ProjectParams):
         description="Whether to hash the file for a later precondition; default: if it is at most 1 MiB.",
     )
     rev: Rev = None
+    library: LibraryName = None
 
 
 class GetSliceParams(TargetParams, RangeParams):

@@ -63,6 +63,7 @@ COLLECT_SECONDS = 60.0
 """Seconds of work without such a rest after which garbage is collected all the same: a busy daemon never rests."""
 
 VISITED = "the folder is no project: it is read and searched, not indexed; index_codebase makes it one"
+LIBRARY = "read and searched where it is, not indexed: the library"
 ALONE = "nothing is indexed: no daemon runs"
 HOW_TO_GET_A_PROJECT = (
     "start the client in a project's folder, pass `project` (a name or an absolute path), "
@@ -386,8 +387,10 @@ class Catalogue:
         """Return whether the folder at a root is only visited: it is no project."""
         return Path(root) in self._visited.values()
 
-    async def visit(self, root: Path) -> Workspace:
+    async def visit(self, root: Path, name: str = "") -> Workspace:
         """Open a folder, by its resolved path, that is no project, to be read but not indexed, written to or listed.
+
+        ``name``: of the library that it is; nothing is watched then, so that each question lists its files.
 
         Raises:
             NotFound: it does not exist.
@@ -395,8 +398,11 @@ class Catalogue:
 
         """
         if root not in {*self._roots.values(), *self._visited.values()}:
-            self._visited[self._choose_name(root)] = root
-        return await self.open(str(root), adopt=False)
+            self._visited[self._choose_name(root, name)] = root
+        workspace = await self.open(str(root), adopt=False)
+        if name:
+            await workspace.freshness.switch(on=False)
+        return workspace
 
     async def adopt(self, root: Path) -> Workspace:
         """Return the project at a root; a folder that was only visited becomes one."""
@@ -649,6 +655,9 @@ class Catalogue:
     async def _open_project(self, name: str) -> Workspace:
         root = self._root_of(name)
         is_visited = name in self._visited
+        unindexed = ALONE
+        if is_visited:
+            unindexed = f"{LIBRARY} {name}" if "@" in name else VISITED
         if not root.is_dir():
             raise NotFound(
                 f"no such folder: {root}",
@@ -673,7 +682,7 @@ class Catalogue:
             embedding=settings.embedding.model_dump_json(),
             environ=self.environ,
             indexes=self._indexes and not is_visited,
-            unindexed=VISITED if is_visited else ALONE,
+            unindexed=unindexed,
             settings_warnings=loaded.warnings,
             limits=Limits(
                 read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes
@@ -752,9 +761,10 @@ class Catalogue:
             return visited
         return self._roots[name]
 
-    def _choose_name(self, root: Path) -> str:
+    def _choose_name(self, root: Path, stem: str = "") -> str:
         """Return a name for a folder: its own; folders of the same name, such as two clones, get a number."""
-        name = stem = os.fsencode(root.name).decode("utf-8", "replace") or "root"
+        own = os.fsencode(root.name).decode("utf-8", "replace")
+        name = stem = stem or own or "root"
         number = 1
         while name in self._roots or name in self._visited:
             number += 1

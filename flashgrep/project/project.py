@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from bisect import insort
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -109,6 +109,9 @@ class ServiceHost(Protocol):
 
     def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
         """Return what a part keeps; raises Unavailable if the part is left out."""
+
+    def visit(self, root: Path, name: str = "", /) -> Awaitable["Workspace"]:
+        """Open a folder that is no project, to be read; ``name``: of the library that it is."""
 
 
 class Workspace:

@@ -53,6 +53,7 @@ class GoModules:
         parts = module.split("/")
         if ".." in parts or "\0" in module or not module:
             return None
+        # Only the standard library has names without a host.
         if "." not in parts[0]:
             return self._find_standard(module)
         for top, modules in self._list_modules(path):
@@ -129,9 +130,11 @@ class GoModules:
         return folders
 
     def _place(self, name: str, version: str) -> bytes:
+        # Capitals are escaped, since some disks do not tell them from small letters.
         escaped = _CAPITAL.sub(
             lambda match: "!" + match[0].lower(), f"{name}@{version}"
         )
+        # A version is any text: one with dots must not lead out of the cache.
         place = os.path.normpath(os.path.join(self._cache, escaped.encode()))
         return place if is_below(place, self._cache) else self._cache
 

@@ -71,6 +71,7 @@ class JavaSources:
         """Return the file of a class, or of the class around it."""
         if not _NAME.fullmatch(name) or not _NAME.fullmatch(module or "x"):
             return []
+        # A class inside another is in the file of the outer one.
         packages = [f"{module}.{name}"]
         while "." in packages[-1]:
             packages.append(packages[-1].rpartition(".")[0])
@@ -200,6 +201,7 @@ class JavaSources:
 
     def _unpack(self, jar: _Jar, entry: str) -> bytes | None:
         """Return the path of an entry in our folder, unpacked if it is not there yet."""
+        # Another jar of the same name has another time or size, and so another folder.
         status = os.stat(jar.path)
         digest = crc32(b"%s %d %d" % (jar.path, status.st_size, status.st_mtime_ns))
         label = f"{jar.artifact}@{jar.version}~{digest:08x}".replace("/", "_").encode()
@@ -214,6 +216,7 @@ class JavaSources:
                     opened.open(entry) as source,
                 ):
                     data = source.read(MOST_BYTES + 1)
+                # The size in the jar's list may be a lie, so one byte more is read.
                 if len(data) > MOST_BYTES:
                     return None
                 os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)

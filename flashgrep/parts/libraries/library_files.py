@@ -36,6 +36,7 @@ class LibraryFiles:
         """Take a folder as one of libraries, and return its resolved path; None: there is none, or it is of others."""
         real = os.path.realpath(folder)
         if real not in self._trusted:
+            # Whoever owns a folder decides what is in it: of another user nothing is read.
             if not self._is_ours(real, stat.S_IFDIR):
                 return None
             self._trusted[real] = RootFiles(RootFolder(real))
@@ -53,6 +54,7 @@ class LibraryFiles:
         """Return the resolved path of a regular file below a trusted folder; None: there is none."""
         if path not in self._located:
             real = os.path.realpath(path)
+            # Resolved first: what counts is where a link leads, not where it is.
             is_file = self._find_top(real) is not None and self._is_ours(
                 real, stat.S_IFREG
             )
@@ -73,6 +75,7 @@ class LibraryFiles:
         if not self.is_folder(folder):
             return []
         names: list[bytes] = []
+        # A folder that is gone, or may not be listed, has no names for us.
         with suppress(OSError), os.scandir(os.path.realpath(folder)) as entries:
             for entry in entries:
                 names.append(os.fsencode(entry.name))
@@ -87,6 +90,7 @@ class LibraryFiles:
         if real is None or top is None:
             return None
         try:
+            # No link is followed from the folder on, should one have come since.
             return read_file(self._trusted[top], os.path.relpath(real, top), most)[1]
         except FileNotFoundError:
             return None
@@ -110,6 +114,7 @@ class LibraryFiles:
         return ""
 
     def _find_top(self, real: bytes) -> bytes | None:
+        # No library is in git's own folder, which a link in a repository may name.
         if _GIT in real:
             return None
         return next((top for top in self._trusted if is_below(real, top)), None)

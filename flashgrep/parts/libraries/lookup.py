@@ -1,11 +1,17 @@
 """The libraries of a project for one question: which tool's rules a file follows, and which library has a file."""
 
 import os
+import re
 from collections.abc import Mapping
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.to_thread
 
 from flashgrep.api.libraries import Library, ProjectLibraries
+from flashgrep.base.errors import NotFound
 from flashgrep.base.model import Document, Skipped
+from flashgrep.base.registry import Call
 from flashgrep.parts.libraries.go_modules import GoModules
 from flashgrep.parts.libraries.java_sources import JavaSources
 from flashgrep.parts.libraries.library_files import LibraryFiles
@@ -13,9 +19,14 @@ from flashgrep.parts.libraries.node_modules import NodeModules
 from flashgrep.parts.libraries.python_environment import PythonEnvironment
 from flashgrep.parts.libraries.rust_crates import RustCrates
 from flashgrep.parts.libraries.system_headers import SystemHeaders
+from flashgrep.project import Workspace
+from flashgrep.project.project import ServiceHost
 
 _SCRIPTS: Final = frozenset(
     {"javascript", "typescript", "tsx", "vue", "svelte", "astro"}
+)
+_LABEL: Final = re.compile(
+    r"(?P<name>@?\w[\w./~-]{0,200})(?:@(?P<version>[\w.+!~-]{1,100}))?"
 )
 _OF_JAVA: Final = frozenset({"java", "kotlin", "groovy", "scala"})
 
@@ -45,6 +56,7 @@ class Lookup:
             place = self._go.find_module(importer, module)
         else:
             place = None
+        # Under its resolved name, so that one file is one file whatever path led to it.
         if place is None or place.endswith(b"/"):
             return place
         return self._files.locate(place)
@@ -92,8 +104,11 @@ class Lookup:
 
     def find_by_name(self, label: str) -> Library | None:
         """Return the library of a name, as ``requests`` or ``requests@2.31``; None: the project uses none."""
-        name, _, version = label[1:].partition("@")
-        name = label[:1] + name
+        matched = _LABEL.fullmatch(label)
+        if matched is None or ".." in label.split("/"):
+            return None
+        name = matched["name"]
+        version = matched["version"] or ""
         for ecosystem in (self._python, self._node, self._go, self._rust):
             library = ecosystem.find_by_name(name)
             if library is not None and library.version.startswith(version):
@@ -115,11 +130,38 @@ class Lookup:
 class Libraries(ProjectLibraries):
     """Finds the libraries of one project."""
 
-    def __init__(self, root: bytes, environ: Mapping[str, str], cache: bytes) -> None:
+    def __init__(
+        self,
+        root: bytes,
+        environ: Mapping[str, str],
+        cache: bytes,
+        host: ServiceHost | None,
+    ) -> None:
         self._root = root
         self._environ = environ
         self._cache = cache
+        self._host = host
 
     def look_up(self) -> Lookup:
         """Return them for one question; call it in a thread."""
         return Lookup(self._root, self._environ, self._cache)
+
+    async def open(self, call: Call[Any], label: str) -> Workspace:
+        """Return the folder of a library, by its name or with its version, to be read and searched for a call."""
+        library = await anyio.to_thread.run_sync(self._find, label)
+        if library is None or self._host is None:
+            raise NotFound(
+                f"the project uses no library of this name, or its source is not there: {label}",
+                reason="library_not_found",
+                library=label,
+            )
+        root = Path(os.fsdecode(library.folder))
+        workspace = await self._host.visit(root, library.label)
+        workspace.calls.add(call)
+        return workspace
+
+    def _find(self, label: str) -> Library | None:
+        library = self.look_up().find_by_name(label)
+        if library is None or not library.version:
+            return None
+        return library._replace(folder=os.path.realpath(library.folder))

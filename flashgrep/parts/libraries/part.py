@@ -12,7 +12,7 @@ def open_libraries(project: Workspace) -> Libraries:
     """Return the libraries of a project, found by the daemon's environment."""
     options = project.options
     cache = os.path.realpath(os.fsencode(options.cache_dir))
-    return Libraries(project.root, options.environ, cache + b"/libraries")
+    return Libraries(project.root, options.environ, cache + b"/libraries", project.host)
 
 
 PART = Part(

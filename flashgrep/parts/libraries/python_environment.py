@@ -55,6 +55,7 @@ class PythonEnvironment:
         parts = [part.encode() for part in name.split(".") if part]
         if any(b"/" in part or b"\0" in part for part in parts):
             return None
+        # A relative name stays in its package: one dot is the file's own folder.
         if level := len(module) - len(name):
             for _ in range(level - 1):
                 folder = os.path.dirname(folder)
@@ -76,6 +77,7 @@ class PythonEnvironment:
     def find_library(self, path: bytes) -> Library | None:
         """Return the distribution that a file is of."""
         for environment in self._list_environments():
+            # Packages first: a conda environment has them inside its standard library.
             for top in environment.packages:
                 if is_below(path, top) and path != top:
                     return self._find_distribution(top, path)
@@ -92,14 +94,14 @@ class PythonEnvironment:
                 if name == STANDARD:
                     return self.find_library(os.path.join(top, b"os.py"))
             for top in environment.packages:
-                place = os.path.join(top, name.encode())
-                known = self._read_distributions(top)
-                for package, (distribution, _) in known.items():
+                packages = [name.encode()]
+                for package, (distribution, _) in self._read_distributions(top).items():
                     if _normalize(distribution) == _normalize(name):
-                        place = os.path.join(top, package)
-                        break
-                if self._files.is_folder(place):
-                    return self._find_distribution(top, place + b"/")
+                        packages.append(package)
+                for package in packages:
+                    place = os.path.join(top, package)
+                    if self._files.is_folder(place):
+                        return self._find_distribution(top, place + b"/")
         return None
 
     def _find_file(self, place: bytes) -> bytes | None:
@@ -174,6 +176,7 @@ class PythonEnvironment:
         for name in _ENVIRONMENTS:
             folder = os.path.join(above, name)
             settings = os.path.join(folder, b"pyvenv.cfg")
+            # A folder of that name that is none has neither.
             if not os.path.isfile(settings) and not os.path.isdir(
                 folder + b"/conda-meta"
             ):
@@ -211,6 +214,7 @@ class PythonEnvironment:
         if version is None:
             return
         program = os.path.realpath(environment + b"/bin/python")
+        # What `home` says may be a folder of links; the program itself is where it is.
         homes = [os.path.dirname(program)]
         if home is not None:
             homes.insert(0, os.fsencode(home[1]))
@@ -224,6 +228,7 @@ class PythonEnvironment:
 
     def _list_system(self) -> Iterator[bytes]:
         for prefix in (b"/usr/local/lib", b"/usr/lib"):
+            # Python's newest version, where several are installed: 3.9 comes before 3.12.
             names = os.listdir(prefix) if os.path.isdir(prefix) else []
             versions = [name for name in names if _LIBRARY.fullmatch(name)]
             for name in sorted(versions, key=lambda name: (-len(name), name)):

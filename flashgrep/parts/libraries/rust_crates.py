@@ -132,6 +132,7 @@ class RustCrates:
         vendor = above + b"/vendor"
         has_vendor = self._files.trust_inside(vendor) is not None
         for name, version in reversed(_PACKAGE.findall(self._files.read_own(lock))):
+            # Code writes underscores; later versions come first.
             places = folders.setdefault(name.replace("-", "_"), [])
             label = f"{name}-{version}".encode()
             if has_vendor:
@@ -210,6 +211,7 @@ class RustCrates:
         file, inside = located
         if _has(self._read(file), _DEFINES, name):
             return [file]
+        # Not written there: it may be re-exported from elsewhere.
         files = self._follow_uses(root, segments, name, [], steps)
         if files:
             return files
@@ -225,6 +227,7 @@ class RustCrates:
         located = self._find_module(root, segments)
         if located is None:
             return []
+        # A name that is re-exported comes before what a wildcard brings.
         stars: list[Import] = []
         for statement in _USE.finditer(self._read(located[0])):
             for import_ in read_rust(statement[0], 0):

@@ -36,6 +36,7 @@ class SystemHeaders:
             return []
         telling = re.compile(_TELLING % {"name": name})
         self._is_c = language == "c"
+        # Breadth first: what the header itself declares comes before what it includes.
         waiting = self._resolve(header, b"")
         seen = set(waiting)
         declaring: list[bytes] = []
@@ -68,6 +69,7 @@ class SystemHeaders:
             return []
         for top in (*([folder] if folder else []), *self._list_tops()):
             place = os.path.join(top, relative)
+            # C++ has headers of the same names, which include those of C.
             if self._is_c and b"/c++" in top:
                 continue
             if self._files.has(place):

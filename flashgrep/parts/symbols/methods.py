@@ -41,6 +41,7 @@ from flashgrep.methods.common import (
     Fresh,
     Include,
     InLanguages,
+    LibraryName,
     MaxTokens,
     MaxTokensIfSet,
     ProjectName,
@@ -145,6 +146,7 @@ class GetSymbolParams(Params):
     rev: Rev = None
     project: ProjectName = None
     projects: ProjectNames = None
+    library: LibraryName = None
 
 
 class SymbolHit(FilePlace):
