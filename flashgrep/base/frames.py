@@ -23,6 +23,7 @@ def measure(data: bytes | bytearray) -> int:
 
 def receive(descriptor: int, most: int) -> bytearray | None:
     """Return the next message, and read nothing beyond it; None at the end, or if it has more than ``most`` bytes."""
+    # A length beyond the bound is no message of ours; nothing is allocated for it.
     head = _read(descriptor, LENGTH)
     if head is None or measure(head) > most:
         return None
@@ -30,6 +31,7 @@ def receive(descriptor: int, most: int) -> bytearray | None:
 
 
 def _read(descriptor: int, size: int) -> bytearray | None:
+    # Filled in place: a table of 78,000 files takes 13 MB, which is not copied.
     data = bytearray(size)
     unread = memoryview(data)
     while unread:

@@ -239,6 +239,8 @@ class Writer:
                 )
                 if dropped:
                     connection.execute(f"DELETE {dead}")
+            # In the order of the stages: chunks of a text go after its symbols. Rows may be
+            # dead although no text is: the chunks of files that moved.
             for rows_of_stage in self._rows:
                 if dropped or rows_of_stage.has_many_dead(connection):
                     dropped = True
@@ -381,6 +383,7 @@ def drop_old_rows(
             connection.executemany(
                 "DELETE FROM path WHERE project = ? AND path = ?", other
             )
+        # Without its part, a stage's rows stay: the empty version has them dropped later.
         for stage in LATE_STAGES:
             if stage in dropped and stage in rows_by_stage:
                 rows_by_stage[stage].drop_all(connection)

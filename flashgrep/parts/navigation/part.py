@@ -11,7 +11,9 @@ from flashgrep.parts.navigation.compiled_sources import (
     LanguageServers,
     ProjectServers,
 )
+from flashgrep.parts.navigation.qualified_targets import find_targets
 from flashgrep.parts.navigation.servers.pool import ServerPool
+from flashgrep.parts.symbols.qualified_names import NAME_RESOLUTION, NameResolution
 from flashgrep.project import Workspace
 
 
@@ -41,6 +43,7 @@ PART = Part(
     ),
     commands={"scip": "flashgrep.parts.navigation.scip_command:app"},
     project_services={
+        NAME_RESOLUTION: lambda _project: NameResolution(find_targets),
         IMPORTED_INDEXES: lambda project: ImportedIndexes(project.own_folder),
         PROJECT_SERVERS: open_project_servers,
     },

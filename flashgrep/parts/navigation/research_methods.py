@@ -41,6 +41,7 @@ from flashgrep.methods.common import (
     resolve_path,
 )
 from flashgrep.methods.text import Note, Style, render_places, render_text, span
+from flashgrep.parts.navigation.qualified_targets import find_targets
 from flashgrep.parts.navigation.references import UnusedSearch
 from flashgrep.parts.navigation.research.finished_walks import (
     WalkState,
@@ -502,7 +503,8 @@ async def code_research(
         names = research.missing_names
         near = await workspace.in_thread(
             lambda snapshot: [
-                find_near_names(SnapshotSource(snapshot), name) for name in names
+                find_near_names(SnapshotSource(snapshot), name, find_targets)
+                for name in names
             ]
         )
         result["suggestions"] = [one for several in near for one in several]

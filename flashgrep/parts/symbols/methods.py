@@ -66,6 +66,7 @@ from flashgrep.methods.text import Note, Style, render_places, shorten_entries, 
 from flashgrep.parts.symbols.outlines import Outline, nest, open_all, outline
 from flashgrep.parts.symbols.parse.lookup import Role
 from flashgrep.parts.symbols.parse.model import END, NAME, NAME_END, START
+from flashgrep.parts.symbols.qualified_names import find_resolution
 from flashgrep.parts.symbols.repository_map import repository_map
 from flashgrep.parts.symbols.symbol_search import (
     SUGGESTED,
@@ -334,6 +335,7 @@ async def _ask(
         after=0 if params.cursor is None else decode_cursor(params, params.cursor, int),
         deadline=time.monotonic() + params.deadline_ms / 1000,
         encoding=params.position_encoding,
+        resolve=find_resolution(workspace),
     )
     answer = await workspace.in_thread(
         lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run()

@@ -23,19 +23,20 @@ from flashgrep.base.model import Skipped, path_to_text
 from flashgrep.files.columns import Columns, PositionEncoding
 from flashgrep.files.globs import PathFilter
 from flashgrep.index.table import tier_of
-from flashgrep.parts.navigation.navigation import Navigator
-from flashgrep.parts.navigation.resolution.resolver import Use
-from flashgrep.parts.navigation.resolution.symbol_graph import GUESS, Definition
 from flashgrep.parts.symbols.parse.lookup import (
     ROLES,
     FileSymbols,
     Occurrence,
     Role,
-    matches_place,
     matches_qualifiers,
     split_name,
 )
 from flashgrep.parts.symbols.parse.model import NAME, TYPE_KINDS
+from flashgrep.parts.symbols.qualified_names import (
+    QualifiedName,
+    ResolveName,
+    find_resolution,
+)
 from flashgrep.parts.symbols.symbol_source import NOT_HELD, SnapshotSource, SymbolSource
 from flashgrep.search.snapshot import SearchStats
 
@@ -84,6 +85,8 @@ class SymbolQuestion:
     """Most characters of a definition's text to return, in whole lines."""
     encoding: PositionEncoding | None = None
     """Unit of the columns where the name begins and ends, if they are wanted."""
+    resolve: ResolveName | None = None
+    """Finds what a qualified name means; None: its text is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,10 @@ class _NameWindow(NamedTuple):
 
 
 def find_best_definition(
-    source: SymbolSource, name: str, under: bytes = b""
+    source: SymbolSource,
+    name: str,
+    under: bytes = b"",
+    resolve: ResolveName | None = None,
 ) -> BestDefinition:
     """Return the best definition of a name, which may be qualified.
 
@@ -160,7 +166,11 @@ def find_best_definition(
     else:
         keep = None
     question = SymbolQuestion(
-        name=name, roles=frozenset({"definition"}), limit=MOST_ALIKE, keep=keep
+        name=name,
+        roles=frozenset({"definition"}),
+        limit=MOST_ALIKE,
+        keep=keep,
+        resolve=resolve,
     )
     answer = SymbolSearch(source, question).run()
     for best in sorted(
@@ -194,24 +204,27 @@ def find_best_definition(
 
 async def find_definition(view: View, name: str, under: bytes = b"") -> BestDefinition:
     """Return the best definition of a name in a view; raises as ``find_best_definition``."""
+    resolve = find_resolution(view)
     return await view.in_thread(
-        lambda snapshot: find_best_definition(SnapshotSource(snapshot), name, under)
+        lambda snapshot: find_best_definition(
+            SnapshotSource(snapshot), name, under, resolve
+        )
     )
 
 
-def find_near_names(source: SymbolSource, name: str) -> list[str]:
+def find_near_names(
+    source: SymbolSource, name: str, resolve: ResolveName | None = None
+) -> list[str]:
     """Return similar names if a name has no definition; otherwise none."""
-    return (
-        SymbolSearch(source, SymbolQuestion(name=name, roles=_DEFINES, limit=1))
-        .run()
-        .suggestions
-    )
+    question = SymbolQuestion(name=name, roles=_DEFINES, limit=1, resolve=resolve)
+    return SymbolSearch(source, question).run().suggestions
 
 
 async def suggest_names(view: View, name: str) -> list[str]:
     """Return similar names in a view, as ``find_near_names``."""
+    resolve = find_resolution(view)
     return await view.in_thread(
-        lambda snapshot: find_near_names(SnapshotSource(snapshot), name)
+        lambda snapshot: find_near_names(SnapshotSource(snapshot), name, resolve)
     )
 
 
@@ -228,7 +241,6 @@ class SymbolSearch:
         self.answer = SymbolAnswer()
         self._found: set[_Place] = set()
         self._is_counted = True
-        self._navigator = Navigator(source)
         self._held: dict[bytes, FileSymbols] = {}
 
     def run(self) -> SymbolAnswer:
@@ -401,37 +413,12 @@ class SymbolSearch:
                         )
 
     @LazyAttribute
-    def _targets(self) -> list[Definition]:
-        """Return the definitions of a qualified name; if its type does not define it, the inherited ones."""
-        if not self._qualifiers:
-            return []
-        named = self._navigator.define(self._name)
-        own = [
-            one
-            for one in named
-            if matches_qualifiers(one.symbols.defined(one.index), self._qualifiers)
-        ]
-        return (
-            own
-            or self._navigator.find_in_bases(self._qualifiers, self._name)
-            or self._find_in_modules(named)
-        )
-
-    def _find_in_modules(self, named: Sequence[Definition]) -> list[Definition]:
-        """Return the definitions whose module and container end a qualified name; the longest such end counts."""
-        for start in range(len(self._qualifiers)):
-            names = self._qualifiers[start:]
-            ending = list[Definition]()
-            for definition in named:
-                occurrence = definition.symbols.defined(definition.index)
-                data = definition.symbols.data
-                if matches_place(occurrence, definition.path, data, names) or (
-                    start and matches_qualifiers(occurrence, names)
-                ):
-                    ending.append(definition)
-            if ending:
-                return ending
-        return []
+    def _meaning(self) -> QualifiedName | None:
+        """Return what a qualified name means; None: nothing in the project, or only its text is compared."""
+        resolve = self._question.resolve
+        if resolve is None:
+            return None
+        return resolve(self._source, self._qualifiers, self._name)
 
     def _is_meant(
         self, path: bytes, symbols: FileSymbols, offset: int, role: Role, size: int
@@ -439,29 +426,17 @@ class SymbolSearch:
         """Whether an occurrence of a qualified name's last part refers to what the whole name means."""
         if not self._qualifiers:
             return True
-        if (
-            symbols.index_at(offset) >= 0 or not self._targets
-        ):  # outside the project, only the text can be compared
-            if any((path, offset) == target.key for target in self._targets):
-                return True
-            return matches_qualifiers(
-                symbols.occurrence(offset, role, size), self._qualifiers
-            )
-        # One sufficiently certain target is enough: a qualified name may have several
-        # definitions.
-        resolve = self._navigator.make_resolver(
-            self._navigator.define(self._name)
-        ).resolver_of(Use(path, symbols, offset))
-        sure = max(
-            (
-                resolution.confidence
-                for resolution in map(resolve, self._targets)
-                if resolution is not None
-            ),
-            default=None,
+        meaning = self._meaning
+        if meaning is not None and symbols.index_at(offset) < 0:
+            is_meant = meaning.is_meant(path, symbols, offset)
+            self.answer.unsure += is_meant is None
+            return bool(is_meant)
+        if meaning is not None and meaning.is_definition(path, offset):
+            return True
+        # Outside the project, only the text can be compared.
+        return matches_qualifiers(
+            symbols.occurrence(offset, role, size), self._qualifiers
         )
-        self.answer.unsure += sure is not None and sure < GUESS
-        return sure is not None and sure >= GUESS
 
     def _windows(self, name: str, *, fold: bool) -> Iterator[list[bytes]]:
         """Yield the files that may have a name: all together, or in groups of MOST_OPENED, defining files first."""

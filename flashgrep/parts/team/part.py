@@ -25,6 +25,7 @@ PART = Part(
         "http",
         "meaning",
         "symbols",
+        "navigation",
         "edit",
     ),
     commands={"team": "flashgrep.parts.team.team_command:app"},

@@ -45,6 +45,8 @@ from flashgrep.parts.git.revisions import (
 from flashgrep.parts.meaning.embed.models import MODELS, Models
 from flashgrep.parts.meaning.questions import find_best_lines
 from flashgrep.parts.meaning.search.chunk_index import CHUNKS
+from flashgrep.parts.navigation.qualified_targets import find_targets
+from flashgrep.parts.symbols.qualified_names import NAME_RESOLUTION, NameResolution
 from flashgrep.parts.symbols.relevance import search_by_relevance
 from flashgrep.parts.symbols.symbol_search import find_definition
 from flashgrep.parts.team.clones import TAGS, find_clone
@@ -419,7 +421,13 @@ class TeamProject:
         """Return what a part keeps for the repository; raises Unavailable if it keeps nothing here."""
         # The server chooses the repositories, so bound connections read the same.
         services = Services[Any](
-            {REVISIONS: self, BOUND_REVISIONS: self, CHUNKS: self.catalogue.meaning}
+            {
+                REVISIONS: self,
+                BOUND_REVISIONS: self,
+                CHUNKS: self.catalogue.meaning,
+                # Resolved over the stored symbols, as in a work tree.
+                NAME_RESOLUTION: NameResolution(find_targets),
+            }
         )
         return services.find(key)
 

@@ -15,6 +15,7 @@ from flashgrep.base.registry import Call, Registry, Session
 from flashgrep.files.buffers import Buffers
 from flashgrep.index import schema
 from flashgrep.parts.navigation import research_methods
+from flashgrep.parts.navigation.qualified_targets import find_targets
 from flashgrep.parts.symbols import methods as symbol_methods
 from flashgrep.parts.symbols import symbol_search
 from flashgrep.parts.symbols import symbol_table as table
@@ -91,7 +92,8 @@ async def answers(workspace: Workspace) -> list[tuple[Any, int | None]]:
 
     def ask(name: str, match: Match) -> Callable[[Any], SymbolAnswer]:
         return lambda snapshot: SymbolSearch(
-            SnapshotSource(snapshot), SymbolQuestion(name=name, match=match)
+            SnapshotSource(snapshot),
+            SymbolQuestion(name=name, match=match, resolve=find_targets),
         ).run()
 
     found = [await workspace.in_thread(ask(name, match)) for name, match in QUESTIONS]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flashgrep.parts.navigation.qualified_targets import find_targets
 from flashgrep.parts.symbols.outlines import outline
 from flashgrep.parts.symbols.repository_map import repository_map
 from flashgrep.parts.symbols.symbol_search import (
@@ -71,7 +72,8 @@ def source(tmp_path: Path) -> FolderSource:
 
 
 def asked(source: FolderSource, name: str, **more: Any) -> SymbolAnswer:
-    return SymbolSearch(source, SymbolQuestion(name=name, **more)).run()
+    question = SymbolQuestion(name=name, resolve=find_targets, **more)
+    return SymbolSearch(source, question).run()
 
 
 def places(answer: SymbolAnswer) -> list[str]:
@@ -174,7 +176,10 @@ def test_a_type_has_what_it_inherits_from_the_nearest_of_its_bases(
     source = FolderSource(tmp_path)
     assert places(asked(source, "Own.go")) == ["definition a.py:4", "call b.py:3"]
     assert places(asked(source, "Lower.turn")) == ["definition A.java:1"]
-    assert find_best_definition(source, "Own.go")[:2] == (b"a.py", 4)
+    assert find_best_definition(source, "Own.go", resolve=find_targets)[:2] == (
+        b"a.py",
+        4,
+    )
     assert asked(source, "Own.run").results == []
 
 
@@ -187,6 +192,20 @@ def test_where_a_qualified_name_is_not_defined_its_last_part_is_suggested_with_w
     assert asked(source, "Orther.turn").suggestions == ["Upper.turn", "Other.turn"]
     assert find_near_names(source, "Orther.turn") == ["Upper.turn", "Other.turn"]
     assert find_near_names(source, "turn") == []
+
+
+def test_without_the_part_that_resolves_names_the_text_of_a_qualified_name_is_compared(
+    tmp_path: Path,
+) -> None:
+    for name, text in INHERITED.items():
+        (tmp_path / name).write_text(text)
+    question = SymbolQuestion(name="Lower.turn")
+    answer = SymbolSearch(FolderSource(tmp_path), question).run()
+    assert answer.complete
+    assert answer.results == []
+    question = SymbolQuestion(name="Upper.turn", roles=frozenset({"definition"}))
+    answer = SymbolSearch(FolderSource(tmp_path), question).run()
+    assert places(answer) == ["definition A.java:1"]
 
 
 def test_the_best_definition_comes_with_the_places_of_the_others(
