@@ -27,6 +27,7 @@ def call(
             fail('the parameters are a JSON object, such as \'{"query": "main"}\'')
         paths = find_user_paths()
         control = connect_or_alone(paths, os.environ)
+        # A folder that is no project stays none: a script is not asked to adopt it.
         bound = connect_folder(control, paths, os.environ, str(Path.cwd()), adopt=False)
         with bound as connection:
             result = send(connection, method, fields)

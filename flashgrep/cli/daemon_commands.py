@@ -25,6 +25,7 @@ from flashgrep.cli.daemon_client import (
     show_status,
 )
 from flashgrep.cli.log_command import logs
+from flashgrep.cli.service_command import install_service
 from flashgrep.daemon import lifecycle
 from flashgrep.rpc.connect import connect, is_starting, start_daemon
 
@@ -76,6 +77,7 @@ def status(
 
 
 app.command()(logs)
+app.command()(install_service)
 
 
 @app.command()

@@ -41,6 +41,7 @@ class HelpPage:
 def find_page(words: Sequence[str]) -> HelpPage | None:
     """Return the page of the command that these words begin with; None: of a command that is not in the table."""
     lines = TABLE.read_text("utf-8").splitlines()
+    # "daemon logs" before "daemon".
     for length in (2, 1):
         name = " ".join(words[:length])
         for at, line in enumerate(lines):
@@ -97,6 +98,7 @@ def _lay_out_rows(rows: Mapping[str, str], label: int, width: int) -> Iterator[s
         if len(name) + 4 > label:
             yield f"  {name}"
             head = indent
+        # On a terminal too narrow for two columns the text runs over, but stays whole.
         yield textwrap.fill(
             text,
             max(width, label + LEAST_TEXT),

@@ -43,6 +43,7 @@ class _Section:
 
     def find_owners(self, path: str) -> tuple[str, ...]:
         """Return the owners of a file."""
+        # Compiled on first use: a file with many sections has some that nobody asks for.
         if self.spec is None:
             self.spec = PathSpec(self.patterns, backend="re2")
         index = self.spec.check_file(path).index
@@ -106,6 +107,7 @@ def _read_pattern(glob: str) -> GitIgnoreBasicPattern | None:
         pattern = GitIgnoreBasicPattern(glob)
     except GitIgnorePatternError:
         return None
+    # A comment, or nothing.
     if pattern.include is None:
         return None
     return pattern

@@ -30,6 +30,7 @@ from flashgrep.cli.daemon_client import fail, find_user_paths
 from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.cli.launcher import TABLE
 from flashgrep.cli.project_files import clear_project, find_ours
+from flashgrep.cli.service_command import describe_service, remove_service
 from flashgrep.daemon import lifecycle
 from flashgrep.parts.hosts.hooks import HOOK_PLACES, is_ours, plan_hook
 from flashgrep.parts.hosts.host_settings import (
@@ -452,6 +453,9 @@ def uninstall(
         steps = [f"stop the daemon (process {pid})"]
     else:
         steps = []
+    service = describe_service().file
+    if service.exists():
+        steps.append(f"end the service {service}")
     steps += [f"take flashgrep out of {entry.path}" for entry in hosts] + [
         f"remove {path}" for path in files
     ]
@@ -469,6 +473,7 @@ def uninstall(
     if not yes and not typer.confirm("Go on?"):
         raise typer.Exit(1)
     # First: a running daemon would write its files again.
+    remove_service()
     stop_daemon()
     left: list[str] = []
     for entry in hosts:

@@ -23,7 +23,7 @@ _fgrep() {
             key="$key ${COMP_WORDS[2]}" ;;
         daemon)
             if (( COMP_CWORD == 2 )); then
-                COMPREPLY=($(compgen -W "logs restart run start status stop --help" -- "$cur"))
+                COMPREPLY=($(compgen -W "install-service logs restart run start status stop --help" -- "$cur"))
                 return
             fi
             key="$key ${COMP_WORDS[2]}" ;;
@@ -152,6 +152,7 @@ _fgrep() {
         "projects remove") words="--help" ;;
         "store clean") words="--help" ;;
         "store list") words="--help" ;;
+        "daemon install-service") words="--print --uninstall --help" ;;
         "daemon logs") words="--lines -n --follow -f --json --help" ;;
         "daemon restart") words="--help" ;;
         "daemon run") words="--port --idle-minutes --help" ;;
