@@ -25,7 +25,13 @@ from flashgrep.base.own_folders import (
     list_stores,
     store_folder,
 )
-from flashgrep.base.paths import PROJECT_FOLDER, config_file, find_ripgrep, make_private
+from flashgrep.base.paths import (
+    PACKAGE,
+    PROJECT_FOLDER,
+    config_file,
+    find_ripgrep,
+    make_private,
+)
 from flashgrep.cli.daemon_client import ask_running, fail, find_user_paths
 from flashgrep.cli.report import write_report
 from flashgrep.index import schema
@@ -133,13 +139,15 @@ def check_daemon() -> Iterator[CheckResult]:
     if status is None:
         yield CheckResult("ok", "daemon", "not running; the next command starts it")
         return
-    is_same = status["version"] == __version__
     described = f"process {status['pid']}, version {status['version']}"
-    yield CheckResult(
-        "ok" if is_same else "warn",
-        "daemon",
-        described + ("" if is_same else "; to replace it: fgrep daemon restart"),
-    )
+    folder = status.get("folder", PACKAGE)
+    if folder != PACKAGE:
+        described += f", of the installation {folder}, whose extras and parts count"
+    if (status["version"], folder) == (__version__, PACKAGE):
+        yield CheckResult("ok", "daemon", described)
+    else:
+        text = f"{described}; to replace it: fgrep daemon restart"
+        yield CheckResult("warn", "daemon", text)
     if status["tcp"] and status["tcp"]["port"] != status["tcp"]["wanted"] != 0:
         yield CheckResult(
             "warn",

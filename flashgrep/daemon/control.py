@@ -117,6 +117,7 @@ class Control:
             "version": __version__,
             "pid": os.getpid(),
             "python": sys.version.split()[0],
+            "folder": PACKAGE,
             "uptime_seconds": round(time.time() - self.started, 3),
             "clients": self.listeners.clients,
             "memory_bytes": measure_memory(),

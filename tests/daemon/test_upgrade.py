@@ -201,6 +201,34 @@ def test_of_two_installations_of_one_version_the_one_with_newer_code_answers_and
     assert lifecycle.find_holder(cold_daemon.paths) == pid
 
 
+def test_the_extras_that_count_are_those_of_the_daemons_environment_which_is_named(
+    cold_daemon: DaemonAtHand,
+    install: Callable[[str], Installation],
+    project: MakeProject,
+) -> None:
+    root = project({"a.py": "needle = 1\n"})
+    other = install(OURS)
+    # An environment without ast-grep, and with newer code: it keeps the daemon.
+    matcher = other.package / "parts" / "structural" / "structural_matcher.py"
+    text = matcher.read_text()
+    without = text.replace('find_spec("ast_grep_py") is not None', "False")
+    assert without != text
+    matcher.unlink()  # a link to ours
+    matcher.write_text(without)
+    other.run("daemon", "start", cwd=root)
+    refused = cold_daemon.run("structural", "needle = $A", cwd=root)
+    assert refused.returncode == 2
+    assert f"not installed in {sys.prefix}, where the daemon is from" in refused.stderr
+    told = cold_daemon.run("doctor", cwd=root).stdout
+    assert f"of the installation {other.package}, whose extras" in " ".join(
+        told.split()
+    )
+    cold_daemon.run("daemon", "restart", cwd=root)
+    assert "of the installation" not in cold_daemon.run("doctor", cwd=root).stdout
+    answer = cold_daemon.run("structural", "needle = $A", cwd=root)
+    assert "a.py" in answer.stdout
+
+
 def test_a_file_or_folder_of_the_package_that_vanishes_during_the_look_is_passed_over(
     tmp_path: Path,
 ) -> None:

@@ -86,7 +86,8 @@ class StructuralMatcher(Generic[KeyT]):
     ) -> None:
         if not is_installed():
             raise Unavailable(
-                f"search by syntax needs ast-grep, which is not installed: {INSTALL}, then fgrep daemon restart",
+                f"search by syntax needs ast-grep, which is not installed in {sys.prefix}, where the daemon is from: "
+                f"{INSTALL} there, then fgrep daemon restart",
                 reason="structural_not_installed",
                 suggestion=INSTALL,
             )
