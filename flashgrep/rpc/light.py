@@ -69,6 +69,7 @@ def send(connection: socket, method: str, params: "Mapping[str, object]") -> Ans
 
     """
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    # As long as one is in flight, the first line end ends its answer.
     connection.sendall(encode(request).encode() + b"\n")
     pieces: list[bytes] = []
     while not pieces or not pieces[-1].endswith(b"\n"):
@@ -87,6 +88,7 @@ def encode(value: object) -> str:
             return encode_basestring_ascii(value)
         case None:
             return "null"
+        # Before numbers, which truth values are, too.
         case bool():
             return "true" if value else "false"
         case int() | float():

@@ -19,6 +19,7 @@ from flashgrep.parts.hosts.host_settings import (
     Change,
     parse,
     plan_entry,
+    read_servers,
     take_back,
     write_change,
 )
@@ -145,6 +146,33 @@ def test_comments_order_and_layout_stay(tmp_path: Path, name: str) -> None:
     assert not list(state.iterdir())
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# mine\nmodel = 'x'\n",
+        "mcp_servers = []\nmodel = 'x'\n",
+        "a = 1\n\n[[mcp_servers]]\nname = 'b' # b\ntransport = 'http'\n\n[tools]\nc = 2\n",
+    ],
+)
+def test_a_server_in_a_list_is_found_by_its_name(tmp_path: Path, text: str) -> None:
+    host = HOSTS["vibe"]
+    file, state = tmp_path / "config.toml", tmp_path / "state"
+    file.write_text(text)
+    add(host, file, state)
+    after = tomllib.loads(file.read_text())
+    *others, ours = after.pop("mcp_servers")
+    assert ours == host.make_entry(COMMAND)
+    assert [other["name"] for other in others] == ["b"] * text.count("'b'")
+    again = plan_entry(host, file, COMMAND, in_project=True)
+    assert again.before == again.after
+    moved = plan_entry(host, file, ["/usr/bin/flashgrep", "mcp"], in_project=True)
+    assert "/usr/bin/flashgrep" in moved.after
+    take_back(plan_entry(host, file, None), state)
+    assert file.read_text() == text
+    assert not list(state.iterdir())
+
+
 def test_each_host_gets_its_own_form() -> None:
     made = {
         name: host.merge_entry(None, COMMAND, in_project=True)
@@ -159,6 +187,7 @@ def test_each_host_gets_its_own_form() -> None:
         "alwaysLoad": True,
     }
     assert made["codex"]["tool_timeout_sec"] == 300
+    assert made["vibe"]["tool_timeout_sec"] == 300
     assert made["cline-cli"] == {
         "command": COMMAND[0],
         "args": ["mcp"],
@@ -216,11 +245,11 @@ def test_what_a_person_added_stays(tmp_path: Path, name: str) -> None:
     )
     head, _, tail = file.read_text().rpartition(mark)
     file.write_text(head + mark + option + tail)
-    entry = parse(host.format, file.read_text())[host.key][SERVER]
+    entry = read_servers(host, parse(host.format, file.read_text()))[SERVER]
     assert "--read-only" in host.read_command(entry)
     file.write_text(_with_member(host, file.read_text(), "note", "mine"))
     add(host, file, state, ["/new", "mcp"])
-    entry = parse(host.format, file.read_text())[host.key][SERVER]
+    entry = read_servers(host, parse(host.format, file.read_text()))[SERVER]
     assert host.read_command(entry) == ["/new", "mcp", *host.arguments, "--read-only"]
     assert entry["note"] == "mine"
     take_back(plan_entry(host, file, None), state)
@@ -458,10 +487,10 @@ def test_rules_whose_end_was_lost_are_left_and_reported_and_the_rest_is_removed(
 
 def test_the_registrys_description_fits_the_package() -> None:
     told = json.loads((Path(__file__).parents[2] / "server.json").read_text())
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())[
-        "project"
-    ]
+    settings = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    project = settings["project"]
+    wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert told["version"] == told["packages"][0]["version"] == __version__
     assert told["packages"][0]["identifier"] == project["name"]
-    assert project["scripts"]["flashgrep"]
+    assert "flashgrep" in wheel["shared-scripts"].values()
     assert len(told["description"]) <= 100

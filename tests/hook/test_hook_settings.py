@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.base.errors import InvalidParams
-from flashgrep.parts.hosts.hooks import HOOK_PLACES, MARK, is_ours, plan_hook
+from flashgrep.parts.hosts.hooks import HOOK_PLACES, MARK, is_ours, make_hook, plan_hook
 from flashgrep.parts.hosts.host_settings import take_back, write_change
 from tests.conftest import BOUND, FGREP
 
@@ -36,6 +36,10 @@ def test_a_hook_is_added_once_and_taken_out_whole(tmp_path: Path, host: str) -> 
     assert path.read_text().count(MARK) == 1
     take_back(plan_hook(host, path, None), state)
     assert not path.parent.exists()
+
+
+def test_groks_hook_has_no_variable_of_the_shell() -> None:
+    assert "$" not in json.dumps(make_hook("grok"))
 
 
 def test_hooks_of_others_stay(tmp_path: Path) -> None:

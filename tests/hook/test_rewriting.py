@@ -105,7 +105,7 @@ def test_each_host_is_told_in_its_own_form() -> None:
     changed = {**arguments, "command": "new"}
     payload = {"tool_name": "Bash", "tool_input": arguments}
     told = {}
-    for host in ("claude-code", "codex", "cursor", "gemini", "qwen"):
+    for host in ("claude-code", "codex", "cursor", "gemini", "qwen", "vibe"):
         call = read_payload(json.dumps(payload), host)
         assert call is not None
         told[host] = json.loads(format_answer(call, "new", only_reads=True))
@@ -116,6 +116,17 @@ def test_each_host_is_told_in_its_own_form() -> None:
     assert told["claude-code"] == told["codex"] == told["qwen"]
     assert told["cursor"] == {"permission": "allow", "updated_input": changed}
     assert told["gemini"] == {"hookSpecificOutput": {"tool_input": {"command": "new"}}}
+    assert told["vibe"] == {"hook_specific_output": {"tool_input": changed}}
+    grok = {"toolName": "run_terminal_cmd", "toolInput": arguments}
+    call = read_payload(json.dumps(grok), "")
+    assert call is not None
+    assert call.host == "grok"
+    output = json.loads(format_answer(call, "new", only_reads=True))[
+        "hookSpecificOutput"
+    ]
+    assert output["updatedInput"]["description"]
+    assert "permissionDecision" not in output
+    assert format_answer(call, "new", only_reads=False) == ""
     copilot = {"toolName": "bash", "toolArgs": json.dumps(arguments)}
     call = read_payload(json.dumps(copilot), "")
     assert call is not None
@@ -126,7 +137,12 @@ def test_each_host_is_told_in_its_own_form() -> None:
 
 def test_a_line_that_writes_is_changed_without_a_permission_or_not_at_all() -> None:
     payload = json.dumps({"tool_name": "Bash", "tool_input": {"command": "x"}})
-    for host, is_changed in (("claude-code", True), ("codex", False)):
+    for host, is_changed in (
+        ("claude-code", True),
+        ("codex", False),
+        ("qwen", False),
+        ("vibe", True),
+    ):
         call = read_payload(payload, host)
         assert call is not None
         answer = format_answer(call, "new", only_reads=False)

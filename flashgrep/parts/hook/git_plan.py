@@ -78,6 +78,7 @@ class Git(NamedTuple):
 
     def run(self, cwd: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
         """Run git in a folder, with nothing of this process's own environment that it heeds."""
+        # A daemon that a git hook started has that hook's GIT_DIR.
         environ = {"PATH": os.environ.get("PATH", os.defpath), "HOME": self.home}
         if self.settings:
             environ["XDG_CONFIG_HOME"] = self.settings
@@ -146,11 +147,13 @@ def _plan(
             names += scope.narrow(inner, is_folder=is_folder)
     if len(names) > max(FEW, len(searched) * MOST_SHARE):
         raise Unplannable
+    # git compares each path with each entry of its index.
     if len(names) * len(searched) > MOST_COMPARED or sum(map(len, names)) > MOST_BYTES:
         raise Unplannable
     words = [*argv[: argv.index(GREP) + 1], *arguments.words]
     if not arguments.has_pattern_flags:
         words += ["-e", arguments.operands[0]]
+    # Paths that exclude hold beside ours, as they did beside the call's own.
     excluding = [path for path in paths if path.startswith(b":")]
     given = [*map(os.fsencode, words), b"--", *(names or [NOTHING]), *excluding]
     return Plan(given, max(0, len(searched) - len(names)))
@@ -226,6 +229,7 @@ class Scope:
         folder = path + b"/"
         if self._is_all or any(_is_in(folder, plain) for plain in self._plain):
             return [b":(literal)" + path]
+        # What the call names may lie inside the folder.
         inner = [plain for plain in self._plain if _is_in(plain, path)]
         names = [b":(literal)" + plain for plain in inner]
         for glob in self._globs:

@@ -64,6 +64,7 @@ def is_heavy(text: str, dialect: Dialect) -> bool:
     # Of what is not understood up to its end, the beginning counts.
     with suppress(Unplannable, ValueError):
         reader.read()
+    # grep says so itself, at once.
     if reader.largest > GREPS_LARGEST_REPEAT:
         return False
     return reader.largest > MOST_REPEATED or reader.weight > MOST_UNROLLED

@@ -2,13 +2,15 @@
 
 | host | event | tool | in | out |
 |---|---|---|---|---|
-| claude-code, qwen | PreToolUse | Bash, run_shell_command | tool_input | hookSpecificOutput.updatedInput |
-| codex | PreToolUse | Bash | tool_input | the same, only with permissionDecision allow |
+| claude-code | PreToolUse | Bash | tool_input | hookSpecificOutput.updatedInput |
+| codex, qwen | PreToolUse | Bash, run_shell_command | tool_input | the same, only with permissionDecision allow |
+| grok | PreToolUse | run_terminal_cmd | toolInput | the same; it takes it for a permission, and wants a description |
 | gemini | BeforeTool | run_shell_command | tool_input | hookSpecificOutput.tool_input, merged |
 | cursor | preToolUse | Shell | tool_input | updated_input, with permission |
 | copilot | preToolUse | bash | toolArgs, JSON in a string | modifiedArgs |
+| vibe | before_tool | bash | tool_input | hook_specific_output.tool_input |
 
-A permission is given only to a line that does nothing but read. Without one Claude Code, Gemini and Qwen ask as they
+A permission is given only to a line that does nothing but read. Without one Claude Code, Gemini and Vibe ask as they
 always do, about the new command; the others need it to take a command at all, so for them such a line stays as it is.
 """
 
@@ -17,11 +19,28 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 SHELLS: Final = frozenset(
-    {"bash", "shell", "run_shell_command", "exec", "runterminalcommand"}
+    {
+        "bash",
+        "shell",
+        "run_shell_command",
+        "exec",
+        "runterminalcommand",
+        "run_terminal_cmd",
+        "run_terminal_command",
+    }
 )
 """Names of tools that run a line of shell, in lower case."""
-HOSTS: Final = ("claude-code", "codex", "copilot", "cursor", "gemini", "qwen")
-NEEDS_PERMISSION: Final = frozenset({"codex", "copilot", "cursor"})
+HOSTS: Final = (
+    "claude-code",
+    "codex",
+    "copilot",
+    "cursor",
+    "gemini",
+    "grok",
+    "qwen",
+    "vibe",
+)
+NEEDS_PERMISSION: Final = frozenset({"codex", "copilot", "cursor", "grok", "qwen"})
 _REASON: Final = "a search, answered by flashgrep"
 
 
@@ -49,7 +68,10 @@ def read_payload(text: str, host: str) -> ToolCall | None:
     if not isinstance(tool, str) or tool.lower() not in SHELLS:
         return None
     arguments = payload.get("tool_input")
-    if arguments is None:
+    if "toolInput" in payload:
+        arguments = payload["toolInput"]
+        host = host or "grok"
+    elif arguments is None:
         arguments = payload.get("toolArgs")
         host = host or "copilot"
     if isinstance(arguments, str):
@@ -79,6 +101,7 @@ def format_answer(call: ToolCall, command: str, *, only_reads: bool) -> str:
         return format_nothing(call.host)
     arguments = {**call.arguments, "command": command}
     answer: dict[str, Any]
+    output: dict[str, Any]
     match call.host:
         case "gemini":
             answer = {"hookSpecificOutput": {"tool_input": {"command": command}}}
@@ -90,8 +113,15 @@ def format_answer(call: ToolCall, command: str, *, only_reads: bool) -> str:
                 "permissionDecisionReason": _REASON,
                 "modifiedArgs": arguments,
             }
+        case "vibe":
+            answer = {"hook_specific_output": {"tool_input": arguments}}
+        case "grok":
+            # Its schema requires a description, which a call need not have.
+            described = {"description": _REASON, **arguments}
+            output = {"hookEventName": "PreToolUse", "updatedInput": described}
+            answer = {"hookSpecificOutput": output}
         case _:
-            output: dict[str, Any] = {"hookEventName": "PreToolUse"}
+            output = {"hookEventName": "PreToolUse"}
             if only_reads:
                 output["permissionDecision"] = "allow"
                 output["permissionDecisionReason"] = _REASON

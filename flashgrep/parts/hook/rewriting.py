@@ -71,6 +71,7 @@ def judge(command: Command) -> Verdict:
     start = command.starts[at]
     words = [word or _COMPUTED for word in command.words[at + 1 :]]
     check = _PROGRAMS.get(name)
+    # Also where it is not recursive, or reads a pipe.
     refused = is_refused(name, words)
     if check is None:
         reason = "no search"

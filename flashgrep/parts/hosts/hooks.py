@@ -14,7 +14,8 @@ from flashgrep.base.errors import InvalidParams
 from flashgrep.parts.hosts import jsonc
 from flashgrep.parts.hosts.host_settings import Change, read_text
 
-MARK: Final = "flashgrep hook "
+HOOK: Final = "hook"
+MARK: Final = f"flashgrep {HOOK} "
 """In every line of ours, by which it is known again."""
 SECONDS: Final = 10
 """Until a host gives up on the hook; an answer takes 0.1 s, and at most two."""
@@ -58,6 +59,14 @@ HOOK_PLACES: Final[Mapping[str, HookPlace]] = {
         "preToolUse",
         is_versioned=True,
     ),
+    "grok": HookPlace(
+        "{home}/.grok/hooks/flashgrep.json",
+        ".grok/hooks/flashgrep.json",
+        "PreToolUse",
+    ),
+    "qwen": HookPlace(
+        "{home}/.qwen/settings.json", ".qwen/settings.json", "PreToolUse"
+    ),
 }
 """Hosts whose hooks have a file of their own. Gemini's come with its extension, in plugins/flashgrep/gemini."""
 
@@ -90,6 +99,13 @@ def make_hook(host: str, program: str = "flashgrep") -> dict[str, Any]:
                 "timeout": SECONDS * 1000,
             }
             return {"matcher": "run_shell_command", "hooks": [command]}
+        case "qwen":
+            command = {"type": "command", "command": guard, "timeout": SECONDS * 1000}
+            return {"matcher": "^run_shell_command$", "hooks": [command]}
+        case "grok":
+            # It leaves out a hook in which it finds a variable that is not set.
+            command = {"type": "command", "command": f"{program} {HOOK} {host}"}
+            return {"matcher": "Bash", "hooks": [{**command, "timeout": SECONDS}]}
         case _:
             command = {"type": "command", "command": guard, "timeout": SECONDS}
             return {"matcher": "Bash", "hooks": [command]}

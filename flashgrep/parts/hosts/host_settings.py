@@ -48,10 +48,9 @@ def plan_entry(
 
     """
     before = read_text(path)
-    keys = (host.key, SERVER)
     try:
         value = parse(host.format, before)
-        servers = _read_servers(host, value)
+        servers = read_servers(host, value)
         present = servers.get(SERVER)
         if command is None:
             entry = None
@@ -59,11 +58,11 @@ def plan_entry(
             entry = host.merge_entry(present, command, in_project=in_project)
         if present == entry:
             return Change(path, before, before)
-        after = _edit(host.format, before, keys, entry)
+        after = _edit(host, before, entry)
         edited = parse(host.format, after)
         # Try it now, while the old text is available: if removal would not restore it,
         # the note keeps it.
-        restored = _edit(host.format, after, keys, None)
+        restored = _edit(host, after, None)
     except (InvalidParams, ValueError) as error:
         raise InvalidParams(
             f"{path}: {error}; it is left as it was", path=str(path)
@@ -71,10 +70,11 @@ def plan_entry(
     # Whatever the file looks like, only our entry may differ afterwards.
     servers_after = {name: item for name, item in servers.items() if name != SERVER}
     servers_after |= {SERVER: entry} if entry else {}
-    if {**edited, host.key: edited.get(host.key) or {}} != {
-        **value,
-        host.key: servers_after,
-    }:
+    # A list is compared by its servers' names, whatever their order.
+    others = {**value, host.key: None}
+    if {**edited, host.key: None} != others or (
+        read_servers(host, edited) != servers_after
+    ):
         why = "cannot be changed safely, add the server by hand (--print); it is left as it was"
         raise InvalidParams(f"{path}: {why}", path=str(path))
     return Change(
@@ -82,11 +82,18 @@ def plan_entry(
     )
 
 
-def _read_servers(host: Host, value: Any) -> dict[str, Any]:
+def read_servers(host: Host, value: Any) -> dict[str, Any]:
+    """Return the servers by name.
+
+    Raises:
+        InvalidParams: the file is not in the host's form.
+
+    """
+    servers: Any = None
     if isinstance(value, dict):
         servers = value.get(host.key) or {}
-    else:
-        servers = None
+    if host.is_list and isinstance(servers, list):
+        return {str(server.get("name")): server for server in servers}
     if not isinstance(servers, dict):
         raise InvalidParams(f"{host.key}: not an object")
     return servers
@@ -124,21 +131,25 @@ def parse(form: Format, text: str) -> Any:
     return _load_yaml(text)[0]
 
 
-def _edit(
-    form: Format, text: str, keys: tuple[str, str], entry: Mapping[str, Any] | None
-) -> str:
+def _edit(host: Host, text: str, entry: Mapping[str, Any] | None) -> str:
     """Return the text with the entry set, or without one removed, together with the member it was alone in."""
-    if form == "json":
+    keys = (host.key, SERVER)
+    if host.format == "json":
         if entry is None:
             return jsonc.remove_member(text, keys)
         return jsonc.set_member(text, keys, entry)
-    if form == "toml":
+    if host.format == "toml":
         import tomlkit  # noqa: PLC0415  # 25 ms, for one host
 
         document: Any = tomlkit.parse(text)
         write: Callable[[], str] = partial(tomlkit.dumps, document)
     else:
         document, write = _load_yaml(text)
+    if host.is_list:
+        _edit_list(document, host.key, entry)
+        if document:
+            return write()
+        return ""
     key, name = keys
     if entry is None and name not in (document.get(key) or {}):
         return text
@@ -162,6 +173,23 @@ def _edit(
             }
         )
     return write()
+
+
+def _edit_list(document: Any, key: str, entry: Mapping[str, Any] | None) -> None:
+    """Set our entry in a list of servers, or take it out; a list that it was alone in goes with it."""
+    servers = document.get(key)
+    names = [server.get("name") for server in servers or ()]
+    if SERVER in names and entry is not None:
+        servers[names.index(SERVER)].update(entry)
+    elif entry is not None and servers is not None:
+        # Tables and inline tables alike: tomlkit writes what the list is made of.
+        servers.append(dict(entry))
+    elif entry is not None:
+        document[key] = [dict(entry)]
+    elif SERVER in names:
+        del servers[names.index(SERVER)]
+        if not servers:
+            del document[key]
 
 
 def _load_yaml(text: str) -> tuple[Any, Callable[[], str]]:
@@ -285,7 +313,7 @@ def find_entries(
     for path, name in {**files, **noted}.items():
         host = HOSTS[name]
         with suppress(OSError, ValueError, InvalidParams):
-            entry = _read_servers(host, parse(host.format, read_text(path))).get(SERVER)
+            entry = read_servers(host, parse(host.format, read_text(path))).get(SERVER)
             if isinstance(entry, Mapping) and (
                 path in noted or host.read_command(entry)[:1] == command[:1]
             ):

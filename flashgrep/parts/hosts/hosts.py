@@ -13,10 +13,18 @@ SUBCOMMAND: Final = "mcp"
 PROJECT_OPTION: Final = "--project"
 
 TOOL_SECONDS: Final = 300
-"""For one call, where a host has a short limit of its own: Codex and Cline end a call after 60 s."""
+"""For one call, where a host has a short limit of its own: Codex, Cline and Vibe end a call after 60 s."""
 
 Form = Literal[
-    "plain", "typed", "claude", "codex", "cline", "copilot", "opencode", "goose"
+    "plain",
+    "typed",
+    "claude",
+    "codex",
+    "cline",
+    "copilot",
+    "opencode",
+    "goose",
+    "vibe",
 ]
 Format = Literal["json", "toml", "yaml"]
 
@@ -26,7 +34,7 @@ class Host:
     """One host.
 
     A path may begin with a folder that differs between users: ``{home}``, ``{config}``, ``{code}`` (VS Code's user
-    folder), ``{claude}``, ``{codex}``, ``{copilot}``, ``{desktop}``; see ``locate_folders``.
+    folder), ``{claude}``, ``{codex}``, ``{copilot}``, ``{desktop}``, ``{vibe}``; see ``locate_folders``.
     """
 
     title: str
@@ -41,6 +49,8 @@ class Host:
     programs: tuple[str, ...] = ()
     folder: str = ""
     """If it exists, the host is used here; by default the folder of the user's settings."""
+    is_list: bool = False
+    """Whether the servers are a list, and their names a member of each."""
     arguments: tuple[str, ...] = ()
     """Arguments of a project's entry that the host fills in."""
     approval: str = ""
@@ -85,6 +95,9 @@ class Host:
                     "command": [program, *arguments],
                     "enabled": True,
                 }
+            case "vibe":
+                bounded = {**plain, "tool_timeout_sec": TOOL_SECONDS}
+                return {"name": SERVER, "transport": "stdio", **bounded}
             case "goose":
                 named = {
                     "name": SERVER,
@@ -193,6 +206,7 @@ HOSTS: Final[Mapping[str, Host]] = {
         "mcp",
         "opencode",
         programs=("opencode",),
+        hint='version 2 has its servers in "mcp": {"servers": {}}, without "enabled": move the entry there',
     ),
     "gemini": Host(
         "Gemini CLI",
@@ -323,6 +337,17 @@ HOSTS: Final[Mapping[str, Host]] = {
         "OpenHands", "{home}/.openhands/mcp.json", programs=("openhands",)
     ),
     "qoder": Host("Qoder", "{home}/.qoder/mcp.json", programs=("qodercli", "qoder")),
+    "vibe": Host(
+        "Mistral Vibe",
+        "{vibe}/config.toml",
+        ".vibe/config.toml",
+        "mcp_servers",
+        "vibe",
+        is_list=True,
+        format="toml",
+        programs=("vibe",),
+        approval="Vibe reads a project's settings once the folder is trusted: start `vibe` here and trust it",
+    ),
     "visual-studio": Host(
         "Visual Studio",
         "{home}/.mcp.json",
@@ -356,6 +381,7 @@ def locate_folders(environ: Mapping[str, str], home: Path) -> dict[str, Path]:
         "desktop": application / "Claude",
         "claude": Path(environ.get("CLAUDE_CONFIG_DIR") or home),
         "codex": Path(environ.get("CODEX_HOME") or home / ".codex"),
+        "vibe": Path(environ.get("VIBE_HOME") or home / ".vibe"),
         "copilot": Path(environ.get("COPILOT_HOME") or home / ".copilot"),
     }
 
