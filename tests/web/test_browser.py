@@ -27,11 +27,17 @@ pytestmark = [
 ]
 EVIL = "<img src=x onerror=alert(1)>"
 EVIL_CODE = f"needle {EVIL}</code></main><script>alert(2)</script> \u202e\n"
+LONG_FUNCTION = (
+    'def leave_out(lines):\n    """Say what is left out in a long function."""\n'
+    + "".join(f"    value_{at} = {at}  # filler\n" for at in range(120))
+    + "    what_is_left = 'what is left out in a long function'\n    return what_is_left\n"
+)
 SOURCES = {
     "src/app.py": "import os\n\n\ndef needle(size):\n    '''Say hello.'''\n    return os.sep * size\n\n\nneedle(3)\n",
     "src/web/page.js": "// needle in a comment\nexport function hay() {\n  return 'needle';\n}\n",
     "docs/read me.md": "# Needle\n\nA needle, twice: needle.\n",
     f"evil/{EVIL.replace('/', '')}.txt": EVIL_CODE,
+    "src/parts.py": LONG_FUNCTION,
     "long.c": "".join(f"int needle_{at}; /* line {at} */\n" for at in range(1, 20_001)),
 }
 
@@ -102,6 +108,55 @@ def test_results_come_while_typing_and_lead_to_the_line(tab: Tab) -> None:
     tab.tab.go_back()
     tab.wait(".group h2", "src/app.py")
     assert tab.tab.input_value("#q").strip() == "needle file:src/"
+
+
+def test_a_file_keeps_the_question_marks_it_and_leads_back(tab: Tab) -> None:
+    tab.search("needle case:yes")
+    tab.wait(".group", "src/app.py").locator("a.hit.line").first.click()
+    tab.wait(".row.chosen")
+    assert tab.tab.input_value("#q") == "needle case:yes"
+    marks = tab.tab.locator(".row mark.match")
+    sync_api.expect(marks).to_have_count(2)
+    assert set(marks.all_inner_texts()) == {"needle"}
+    tab.show("file-matches")
+    for line in ("9", "4", "9"):
+        tab.tab.keyboard.press("n")
+        sync_api.expect(tab.tab.locator(".row.chosen .number")).to_have_text(line)
+    tab.tab.keyboard.press("N")
+    sync_api.expect(tab.tab.locator(".row.chosen .number")).to_have_text("4")
+    tab.wait(".back", "Results").click()
+    tab.wait(".group h2", "src/app.py")
+    assert tab.tab.input_value("#q") == "needle case:yes"
+
+
+def test_every_line_of_a_piece_of_code_has_its_number_in_the_file(tab: Tab) -> None:
+    tab.search("what is left out in a long function")
+    tab.tab.keyboard.press("Alt+3")
+    group = tab.wait(".group", "parts.py")
+    rows = group.locator("a.line")
+    lines = SOURCES["src/parts.py"].splitlines()
+    numbers = [int(number) for number in rows.locator(".number").all_inner_texts()]
+    assert [lines[number - 1] for number in numbers] == [
+        text.rstrip("\n") for text in rows.locator("code").all_text_contents()
+    ]
+    assert group.locator(".gap").count()
+    tab.show("pieces")
+
+
+def test_a_file_with_many_hits_shows_some_and_the_others_on_request(tab: Tab) -> None:
+    tab.search("needle file:long.c")
+    hits = tab.wait(".group", "long.c").locator("a.hit.line")
+    sync_api.expect(hits).to_have_count(6)
+    tab.wait(".rest", "34 more in this file").click()
+    sync_api.expect(hits).to_have_count(40)
+
+
+def test_the_empty_page_offers_what_was_asked_before(tab: Tab) -> None:
+    tab.search("needle file:app.py")
+    tab.tab.wait_for_function("() => localStorage.getItem('flashgrep.recent') !== null")
+    tab.type(" ")
+    tab.wait(".recent a", "needle file:app.py").click()
+    tab.wait(".group h2", "src/app.py")
 
 
 def test_a_count_narrows_by_a_click_and_a_chip_widens(tab: Tab) -> None:

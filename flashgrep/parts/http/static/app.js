@@ -61,7 +61,7 @@ function makeKinds() {
 
 const HELP = [
   ["/", "go to the search box"], ["Alt+1, Alt+2 …", "choose the kind of search"], ["↓ ↑ or j k", "next and previous result or line"], ["Enter", "open"], ["Esc", "back to the search box"],
-  ["← →", "in a file: previous and next name in the line"], ["Enter", "in a file: definition, uses and callers of the name"], ["d", "in a file: go to the definition"],
+  ["← →", "in a file: previous and next name in the line"], ["Enter", "in a file: definition, uses and callers of the name"], ["d", "in a file: go to the definition"], ["n N", "in a file: next and previous match"],
   ["o b h r u", "in a file: outline, blame, history, raw, containing folder"], ["p", "in a file: go to the side panel"], ["t", "dark or light theme"], ["?", "this help"],
 ];
 

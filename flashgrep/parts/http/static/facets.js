@@ -56,6 +56,6 @@ function makeTable(title, counts, write, replaces, shown) {
   return h("section", { class: "facet" }, h("h2", {}, title), rows.slice(0, MOST_ROWS).map(([name, hits]) => {
     const bar = h("span", { class: "bar", "aria-hidden": "true" });
     bar.style.width = `${Math.max((100 * hits) / most, 1)}%`;
-    return h("button", { type: "button", "data-facet": replaces, onclick: () => narrow(name) }, bar, h("span", { class: "name" }, name), h("span", { class: "count" }, count(hits)));
+    return h("button", { type: "button", "data-facet": replaces, onclick: () => narrow(name) }, bar, h("span", { class: "name", title: name }, h("bdi", {}, name)), h("span", { class: "count" }, count(hits)));
   }), rows.length > MOST_ROWS ? h("p", { class: "none" }, `and ${rows.length - MOST_ROWS} more`) : null);
 }

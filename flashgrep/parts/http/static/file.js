@@ -8,10 +8,14 @@ import { Lines } from "./lines.js";
 import { toggleBlame } from "./history.js";
 import { showName, showOutline } from "./panel.js";
 import { makeRevisions } from "./revisions.js";
-import { download } from "./rpc.js";
+import * as languages from "./languages.js";
+import { escapeGlob, toCall } from "./question.js";
+import { call, download } from "./rpc.js";
 import { offers } from "./server.js";
 
 let open = null;
+/** Matches of a question that are marked in a file. */
+const MOST_MARKED = 1000;
 
 /** Cancel the pending requests of the file shown before. */
 export function leaveFile() {
@@ -53,6 +57,7 @@ export async function showFile(shown, view) {
   if (asking.signal.aborted) return;
   const { project, path, rev } = shown;
   const actions = [
+    shown.q ? h("a", { class: "back", href: toAddress({ view: "search", q: shown.q, in: shown.in, project }) }, "← Results") : null,
     makeRevisions(shown),
     h("button", { type: "button", title: "o", onclick: toggleOutline }, "Outline"),
     offers("blame") ? h("button", { type: "button", title: "b", onclick: () => run(toggleBlame(open)) }, "Blame") : null,
@@ -65,8 +70,43 @@ export async function showFile(shown, view) {
   pane.begin();
   pane.choose(shown.first, shown.last);
   pane.element.focus({ preventScroll: true });
+  run(markMatches(open));
   const facts = [`${count(lines.total)} lines`, `${count(lines.size)} bytes`, lines.note, shown.rev && `at ${shown.rev}`];
   tell(facts.filter(Boolean).join(" · "));
+}
+
+/** Mark what the question that led here matches. */
+async function markMatches(file) {
+  const { shown, pane, asking } = file;
+  const question = shown.q ? toCall(shown.q, shown.in, shown.project, languages) : null;
+  if (question?.method !== "query") return;
+  const { project, path, path_bytes, rev } = shown;
+  const below = escapeGlob(path);
+  if (path_bytes) return;
+  const params = { ...question.params, include: [`/${below}`], exclude: [], language: [], limit: MOST_MARKED, order: "path", spans: true, output: "lines", position_encoding: "utf-16", project };
+  for (const name of ["projects", "context", "before", "after", "path", "rev"]) delete params[name];
+  if (rev) params.rev = rev;
+  const answer = await call("query", params, asking.signal);
+  if (answer.mode === "words") return;
+  for (const hit of answer.results) {
+    for (const span of hit.spans ?? []) {
+      if (span.start_line !== span.end_line) continue;
+      const marked = pane.marks.get(span.start_line) ?? [];
+      pane.marks.set(span.start_line, [...marked, [span.start_column - 1, span.end_column - 1, "match"]]);
+    }
+  }
+  file.matches = [...pane.marks.keys()].sort((one, other) => one - other);
+  pane.draw(true);
+}
+
+/** Choose the next matching line, or with -1 the previous one; after the last comes the first. */
+function stepMatch(by) {
+  const { matches = [], shown } = open;
+  if (!matches.length) return;
+  const at = by > 0 ? matches.findIndex((line) => line > shown.first) : matches.findLastIndex((line) => line < shown.first);
+  const line = at < 0 ? matches.at(by > 0 ? 0 : -1) : matches[at];
+  open.shown = { ...shown, first: line, last: line };
+  go(open.shown, true);
 }
 
 function run(work) {
@@ -97,6 +137,7 @@ export function pressInFile(key) {
     ArrowRight: () => pane.move(0, 1), ArrowLeft: () => pane.move(0, -1),
     Enter: () => { const place = pane.placeOfCursor(); if (place) askName(place, false); },
     d: () => { const place = pane.placeOfCursor(); if (place) askName(place, true); },
+    n: () => stepMatch(1), N: () => stepMatch(-1),
     o: toggleOutline, b: () => offers("blame") && run(toggleBlame(open)), r: () => openRaw(shown),
     h: () => offers("history") && go({ view: "history", project, path, rev }),
     u: () => go({ view: "folder", project, rev, path: path.split("/").slice(0, -1).join("/") }),

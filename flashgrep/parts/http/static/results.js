@@ -5,6 +5,10 @@ import { h } from "./dom.js";
 import { languageOf } from "./languages.js";
 import { lex, lexerFor, paint } from "./highlight.js";
 
+/** Lines of a piece of code that are shown. */
+const MOST_PIECE = 12;
+/** Hits of a file that are shown before the others are asked for. */
+const MOST_HITS = 6;
 /** The most characters of a line that are shown; a hit further right is shown with the text before it. */
 const MOST_LINE = 400;
 
@@ -12,7 +16,7 @@ const MOST_LINE = 400;
 export function makeGroup(hit, shown, asking) {
   const path = hit.file_path;
   const project = hit.project ?? asking.params.project ?? shown.project;
-  const place = { view: "file", project, path, rev: asking.params.rev ?? "", path_bytes: hit.file_path_bytes };
+  const place = { view: "file", project, path, rev: asking.params.rev ?? "", path_bytes: hit.file_path_bytes, q: shown.q, in: shown.in };
   const slash = path.lastIndexOf("/") + 1;
   const body = h("div", { class: "hits" });
   const head = h("h2", {}, hit.project ? [h("a", { class: "project", href: toAddress({ view: "folder", project: hit.project, rev: place.rev }) }, hit.project), " "] : null, h("a", { class: "hit path", href: toAddress(place) }, h("span", { class: "folder" }, path.slice(0, slash)), path.slice(slash)));
@@ -21,6 +25,7 @@ export function makeGroup(hit, shown, asking) {
   const hits = [];
   let shownTo = 0;
   let drawn = 0;
+  let most = MOST_HITS;
 
   function addLine(number, text, spans, isHit) {
     const cut = spans.length && spans[0][1] > MOST_LINE ? Math.max(0, spans[0][0] - MOST_LINE / 4) : 0;
@@ -59,7 +64,20 @@ export function makeGroup(hit, shown, asking) {
     [drawn, shownTo] = [hits.length, 0];
     body.replaceChildren();
     if (asking.method === "query") hits.sort((one, other) => (one.start_line ?? 0) - (other.start_line ?? 0));
-    hits.forEach((one) => add(one, new Set(hits.map((hit) => hit.start_line))));
+    const seen = hits.slice(0, most);
+    const lines = new Set(seen.map((one) => one.start_line));
+    seen.forEach((one) => add(one, lines));
+    if (hits.length > seen.length) body.append(makeRest(hits.length - seen.length));
+  }
+
+  /** Return the button that shows the other hits of the file. */
+  function makeRest(left) {
+    return h("button", { type: "button", class: "rest", onclick: () => {
+      most = Infinity;
+      drawn = 0;
+      draw();
+      body.querySelectorAll("a.hit")[MOST_HITS]?.focus();
+    } }, `${left} more in this file`);
   }
 
   function spansOf(one, number) {
@@ -72,7 +90,20 @@ export function makeGroup(hit, shown, asking) {
 
   function addPiece(one) {
     body.append(h("p", { class: "what" }, `${one.kind ?? ""} `, h("b", {}, one.name ?? ""), ` · ${Math.round(one.score * 100)} %`));
-    one.content.split("\n").slice(0, 12).forEach((text, at) => addLine(one.start_line + at, text, [], at === 0));
+    const lines = one.content ? one.content.split("\n") : [];
+    let at = 0;
+    let left = MOST_PIECE;
+    for (const [first, last] of one.shown ?? [[one.start_line, one.end_line]]) {
+      if (at) {
+        body.append(h("div", { class: "gap" }));
+        at += 1; // the line of the content that says what is left out
+      }
+      for (let number = first; number <= last && at < lines.length; number += 1) {
+        if (left > 0) addLine(number, lines[at], [], left === MOST_PIECE);
+        at += 1;
+        left -= 1;
+      }
+    }
   }
 
   function addSymbol(one, first) {

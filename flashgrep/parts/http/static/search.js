@@ -14,6 +14,13 @@ const PAUSE_MS = 40;
 /** Counts are requested after this long without typing, since they visit every hit. */
 const REST_MS = 250;
 
+/** Recent questions are kept in the browser alone. */
+const RECENT = "flashgrep.recent";
+const MOST_RECENT = 8;
+/** A question was meant if it stands this long. */
+const KEEP_MS = 2000;
+
+let keeping = 0;
 let running = null;
 let pause = 0;
 let lastKey = -Infinity;
@@ -49,7 +56,7 @@ export async function ask(shown, view) {
   const mine = (running = new AbortController());
   let asking = toCall(shown.q, shown.in, shown.project, languages);
   if (asking === null) {
-    show(view, makeWelcome());
+    show(view, makeWelcome(shown));
     tell("");
     return;
   }
@@ -63,6 +70,7 @@ export async function ask(shown, view) {
     add(state, answer);
     show(view, page);
     describe(answer, performance.now() - began);
+    if (answer.results.length) remember(shown);
     const words = answer.results.length ? null : toWords(asking);
     if (words) {
       await rest(mine.signal);
@@ -149,8 +157,43 @@ async function copyText(text) {
   }
 }
 
-function makeWelcome() {
+/** Keep a question that found something among the recent ones of this browser, once typing has paused. */
+function remember({ q, in: kind, project }) {
+  clearTimeout(keeping);
+  keeping = setTimeout(() => {
+    const recent = readRecent().filter((one) => one.q.trim() !== q.trim() || one.in !== kind || one.project !== project);
+    localStorage.setItem(RECENT, JSON.stringify([{ q, in: kind, project }, ...recent].slice(0, MOST_RECENT)));
+  }, KEEP_MS);
+}
+
+function readRecent() {
+  try {
+    const recent = JSON.parse(localStorage.getItem(RECENT) ?? "[]");
+    return Array.isArray(recent) ? recent.filter((one) => typeof one?.q === "string") : [];
+  } catch {
+    return []; // another page of this host may have written it
+  }
+}
+
+function makeRecent(shown) {
+  const recent = readRecent().filter((one) => one.project === shown.project);
+  if (!recent.length) return null;
+  return h("section", {}, h("h2", {}, "Recent"), h("ul", { class: "recent" }, recent.map((one) => h("li", {}, h("a", { href: toAddress({ q: one.q, in: one.in, project: one.project }) }, h("code", {}, one.q))))));
+}
+
+/** Return the list of repositories, filled when it is known; with one there is nothing to choose. */
+function makeRepositories() {
+  const list = h("section", { hidden: true });
+  call("stats", {}).then(({ projects }) => {
+    if (projects.length < 2) return;
+    list.hidden = false;
+    show(list, h("h2", {}, "Repositories"), h("ul", { class: "recent" }, projects.map((project) => h("li", {}, h("a", { href: toAddress({ view: "folder", project }) }, project)))));
+  }, () => {});
+  return list;
+}
+
+function makeWelcome(shown) {
   const example = (q, kind, what) => h("li", {}, h("a", { href: toAddress({ q, in: kind }), onclick: (event) => { event.preventDefault(); go({ q, in: kind }); } }, h("code", {}, q)), ` ${what}`);
   return h("div", { class: "notice" }, h("h1", {}, "Search code"), h("p", {}, "Type a text to search for. Filters narrow the search; press ? for the keys."), h("ul", {},
-    example("TODO lang:py", "text", "in Python files"), example("TODO -file:test", "text", "not in paths that contain “test”"), example("err(or)?s? case:no", "regex", "a regular expression"), example("sym:main", "text", "definitions and uses of a name"), offers("search_code") ? example("where settings are read", "meaning", "by meaning") : null));
+    example("TODO lang:py", "text", "in Python files"), example("TODO -file:test", "text", "not in paths that contain “test”"), example("err(or)?s? case:no", "regex", "a regular expression"), example("sym:main", "text", "definitions and uses of a name"), offers("search_code") ? example("where settings are read", "meaning", "by meaning") : null), makeRecent(shown), makeRepositories());
 }
