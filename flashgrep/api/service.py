@@ -80,6 +80,15 @@ class HostService:
         """Give back everything: the host ends."""
 
 
+def check_names(keys: Iterable[ServiceKey[Any]]) -> None:
+    """Raise ValueError if two keys have one name: one service would take the place of the other."""
+    names: set[str] = set()
+    for key in keys:
+        if key.name in names:
+            raise ValueError(f"the service {key.name} is taken")
+        names.add(key.name)
+
+
 class Services(Generic[KindT]):
     """The services of one project, or of one host, by their keys."""
 
@@ -94,9 +103,10 @@ class Services(Generic[KindT]):
         factories: Iterable[Mapping[ServiceKey[Any], Callable[[Any], KindT]]],
         owner: Any,
     ) -> "Services[KindT]":
-        """Return what the parts keep for an owner: a project, or a host."""
+        """Return what the parts keep for an owner: a project, or a host; raises as ``check_names``."""
         services: dict[ServiceKey[Any], KindT] = {}
         for several in factories:
+            check_names([*services, *several])
             for key, make in several.items():
                 services[key] = make(owner)
         return cls(services)

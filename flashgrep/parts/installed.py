@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 from flashgrep.api.part import Part, make_registry
+from flashgrep.api.service import check_names
 from flashgrep.base.registry import Registry
 from flashgrep.parts.built_in import BUILT_IN
 
@@ -37,7 +38,7 @@ def load_part(entry: EntryPoint, parts: tuple[Part, ...]) -> Part:
     """Return a part of another package, which comes after ``parts``.
 
     Raises:
-        ValueError: it is no part, its name or one of its methods is taken, or a part that it requires is missing.
+        ValueError: it is no part, its name, or that of a method or a service, is taken, or a part that it requires is missing.
         Exception: whatever importing it raises.
 
     """
@@ -50,5 +51,8 @@ def load_part(entry: EntryPoint, parts: tuple[Part, ...]) -> Part:
     missing = sorted(set(part.requires) - names)
     if missing:
         raise ValueError(f"it requires {', '.join(missing)}")
-    make_registry((*parts, part))
+    together = (*parts, part)
+    make_registry(together)
+    check_names(key for other in together for key in other.project_services)
+    check_names(key for other in together for key in other.host_services)
     return part

@@ -9,7 +9,7 @@ import errno
 import select
 import socket
 from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -146,6 +146,51 @@ class SocketStream(ByteStream):
 
 Serve: TypeAlias = Callable[[SocketStream], Coroutine[Any, Any, None]]
 """Serves one client."""
+
+
+class Client(Protocol):
+    """A connection whose input can be looked at."""
+
+    def has_input(self) -> bool:
+        """Return whether there is unread input."""
+
+
+ClientT = TypeVar("ClientT", bound=Client)
+
+
+class UnknownConnections(Generic[ClientT]):
+    """Unidentified connections: few, and the oldest is closed for a new one, silent ones first."""
+
+    def __init__(self, most: int) -> None:
+        """``most``: open at once, beside those being looked up."""
+        self._most = most
+        self._open: dict[ClientT, Callable[[], None]] = {}
+        self._in_lookup: set[ClientT] = set()
+
+    def add(self, client: ClientT, close: Callable[[], None]) -> None:
+        """Add a connection, and ``close`` another if there are too many; one being looked up is spared."""
+        if len(self._open) - len(self._in_lookup) >= self._most:
+            waiting = [other for other in self._open if other not in self._in_lookup]
+            # A client whose request has arrived but is unread must not be closed for a
+            # crowd that came later.
+            silent = (other for other in waiting if not other.has_input())
+            self._open.pop(next(silent, waiting[0]))()
+        self._open[client] = close
+
+    def begin_lookup(self, client: ClientT) -> None:
+        """Spare a connection from now on: it has sent something and is being looked up."""
+        self._in_lookup.add(client)
+
+    def end_lookup(self, client: ClientT, *, is_ours: bool) -> None:
+        """Record the result of a lookup: our own connection is identified, another may be closed again."""
+        self._in_lookup.discard(client)
+        if is_ours:
+            self._open.pop(client, None)
+
+    def discard(self, client: ClientT) -> None:
+        """Remove a connection: it is closed, or has shown the token."""
+        self._in_lookup.discard(client)
+        self._open.pop(client, None)
 
 
 class Listener:

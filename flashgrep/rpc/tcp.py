@@ -26,7 +26,12 @@ from flashgrep.rpc.context import Extension, RequestContext
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.message import Params
 from flashgrep.rpc.peers import Address, PeerQuestions
-from flashgrep.rpc.sockets import BACKLOG, Listener, SocketStream
+from flashgrep.rpc.sockets import (
+    BACKLOG,
+    Listener,
+    SocketStream,
+    UnknownConnections,
+)
 
 HOST = "127.0.0.1"
 
@@ -95,7 +100,7 @@ async def serve_tcp(
     """
     lookup = PeerLookup()
     find = find_uid or lookup.find_uid
-    unknown = UnknownConnections()
+    unknown = UnknownConnections[SocketStream](MOST_UNKNOWN)
 
     async def serve(stream: SocketStream) -> None:
         await _serve_client(stream, session(), dispatcher, find, unknown)
@@ -110,7 +115,7 @@ async def _serve_client(
     session: Session,
     dispatcher: Dispatcher,
     find_uid: FindUid,
-    unknown: "UnknownConnections",
+    unknown: UnknownConnections[SocketStream],
 ) -> None:
     try:
         stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -177,39 +182,6 @@ def _listen(port: int, further: int) -> socket.socket:
             listening.setblocking(False)
             return listening
     raise Busy(f"no free port from {ports[0]} to {ports[-1]}", reason="port_in_use")
-
-
-class UnknownConnections:
-    """Unidentified connections: few, and the oldest is closed for a new one, silent ones first."""
-
-    def __init__(self) -> None:
-        self._open: dict[SocketStream, Callable[[], None]] = {}
-        self._in_lookup: set[SocketStream] = set()
-
-    def add(self, stream: SocketStream, close: Callable[[], None]) -> None:
-        """Add a connection, and ``close`` another if there are too many; one being looked up is spared."""
-        if len(self._open) - len(self._in_lookup) >= MOST_UNKNOWN:
-            waiting = [other for other in self._open if other not in self._in_lookup]
-            # A client whose request has arrived but is unread must not be closed for a
-            # crowd that came later.
-            silent = (other for other in waiting if not other.has_input())
-            self._open.pop(next(silent, waiting[0]))()
-        self._open[stream] = close
-
-    def begin_lookup(self, stream: SocketStream) -> None:
-        """Spare a connection from now on: it has sent something and is being looked up."""
-        self._in_lookup.add(stream)
-
-    def end_lookup(self, stream: SocketStream, *, is_ours: bool) -> None:
-        """Record the result of a lookup: our own connection is identified, another may be closed again."""
-        self._in_lookup.discard(stream)
-        if is_ours:
-            self._open.pop(stream, None)
-
-    def discard(self, stream: SocketStream) -> None:
-        """Remove a connection: it is closed, or has shown the token."""
-        self._in_lookup.discard(stream)
-        self._open.pop(stream, None)
 
 
 class PeerLookup:

@@ -14,6 +14,7 @@ from flashgrep import __version__
 from flashgrep.base.languages import LANGUAGES
 from flashgrep.parts.hosts.hooks import HOOK_PLACES, make_hook
 from flashgrep.parts.hosts.hosts import HOSTS, SERVER
+from flashgrep.parts.navigation.servers.known import PROTOCOL_NAMES
 
 SUMMARY = "Exact, fresh and fast answers about code from one local daemon: search, symbols, safe edits."
 REPOSITORY = "https://github.com/flashgrep/flashgrep"
@@ -21,17 +22,6 @@ AUTHOR = {"name": "the flashgrep maintainers"}
 KEYWORDS = ["search", "grep", "code", "symbols", "references", "mcp", "lsp"]
 PLUGIN = Path("plugins") / SERVER
 COMMAND = [SERVER, "mcp"]
-IDENTIFIERS = {
-    "bash": "shellscript",
-    "batch": "bat",
-    "docker": "dockerfile",
-    "make": "makefile",
-    "objc": "objective-c",
-    "objcpp": "objective-cpp",
-    "tsx": "typescriptreact",
-    "vb": "vb",
-}
-"""Names of languages in the Language Server Protocol, where they differ from ours."""
 FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 
 
@@ -147,6 +137,6 @@ def _find_extensions() -> dict[str, str]:
             continue
         for entry in language.files.split():
             if not any(char in entry for char in "=*."):
-                name = IDENTIFIERS.get(language.name, language.name)
+                name = PROTOCOL_NAMES.get(language.name, language.name)
                 endings[f".{entry}"] = name
     return endings

@@ -2,12 +2,16 @@
 
 import shutil
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from flashgrep.api.service import HostService, ServiceKey, Services
 from flashgrep.base.paths import Paths
+from flashgrep.parts.gain.counters import COUNTERS
 from tests.conftest import DaemonAtHand, MakeProject
 
 EXAMPLE = Path(__file__).parents[1] / "support" / "example_part.py"
@@ -58,6 +62,7 @@ def test_a_part_of_another_package_adds_a_method_and_commands(
         "missing = no_such_module:PART",
         "odd = example_part:wave",
         "broken = example_part:NO",
+        "taken = example_part:TAKEN",
     ],
 )
 def test_a_broken_part_is_left_out_and_logged(
@@ -73,3 +78,13 @@ def test_a_broken_part_is_left_out_and_logged(
     assert not Path(cold_daemon.paths.state, "commands.tsv").exists()
     crashes = Path(Paths(cold_daemon.paths.state).crash_log).read_text()
     assert f"the part {entry.partition(' ')[0]} is left out" in crashes
+
+
+def test_a_service_of_a_taken_name_is_refused() -> None:
+    other = ServiceKey[HostService](COUNTERS.name)
+    factories: list[dict[ServiceKey[Any], Callable[[Any], HostService]]] = [
+        {COUNTERS: lambda _: HostService()},
+        {other: lambda _: HostService()},
+    ]
+    with pytest.raises(ValueError, match="the service gain is taken"):
+        Services[HostService].make(factories, None)

@@ -55,3 +55,9 @@ PART = Part(
     commands={"wave": "example_part:wave"},
     project_services={GREETINGS: lambda _project: Greetings()},
 )
+
+TAKEN = Part(
+    name="taken",
+    summary="A part whose service has the name of another: it is refused.",
+    project_services={ServiceKey[Greetings]("name resolution"): lambda _: Greetings()},
+)

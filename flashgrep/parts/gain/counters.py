@@ -18,8 +18,6 @@ FILE: Final = "gain.json"
 DAYS: Final = 90
 MOST_PROJECTS: Final = 100
 """Of a day; the others are counted together, without a name."""
-SAVE_SECONDS: Final = 60.0
-"""Between two writes: a daemon that is killed loses so much."""
 _FIELDS: Final = 4
 
 logger = logging.getLogger(__name__)
@@ -45,7 +43,6 @@ class Counters(HostService):
         self._file = file
         self._now = now
         self._days = read_days(file)
-        self._saved = now()
         self._is_changed = False
 
     def note_answer(self, answer: ServedAnswer) -> None:
@@ -63,11 +60,9 @@ class Counters(HostService):
         numbers[2] += answer.size
         numbers[3] += answer.unread
         self._is_changed = True
-        if self._now() - self._saved >= SAVE_SECONDS:
-            self.save()
 
     def rest(self) -> None:
-        """Write what has been counted."""
+        """Write what has been counted, every minute: a daemon that is killed loses so much."""
         self.save()
 
     def close(self) -> None:
@@ -76,7 +71,6 @@ class Counters(HostService):
 
     def save(self) -> None:
         """Write the counters, if there is anything new; a full disk loses them and nothing else."""
-        self._saved = self._now()
         if not self._is_changed:
             return
         for day in sorted(self._days)[:-DAYS]:

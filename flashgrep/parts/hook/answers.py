@@ -77,6 +77,7 @@ async def answer_call(
             from_latin1(params["program"]),
             from_latin1(params["home"]),
             from_latin1(params["settings"]),
+            context.call.host.environ.get("PATH", os.defpath),
         )
         plan: Planner = partial(git_plan.plan, git=git)
     else:

@@ -75,11 +75,13 @@ class Git(NamedTuple):
     home: str
     settings: str
     """XDG_CONFIG_HOME, or nothing."""
+    path: str = os.defpath
+    """PATH, by which git finds its own programs."""
 
     def run(self, cwd: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
         """Run git in a folder, with nothing of this process's own environment that it heeds."""
         # A daemon that a git hook started has that hook's GIT_DIR.
-        environ = {"PATH": os.environ.get("PATH", os.defpath), "HOME": self.home}
+        environ = {"PATH": self.path, "HOME": self.home}
         if self.settings:
             environ["XDG_CONFIG_HOME"] = self.settings
         return subprocess.run(

@@ -26,6 +26,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from flashgrep.parts.http.wire.admission import ADMITTED
 from flashgrep.rpc.connect import has_input
+from flashgrep.rpc.sockets import UnknownConnections
 
 MOST_CONNECTIONS: Final = 1024
 MOST_SILENT: Final = 32
@@ -121,7 +122,7 @@ class Config(uvicorn.Config):
     def __init__(self, deadlines: Deadlines, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self.deadlines = deadlines
-        self.silent: dict[Protocol, None] = {}
+        self.silent = UnknownConnections[Protocol](MOST_SILENT)
         self.strangers: dict[Protocol, None] = {}
         self.rate = Rate(REQUESTS_A_SECOND, BURST)
 
@@ -143,22 +144,14 @@ class Protocol(H11Protocol):
         """Start the client's deadline; if too many connections are silent, close the oldest."""
         super().connection_made(transport)
         self._watch_reading()
-        silent = self.config.silent
-        if len(silent) >= MOST_SILENT:
-            # Not one with unread input: a client that sent a request must not lose to a
-            # later flood.
-            waiting = (other for other in silent if not other.has_input())
-            oldest = next(waiting, next(iter(silent)))
-            del silent[oldest]
-            oldest.transport.abort()
-        silent[self] = None
+        self.config.silent.add(self, transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Drop the connection's state."""
         for timer in (self._reading, self._sending):
             if timer is not None:
                 timer.cancel()
-        self.config.silent.pop(self, None)
+        self.config.silent.discard(self)
         self.config.strangers.pop(self, None)
         super().connection_lost(exc)
 
@@ -166,7 +159,7 @@ class Protocol(H11Protocol):
         """Handle input, and note which part of a request is awaited."""
         super().handle_events()
         if self.cycle is not None:
-            self.config.silent.pop(self, None)
+            self.config.silent.discard(self)
             self.scope[ADMITTED] = self.admit  # type: ignore[typeddict-unknown-key]  # ours
             self._close_behind_chunks()
         self._watch_reading()

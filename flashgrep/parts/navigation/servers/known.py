@@ -110,3 +110,15 @@ def choose_environ(server: KnownServer, environ: Mapping[str, str]) -> dict[str,
     return {name: environ[name] for name in _PASSED_ON if name in environ} | dict(
         server.environ
     )
+
+
+PROTOCOL_NAMES: Final = {
+    "bash": "shellscript",
+    "batch": "bat",
+    "docker": "dockerfile",
+    "make": "makefile",
+    "objc": "objective-c",
+    "objcpp": "objective-cpp",
+    "tsx": "typescriptreact",
+}
+"""Names of languages in the Language Server Protocol, where they differ from ours."""

@@ -24,7 +24,11 @@ import orjson
 from flashgrep.base.checkpoint import stop_if_over
 from flashgrep.files.columns import PositionEncoding
 from flashgrep.files.openat import RootFolder
-from flashgrep.parts.navigation.servers.known import KnownServer, choose_environ
+from flashgrep.parts.navigation.servers.known import (
+    PROTOCOL_NAMES,
+    KnownServer,
+    choose_environ,
+)
 
 MOST_MESSAGE: Final = 16 << 20
 """Bytes of one message."""
@@ -44,7 +48,6 @@ _NO_METHOD: Final = -32601
 _NICE: Final = 5
 _SET_SIGNAL: Final = 10
 """Linux's F_SETSIG, which Python defines only since 3.12. Needed since Go programs ignore the default signal, SIGIO."""
-_LANGUAGE_IDS: Final = {"tsx": "typescriptreact"}
 
 
 class ServerSilent(Exception):
@@ -231,7 +234,7 @@ class LanguageServer:
             # An opened text takes precedence over the file on disk, so unsaved changes
             # are respected.
             document |= {
-                "languageId": _LANGUAGE_IDS.get(language, language),
+                "languageId": PROTOCOL_NAMES.get(language, language),
                 "version": 1,
                 "text": text,
             }
