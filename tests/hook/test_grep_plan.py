@@ -26,6 +26,12 @@ PLANNED = r"""
 -rx .*needle.* . | -rn ^.*needle . | -rnE ^\s+a.needle . | -rnE need(le)? . | needle -rn . | -rn needle -- . | -rb needle .
 -rnE (need)le.*\1 . | -rn \(need\)le . | -rn --color=always needle . | -rn nee\{1,2\}dle . | -rnE nee{2}dle . | -rn wide .
 """
+NAMED = r"""
+-n needle a.txt no-match.txt crlf.txt mixed.txt empty.txt | -l zzzz a.txt b.py sub/one.c | -c needle a.txt | -hn needle a.txt
+-n needle ./a.txt ./no-match.txt ./crlf.txt sub/../a.txt | -n needle no-match.txt nope crlf.txt sub late.bin binary.bin
+-n needle no-match.txt/ a.txt crlf.txt | -qn needle crlf.txt mixed.txt | -n needle build/out.txt ignored.log crlf.txt
+-n needle link.txt crlf.txt mixed.txt | needle a.txt a.txt crlf.txt mixed.txt empty.txt | -n needle fresh.log crlf.txt x
+"""
 UNCHANGED = r"""
 needle a.txt | -rv needle . | -rL needle . | -rc needle . | -Rn needle . | -rn --exclude=sub/* needle . | -rn -e '' .
 -rn ( . -P | -rn needle nope | -rn needle link-to-sub | -rn needle .. | -rn e . | -rn needle - | -r --nosuch needle .
@@ -90,6 +96,29 @@ def test_common_searches_are_planned_and_print_the_same(
     project: Project, arguments: list[str]
 ) -> None:
     assert project.check(GREP, plan, arguments, project.root)
+
+
+@pytest.mark.parametrize("arguments", commands(NAMED), ids=" ".join)
+def test_files_that_are_named_print_the_same(
+    project: Project, arguments: list[str]
+) -> None:
+    project.check(GREP, plan, arguments, project.root)
+    absolute = [
+        word if word.startswith("-") or word == "needle" else f"{project.root}/{word}"
+        for word in arguments
+    ]
+    project.check(GREP, plan, absolute, project.root)
+
+
+def test_of_many_files_the_few_are_read_that_may_match(project: Project) -> None:
+    names = [f"many/{at % 7}/{at}.txt" for at in range(300)]
+    cwd = os.fsencode(project.root)
+    words = ["-n", "needle", *names, "a.txt"]
+    planned = plan(words, cwd, project.snapshot, project.walker)
+    assert planned is not None
+    assert planned.words[-1] == b"a.txt"
+    assert planned.unread == 300
+    assert project.check(GREP, plan, words, project.root)
 
 
 @pytest.mark.parametrize("arguments", commands(UNCHANGED), ids=" ".join)

@@ -9,16 +9,23 @@ import os
 import stat
 from typing import Final, NamedTuple
 
+from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import FlashgrepError
 from flashgrep.files.walk import Walker
 from flashgrep.parts.hook.below import (
+    Below,
     Entry,
     check_cover,
     check_size,
     find_entries,
     locate,
 )
-from flashgrep.parts.hook.grep_arguments import Selection, parse, read_pattern
+from flashgrep.parts.hook.grep_arguments import (
+    GrepArguments,
+    Selection,
+    parse,
+    read_pattern,
+)
 from flashgrep.parts.ripgrep.arguments import Unplannable
 from flashgrep.parts.ripgrep.plan import find_candidates
 from flashgrep.pattern import Pattern
@@ -27,6 +34,7 @@ from flashgrep.search.snapshot import Snapshot
 NO_FILE: Final = b"/dev/null"
 """Searched if no file can match: grep still checks its arguments, prints nothing and exits with its status."""
 FEW: Final = 50
+FEWEST_NAMED: Final = 2
 MOST_SHARE: Final = 0.5
 """Of a folder's files: naming a file costs about a tenth of reading it."""
 
@@ -54,7 +62,7 @@ def plan(
 def _plan(argv: list[str], cwd: bytes, snapshot: Snapshot, walker: Walker) -> Plan:
     arguments = parse(argv)
     if not any(flag.meaning == "recursive" for flag in arguments.flags):
-        raise Unplannable
+        return _plan_files(arguments, cwd, snapshot, walker)
     check_cover(snapshot, walker)
     pattern, operands = read_pattern(arguments, cwd)
     selection = Selection(arguments)
@@ -83,6 +91,50 @@ def _plan(argv: list[str], cwd: bytes, snapshot: Snapshot, walker: Walker) -> Pl
         words += [b"-e", os.fsencode(arguments.operands[0])]
     unread = max(0, searched - len(entries))
     return Plan([*words, b"--", *names], unread)
+
+
+def _plan_files(
+    arguments: GrepArguments, cwd: bytes, snapshot: Snapshot, walker: Walker
+) -> Plan:
+    """Return a plan for files that are named, as ``xargs`` names them: without those that the index rules out."""
+    check_cover(snapshot, walker)
+    pattern, operands = read_pattern(arguments, cwd)
+    selecting = {"include", "exclude", "exclude-dir"}
+    if any(flag.meaning in selecting for flag in arguments.flags):
+        raise Unplannable
+    # Of a single file the name is not printed, and nothing is saved.
+    if len(operands) < FEWEST_NAMED or "-" in operands:
+        raise Unplannable
+    below = locate(b"", cwd, snapshot, walker)
+    likely = set(find_likely(pattern, snapshot))
+    names: list[bytes] = []
+    for operand in map(os.fsencode, operands):
+        checkpoint()
+        path = _find_path(operand, below, snapshot)
+        if path is None or path in likely or path in snapshot.pending:
+            names.append(operand)
+    if len(names) > len(operands) * MOST_SHARE:
+        raise Unplannable
+    words = [b"-H", *map(os.fsencode, arguments.words)]
+    if not arguments.has_pattern_flags:
+        words += [b"-e", os.fsencode(arguments.operands[0])]
+    return Plan([*words, b"--", *(names or [NO_FILE])], len(operands) - len(names))
+
+
+def _find_path(operand: bytes, below: Below, snapshot: Snapshot) -> bytes | None:
+    """Return the path of a file of the table; None: it is none, or is not written as one."""
+    plain = operand.removeprefix(b"./")
+    root = snapshot.root.path + b"/"
+    # Behind a link ``..`` is elsewhere, and with a slash at the end a file is an error.
+    if plain != os.path.normpath(plain):
+        return None
+    if plain.startswith(root):
+        path = plain.removeprefix(root)
+    else:
+        path = below.lead + plain
+    if plain.startswith(b"..") or snapshot.table.find(path) is None:
+        return None
+    return path
 
 
 def find_likely(pattern: Pattern, snapshot: Snapshot) -> list[bytes]:

@@ -16,6 +16,9 @@ _COMPUTED: Final = "x"
 """Stands for a word that the shell computes."""
 _WRAPPERS: Final = frozenset({"time", "command", "nice", "nohup"})
 """Programs that run the rest of their words, if no flag of theirs comes first."""
+_XARGS_FLAGS: Final = frozenset(
+    {"-0", "--null", "-r", "-0r", "-r0", "--no-run-if-empty"}
+)
 _READING: Final = "cat cd cut echo false head ls nl pwd tail tr true wc printf"
 _READERS: Final = frozenset(_READING.split())
 """Commands that change nothing, whatever their arguments are."""
@@ -67,6 +70,8 @@ def rewrite(text: str, program: str) -> Rewriting:
 def judge(command: Command) -> Verdict:
     """Return what is done with a command."""
     at = _skip_wrappers(command.words)
+    inner = _find_inner_grep(command.words[at:])
+    at += inner
     name = command.words[at] or ""
     start = command.starts[at]
     words = [word or _COMPUTED for word in command.words[at + 1 :]]
@@ -77,11 +82,33 @@ def judge(command: Command) -> Verdict:
         reason = "no search"
     elif refused:
         reason = ""
+    elif inner:
+        reason = _check_inner_grep(words)
     elif command.reads_pipe:
         reason = "it reads its standard input"
     else:
         reason = check(words)
     return Verdict(name, start, reason, not command.moves_errors, refused)
+
+
+def _find_inner_grep(words: Sequence[str | None]) -> int:
+    """Return where the grep is that ``xargs`` or ``find -exec … +`` runs on files; 0: there is none."""
+    if words[0] == "xargs":
+        at = 1
+        while at < len(words) and words[at] in _XARGS_FLAGS:
+            at += 1
+    elif words[0] == "find" and words[-1] == "+" and "-exec" in words:
+        at = words.index("-exec") + 1
+        try:
+            # Any other action would come before it.
+            find_plan.parse([word or _COMPUTED for word in words[1 : at - 1]])
+        except Unplannable:
+            return 0
+    else:
+        return 0
+    if at < len(words) and words[at] == "grep":
+        return at
+    return 0
 
 
 def is_refused(name: str, words: list[str]) -> bool:
@@ -119,6 +146,14 @@ def _check_grep(words: list[str]) -> str:
     if any(flag.meaning == "recursive" for flag in arguments.flags):
         return ""
     return "it is not recursive"
+
+
+def _check_inner_grep(words: list[str]) -> str:
+    try:
+        grep_arguments.parse(words)
+    except Unplannable:
+        return "a flag that is not planned"
+    return ""
 
 
 def _check_ripgrep(words: list[str]) -> str:
