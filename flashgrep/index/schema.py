@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 from flashgrep.base.damage import Damaged
 from flashgrep.base.own_folders import clear_place
 
-FORMAT = 9
+FORMAT = 10
 """Raised when the same tables get another meaning; a change of the tables themselves is detected without it."""
 
 APPLICATION_ID = (

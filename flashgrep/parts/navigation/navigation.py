@@ -33,6 +33,7 @@ from flashgrep.parts.navigation.resolution.symbol_graph import (
     Resolution,
 )
 from flashgrep.parts.symbols.name_at_position import (
+    PRIVATE,
     NameAtPosition,
     NoResult,
     find_declaration,
@@ -325,6 +326,13 @@ class Navigator:
         name = named.text
         size = named.end - named.start
         symbols = named.symbols
+        key = self.names.find_key(named.path, name, named.start)
+        if key is not None:
+            return [
+                place
+                for path, offset in key.parameters
+                if (place := self._place_parameter(path, offset, size)) is not None
+            ]
         node = file.node_at(named.start)
         around = node.parent if node is not None else None
         if around is not None and around.type in MEMBER_OF:
@@ -332,6 +340,8 @@ class Navigator:
                 around.child_by_field_name(current_field)
                 for current_field in MEMBER_OF[around.type]
             )
+            if node is not None and node.type == PRIVATE:
+                return []
             if part == node:
                 return self._find_fields(self.names.infer(file, whole), name)
         for scope in file.around(named.start):
@@ -364,6 +374,13 @@ class Navigator:
                 kind = "parameter" if first.kind == "parameter" else "variable"
                 return [_local(named, first.offset, first.offset + size, kind)]
         return []
+
+    def _place_parameter(self, path: bytes, start: int, size: int) -> Place | None:
+        symbols = self.open(path)
+        if symbols is None:
+            return None
+        how = Resolution(PROVEN, "argument")
+        return Place(path, symbols, start, start + size, how, kind="parameter")
 
     def _find_fields(self, values: Values, name: str) -> list[Place]:
         """Return where methods assign a field of an object that has no definition of its own."""

@@ -31,6 +31,10 @@ _MODULE_TEXTS: Final = frozenset(
     {"string_fragment", "interpreted_string_literal_content"}
 )
 """Types of nodes that hold a module's name in an import of JavaScript, TypeScript or Go."""
+PRIVATE: Final = "private_property_identifier"
+"""The type of node of a private name in JavaScript and TypeScript, with its sign."""
+_SHADOWING: Final = frozenset({"let_declaration", "let_condition"})
+"""Declarations of Rust, whose names are not visible in their own values."""
 _PART_FIELDS: Final = ("declarator", "name", "pattern")
 _DECLARING: Final = ("declaration", "let", "variable", "binding")
 _AROUND: Final = (
@@ -164,9 +168,13 @@ def _name_at(
         if word and symbols.role(start) is not None:
             return (start, start + len(word))
         return None
+    if symbols.language == "php" and symbols.data.startswith(b"$", offset):
+        offset += 1  # the sign is no part of the name
     node = root.descendant_for_byte_range(offset, offset + 1)
     if node is not None and _module_at(symbols, root, offset):
         return node.start_byte, node.end_byte
+    if node is not None and node.type == PRIVATE:  # nor is the sign of this one
+        return node.start_byte + 1, node.end_byte
     if (
         node is None
         or node.child_count
@@ -233,6 +241,8 @@ def find_declaration(
 
     It is the last visible one before the offset, in the outermost enclosing function.
     """
+    if symbols.language == "php":
+        return _find_variable(root, symbols, name, offset)
     # A nested function sees the names of enclosing ones.
     around = outermost = symbols.enclosing(offset)
     while around >= 0:
@@ -254,9 +264,59 @@ def find_declaration(
             declaring = _declaring(leaf)
         else:
             declaring = None
-        if leaf is not None and declaring is not None and _is_seen(declaring, offset):
+        if leaf is None or declaring is None or not _is_seen(declaring, offset):
+            continue
+        if not (at < offset < _end_of_value(declaring)):
             declaration = leaf, declaring
     return declaration
+
+
+def _end_of_value(declaring: Node) -> int:
+    """Return where the value of Rust's ``let n = n`` ends, in which ``n`` is the one before; 0 for others."""
+    node: Node | None = declaring
+    while node is not None and "pattern" in node.type:
+        node = node.parent
+    if node is not None and node.type in _SHADOWING:
+        return node.end_byte
+    return 0
+
+
+def _find_variable(
+    root: Node, symbols: FileSymbols, name: str, offset: int
+) -> tuple[Node, Node] | None:
+    """Return where a variable of PHP is first named: in the function around it, or outside all functions."""
+    if not _is_variable(symbols, offset) or name == "this":
+        return None
+    around = _enclosing_function(symbols, offset)
+    for at in symbols.words(name.encode(), fold=False):
+        checkpoint()
+        if at > offset:
+            return None
+        if _is_variable(symbols, at) and _enclosing_function(symbols, at) == around:
+            leaf = root.descendant_for_byte_range(at, at + 1)
+            whole = leaf.parent if leaf is not None else None
+            if leaf is None or whole is None or symbols.index_at(at) >= 0:
+                return None
+            return leaf, whole.parent or whole
+    return None
+
+
+def _is_variable(symbols: FileSymbols, offset: int) -> bool:
+    """Whether a name is that of a variable of PHP, not of a property."""
+    return symbols.data.startswith(b"$", offset - 1) and not symbols.data.endswith(
+        b"::", 0, offset - 1
+    )
+
+
+def _enclosing_function(symbols: FileSymbols, offset: int) -> int:
+    """Return the outermost function or method around an offset, or -1: closures take the names around them."""
+    around = symbols.enclosing(offset)
+    outermost = -1
+    while around >= 0:
+        if symbols.kind(around) in CALLABLE_KINDS:
+            outermost = around
+        around = symbols.parent(around)
+    return outermost
 
 
 def _declaring(leaf: Node) -> Node | None:

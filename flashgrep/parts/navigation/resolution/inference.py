@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Final
 
 from flashgrep.base.lazy import LazyAttribute
-from flashgrep.parts.navigation.resolution.callbacks import Callbacks
 from flashgrep.parts.navigation.resolution.exports import (
     NOTHING,
     OUTSIDE,
@@ -31,6 +30,7 @@ from flashgrep.parts.navigation.resolution.expressions import (
     either,
     nth,
 )
+from flashgrep.parts.navigation.resolution.keys import Keys
 from flashgrep.parts.navigation.resolution.linkage import Includes
 from flashgrep.parts.navigation.resolution.plain_text import (
     find_methods,
@@ -59,7 +59,7 @@ _PARTS_PAY: Final = 2
 """A file is parsed as a whole once its parts would exceed its size divided by this."""
 
 
-class Names(Callbacks):
+class Names(Keys):
     """Resolves names in one state of a project and caches the results."""
 
     @LazyAttribute
@@ -690,6 +690,9 @@ class Names(Callbacks):
         )
 
     def _resolve(self, path: bytes, name: str, offset: int) -> Values | None:
+        key = self.find_key(path, name, offset)
+        if key is not None:
+            return key.members or (OUTSIDE,)
         symbols = self.open_file(path)
         # The dot may be on the line before.
         if symbols is not None:

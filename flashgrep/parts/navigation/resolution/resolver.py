@@ -29,6 +29,7 @@ from flashgrep.parts.navigation.resolution.local_names import (
     is_other_kind,
     is_within,
 )
+from flashgrep.parts.navigation.resolution.overloads import OVERLOADED, choose_overloads
 from flashgrep.parts.navigation.resolution.packages import (
     choose_base,
     choose_type,
@@ -91,6 +92,7 @@ _OF_TYPES: Final = frozenset({"constant", "enumerator", "variable"})
 """Kinds that may be members of a type and are then accessed through it."""
 OVERRIDDEN: Final = "overridden"
 """The evidence if a call on a type may run the method of a subtype."""
+_SEVERAL: Final = 2
 _MOST_RIVALS: Final = 50
 """Most methods of one name whose types are searched for in a file."""
 _MOST_FAMILIES: Final = 20
@@ -309,6 +311,26 @@ class Resolver:
 
     def resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
         """Resolve from the text alone, in languages that ``inference`` does not cover."""
+        resolution = self._resolve_by_text(use, target)
+        if resolution is None or target.language not in OVERLOADED:
+            return resolution
+        alike = [
+            rival
+            for rival in self.rivals
+            if (rival.path, rival.owner) == (target.path, target.owner)
+            and rival.kind in CALLABLE_KINDS
+        ]
+        if len(alike) < _SEVERAL or target.kind not in CALLABLE_KINDS:
+            return resolution
+        end = use.offset + len(target.name.encode())
+        chosen = choose_overloads(alike, use.symbols, end)
+        if all(method.key != target.key for method in chosen):
+            return None
+        if len(chosen) >= _SEVERAL:
+            return Resolution(min(GUESS, resolution.confidence), "one of the overloads")
+        return resolution
+
+    def _resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
         symbols = use.symbols
         on = use.receiver
         name = target.name

@@ -49,6 +49,5 @@
 (impl_item trait: (generic_type type: (scoped_type_identifier name: (type_identifier) @base)))
 (trait_item bounds: (trait_bounds (type_identifier) @base))
 (trait_item bounds: (trait_bounds (generic_type type: (type_identifier) @base)))
-(attribute_item (attribute (identifier) @_derive (token_tree (identifier) @base)) (#eq? @_derive "derive"))
 (use_declaration) @statement
 (extern_crate_declaration) @statement
