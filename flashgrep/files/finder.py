@@ -26,6 +26,7 @@ from flashgrep.base.own_folders import (
 )
 from flashgrep.base.path_text import Literals, PathText, Places
 from flashgrep.files.globs import GlobOptions, GlobPatterns
+from flashgrep.files.letter_case import use_listed_names
 from flashgrep.files.openat import LISTING, NAMES, RootFiles, RootFolder
 from flashgrep.files.root import git_path, is_git_name
 from flashgrep.files.walk import Walker, WalkOptions
@@ -256,7 +257,7 @@ def place_of(
     else:
         base = real_root
     if full != base:
-        return os.path.relpath(full, base)
+        return use_listed_names(base, os.path.relpath(full, base))
     return b""
 
 

@@ -29,6 +29,7 @@ SILENT = frozenset({
     "cifs",
     "drvfs",  # Windows drives under WSL 1
     "fuse",
+    "fuseblk",  # exFAT and NTFS by programs: no event for a name in other letters
     "glusterfs",
     "lustre",
     "nfs",

@@ -16,6 +16,7 @@ from flashgrep.base.errors import Busy
 from flashgrep.base.model import clamp
 from flashgrep.files.finder import PresentFiles
 from flashgrep.files.globs import PathFilter
+from flashgrep.files.letter_case import use_listed_names
 from flashgrep.files.openat import EXHAUSTED, RootFiles, RootFolder
 from flashgrep.files.outside import OutsideRules, OutsideWatch
 from flashgrep.files.walk import MOST_EXCLUDED, Entry, Walker
@@ -249,6 +250,11 @@ class Tree:
                 raise Busy(f"out of resources: {error.strerror}") from error
             self.mark(path, ours=False)
             return None, False
+        listed = use_listed_names(self._root.path, path)
+        if listed != path:
+            # Where case is ignored, the old name of a file still leads to it.
+            self.mark(path, ours=False)
+            path = listed
         is_ours = stat.S_ISREG(status.st_mode) and self._walker.accepts(path)
         self.mark(path, ours=is_ours, size=status.st_size)
         return status, is_ours

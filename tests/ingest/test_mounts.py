@@ -10,6 +10,7 @@ MOUNTS = rb"""21 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
 40 21 0:35 / /mnt/share rw - nfs4 server:/export rw
 41 40 8:2 / /mnt/share/local rw - xfs /dev/sdb1 rw
 42 21 0:36 / /mnt/with\040space rw shared:5 - fuse.sshfs host: rw
+44 21 7:0 / /media/stick rw - fuseblk /dev/sdc1 rw
 43 21 0:37 / /mnt/c rw - 9p C: rw
 """
 
@@ -24,6 +25,7 @@ MOUNTS = rb"""21 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw
         (b"/mnt/sharecroppers", ""),
         (b"/mnt/with space/x", "fuse.sshfs"),
         (b"/mnt/c/code", "9p"),
+        (b"/media/stick/code", "fuseblk"),
     ],
 )
 def test_the_nearest_mount_decides(tmp_path: Path, path: bytes, wanted: str) -> None:
