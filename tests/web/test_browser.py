@@ -151,6 +151,19 @@ def test_a_file_with_many_hits_shows_some_and_the_others_on_request(tab: Tab) ->
     sync_api.expect(hits).to_have_count(40)
 
 
+def test_what_finds_nothing_or_cannot_be_says_what_to_do_next(tab: Tab) -> None:
+    tab.search("needle( file:src/web/")
+    tab.wait(".none", "Nothing found.")
+    tab.tab.keyboard.press("Alt+2")
+    tab.wait(".problem-page h1", "This cannot be searched")
+    tab.show("problem")
+    tab.type("needle() file:src/app.py")
+    tab.wait(".group h2", "src/app.py")
+    tab.type("hay( zzz")
+    tab.wait(".ways a", "Symbols").click()
+    tab.wait(".none", "Nothing found.")
+
+
 def test_the_empty_page_offers_what_was_asked_before(tab: Tab) -> None:
     tab.search("needle file:app.py")
     tab.tab.wait_for_function("() => localStorage.getItem('flashgrep.recent') !== null")

@@ -2,6 +2,8 @@
 
 import { go, toAddress } from "./address.js";
 import { count, h, show, tell } from "./dom.js";
+import { lex, lexerFor, paint } from "./highlight.js";
+import { languageOf } from "./languages.js";
 import { escapeGlob } from "./question.js";
 import { call } from "./rpc.js";
 
@@ -34,15 +36,17 @@ function makeFile(one, project, rev) {
   const after = /\.\.\.?(.*)$/.exec(rev)?.[1] ?? "";
   const place = (line) => toAddress({ view: "file", project, path: one.file_path, path_bytes: one.file_path_bytes, rev: after, first: line });
   const head = h("h2", {}, h("a", { class: "hit path", href: place(0) }, one.file_path), h("span", { class: "none" }, ` ${one.status}${one.old_path ? ` from ${one.old_path}` : ""} `), h("span", { class: "plus" }, `+${one.added}`), " ", h("span", { class: "minus" }, `−${one.removed}`), one.note ? h("span", { class: "none" }, ` ${one.note}`) : null);
-  return h("section", { class: "group" }, head, h("div", { class: "hits diff" }, one.hunks.map((hunk) => makeHunk(hunk, place)), one.left_out ? h("p", { class: "none" }, `${one.left_out} more not shown`) : null));
+  return h("section", { class: "group" }, head, h("div", { class: "hits diff" }, one.hunks.map((hunk) => makeHunk(hunk, place, lexerFor(languageOf(one.file_path)?.name))), one.left_out ? h("p", { class: "none" }, `${one.left_out} more not shown`) : null));
 }
 
-function makeHunk(hunk, place) {
+function makeHunk(hunk, place, family) {
   let [old, now] = [hunk.old_start_line, hunk.start_line];
   const lines = (hunk.diff ?? "").replace(/\n$/, "").split("\n").filter(Boolean);
   return [h("div", { class: "gap" }), lines.map((line) => {
     const isAdded = line[0] === "+";
     const number = isAdded ? now++ : old++;
-    return h("div", { class: `line ${isAdded ? "added" : line[0] === "-" ? "removed" : ""}` }, isAdded ? h("a", { class: "number", href: place(number), tabindex: "-1" }, number) : h("span", { class: "number" }, number), h("code", {}, line));
+    const text = line.slice(1);
+    const code = h("code", {}, line[0], paint(text, family ? lex(family, text, null).tokens : []));
+    return h("div", { class: `line ${isAdded ? "added" : line[0] === "-" ? "removed" : ""}` }, isAdded ? h("a", { class: "number", href: place(number), tabindex: "-1" }, number) : h("span", { class: "number" }, number), code);
   })];
 }

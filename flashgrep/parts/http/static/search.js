@@ -4,7 +4,7 @@ import { go, toAddress } from "./address.js";
 import { count, h, show, tell } from "./dom.js";
 import { showFacets } from "./facets.js";
 import * as languages from "./languages.js";
-import { forCounts, forPage, parse, toCall, toCommand, toRequest, toWords, without } from "./question.js";
+import { KINDS, forCounts, forPage, parse, toCall, toCommand, toRequest, toWords, without } from "./question.js";
 import { makeGroup } from "./results.js";
 import { call } from "./rpc.js";
 import { isTeam, offers } from "./server.js";
@@ -88,7 +88,15 @@ export async function ask(shown, view) {
   } catch (error) {
     if (error.name === "AbortError") return;
     tell(error.message, true);
+    const next = [error.data?.suggestion ?? null].filter(Boolean);
+    show(view, h("div", { class: "notice problem-page" }, h("h1", {}, "This cannot be searched"), h("p", {}, error.message), next.map((text) => h("p", {}, text)), makeOtherWays(shown)));
   }
+}
+
+/** Return links to the same words in the other kinds of search. */
+function makeOtherWays(shown) {
+  const others = Object.entries(KINDS).filter(([name, { method }]) => name !== shown.in && offers(method));
+  return h("p", { class: "ways" }, "Search for it as: ", others.map(([name, { label }], at) => [at ? " · " : "", h("a", { href: toAddress({ ...shown, in: name }) }, label)]));
 }
 
 /** Wait for a pause in typing. */
@@ -110,7 +118,7 @@ function add(state, answer) {
     groups.get(id).hits.push(hit);
   }
   for (const group of groups.values()) group.draw();
-  if (!answer.results.length && !groups.size) list.append(h("p", { class: "none" }, "Nothing found.", (answer.suggestions ?? []).map((path) => [" ", h("a", { href: toAddress({ view: "file", project: shown.project, path }) }, path)])));
+  if (!answer.results.length && !groups.size) list.append(h("p", { class: "none" }, "Nothing found.", (answer.suggestions ?? []).map((path) => [" ", h("a", { href: toAddress({ view: "file", project: shown.project, path }) }, path)])), makeOtherWays(shown));
   if (answer.next) list.append(makeMore(state, answer.next));
 }
 
