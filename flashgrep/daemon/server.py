@@ -30,6 +30,7 @@ from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.context import Extension
 from flashgrep.rpc.dispatch import Dispatcher
 from flashgrep.rpc.tcp import auth_extension
+from flashgrep.rpc.unix import check_place
 from flashgrep.rpc.wire import Limits
 
 GRACE_SECONDS = 5.0
@@ -66,6 +67,7 @@ class Daemon:
             # The first file a daemon writes in earnest: a full disk is met here.
             reason = f"cannot write {self.paths.token}: {error.strerror}"
             raise Unavailable(reason) from error
+        check_place(Path(self.paths.socket))
         async with anyio.create_task_group() as tasks:
             listeners = Listeners(self.paths, self.settings, tasks)
             async with self._make_catalogue(listeners) as catalogue:

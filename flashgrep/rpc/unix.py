@@ -44,8 +44,8 @@ async def serve_unix(
         await Listener(listening, dispatcher).run(serve)
 
 
-@contextmanager
-def _listen(path: Path) -> Iterator[socket.socket]:
+def check_place(path: Path) -> None:
+    """Refuse a place where no socket can be made: raises Forbidden and Conflict as ``serve_unix``."""
     try:
         check_private(str(path.parent))
     except PermissionError as error:
@@ -59,8 +59,13 @@ def _listen(path: Path) -> Iterator[socket.socket]:
                 reason="destination_exists",
                 path=str(path),
             )
-        # A dead daemon's socket: the caller holds its lock, so nobody listens there.
-        path.unlink()
+
+
+@contextmanager
+def _listen(path: Path) -> Iterator[socket.socket]:
+    check_place(path)
+    # A dead daemon's socket: the caller holds its lock, so nobody listens there.
+    path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.setblocking(False)
         bind_unix(listening, os.fsencode(path))

@@ -15,7 +15,7 @@ FILES = (
     "token.new",
 )  # fmt: skip
 """Of the state folder; the daemon can do without each."""
-NEEDED = ("daemon.lock", "start.lock")
+NEEDED = ("daemon.lock", "start.lock", "daemon.sock", "token")
 
 
 def put(path: Path, kind: str) -> None:
@@ -74,7 +74,7 @@ def test_the_daemon_does_without_files_that_are_none(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pipe", "folder"])
 @pytest.mark.parametrize("name", NEEDED)
-def test_a_lock_that_is_no_file_is_named_and_the_answer_comes_by_scanning(
+def test_what_is_needed_and_is_none_is_named_and_the_answer_comes_by_scanning(
     cold_daemon: DaemonAtHand, root: Path, name: str, kind: str
 ) -> None:
     state = Path(cold_daemon.paths.state)
@@ -82,6 +82,8 @@ def test_a_lock_that_is_no_file_is_named_and_the_answer_comes_by_scanning(
     put(state / name, kind)
     answer = cold_daemon.run("query", "needle", cwd=root)
     assert answer.stdout == "a.txt:1:needle\n"
+    if (name, kind) == ("token", "pipe"):  # the daemon makes another
+        return
     assert f"{state}/{name}" in answer.stderr
     assert answer.stderr.endswith("by scanning\n")
     assert cold_daemon.run("daemon", "stop").returncode == 0
