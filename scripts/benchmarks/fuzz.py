@@ -21,8 +21,10 @@ from hypothesis import seed
 from hypothesis.errors import HypothesisException
 
 from flashgrep.base.errors import FlashgrepError
+from flashgrep.parts.hook.git_plan import Git
 from scripts.benchmarks import rg_calls
 from tests.faults import test_index, test_kill
+from tests.hook import test_find_plan, test_git_plan, test_grep_plan
 from tests.search import test_truth
 from tests.search.test_real_tree import (
     PACKAGES,
@@ -64,6 +66,13 @@ def main() -> int:
         metavar="CALLS",
         help="only compare this many calls of `fgrep rg`",
     )
+    parser.add_argument(
+        "--hook",
+        type=int,
+        default=0,
+        metavar="CALLS",
+        help="only compare this many calls of grep, find and git grep, as the hook plans them",
+    )
     options = parser.parse_args()
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(1)
@@ -71,6 +80,8 @@ def main() -> int:
     until = time.monotonic() + options.seconds
     tried: Counter[str] = Counter()
     failed = 0
+    if options.hook:
+        return _hook_calls(random.SystemRandom().randrange(1 << 32), options.hook)
     if options.rg:
         failed = _ripgrep_calls(
             random.SystemRandom().randrange(1 << 32), options.rg, tried
@@ -102,6 +113,25 @@ def _real_tree(
         return anyio.run(
             _ask, root, lines, rng, tried, min(until, time.monotonic() + ROUND_SECONDS)
         )
+
+
+def _hook_calls(number: int, calls: int) -> int:
+    """Compare drawn calls with the programs; the first difference raises AssertionError."""
+    rng = _seeded(number)
+    print(f"seed {number}")
+    with tempfile.TemporaryDirectory(prefix="hook") as base:
+        grep_tree = Path(base, "grep")
+        git_tree = Path(base, "git")
+        grep_tree.mkdir()
+        git_tree.mkdir()
+        git = Git(test_git_plan.GIT, base, "")
+        with test_grep_plan.grep_project(grep_tree) as project:
+            planned = test_grep_plan.compare_drawn(project, rng, calls // 3)
+            planned += test_find_plan.compare_drawn(project, rng, calls // 3)
+        with test_git_plan.git_project(git_tree) as project:
+            planned += test_git_plan.compare_drawn(project, git, rng, calls // 3)
+    print(f"{calls // 3 * 3} calls, {planned} planned, no difference")
+    return 0
 
 
 def _ripgrep_calls(number: int, calls: int, tried: Counter[str]) -> int:

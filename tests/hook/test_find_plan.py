@@ -61,10 +61,14 @@ def draw(rng: random.Random) -> list[str]:
     return words
 
 
+def compare_drawn(project: Project, rng: random.Random, calls: int) -> int:
+    """Compare random calls with find; return how many were planned."""
+    planned = 0
+    for _ in range(calls):
+        planned += project.check(FIND, plan, draw(rng), project.root)
+    return planned
+
+
 @pytest.mark.slow
 def test_drawn_finds_print_what_find_prints(project: Project) -> None:
-    rng = random.Random(36)
-    planned = 0
-    for _ in range(150):
-        planned += project.check(FIND, plan, draw(rng), project.root)
-    assert planned > 30
+    assert compare_drawn(project, random.Random(36), 150) > 30

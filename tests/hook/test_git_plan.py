@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -55,9 +56,9 @@ def git(tmp_path_factory: pytest.TempPathFactory) -> Git:
     return Git(GIT, str(tmp_path_factory.mktemp("home")), "")
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    root = tmp_path_factory.mktemp("git")
+@contextmanager
+def git_project(root: Path) -> Iterator[Project]:
+    """Yield a repository with tracked files of all kinds, some of which have changed since it was indexed."""
     make_tree(root)
     shutil.rmtree(root / ".git")
     put(
@@ -89,6 +90,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         snapshot = workspace.snapshot()
         assert snapshot.pending
         yield Project(root, snapshot, workspace.walker)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with git_project(tmp_path_factory.mktemp("git")) as made:
+        yield made
 
 
 @pytest.mark.parametrize("arguments", commands(PLANNED), ids=" ".join)

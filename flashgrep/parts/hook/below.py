@@ -6,7 +6,6 @@ the order in which the system lists it; so do we, but only the folders that hold
 """
 
 import os
-import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
@@ -14,6 +13,7 @@ from typing import Final, NamedTuple, Protocol
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.files.walk import Walker
 from flashgrep.parts.ripgrep.arguments import Unplannable
+from flashgrep.parts.ripgrep.plan import locate_folder
 from flashgrep.search.snapshot import Snapshot
 
 MOST_LISTED: Final = 10_000
@@ -63,19 +63,9 @@ def locate(operand: bytes, cwd: bytes, snapshot: Snapshot, walker: Walker) -> Be
         OSError: it is not there.
 
     """
-    folder = os.path.normpath(os.path.join(cwd, operand))
-    if b"//" in operand or not stat.S_ISDIR(os.lstat(folder).st_mode):
+    if b"//" in operand:
         raise Unplannable
-    if os.path.realpath(folder) != folder:
-        raise Unplannable
-    inside = b""
-    if folder != snapshot.root.path:
-        inside = os.path.relpath(folder, snapshot.root.path)
-    if inside == b".." or inside.startswith(b"../"):
-        raise Unplannable
-    if not walker.accepts(inside, is_dir=True):
-        raise Unplannable
-    return Below(operand, folder, inside)
+    return Below(operand, *locate_folder(operand, cwd, snapshot, walker))
 
 
 def check_cover(snapshot: Snapshot, walker: Walker) -> None:

@@ -17,7 +17,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import FlashgrepError, NotFound
@@ -231,6 +231,36 @@ def find_candidates(pattern: Pattern, snapshot: Snapshot) -> list[bytes]:
     return likely
 
 
+class Place(NamedTuple):
+    """A folder of a search: where it is, and its path below the project's root."""
+
+    folder: bytes
+    inside: bytes
+
+
+def locate_folder(
+    given: bytes, cwd: bytes, snapshot: Snapshot, walker: Walker
+) -> Place:
+    """Return where a folder is that the index covers.
+
+    Raises:
+        Unplannable: it is none, is behind a link, or outside the project.
+        OSError: it is not there.
+
+    """
+    folder = os.path.normpath(os.path.join(cwd, given))
+    if not stat.S_ISDIR(os.lstat(folder).st_mode) or os.path.realpath(folder) != folder:
+        raise Unplannable
+    inside = b""
+    if folder != snapshot.root.path:
+        inside = os.path.relpath(folder, snapshot.root.path)
+    if inside == b".." or inside.startswith(b"../"):
+        raise Unplannable
+    if not walker.accepts(inside, is_dir=True):
+        raise Unplannable
+    return Place(folder, inside)
+
+
 def _choose_below(
     given: bytes,
     call: Call,
@@ -246,19 +276,7 @@ def _choose_below(
             candidates are too many.
 
     """
-    folder = os.path.normpath(os.path.join(call.cwd, given))
-    if not stat.S_ISDIR(os.lstat(folder).st_mode) or os.path.realpath(folder) != folder:
-        raise Unplannable
-    if folder != snapshot.root.path:
-        inside = os.path.relpath(folder, snapshot.root.path)
-    else:
-        inside = b""
-    if (
-        inside == b".."
-        or inside.startswith(b"../")
-        or not walker.accepts(inside, is_dir=True)
-    ):
-        raise Unplannable
+    folder, inside = locate_folder(given, call.cwd, snapshot, walker)
     # Below a whole path around the current folder, ripgrep asks globs of some paths as
     # seen from there, of others as they are.
     is_around = given.startswith(b"/") and call.cwd.startswith(
