@@ -54,11 +54,22 @@ _WEIGHTS: Final = {
     "method": 0.25,
     "constructor": 0.1,
     "constant": 0.25,
-    "function": 0.5,
+    "function": 0.75,
+    "type": 0.75,
     "property": 0.25,
     "macro": 0.25,
 }
-"""Types rank before functions, functions before methods: the types lead to the rest."""
+"""Types rank before functions and aliases, functions before methods: the types lead to the rest."""
+_GENERATED: Final = re.compile(
+    rb"(?i)code generated\b.{0,200}\bdo not edit|@generated\b|\b(?:auto-?generated|generated) (?:by|from|file)\b"
+    rb"|this file (?:is|was) (?:auto-?)?(?:matically )?generated"
+)
+"""What the head of a generated file says."""
+_HEAD: Final = 1_000
+_DOCUMENTATION: Final = re.compile(
+    rb"(?i)(?:^|/)(?:docs?|documentation|website)/|\.d\.[cm]?ts$"
+)
+"""Scripts that make documentation, and declarations of what other files define."""
 _TAGGED: Final = re.compile(rb"struct\s+(\w+)")
 _DAMPING, _ROUNDS = 0.85, 30
 """PageRank's damping factor; after this many rounds the order of the shown definitions no longer changes."""
@@ -184,6 +195,15 @@ class _Mentions:
         )
 
 
+def is_aside(path: bytes, symbols: FileSymbols) -> bool:
+    """Return whether a file is no part of what a project is made of: generated, vendored, or of its documentation."""
+    return (
+        tier_of(path) > TEST
+        or _DOCUMENTATION.search(path) is not None
+        or _GENERATED.search(symbols.data, 0, _HEAD) is not None
+    )
+
+
 def repository_map(
     source: SymbolSource,
     *,
@@ -193,7 +213,8 @@ def repository_map(
 ) -> Outline:
     """Return the definitions that the rest of a project depends on most, within the budget: an overview of it.
 
-    ``under``: only those in this file or below this folder. ``mentions``: names, words of names, or parts of paths that
+    ``under``: only those in this file or below this folder; what is generated, vendored or of the documentation is left
+    out unless all that is below it is so. ``mentions``: names, words of names, or parts of paths that
     are of interest now.
     """
     outline = Outline()
@@ -212,11 +233,16 @@ def repository_map(
     ]
     number_of: defaultdict[bytes, int] = defaultdict()
     number_of.default_factory = number_of.__len__
-    files = [
-        _File.read(path, symbols, number_of)
-        for path, symbols in open_all(source, chosen, outline)
-        if LANGUAGES[symbols.language].nature == "code"
-    ]
+    aside = set[bytes]()
+    files = list[_File]()
+    for path, read in open_all(source, chosen, outline):
+        if LANGUAGES[read.language].nature == "code":
+            files.append(_File.read(path, read, number_of))
+            if is_aside(path, read):
+                aside.add(path)
+    code = {file.path for file in files} & inside
+    if not code <= aside:
+        inside -= aside
     scores = score_definitions(
         files, [name.decode() for name in number_of], _Mentions(mentions)
     )

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -450,20 +450,18 @@ class MeaningSearch:
         counts = dict[bytes, int]()
         for name in names:
             defining = self._symbols.defining(name, prefix=False)
-            if defining is None:
-                paths = {
-                    candidate.path
-                    for candidate in candidates
-                    if name in candidate.defines
-                }
-            else:
-                among = set(defining)
-                paths = {
-                    candidate.path
-                    for candidate in candidates
-                    if candidate.path in among
-                }
-            for path in sorted(paths)[:MOST_OPENED]:
+            among = None if defining is None else set(defining)
+            # In the order of the candidates, which is that of their scores.
+            paths = dict.fromkeys(
+                candidate.path
+                for candidate in candidates
+                if (
+                    name in candidate.defines
+                    if among is None
+                    else candidate.path in among
+                )
+            )
+            for path in islice(paths, MOST_OPENED):
                 if self._defines_type(path, name):
                     counts[path] = counts.get(path, 0) + 1
         return {path: count / len(names) for path, count in counts.items()}
