@@ -130,7 +130,7 @@ def test_a_shell_gets_lines_by_words_before_there_is_an_index(
         text=True,
         check=True,
     )
-    assert "short.py" in run.stdout
+    assert "notes.txt:1:limits for strangers\n" in run.stdout
     assert "not found" not in run.stderr
 
 

@@ -211,7 +211,7 @@ def _render_on_terminal(result: SearchCodeResult, style: Style) -> Iterator[str]
             yield ""
         place = f"{style.path(piece)}:{style.line(piece['start_line'])}:"
         if piece["kind"] == LINE_KIND:
-            yield f"{place}{style.text(piece['content'])}"
+            yield f"{place}{style.text(describe_chunk(piece))}"
             continue
         yield f"{place} {style.text(describe_chunk(piece))} ({piece['score']:.2f})"
         yield from _show_code(piece, style)
@@ -242,7 +242,9 @@ def _show_code(piece: CodeMatch, style: Style) -> Iterator[str]:
 
 
 def describe_chunk(piece: CodeMatch) -> str:
-    """Return a chunk's kind and name."""
+    """Return a chunk's kind and name; of a line that was found by its words the line."""
+    if piece["kind"] == LINE_KIND:
+        return piece["content"]
     return f"{piece['kind']} {piece['name']}".rstrip()
 
 
