@@ -17,8 +17,10 @@ from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.project.project import MOST_OPEN
 from tests.conftest import BOUND, DaemonAtHand
+from tests.faults.harness import kill
 
 PROJECTS = MOST_OPEN + 16
+RESTARTED = 8
 LOOK_SECONDS = 0.02
 
 
@@ -97,6 +99,35 @@ def test_one_client_opens_more_projects_than_may_be_open_and_each_answers_right(
             assert answer["total"] == total
     # One of them may be ending while another starts.
     assert max(children) <= 2 * (MOST_AT_WORK + MOST_IDLE)
+
+
+@pytest.mark.slow
+def test_a_daemon_started_again_opens_no_project_before_it_is_asked_for(
+    cold_daemon: DaemonAtHand, tmp_path: Path
+) -> None:
+    roots = make_projects(tmp_path, RESTARTED)
+
+    def ask(number: int, text: str) -> int:
+        with closing(cold_daemon.wire("unix")) as control:
+            answer = control.call(
+                "query", query=text, mode="literal", project=str(roots[number])
+            )
+        assert answer["coverage"]["fresh"]
+        return int(answer["total"])
+
+    cold_daemon.start()
+    assert [ask(at, f"def weave_{at}(") for at in range(RESTARTED)] == [1] * RESTARTED
+    kill(lifecycle.find_holder(cold_daemon.paths))
+    (roots[0] / "a.py").write_text("def unweave():\n    return 1\n")
+    cold_daemon.start()
+    pid = lifecycle.find_holder(cold_daemon.paths)
+    assert pid is not None
+    assert sum("inotify" in name for name in list_descriptors(pid)) <= 1
+    assert count_children(pid) == 0
+    assert ask(0, "def weave_0(") == 0
+    assert ask(0, "def unweave(") == 1
+    for number in range(1, RESTARTED):
+        assert ask(number, f"def weave_{number}(") == 1
 
 
 async def test_a_project_that_a_call_or_a_subscriber_has_is_not_closed_for_another(
