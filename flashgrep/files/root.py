@@ -232,6 +232,13 @@ class Root:
                         os.mkdir(name, 0o700, dir_fd=descriptor)
                 return os.open(name, LISTING, dir_fd=descriptor)
 
+    def relative(self, path: bytes) -> bytes:
+        """Return a path that a caller named, relative to the root; raises Forbidden where an absolute one is outside.
+
+        Nothing is looked up: what is asked may have no file on disk.
+        """
+        return b"/".join(self.split(path, path))
+
     def split(self, path: bytes, asked: bytes) -> list[bytes]:
         """Return a path's names, relative to the root; an absolute path must begin with the root's.
 

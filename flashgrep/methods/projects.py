@@ -180,36 +180,7 @@ async def ask_projects(
         for part in parts:
             if part.error is None:
                 tasks.start_soon(question.ask_part, part, shared)
-    errors = [part.error for part in parts if part.error is not None]
-    refused = next(
-        (error for error in errors if isinstance(error, InvalidParams | Forbidden)),
-        None,
-    )
-    answered = [part for part in parts if part.pages]
-    if (
-        refused is not None
-    ):  # the question is, or the connection may not ask it: it is so for all of them
-        raise refused
-    if not answered:
-        error = errors[0]
-        # One project named by `projects` fails as it would by `project`.
-        if len(parts) == 1:
-            raise error
-        reasons = "; ".join(
-            f"{part.name}: {part.error.message}"
-            for part in parts
-            if part.error is not None
-        )
-        message = f"none of {len(parts)} projects answered: {reasons}"
-        raise type(error)(message, reason=error.reason, **error.data)
-
-    first = [(part.pages[0][1].reading, any(part.items())) for part in answered]
-    # One project found the text itself, another only its words: those hits do not count
-    # just because their project has nothing better.
-    reading = min(
-        (reading for reading, has_items in first if has_items), default=first[0][0]
-    )
-    counted = [part for part in answered if part.pages[0][1].reading == reading]
+    counted = _choose_best_reading(_check_answers(parts))
     items, taken = _merge(counted, question)
     answers = [
         ProjectAnswer(part.name, part.root, part.pages[0][1].result) for part in counted
@@ -217,33 +188,75 @@ async def ask_projects(
     merged: Any = {**counted[0].pages[0][1].fields, "results": items}
     if "total" in merged:
         if given.cursor is None:  # later pages repeat what the first one said
-            totals = [part.pages[0][1].fields["total"] for part in counted]
-            if None in totals:
-                total = None
-            else:
-                total = sum(totals)
-        nexts = [
-            (part.name, *place)
-            for part, count in zip(counted, taken, strict=True)
-            if (place := part.find_next(count))
-        ]
-        # Kept in the cursor, so that later pages also say that a project is missing.
-        nexts += [
-            (part.name, None, FAILED)
-            for part in parts
-            if part.error is not None and not part.pages
-        ]
-        more = any(skip != FAILED for _, _, skip in nexts)
-        merged |= {
-            "total": total,
-            "next": encode_cursor(params, total, *chain.from_iterable(nexts))
-            if more
-            else None,
-        }
+            total = _add_totals(counted)
+        nexts = _find_nexts(parts, counted, taken)
+        following = None
+        if any(skip != FAILED for _, _, skip in nexts):
+            following = encode_cursor(params, total, *chain.from_iterable(nexts))
+        merged |= {"total": total, "next": following}
     merged["coverage"] = _cover(parts, question.started)
     join(merged, answers)
     result: ResultT = merged
     return result
+
+
+def _check_answers(parts: Sequence[Part[ResultT]]) -> list[Part[ResultT]]:
+    """Return the projects that answered; raise what refuses the question, or why none did."""
+    errors = [part.error for part in parts if part.error is not None]
+    for error in errors:
+        # The question is refused, or the connection may not ask it: so it is for all.
+        if isinstance(error, InvalidParams | Forbidden):
+            raise error
+    answered = [part for part in parts if part.pages]
+    if answered:
+        return answered
+    error = errors[0]
+    # One project named by `projects` fails as it would by `project`.
+    if len(parts) == 1:
+        raise error
+    reasons = "; ".join(
+        f"{part.name}: {part.error.message}" for part in parts if part.error is not None
+    )
+    message = f"none of {len(parts)} projects answered: {reasons}"
+    raise type(error)(message, reason=error.reason, **error.data)
+
+
+def _choose_best_reading(answered: Sequence[Part[ResultT]]) -> list[Part[ResultT]]:
+    """Return the projects whose answers count: those with the lowest reading that has items.
+
+    One project found the text itself, another only its words: those hits do not count just because their project has
+    nothing better.
+    """
+    readings = [part.pages[0][1].reading for part in answered if any(part.items())]
+    reading = min(readings, default=answered[0].pages[0][1].reading)
+    return [part for part in answered if part.pages[0][1].reading == reading]
+
+
+def _add_totals(counted: Sequence[Part[Any]]) -> int | None:
+    """Return how many items there are in all; None: one of the projects does not know."""
+    totals: list[int] = []
+    for part in counted:
+        count = part.pages[0][1].fields["total"]
+        if count is None:
+            return None
+        totals.append(count)
+    return sum(totals)
+
+
+def _find_nexts(
+    parts: Sequence[Part[Any]], counted: Sequence[Part[Any]], taken: Sequence[int]
+) -> list[tuple[str, str | None, int]]:
+    """Return where each project continues: its name, its cursor, and the items to skip after it."""
+    nexts: list[tuple[str, str | None, int]] = []
+    for part, count in zip(counted, taken, strict=True):
+        place = part.find_next(count)
+        if place is not None:
+            nexts.append((part.name, *place))
+    # Kept in the cursor, so that later pages also say that a project is missing.
+    for part in parts:
+        if part.error is not None and not part.pages:
+            nexts.append((part.name, None, FAILED))
+    return nexts
 
 
 def _check_choice(given: Any) -> None:
@@ -458,26 +471,33 @@ def _merge(
     return items, taken
 
 
+def _explain(part: Part[Any]) -> tuple[bool, str]:
+    """Return whether a project's answer is complete, and what its reader should know; empty: nothing."""
+    coverages = [page.fields["coverage"] for _, page in part.pages]
+    reasons = [coverage["detail"] for coverage in coverages if "detail" in coverage]
+    if part.error is not None:
+        reasons.append(part.error.message)
+    is_complete = part.error is None
+    for coverage in coverages:
+        is_complete &= coverage["complete"]
+    reason = "; ".join(dict.fromkeys(reasons))
+    if not reason and not is_complete:
+        reason = "the deadline was reached"
+    return is_complete, reason
+
+
 def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
     """Return the combined coverage of all projects; `detail` names those that are incomplete, and why."""
     skipped: Counter[str] = Counter()
     answered: list[Coverage] = []
     complete = True
-    details: dict[
-        tuple[bool, str], list[str]
-    ] = {}  # who tells something; what makes an answer incomplete comes first
+    # Who tells something; what makes an answer incomplete comes first.
+    details: dict[tuple[bool, str], list[str]] = {}
     for part in parts:
-        coverages = [page.fields["coverage"] for _, page in part.pages]
-        answered += coverages[:1]
-        why = [coverage["detail"] for coverage in coverages if "detail" in coverage]
-        if part.error is not None:
-            why.append(part.error.message)
-        is_complete = part.error is None and all(
-            coverage["complete"] for coverage in coverages
-        )
+        answered += [page.fields["coverage"] for _, page in part.pages[:1]]
+        is_complete, reason = _explain(part)
         complete &= is_complete
-        if why or not is_complete:
-            reason = "; ".join(dict.fromkeys(why)) or "the deadline was reached"
+        if reason:
             details.setdefault((is_complete, reason), []).append(part.name)
     for coverage in answered:
         skipped.update(coverage["files_skipped"])

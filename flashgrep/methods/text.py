@@ -429,11 +429,34 @@ def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:
 def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     """Yield what the reader has to know about an answer: that it is empty, cut or incomplete."""
     coverage = result.get("coverage") or {}
-    results = result.get("results")
-    near = [one for one in result.get("suggestions") or [] if isinstance(one, str)]
-    if not results:
+    if not result.get("results"):
         yield from explain_empty(result, style)
-    elif result.get("mode") == "words" and style.is_person:
+    else:
+        yield from _explain_ranking(result, style)
+    offset = result.get("next_offset")
+    if style.is_person and isinstance(offset, int) and "next" not in result:
+        yield f"{result['returned']} of {result['total']:,} shown; continue with --offset {offset}"
+    if result.get("truncated"):
+        yield _explain_cut_text(result, style)
+    # An answer cut at its budget is not incomplete: the cursor leads to the rest.
+    is_cut = bool(result.get("next"))
+    if coverage.get("complete") is False and ("projects" in coverage or not is_cut):
+        yield f"incomplete: {coverage.get('detail') or 'the deadline was reached'}"
+    if is_cut:
+        yield _explain_cut_page(result, style)
+    near = [name for name in result.get("suggestions") or [] if isinstance(name, str)]
+    if not near:
+        return
+    if style.is_person:
+        for name in near:
+            yield f"did you mean {name}?"
+    else:
+        yield f"near: {', '.join(near)}"
+
+
+def _explain_ranking(result: Mapping[str, Any], style: Style) -> Iterator[str]:
+    """Yield how results answer a question that has no exact answer."""
+    if result.get("mode") == "words" and style.is_person:
         yield "no line has the text itself; these lines come nearest"
     elif result.get("fallback") == "regex":
         yield "no line has the text itself; these match it as a regular expression"
@@ -441,44 +464,36 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         yield "no path has all of it; these come nearest"
     elif result.get("ranked_by") == "words":
         yield "still indexing: ranked by words only"
-    if (
-        style.is_person
-        and isinstance(offset := result.get("next_offset"), int)
-        and "next" not in result
-    ):
-        yield f"{result['returned']} of {result['total']:,} shown; continue with --offset {offset}"
-    if result.get("truncated"):
-        cursor = {
-            name: value
-            for name, value in result["continuation"]["cursor"].items()
-            if name in GOING_ON
-        }
-        flags = (
+
+
+def _explain_cut_text(result: Mapping[str, Any], style: Style) -> str:
+    """Return where a text was cut, and how to continue."""
+    cursor = {
+        name: value
+        for name, value in result["continuation"]["cursor"].items()
+        if name in GOING_ON
+    }
+    if style.is_person:
+        words = [
             f"--{name.replace('_', '-')} {value}" for name, value in cursor.items()
-        )
-        members = (f"{name}={value}" for name, value in cursor.items())
-        yield f"cut at line {result['end_line']}; continue with {' '.join(flags if style.is_person else members)}"
-    # An answer cut at its budget is not incomplete: the cursor leads to the rest.
-    is_cut = bool(result.get("next"))
-    if coverage.get("complete") is False and ("projects" in coverage or not is_cut):
-        yield f"incomplete: {coverage.get('detail') or 'the deadline was reached'}"
-    if is_cut:
-        total = result.get("total")
-        shown = len(results or [])
-        if isinstance(total, int) and total > shown:
-            of_all = f"{shown} of {total:,} shown"
-        else:
-            of_all = "there is more"
-        if style.is_person and style.headings and style.offers_all:
-            way = "--all shows everything"
-        elif style.is_person:
-            way = f"continue with --cursor {shlex.quote(result['next'])}"
-        else:
-            way = f"more: cursor={result['next']}"
-        yield f"{of_all}; {way}"
-    if near:
-        yield from (
-            (f"did you mean {one}?" for one in near)
-            if style.is_person
-            else [f"near: {', '.join(near)}"]
-        )
+        ]
+    else:
+        words = [f"{name}={value}" for name, value in cursor.items()]
+    return f"cut at line {result['end_line']}; continue with {' '.join(words)}"
+
+
+def _explain_cut_page(result: Mapping[str, Any], style: Style) -> str:
+    """Return how much a page shows of an answer, and how to continue."""
+    total = result.get("total")
+    shown = len(result.get("results") or [])
+    if isinstance(total, int) and total > shown:
+        of_all = f"{shown} of {total:,} shown"
+    else:
+        of_all = "there is more"
+    if style.is_person and style.headings and style.offers_all:
+        way = "--all shows everything"
+    elif style.is_person:
+        way = f"continue with --cursor {shlex.quote(result['next'])}"
+    else:
+        way = f"more: cursor={result['next']}"
+    return f"{of_all}; {way}"

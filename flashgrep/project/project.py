@@ -864,7 +864,7 @@ class UnsavedView:
             Forbidden: an absolute path is outside.
 
         """
-        inside = b"/".join(self.project.editor.root.split(path, path))
+        inside = self.project.editor.root.relative(path)
         if inside in self.texts or b"\0" in inside:  # what opens the latter refuses it
             return inside
         root = self.project.walker.root

@@ -254,10 +254,12 @@ def find_inside(workspace: Project, path: str) -> bytes:
     asked = path_from_json(path)
     if b"\0" in asked:
         raise InvalidParams("path: contains a NUL", field="path")
-    parts = workspace.editor.root.split(asked, asked)
-    if b".." in parts:  # the repository may be larger than the project
+    path_inside = workspace.editor.root.relative(asked)
+    if b".." in path_inside.split(
+        b"/"
+    ):  # the repository may be larger than the project
         raise outside_root(asked)
-    return b"/".join(parts)
+    return path_inside
 
 
 def _show_commit(one: git.Commit) -> CommitEntry:

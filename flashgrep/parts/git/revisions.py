@@ -459,7 +459,7 @@ class RevisionView:
 
     async def resolve(self, path: str, *, folder: bool = False) -> bytes:
         """Return a file or folder that a caller named, relative to the root; raises NotFound, Forbidden."""
-        located = self.relative(path_from_json(path))
+        located = self.project.editor.root.relative(path_from_json(path))
         # A revision stores no folders: a folder exists if a file is below it, which
         # ``find`` checks itself.
         if folder or self.paths(PathFilter((), (), under=located)):
@@ -507,10 +507,6 @@ class RevisionView:
             coverage["detail"] = "; ".join(filter(None, details))
         return coverage
 
-    def relative(self, path: bytes) -> bytes:
-        """Return a path from the root; raises Forbidden where an absolute one is outside."""
-        return b"/".join(self.project.editor.root.split(path, path))
-
     async def in_thread(
         self, ask: Callable[[Snapshot], ResultT], *, symbols: bool = True
     ) -> ResultT:
@@ -550,7 +546,7 @@ class RevisionView:
             TooLarge: it has more than ``most`` bytes.
 
         """
-        path = self.relative(path)
+        path = self.project.editor.root.relative(path)
         file = self.files.get(path)
         text = path_to_text(path)
         if file is None:
