@@ -36,9 +36,15 @@ NODE: dict[str, str | bytes] = {
     "node_modules/@types/plain/index.d.ts": "export function spin(): void;\n",
     "node_modules/@types/node/package.json": '{"name": "@types/node", "version": "20.0.0"}',
     "node_modules/@types/node/fs.d.ts": 'declare module "fs" {\n  export function readFile(path: string): void;\n}\n',
+    "node_modules/@types/node/events.d.ts": (
+        'declare module "events" {\n  class EventEmitter {}\n  import inner = require("events");\n'
+        "  namespace EventEmitter {\n    export { inner as EventEmitter };\n  }\n  export = EventEmitter;\n}\n"
+    ),
+    "node_modules/events/package.json": '{"name": "events", "version": "3.0.0"}',
+    "node_modules/events/index.js": "exports.EventEmitter = function EventEmitter() {};\n",
     "main.ts": (
         'import { weave, Loom } from "looms";\nimport { reed } from "looms/parts/reed";\nimport { spin } from "plain";\n'
-        'import { readFile } from "node:fs";\n\nnew Loom().turn();\n'
+        'import { readFile } from "node:fs";\n\nnew Loom().turn();\nimport { EventEmitter } from "events";\n'
     ),
 }  # fmt: skip
 
@@ -72,6 +78,7 @@ def test_a_package_leads_to_its_declarations(
         (3, 10): ("node_modules/@types/plain/index.d.ts", 1, "@types/plain@2.1.0"),
         (4, 10): ("node_modules/@types/node/fs.d.ts", 2, "@types/node@20.0.0"),
         (6, 12): (f"{looms}/index.d.ts", 3, label),
+        (7, 10): ("node_modules/@types/node/events.d.ts", 2, "@types/node@20.0.0"),
     }
     found = {
         (line, column): find(daemon, root, "main.ts", line, column)

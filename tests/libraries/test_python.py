@@ -133,6 +133,23 @@ def test_what_the_project_defines_is_never_a_librarys(
     assert found["results"] == []
 
 
+def test_of_two_imports_the_one_that_has_a_source_is_followed(
+    connect: Connect, project: MakeProject
+) -> None:
+    package = f"{PACKAGES}/fast/__init__.py"
+    plain = f"{PACKAGES}/fast/_plain.py"
+    root = project(
+        {
+            **LOOMS,
+            package: "try:\n    from ._plain import run\nexcept ImportError:\n    from ._compiled import run\n",
+            plain: "def run(): ...\n",
+            "main.py": "from fast import run\n",
+        }
+    )
+    places = list_places(ask(connect(root), "definition", 1, 18))
+    assert places == [(str(root / plain), 1, "fast")]
+
+
 HOSTILE = ("link_out", "link_package", "pipe", "device", "stranger", "pth", "huge")
 
 

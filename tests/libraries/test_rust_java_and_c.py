@@ -16,15 +16,21 @@ RUST: dict[str, str | bytes] = {
     ),
     "src/main.rs": (
         "use looms::frames::{self, Loom as Frame};\nuse looms::weave;\n\nfn main() {\n    weave(1);\n    looms::spin();\n"
-        "    Frame::new();\n    frames::reed();\n}\n"
+        "    Frame::new();\n    frames::reed();\n    looms::env::vars();\n}\n"
     ),
 }
 CRATES: dict[str, str | bytes] = {
-    "looms-1.0.2/src/lib.rs": "pub mod frames;\npub use looms_core::*;\npub use crate::frames::reed as other;\n",
+    "looms-1.0.2/src/lib.rs": (
+        "pub mod frames;\npub mod env;\npub use looms_core::*;\npub use looms_core::env;\n"
+        "pub use crate::frames::reed as other;\n"
+    ),
+    "looms-1.0.2/src/env.rs": "pub fn vars() {}\n",
     "looms-1.0.2/src/frames.rs": (
         "pub struct Loom;\n\nimpl Loom {\n    pub fn new() -> Loom {\n        Loom\n    }\n}\n\npub fn reed() {}\n"
     ),
-    "looms-core-0.3.0/src/lib.rs": "mod inner;\npub use inner::weave;\npub fn spin() {}\n",
+    "looms-core-0.3.0/src/lib.rs": (
+        "mod inner;\npub use inner::weave;\npub fn spin() {}\n\n#[macro_export]\nmacro_rules! env {\n    () => {};\n}\n"
+    ),
     "looms-core-0.3.0/src/inner.rs": "pub fn weave(n: u8) {}\n",
     "looms-core-0.2.0/src/lib.rs": "pub fn spin() {}\n",
 }
@@ -57,6 +63,7 @@ def test_a_path_of_a_crate_is_followed_through_what_it_re_exports(
         (6, 12): (f"{core[0]}/lib.rs", 3, core[1]),
         (7, 12): (f"{looms[0]}/frames.rs", 4, looms[1]),
         (8, 13): (f"{looms[0]}/frames.rs", 9, looms[1]),
+        (9, 12): (f"{looms[0]}/env.rs", 1, looms[1]),
     }
     found = {
         (line, column): find(daemon, root, "src/main.rs", line, column)

@@ -8,6 +8,7 @@ goes first.
 import os
 import re
 import shutil
+import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -29,7 +30,7 @@ _MOST_JAR: Final = 512 << 20
 _MOST_NAMES: Final = 100_000
 _MOST_JARS: Final = 5_000
 """Most jars of the caches that are considered."""
-_MOST_OPENED: Final = 40
+_MOST_OPENED: Final = 400
 """Most jars that are searched for one name, those first whose group is most like its package."""
 _MOST_UNPACKED: Final = 128 << 20
 """Most bytes of what is unpacked in all."""
@@ -52,6 +53,13 @@ class _Jar(NamedTuple):
 _names: BoundedCache[tuple[bytes, int, int], dict[str, str]] = BoundedCache(64 << 20)
 """The sources in a jar by package and name, by the jar's path, size and time."""
 
+_listed: BoundedCache[
+    tuple[bytes, bytes, frozenset[tuple[str, str]]], tuple[float, list[_Jar]]
+] = BoundedCache(8)
+"""The jars of caches by what a project declares, with the time of listing them."""
+_FRESH_SECONDS: Final = 30.0
+"""How long a jar is found by its list: walking 1,500 folders takes 100 ms."""
+
 
 class JavaSources:
     """Finds the source of classes, for one question."""
@@ -63,7 +71,6 @@ class JavaSources:
         self._gradle = home + b"/.gradle/caches/modules-2/files-2.1"
         self._cache = cache
         self._declared: dict[str, str] | None = None
-        self._jars: list[_Jar] | None = None
         for top in (self._maven, self._gradle):
             files.trust(top)
 
@@ -75,11 +82,16 @@ class JavaSources:
         packages = [f"{module}.{name}"]
         while "." in packages[-1]:
             packages.append(packages[-1].rpartition(".")[0])
-        if self._jars is None:
-            # Listed for each question: 400 folders take 16 ms.
-            self._jars = list(islice(self._list_jars(), _MOST_JARS))
-            self._jars += self._list_jdk()
-        return self._find_in(self._jars, packages[:4])
+        key = (self._maven, self._gradle, frozenset(self._read_versions().items()))
+        cached = _listed.find(key)
+        if cached is not None and time.monotonic() - cached[0] < _FRESH_SECONDS:
+            files = self._find_in(cached[1], packages[:4])
+            # What is not in them may have come since.
+            if files:
+                return files
+        jars = [*islice(self._list_jars(), _MOST_JARS), *self._list_jdk()]
+        _listed.put(key, 1, (time.monotonic(), jars))
+        return self._find_in(jars, packages[:4])
 
     def _find_in(self, jars: Sequence[_Jar], packages: Sequence[str]) -> list[bytes]:
         for whole in packages:
@@ -109,6 +121,7 @@ class JavaSources:
         """Return the jars that may have a class: the JDK's for its packages, else those whose group is most like it."""
         declared = self._read_versions()
         words = whole.split(".")
+        parts = set(words)
 
         def rank(jar: _Jar) -> tuple[bool, int, bool, str]:
             if jar.artifact == "jdk":
@@ -120,6 +133,8 @@ class JavaSources:
                 shared < min(len(group), len(words)) and group[shared] == words[shared]
             ):
                 shared += 1
+            # ``spring-web`` rather has a package with ``web`` in its name.
+            shared += len(parts.intersection(jar.artifact.split("-")))
             is_declared = declared.get(jar.artifact) == jar.version
             return shared == 0, -shared, not is_declared, jar.artifact
 

@@ -18,10 +18,13 @@ _PACKAGE: Final = re.compile(
 )
 _USE: Final = re.compile(r"(?m)^[ \t]*pub(?:\([^)\n]*\))?\s+use\s[^;]{1,20000};")
 _LIBRARY: Final = re.compile(r'(?s)\[lib\][^\[]*?\bpath\s*=\s*"([^"\n]{1,200})"')
-_DEFINES: Final = (
-    r"(?m)^[ \t]*(?:pub(?:\([^)\n]*\))?\s+)?(?:default |const |async |unsafe |extern \"[^\"\n]*\" |auto )*"
+_ITEM: Final = (
+    r"(?:pub(?:\([^)\n]*\))?\s+)?(?:default |const |async |unsafe |extern \"[^\"\n]*\" |auto )*"
     r"(?:fn|struct|enum|union|trait|type|const|static|macro_rules!|macro)\s+(?:mut )?%s\b"
 )
+_AT_TOP: Final = r"(?m)^" + _ITEM
+_DEFINES: Final = r"(?m)^[ \t]*" + _ITEM
+_DERIVE: Final = r"proc_macro_derive\(\s*%s\b"
 _PUBLIC: Final = (
     r"(?m)^[ \t]{0,4}(?:pub\s+(?:default |const |async |unsafe |auto )*"
     r"(?:fn|struct|enum|union|trait|type|const|static)|macro_rules!)\s+%s\b"
@@ -209,15 +212,19 @@ class RustCrates:
                 return [around[0]]  # a member of a type
             return self._follow_uses(root, outer, last, [name], steps)
         file, inside = located
-        if _has(self._read(file), _DEFINES, name):
+        text = self._read(file)
+        if not inside and (_has(text, _AT_TOP, name) or _has(text, _DERIVE, name)):
             return [file]
-        # Not written there: it may be re-exported from elsewhere.
+        # A module comes before a macro of its name, which is re-exported: ``std::env``.
+        module = None if inside else self._find_module(root, [*segments, name])
+        if module is not None and not module[1]:
+            return [module[0]]
         files = self._follow_uses(root, segments, name, [], steps)
         if files:
             return files
-        module = None if inside else self._find_module(root, [*segments, name])
-        if module is not None:
-            return [module[0]]
+        # In a module in braces, or in the braces of a macro.
+        if module is not None or _has(text, _DEFINES, name):
+            return [file]
         return []
 
     def _follow_uses(

@@ -73,9 +73,7 @@ _ANNOTATIONS: Final = (b"@", b"#[", b"[")
 _MEMBERS: Final = frozenset(
     {"method", "field", "property", "enumerator", "constructor"}
 )
-_WRITTEN: Final = (
-    rb"\b(?:fn|struct|enum|union|trait|type|const|static|mod|macro_rules!)\s+(%s)\b"
-)
+_WRITTEN: Final = rb"(?:proc_macro_derive\(|\b(?:fn|struct|enum|union|trait|type|const|static|mod|macro_rules!)\s+)(%s)\b"
 _LEADS: Final = re.compile(rb"[\w\s:]*\Z")
 """Words such as ``export default`` or ``static inline`` before a definition."""
 

@@ -260,7 +260,13 @@ class Exports(ABC):
             return ()
         imports = self.imports_of(module)
         if name in imports.exports:
-            return self.import_value(module, imports.exports[name])
+            values = self.import_value(module, imports.exports[name])
+            # A file of declarations may have the name itself in one of its namespaces.
+            if symbols is not None and module.startswith(b"/"):
+                inner = _find_in_namespaces(module, symbols, name)
+                if inner and all(value.module is not None for value in values):
+                    values = tuple(map(Value, inner))
+            return values
         # A wildcard does not re-export the default.
         if name == DEFAULT:
             return ()
@@ -299,6 +305,12 @@ class Exports(ABC):
         imports = self.imports_of(path)
         # The last import counts: one in ``try`` is often repeated in ``except``.
         if bound := imports.names.get(name):
+            if path.startswith(b"/"):
+                # In a library the last one is often compiled, and another its source.
+                for import_ in reversed(bound):
+                    values = self.import_value(path, import_)
+                    if any(not value.is_outside for value in values):
+                        return values
             return (
                 self.remember(
                     ("import", path, bound[-1]),
