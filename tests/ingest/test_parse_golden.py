@@ -106,6 +106,7 @@ def test_every_capture_of_a_query_means_something() -> None:
         "body",
         "container",
         "skip",
+        "quoted",
         "statement",
         "error",
         "attribute",

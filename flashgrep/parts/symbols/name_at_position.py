@@ -155,7 +155,9 @@ def _name_at(
 ) -> tuple[int, int] | None:
     """Return the span of the name around an offset."""
     extra = re.escape(LANGUAGES[symbols.language].word)
-    if root is None:
+    leaf = None if root is None else root.descendant_for_byte_range(offset, offset + 1)
+    # Of a type in quotes the words have no nodes.
+    if root is None or (leaf is not None and leaf.type == "string_content"):
         before = re.search(
             rb"[\w\x80-\xff%s]*\Z" % extra,
             symbols.data[max(0, offset - MOST_NAME) : offset],

@@ -42,6 +42,8 @@ KINDS: Final = {
 """Kinds of definitions, by their numbers in the protocol."""
 HOLDING: Final = {2, 3, 4, 5, 10, 11, 23}
 """Kinds whose members are definitions of a project; what is in functions is local."""
+CONSTRUCTORS: Final = frozenset({"__init__", "__new__"})
+"""Pyright counts the calls of their types as uses of the types alone."""
 FUNCTION: Final = 12
 PROTOTYPED: Final = frozenset({".c", ".h"})
 TARGETS: Final = 40
@@ -101,7 +103,11 @@ def find_uses(oracle: str, root: Path) -> Iterator[dict[str, Any]]:
         for each in by_kind.values():
             # Of overloads the last, which is the one with a body.
             last = {(one.file, one.name, one.container): one for one in each}
-            each[:] = [named for named in last.values() if words[named.name] > 1]
+            each[:] = [
+                named
+                for named in last.values()
+                if words[named.name] > 1 and named.name not in CONSTRUCTORS
+            ]
         for named in (one for each in by_kind.values() for one in draw(each)[:TARGETS]):
             yield from _ask_uses(connection, named, root, lines)
 

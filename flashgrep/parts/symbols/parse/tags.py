@@ -94,7 +94,10 @@ def collect_tags(
     scopes: list[_Row] = []
     references: dict[str, list[Node]] = {
         kind: []
-        for kind in (*MARKS, "bound", "skip", "statement", "error", "attribute")
+        for kind in (
+            *(*MARKS, "bound", "skip", "quoted"),
+            *("statement", "error", "attribute"),
+        )
     }
     for number, (pattern, captured) in enumerate(cursor.matches(root)):
         if number % _CHECKED == 0:
@@ -116,7 +119,10 @@ def collect_tags(
             named[name] = pattern, row
     if references["attribute"]:
         references["call"] = _outside(references["call"], references["attribute"])
-    skips = _spans(references["skip"])
+    quoted = {node.start_byte for node in references["quoted"]}
+    skips = _spans(
+        [node for node in references["skip"] if node.start_byte not in quoted]
+    )
     if (root.has_error or blanked) and (
         LANGUAGES[language].nature == "code" or language == "tex"
     ):  # words of prose introduce no names

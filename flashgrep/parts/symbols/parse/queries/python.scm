@@ -12,6 +12,15 @@
 ; references
 (comment) @skip
 (string_content) @skip
+; types in quotes, as written of what is defined later
+(typed_parameter type: (type (string (string_content) @quoted)))
+(typed_default_parameter type: (type (string (string_content) @quoted)))
+(function_definition return_type: (type (string (string_content) @quoted)))
+(assignment type: (type (string (string_content) @quoted)))
+(generic_type (identifier) @_generic (type_parameter (type (string (string_content) @quoted)))
+  (#not-eq? @_generic "Literal"))
+(type (subscript value: (attribute attribute: (identifier) @_generic) subscript: (string (string_content) @quoted))
+  (#not-eq? @_generic "Literal"))
 (call function: (identifier) @call)
 (call function: (attribute attribute: (identifier) @call))
 (decorator (identifier) @call)
