@@ -221,7 +221,7 @@ def test_install_leaves_settings_alone_that_it_cannot_read(
     refused = cold_daemon.run("install", "claude-code", cwd=tmp_path)
     assert (refused.returncode, refused.stderr) == (
         2,
-        f"fgrep: {file}: Is a directory\n",
+        f"fgrep: {file}: not a file\n",
     )
 
 
