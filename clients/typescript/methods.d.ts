@@ -610,6 +610,10 @@ export interface WriteCodeParams {
   start_line?: number | null;
   /** Last line to replace; start_line - 1 inserts before start_line. */
   end_line?: number | null;
+  /** With end_column: only the characters from it, from 1, in start_line. */
+  start_column?: number | null;
+  /** To before this one, in end_line. */
+  end_column?: number | null;
   /** New lines; empty deletes. Alone: a new file. */
   replacement?: string | null;
   /** Instead of lines: a text that occurs once. */
@@ -684,6 +688,10 @@ export interface OperationParams {
   start_line?: number | null;
   /** Last line to replace; start_line - 1 inserts before start_line. */
   end_line?: number | null;
+  /** With end_column: only the characters from it, from 1, in start_line. */
+  start_column?: number | null;
+  /** To before this one, in end_line. */
+  end_column?: number | null;
   /** New lines; empty deletes. Alone: a new file. */
   replacement?: string | null;
   /** Instead of lines: a text that occurs once. */
@@ -1429,6 +1437,8 @@ export interface RenameSymbolParams {
   new_name: string;
   /** Uses that only may be meant: true renames them, false leaves them. Default: refuse if there are any. */
   include_possible?: boolean | null;
+  /** With dry_run: return the edits, as batch_write_code takes them; refused as without dry_run. */
+  edits?: boolean;
   /** `change` of a dry run: nothing is written if the diff would differ now. */
   expected_change?: string | null;
 }
@@ -1441,13 +1451,26 @@ export interface Mentions {
   count: number;
 }
 
+/** One place, in characters, and its file's hash. */
+export interface RenameEdit {
+  project?: string;
+  file_path: string;
+  file_path_bytes?: string;
+  start_line: number;
+  end_line: number;
+  start_column: number;
+  end_column: number;
+  replacement: string;
+  expected_file_hash: string;
+}
+
 /** A file with renamed places, and its hash after. */
 export interface RenamedFile {
   project?: string;
   file_path: string;
   file_path_bytes?: string;
   places: number;
-  file_hash_after?: string | null;
+  file_hash_after: string | null;
 }
 
 /** A use that is not certain: its line, and how certain (0 to 1) by which rule. */
@@ -1479,6 +1502,7 @@ export interface RenameResult {
   diff?: string;
   diff_truncated?: boolean;
   change?: string;
+  edits?: RenameEdit[];
   obstacles?: string[];
   unparsed?: UnparsedFile[];
 }

@@ -7,7 +7,7 @@ from typing import Any
 from flashgrep.base.errors import Conflict
 from flashgrep.client.questions import Request, Steps
 from flashgrep.client.values import Text, name_path
-from flashgrep.client.wire_types import BatchResult, StrPath
+from flashgrep.client.wire_types import BatchResult, RenameResult, StrPath
 
 
 class Edits:
@@ -36,6 +36,21 @@ class Edits:
         """Make a new file, in a folder that exists."""
         self._add(path, replacement=text)
 
+    def rename(
+        self, symbol: str, new_name: str, *, include_possible: bool | None = None
+    ) -> None:
+        """Rename a symbol wherever it is used: a name, ``path:NAME``, or a place, ``FILE:LINE:COLUMN``.
+
+        ``include_possible``: whether uses that only may be meant are renamed too; None: then the edits are refused.
+        """
+        self.operations.append(
+            {
+                "symbol_name": symbol,
+                "new_name": new_name,
+                "include_possible": include_possible,
+            }
+        )
+
     def apply(self, *, dry_run: bool = False) -> Steps[BatchResult]:
         """Apply them all; ``dry_run``: check them and return the diff.
 
@@ -43,8 +58,16 @@ class Edits:
             Conflict: one of them does not fit the files, so nothing was written; `data` has the outcome of each.
 
         """
+        operations: list[dict[str, Any]] = []
+        for operation in self.operations:
+            if "new_name" not in operation:
+                operations.append(operation)
+                continue
+            asked = {**operation, "dry_run": True, "edits": True, "project": self._root}
+            renamed: RenameResult = yield Request("rename_symbol", asked, repeats=True)
+            operations += ({**edit} for edit in renamed["edits"])
         params: Mapping[str, Any] = {
-            "operations": self.operations,
+            "operations": operations,
             "mode": "atomic",
             "dry_run": dry_run,
             "project": self._root,

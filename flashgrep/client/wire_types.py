@@ -861,6 +861,75 @@ class BatchResult(TypedDict):
     unparsed: NotRequired[list["UnparsedFile"]]
 
 
+class Mentions(TypedDict):
+    """How often comments, strings or documents of a file have the name: they are not changed."""
+
+    project: NotRequired[str]
+    file_path: str
+    file_path_bytes: NotRequired[str]
+    count: int
+
+
+class RenameEdit(TypedDict):
+    """One place, in characters, and its file's hash."""
+
+    project: NotRequired[str]
+    file_path: str
+    file_path_bytes: NotRequired[str]
+    start_line: int
+    end_line: int
+    start_column: int
+    end_column: int
+    replacement: str
+    expected_file_hash: str
+
+
+class RenamedFile(TypedDict):
+    """A file with renamed places, and its hash after."""
+
+    project: NotRequired[str]
+    file_path: str
+    file_path_bytes: NotRequired[str]
+    places: int
+    file_hash_after: str | None
+
+
+class UsePlace(TypedDict):
+    """A use that is not certain: its line, and how certain (0 to 1) by which rule."""
+
+    project: NotRequired[str]
+    file_path: str
+    file_path_bytes: NotRequired[str]
+    line: int
+    text: str
+    confidence: float
+    resolved: str
+
+
+class RenameResult(TypedDict):
+    """What was renamed, or would be (`dry_run`: with the `diff`, its `change`, and what stands against it)."""
+
+    ok: bool
+    old_name: str
+    new_name: str
+    places: int
+    files: list["RenamedFile"]
+    possible: list["UsePlace"]
+    possible_count: int
+    includes_possible: bool
+    unlikely: list["UsePlace"]
+    unlikely_count: int
+    mentions: list["Mentions"]
+    mention_count: int
+    dry_run: NotRequired[bool]
+    diff: NotRequired[str]
+    diff_truncated: NotRequired[bool]
+    change: NotRequired[str]
+    edits: NotRequired[list["RenameEdit"]]
+    obstacles: NotRequired[list[str]]
+    unparsed: NotRequired[list["UnparsedFile"]]
+
+
 class IndexCodebaseOptions(TypedDict, total=False):
     """Options of `index_codebase`."""
 

@@ -35,6 +35,16 @@ CLIENT_METHODS: Mapping[str, tuple[str, ...]] = {
     "callers": ("path", "line", "column"),
     "calls": ("path", "line", "column"),
     "batch_write_code": ("operations", "mode", "dry_run", "path"),
+    "rename_symbol": (
+        "symbol_name",
+        "new_name",
+        "path",
+        "include_possible",
+        "dry_run",
+        "edits",
+        "expected_change",
+        "deadline_ms",
+    ),
     "index_codebase": ("path",),
     "stats": (),
 }

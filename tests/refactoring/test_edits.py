@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import flashgrep
+from flashgrep.base.errors import FlashgrepError
 from flashgrep.daemon.lifecycle import find_holder
 from flashgrep.parts.refactoring.definition_edits import indent
 from tests.conftest import DaemonAtHand, MakeProject, Wire, daemon_in
@@ -295,6 +297,29 @@ def test_the_command_line_shows_the_difference_and_writes_it(
     refused = daemon.run("edit-symbol", "Wheel", "delete", cwd=root)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "uses are left" in refused.stderr
+
+
+def test_python_renames_together_with_other_edits(
+    wire: tuple[Wire, Path], daemon: DaemonAtHand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, root = wire
+    for name, value in daemon.environ.items():
+        monkeypatch.setenv(name, value)
+    with flashgrep.open(root) as code:
+        with code.edit() as edits:
+            edits.rename("Wheel.spin", "go")
+            edits.rename("turn", "rotate")
+            edits.replace("README.md", "Call", "Do")
+        assert "Wheel().go())" in (root / "use.py").read_text()
+        assert "rotate(amount=2)" in (root / "use.py").read_text()
+        assert (root / "README.md").read_text() == "Do `turn`.\n"
+        before = read(root)
+        edits = code.edit()
+        edits.replace("README.md", "Do", "Call")
+        edits.rename("Wheel", "rotate")
+        with pytest.raises(FlashgrepError, match="already a name"):
+            edits.preview()
+        assert read(root) == before
 
 
 @pytest.mark.parametrize(

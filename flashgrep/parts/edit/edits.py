@@ -43,6 +43,8 @@ class LineEdit:
     start: int
     end: int
     replacement: str
+    columns: tuple[int, int] | None = None
+    """Only these characters, from 1: from the first of them in line ``start`` to before the second in line ``end``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,8 @@ def find_spans(lines: Lines, edit: Edit) -> list[Span]:
         )
     ending = lines.ending_at(edit.start)
     new = with_ending(edit.replacement, ending)
+    if edit.columns is not None:
+        return [_find_characters(lines, edit, edit.columns, new)]
     if new and not new.endswith(ending):
         new += ending
     return [
@@ -200,6 +204,21 @@ def find_spans(lines: Lines, edit: Edit) -> list[Span]:
             ending,
         )
     ]
+
+
+def _find_characters(
+    lines: Lines, edit: LineEdit, columns: tuple[int, int], new: str
+) -> Span:
+    """Return the characters from one column to another."""
+    start = lines.starts[edit.start - 1] + columns[0] - 1
+    end = lines.starts[edit.end - 1] + columns[1] - 1
+    is_inside = start < lines.starts[edit.start] and end < lines.starts[edit.end]
+    if edit.end < edit.start or not is_inside or end < start:
+        message = (
+            f"columns {columns[0]}-{columns[1]}: not in lines {edit.start}-{edit.end}"
+        )
+        raise InvalidRange(message, start_line=edit.start, end_line=edit.end)
+    return Span(start, end, new, (edit.start, edit.end))
 
 
 def _find_text(lines: Lines, edit: TextEdit) -> list[Span]:

@@ -104,6 +104,13 @@ class EditParams(TargetParams):
         None,
         description="Last line to replace; start_line - 1 inserts before start_line.",
     )
+    start_column: Annotated[LineNumber | None, RARE] = Field(
+        None,
+        description="With end_column: only the characters from it, from 1, in start_line.",
+    )
+    end_column: Annotated[LineNumber | None, RARE] = Field(
+        None, description="To before this one, in end_line."
+    )
     replacement: FileText | None = Field(
         None,
         description="New lines; empty deletes. Alone: a new file.",
@@ -165,7 +172,18 @@ class EditParams(TargetParams):
         if self.start_line is None or self.end_line is None:
             missing = "start_line" if self.start_line is None else "end_line"
             raise InvalidParams(f"{missing}: needed with replacement", field=missing)
-        return LineEdit(self.start_line, self.end_line, self.replacement)
+        return LineEdit(
+            self.start_line, self.end_line, self.replacement, self._columns()
+        )
+
+    def _columns(self) -> tuple[int, int] | None:
+        if self.start_column is None and self.end_column is None:
+            return None
+        if self.start_column is None or self.end_column is None:
+            raise InvalidParams(
+                "start_column and end_column: only together", field="end_column"
+            )
+        return self.start_column, self.end_column
 
 
 class WriteCodeParams(EditParams, ProjectParams):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from flashgrep.api.searchers import SyntaxErrors
-from flashgrep.base.model import path_to_json
+from flashgrep.files.system import encode_path, format_path
 from flashgrep.methods.common import FilePlace
 
 FindErrors = Callable[[bytes, bytes], SyntaxErrors | None]
@@ -46,9 +46,17 @@ class SyntaxCheck:
             if text.before is not None:
                 before = find_errors(text.path, text.before)
             if before is None or after.places > before.places:
-                place = path_to_json(text.path)
-                unparsed.append({**place, "line": after.line})  # type: ignore[typeddict-item]
+                unparsed.append({**name_file(text.path), "line": after.line})
         return unparsed
+
+
+def name_file(path: bytes) -> FilePlace:
+    """Return a file as answers name it."""
+    place: FilePlace = {"file_path": format_path(path)}
+    encoded = encode_path(path)
+    if encoded is not None:
+        place["file_path_bytes"] = encoded
+    return place
 
 
 def describe_errors(unparsed: Iterable[UnparsedFile]) -> Iterator[str]:

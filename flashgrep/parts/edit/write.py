@@ -254,7 +254,7 @@ def write_file(
         data = loaded.encode_with(spans)
         edit, text = request.edit, loaded.lines.text
         replaced = sum(span.lines[1] - span.lines[0] + 1 for span in spans)
-        if isinstance(edit, LineEdit):
+        if isinstance(edit, LineEdit) and edit.columns is None:
             new_count = count_lines(edit.replacement)
         else:  # the lines touched, with the line ends that came and went inside them
             new_count = replaced + sum(

@@ -124,6 +124,8 @@ def _find_above(symbols: FileSymbols, node: Node, start: int) -> int:
     data = symbols.data
     previous = node.prev_sibling
     while previous is not None and _ABOVE.search(previous.type):
+        # A blank line between ends what belongs to a definition: a comment above it may
+        # be about the whole file.
         between = data[previous.end_byte : start]
         line_start = data.rfind(b"\n", 0, previous.start_byte) + 1
         is_alone = not data[line_start : previous.start_byte].strip()
@@ -144,6 +146,7 @@ def plan_edit(place: Place, action: Action, text: str) -> LineEdit:
     """Return the lines that change; ``text``: what is put there."""
     extent = find_extent(place)
     shown = "" if action == "delete" else indent(text, extent.indentation)
+    # What was read without its comment is replaced without it.
     if action == "replace":
         first = extent.above if _LEADS.match(shown.lstrip()) else extent.first
         if extent.tail and not shown.rstrip().endswith(extent.tail):
@@ -201,6 +204,7 @@ def _plan_delete(lines: _Lines, extent: Extent) -> LineEdit:
     after = last + below + 1
     is_end = after > lines.count or lines.text(after).startswith((b"}", b")", b"]"))
     is_start = before < 1 or lines.text(before).endswith(_OPENS)
+    # The blank lines of one side go, and those between the neighbours stay.
     if is_end:
         first -= above
     elif is_start:
@@ -220,6 +224,8 @@ def indent(text: str, indentation: str) -> str:
     if not first and indentation and following:
         last = following[-1]
         least = min((_margin(line) for line in following), key=len)
+        # A body's indentation may be relative or in place; the bracket that closes it
+        # stands below its first line.
         if last.strip().startswith(_CLOSES):
             is_placed = _margin(last) == indentation
         else:

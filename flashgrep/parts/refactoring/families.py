@@ -28,6 +28,8 @@ class FamilySearch:
             if other.kind not in _NO_NAME
             and _family_of(other.language) == _family_of(definition.language)
         ]
+        # A sibling belongs through the base that both override, so members are added
+        # until none brings a further one.
         family = {definition.key: definition}
         waiting = [definition]
         while waiting:
@@ -54,6 +56,7 @@ class FamilySearch:
         return self._is_above(owner, type_) or self._is_above(type_, owner)
 
     def _is_above(self, base: Definition, type_: Definition) -> bool:
+        # An `impl` block has its type's name, and would be taken for the type itself.
         if base.kind == "extension":
             return False
         if type_.kind == "extension":
@@ -71,6 +74,7 @@ class FamilySearch:
         if _is_one_scope(member, other) and member.owner == other.owner:
             # Overloads, accessors of a property, variants for platforms.
             return (member.kind in TYPE_KINDS) == (other.kind in TYPE_KINDS)
+        # In C a name without an owner is one for the linker, whatever file it is in.
         if member.language in LINKED and not member.owner and not other.owner:
             return _is_linked(member, other)
         if member.kind not in _MEMBERS or other.kind not in _MEMBERS:
@@ -114,6 +118,8 @@ def _is_linked(member: Definition, other: Definition) -> bool:
         return False
     if member.path == other.path:
         return True
+    # Types are not linked: two files may each have a type of the name. A forward
+    # declaration is of the one definition.
     if not {member.kind, other.kind} <= {"function", "variable", "constant"}:
         return "declaration" in {_role_of(member), _role_of(other)}
     return not is_static(member) and not is_static(other)

@@ -85,6 +85,7 @@ class HiddenUses:
 
     def _find_keywords(self, targets: Sequence[Place], name: bytes) -> Iterator[Place]:
         """Yield the keyword arguments that name a parameter, or a field of a class without a constructor."""
+        # One search finds the uses of one name; a method's overrides share theirs.
         by_name: dict[str, list[Place]] = {}
         for callable_ in self._find_callables(targets):
             text = callable_.symbols.data[callable_.start : callable_.end]
@@ -133,6 +134,8 @@ class HiddenUses:
                 continue
             owner = Definition(target.path, symbols, at)
             callable_ = place_of(owner, WRITTEN)
+            # A class that has a constructor of its own takes its parameters, not its
+            # fields.
             if target.kind == "field":
                 if target.index < 0 or names.member(owner, "__init__"):
                     continue
@@ -155,6 +158,7 @@ class HiddenUses:
         own = names.member(
             Definition(type_.path, type_.symbols, type_.index), "__init__"
         )
+        # Compared by the constructor: one that overrides it has parameters of its own.
         keys = {value.definition.key for value in own if value.definition}
         for place in self._navigator.find_implementations(target_name).places:
             definition = Definition(place.path, place.symbols, place.index)
@@ -173,6 +177,7 @@ class HiddenUses:
         for path, symbols in self._navigator.open_all(paths):
             if symbols.language != "python" or b"__all__" not in symbols.data:
                 continue
+            # The module may list another object of that name.
             values = self._navigator.names.find_in_module(path, text)
             if not any(
                 value.definition and value.definition.key in keys for value in values
@@ -197,6 +202,8 @@ class HiddenUses:
         paths = self._source.candidates(name.decode("utf-8", "replace"), fold=False)
         for path, symbols in self._navigator.open_all(paths):
             data = symbols.data
+            # The types of what they are accessed on are not known here, so they only may
+            # be meant.
             for offset in symbols.words(name, fold=False):
                 end = offset + len(name)
                 is_named = (

@@ -17,7 +17,7 @@ from flashgrep.base.errors import (
     InvalidParams,
     Unavailable,
 )
-from flashgrep.base.model import Document, path_to_json, path_to_text
+from flashgrep.base.model import Document, path_to_text
 from flashgrep.base.registry import (
     RARE,
     Call,
@@ -27,6 +27,7 @@ from flashgrep.base.registry import (
     SymbolName,
     handler,
 )
+from flashgrep.files.columns import Columns
 from flashgrep.files.system import HASH_SHOWN
 from flashgrep.methods.common import Below, Deadline, FilePlace, ProjectParams
 from flashgrep.methods.text import Note, Style
@@ -50,6 +51,7 @@ from flashgrep.parts.edit.syntax_check import (
     SyntaxCheck,
     UnparsedFile,
     describe_errors,
+    name_file,
 )
 from flashgrep.parts.edit.write import WriteRequest, WriteResult, write_file
 from flashgrep.parts.navigation.navigation import Place
@@ -105,6 +107,10 @@ class RenameSymbolParams(SymbolEditParams):
         None,
         description="Uses that only may be meant: true renames them, false leaves them. Default: refuse if there are any.",
     )
+    edits: Annotated[bool, RARE] = Field(
+        False,
+        description="With dry_run: return the edits, as batch_write_code takes them; refused as without dry_run.",
+    )
     expected_change: Annotated[NameText | None, RARE] = Field(
         None,
         description="`change` of a dry run: nothing is written if the diff would differ now.",
@@ -124,13 +130,24 @@ class RenamedFile(FilePlace):
     """A file with renamed places, and its hash after."""
 
     places: int
-    file_hash_after: NotRequired[str | None]
+    file_hash_after: str | None
 
 
 class Mentions(FilePlace):
     """How often comments, strings or documents of a file have the name: they are not changed."""
 
     count: int
+
+
+class RenameEdit(FilePlace):
+    """One place, in characters, and its file's hash."""
+
+    start_line: int
+    end_line: int
+    start_column: int
+    end_column: int
+    replacement: str
+    expected_file_hash: str
 
 
 class RenameResult(TypedDict):
@@ -156,6 +173,7 @@ class RenameResult(TypedDict):
     diff: NotRequired[str]
     diff_truncated: NotRequired[bool]
     change: NotRequired[str]
+    edits: NotRequired[list[RenameEdit]]
     obstacles: NotRequired[list[str]]
     unparsed: NotRequired[list[UnparsedFile]]
 
@@ -174,7 +192,7 @@ def render_rename(result: RenameResult, style: Style) -> Iterator[str]:
     else:
         yield f"{result['old_name']} is now {result['new_name']}: {result['places']} places in {len(files)} files"
         for file in files:
-            after = (file.get("file_hash_after") or "")[:HASH_SHOWN]
+            after = (file["file_hash_after"] or "")[:HASH_SHOWN]
             yield f"{style.path(file)} {file['places']} #{after}"
     treatment = "renamed too" if result["includes_possible"] else "not renamed"
     for key, label in (
@@ -208,6 +226,7 @@ class _Rename:
     obstacles: list[Obstacle] = field(default_factory=list)
     uses: list[RenamedUse] = field(default_factory=list)
     rewriting: Rewriting = field(default_factory=Rewriting)
+    edits: list[RenameEdit] = field(default_factory=list)
 
 
 @handler(
@@ -229,7 +248,7 @@ async def rename_symbol(
     rename = await _in_time(
         project, params, partial(_plan_rename, target=target, params=params)
     )
-    if not params.dry_run:
+    if not params.dry_run or params.edits:
         _check_rename(rename, params)
     check = SyntaxCheck()
     run = partial(
@@ -240,6 +259,7 @@ async def rename_symbol(
         dry_run=params.dry_run,
         check=check,
     )
+    # Cancelled or not: what was written is known to the next question.
     written, paths = await to_the_end(run)
     project.note_changes(paths)
     for outcome in written["results"]:
@@ -250,6 +270,8 @@ async def rename_symbol(
                 **outcome.get("data", {}),
             )
     result = _format_rename(rename, params, written)
+    if params.edits:
+        result["edits"] = rename.edits
     if unparsed := await find_new_errors(call.host.searchers, check):
         result["unparsed"] = unparsed
     return result
@@ -309,6 +331,12 @@ def _plan_rename(
     obstacles = list(ObstacleSearch(renaming).run(plan.old, new, plan.family, uses))
     rename = _Rename(plan, obstacles, uses)
     rename.rewriting = plan_rewriting(_read_files(snapshot, uses))
+    if params.edits:
+        hashes = {
+            operation.request.path: operation.request.expected.file_hash or ""
+            for operation in rename.rewriting.operations
+        }
+        rename.edits = [_format_edit(use, hashes[use.place.path]) for use in uses]
     return rename
 
 
@@ -322,6 +350,8 @@ def _read_files(
     for path, file_uses in sorted(by_path.items()):
         document = snapshot.read_with_stat(path)[1]
         data = file_uses[0].place.symbols.data
+        # The uses were found in the text that was read before: an edit of another would
+        # hit other characters.
         if not isinstance(document, Document) or document.data != data:
             raise Conflict(
                 f"{path_to_text(path)} changed meanwhile; nothing is written",
@@ -347,14 +377,20 @@ def _read_files(
 def _check_rename(rename: _Rename, params: RenameSymbolParams) -> None:
     """Refuse a rename that is not certain, or not the one that was looked at."""
     plan = rename.plan
-    if rename.obstacles:
+    obstacles = [
+        obstacle
+        for obstacle in rename.obstacles
+        if obstacle.is_certain or params.include_possible is None
+    ]
+    if obstacles:
         raise Conflict(
-            f"not renamed: {'; '.join(obstacle.message for obstacle in rename.obstacles)}",
-            reason=rename.obstacles[0].reason,
-            places=[
-                place for obstacle in rename.obstacles for place in obstacle.places
-            ],
+            f"not renamed: {'; '.join(obstacle.message for obstacle in obstacles)}",
+            reason=obstacles[0].reason,
+            guidance="an override that only may be is accepted with include_possible",
+            places=[place for obstacle in obstacles for place in obstacle.places],
         )
+    # Without a word about them nothing is written: one that is left, or taken too much,
+    # breaks code where nobody looks.
     uncertain = [use.place for use in plan.possible] + plan.unlikely
     if uncertain and params.include_possible is None:
         shown = ", ".join(place_text(place) for place in uncertain[:MOST_LISTED])
@@ -381,12 +417,11 @@ def _format_rename(
         for outcome in written["results"]
     }
     counts = Counter(use.place.path for use in rename.uses)
-    files = []
+    files: list[RenamedFile] = []
     for path, count in sorted(counts.items()):
-        file: RenamedFile = {**path_to_json(path), "places": count}  # type: ignore[typeddict-item]
-        if not params.dry_run:
-            file["file_hash_after"] = after.get(file["file_path"])
-        files.append(file)
+        place = name_file(path)
+        file_hash = after.get(place["file_path"])
+        files.append(RenamedFile(**place, places=count, file_hash_after=file_hash))
     mentions = Counter(place.path for place in plan.texts)
     result: RenameResult = {
         "ok": True,
@@ -400,7 +435,7 @@ def _format_rename(
         "unlikely": [_format_use(place) for place in plan.unlikely[:MOST_LISTED]],
         "unlikely_count": len(plan.unlikely),
         "mentions": [
-            {**path_to_json(path), "count": count}  # type: ignore[typeddict-item]
+            {**name_file(path), "count": count}
             for path, count in mentions.most_common(MOST_FILES)
         ],
         "mention_count": len(plan.texts),
@@ -414,10 +449,24 @@ def _format_rename(
     return result
 
 
+def _format_edit(use: RenamedUse, file_hash: str) -> RenameEdit:
+    columns = Columns(use.place.symbols.lines, "utf-32")
+    line, start = columns.place(use.place.start)
+    return {
+        **name_file(use.place.path),
+        "start_line": line,
+        "end_line": line,
+        "start_column": start,
+        "end_column": columns.place(use.place.end)[1],
+        "replacement": use.text,
+        "expected_file_hash": file_hash,
+    }
+
+
 def _format_use(place: Place) -> UsePlace:
     line = place.symbols.lines.line(place.start)
     return {
-        **path_to_json(place.path),  # type: ignore[typeddict-item]
+        **name_file(place.path),
         "line": line,
         "text": place.symbols.lines.text(line).strip()[:MOST_LINE],
         "confidence": round(place.resolution.confidence, 2),
@@ -512,6 +561,15 @@ def _plan_edit(
             guidance="change them first, or pass force",
             places=places,
         )
+    expected = _expect_text(snapshot, place, params.expected_file_hash)
+    request = WriteRequest(place.path, edit, expected, params.dry_run)
+    return request, [_format_use(use) for use in uses[:MOST_LISTED]]
+
+
+def _expect_text(
+    snapshot: Snapshot, place: Place, file_hash: str | None
+) -> Precondition:
+    """Return that a file is still as it was analysed, and as the caller has read it."""
     document = snapshot.read_with_stat(place.path)[1]
     text = read_text(document) if isinstance(document, Document) else None
     if not isinstance(document, Document) or text is None:
@@ -520,12 +578,12 @@ def _plan_edit(
             reason="changed",
         )
     expected = Precondition(file_hash=hash_text(document, text))
-    if params.expected_file_hash is not None:
-        own = params.expected_file_hash.lower().removeprefix("#")
+    if file_hash is not None:
+        # Both the caller's hash and that of the text that was analysed must hold.
+        own = file_hash.lower().removeprefix("#")
         if not (expected.file_hash or "").startswith(own):
-            expected = Precondition(file_hash=params.expected_file_hash)
-    request = WriteRequest(place.path, edit, expected, params.dry_run)
-    return request, [_format_use(use) for use in uses[:MOST_LISTED]]
+            expected = Precondition(file_hash=file_hash)
+    return expected
 
 
 HANDLERS: tuple[Handler, ...] = (rename_symbol, edit_symbol)

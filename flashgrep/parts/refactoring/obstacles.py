@@ -66,15 +66,15 @@ KEYWORDS: Final = {
 }
 _GIVEN: Final = {
     "python": re.compile(r"__\w+__"),
-    "go": re.compile(
-        r"main|init|Test[A-Z_]\w*|Benchmark[A-Z_]\w*|Example\w*|Fuzz[A-Z_]\w*"
-    ),
+    "go": re.compile(r"main|init"),
     "rust": re.compile(r"main"),
     "java": re.compile(r"main"),
     **dict.fromkeys(LINKED, re.compile(r"main")),
     **dict.fromkeys(ECMA, re.compile(r"constructor")),
 }
 """Names that a language, or the program that runs the code, gives a meaning."""
+_GO_TEST: Final = re.compile(r"(Test|Benchmark|Example|Fuzz)(?![a-z])\w*")
+"""Functions that Go's test program finds by their names."""
 _GO_METHODS: Final = frozenset({
     "String", "Error", "Read", "Write", "Close", "Len", "Less", "Swap", "Push", "Pop", "Unwrap", "Is", "As",
     "ServeHTTP", "Scan", "Value", "Seek", "ReadByte", "WriteByte", "ReadFrom", "WriteTo", "ReadAt", "WriteAt",
@@ -96,6 +96,8 @@ class Obstacle:
     reason: str
     message: str
     places: tuple[str, ...] = ()
+    is_certain: bool = True
+    """False: the caller may accept it, as uses that only may be meant."""
 
 
 def check_name(new: str, old: str, language: str) -> None:
@@ -131,7 +133,11 @@ class ObstacleSearch:
         first = family[0]
         language = first.symbols.language
         meaning = _GIVEN.get(language)
-        if meaning is not None and meaning.fullmatch(old) and not is_local(first):
+        is_given = meaning is not None and meaning.fullmatch(old) is not None
+        test = _GO_TEST.fullmatch(old) if language == "go" else None
+        if test is not None and first.path.endswith(b"_test.go"):
+            is_given = _GO_TEST.fullmatch(new) is None
+        if is_given and not is_local(first):
             yield Obstacle(
                 "given_name", f"{old} has a meaning of its own in {language}"
             )
@@ -156,7 +162,8 @@ class ObstacleSearch:
             base = self._find_library_base(definition, owner)
             if base:
                 message = f"{place_text(place)} may override {base}.{old} of a library"
-                yield Obstacle("library", message, (place_text(place),))
+                is_certain = place.symbols.language == "java"
+                yield Obstacle("library", message, (place_text(place),), is_certain)
                 return
 
     def _find_library_base(self, method: Definition, owner: Definition) -> str:
@@ -165,14 +172,7 @@ class ObstacleSearch:
         if language == "go":
             return "an interface" if method.name in _GO_METHODS else ""
         if language == "java":
-            row = method.symbols.row(method.index)
-            head = method.symbols.data[row[START] : row[START] + MOST_NAME]
-            is_declared = any(
-                base.name == method.name
-                for base in self._families.run(method)
-                if base.key != method.key
-            )
-            return "a type" if b"@Override" in head and not is_declared else ""
+            return "a type" if self._is_override(method) else ""
         if language not in {"python", "rust", *ECMA}:
             return ""
         waiting = [owner]
@@ -188,6 +188,12 @@ class ObstacleSearch:
                     seen.add(definition.key)
                     waiting.append(definition)
         return ""
+
+    def _is_override(self, method: Definition) -> bool:
+        """Whether a method of Java overrides one that is not in the project."""
+        row = method.symbols.row(method.index)
+        head = method.symbols.data[row[START] : row[START] + MOST_NAME]
+        return b"@Override" in head and len(self._families.run(method)) == 1
 
     def _find_library_names(self, type_: Definition) -> Iterator[str]:
         """Yield the names of the bases in a type's head that the project does not define."""
@@ -212,6 +218,7 @@ class ObstacleSearch:
     ) -> Iterator[str]:
         """Yield where the new name is taken."""
         first = family[0]
+        # A member meets only members, since it is named through its object.
         if first.kind in MEMBERS or _is_member(first):
             yield from self._find_members(new, family)
             return
@@ -272,6 +279,7 @@ class ObstacleSearch:
             index = symbols.index_at(offset)
             if index < 0 and symbols.role(offset) is None:
                 continue
+            # A local name meets only what is named in its function.
             if span is not None and not span[START] <= offset < span[END]:
                 continue
             if root is not None and _is_free(root, offset):
@@ -294,6 +302,7 @@ class ObstacleSearch:
         uses: Sequence[int],
     ) -> bool:
         """Whether the new name there is that of a function in which the renamed one is not used."""
+        # Bound in a function without a use of the renamed one, neither hides the other.
         if symbols.language in SCOPED:
             file = self._navigator.names.scopes_of(path)
             for scope in file.around(offset) if file is not None else ():
@@ -369,6 +378,7 @@ def _meet(first: Place, other: Definition) -> bool:
         return False
     if language in {"go", "java"}:
         return folders[0] == folders[1]
+    # A static function of another file is another name.
     if language not in LINKED or "macro" in {first.kind, other.kind}:
         return False
     own = Definition(first.path, first.symbols, first.index)

@@ -6,6 +6,7 @@ from typing import Final
 
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import Conflict
+from flashgrep.base.languages import LANGUAGES
 from flashgrep.base.model import path_to_text
 from flashgrep.parts.navigation.navigation import (
     Navigation,
@@ -79,6 +80,7 @@ class Renaming:
         plan = RenamePlan(named.text, self._new, self.find_targets(named))
         if not plan.family:
             return plan
+        # Also what is hardly meant: one of these uses may be real, and would break.
         question = ReferenceQuestion(
             limit=MOST_USES, least=0.0, asks_others=len(plan.family) == 1
         )
@@ -95,6 +97,7 @@ class Renaming:
     def _find_uses(
         self, search: ReferenceSearch, named: NameAtPosition, family: list[Place]
     ) -> Iterator[Place]:
+        # What the table of symbols has is found for all of the family at once.
         if family[0].index >= 0 or len(family) == 1:
             yield from search.find_uses(named, family, Navigation())
             return
@@ -147,6 +150,7 @@ class Renaming:
         if place.kind != "parameter" or symbols.language != "python" or not is_method:
             return
         method = Definition(place.path, symbols, around)
+        # Constructors are not called through a base: their parameters are their own.
         if method.name == "__init__":
             return
         for member in FamilySearch(self.navigator).run(method):
@@ -167,6 +171,10 @@ class Renaming:
             return
         keys = {(target.path, target.start) for target in plan.family}
         is_definition = (use.path, use.start) in keys
+        is_text = LANGUAGES[use.symbols.language].nature == "prose"
+        if is_text and use.resolution.confidence < SURE and not is_definition:
+            plan.texts.append(use)  # code in a document
+            return
         if use.resolution.confidence < LEAST and not is_definition:
             plan.unlikely.append(use)
             return
@@ -187,6 +195,8 @@ class Renaming:
         kinds = {node.type, around.type if around is not None else ""}
         if not kinds & _BOTH:
             return plan.new
+        # A pattern that takes the name out of a module binds a variable of its own,
+        # which keeps its name; after ``require`` the resolver follows the variable too.
         is_other = use.symbols.index_at(use.start) >= 0
         if is_other and is_required(node):
             return plan.new

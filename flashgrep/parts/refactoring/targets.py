@@ -21,6 +21,7 @@ from flashgrep.parts.symbols.name_at_position import (
 )
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import NAME_END
+from flashgrep.parts.symbols.qualified_names import ResolveName, find_resolution
 from flashgrep.parts.symbols.symbol_search import (
     MOST_ALIKE,
     FoundSymbol,
@@ -43,6 +44,8 @@ class Target:
     path: bytes = b""
     line: int = 0
     column: int | None = None
+    resolve: ResolveName | None = None
+    """Finds what a qualified name means; None: its text is compared."""
 
     def find(self, source: SymbolSource, *, is_one: bool = False) -> NameAtPosition:
         """Return the name; ``is_one``: overrides and overloads of it are other symbols.
@@ -86,7 +89,11 @@ class Target:
     def _find_by_name(self, source: SymbolSource, *, is_one: bool) -> NameAtPosition:
         keep = PathFilter((), (), under=self.under) if self.under else None
         question = SymbolQuestion(
-            name=self.name, roles=_DEFINES, limit=MOST_ALIKE, keep=keep
+            name=self.name,
+            roles=_DEFINES,
+            limit=MOST_ALIKE,
+            keep=keep,
+            resolve=self.resolve,
         )
         answer = SymbolSearch(source, question).run()
         symbols = [
@@ -99,6 +106,7 @@ class Target:
             message = f"symbol not found: {self.spelled}"
             message += f"; near: {', '.join(near)}" if near else ""
             raise NotFound(message, reason="symbol_not_found", near=near)
+        # A prototype is found with the definition, which has the code.
         defined = [
             symbol for symbol in symbols if symbol.occurrence.role == "definition"
         ]
@@ -115,18 +123,20 @@ class Target:
 
 async def find_target(view: View, spelled: str, under: str | None) -> Target:
     """Return what a caller named."""
+    # A name may look like a place, and a place like a name: the file must be there.
     for place in find_places(spelled):
         with suppress(NotFound):
             path = await view.resolve(place.path)
             return Target(spelled, path=path, line=place.first, column=place.column)
     name = spelled
+    resolve = find_resolution(view)
     match = SYMBOL_OF_FILE.fullmatch(spelled)
     if match is not None and not under:
         with suppress(NotFound):
             path = await view.resolve(match["path"])
-            return Target(spelled, match["symbol"], path)
+            return Target(spelled, match["symbol"], path, resolve=resolve)
     folder = await view.resolve(under) if under else b""
-    return Target(spelled, name, folder)
+    return Target(spelled, name, folder, resolve=resolve)
 
 
 def check_unique(

@@ -99,7 +99,7 @@ _fgrep() {
         "stats") words="--project -p --json --help" ;;
         "bootstrap-skill") words="--trigger --compact --force --allow-repo-override --repo-override-path --project -p --json --help" ;;
         "batch") words="--max-tokens --project -p --json --help" ;;
-        "write-code") words="--path-bytes --start-line --end-line --replacement --old-text --new-text --replace-all --expected-file-hash --precondition --continuation-id --chunk-index --is-final-chunk --dry-run --project -p --json --help" ;;
+        "write-code") words="--path-bytes --start-line --end-line --start-column --end-column --replacement --old-text --new-text --replace-all --expected-file-hash --precondition --continuation-id --chunk-index --is-final-chunk --dry-run --project -p --json --help" ;;
         "batch-write-code") words="--path --mode -m --dry-run --project -p --json --help" ;;
         "fs-create") words="--path-bytes --dir --parents --overwrite --dry-run --project -p --json --help" ;;
         "fs-read") words="--path-bytes --project -p --json --help" ;;
@@ -124,7 +124,7 @@ _fgrep() {
         "calls") words="--position-encoding --deadline-ms --fresh --no-fresh --rev --project -p --json --help" ;;
         "supertypes") words="--position-encoding --deadline-ms --fresh --no-fresh --rev --project -p --json --help" ;;
         "code-research") words="--kind --unsure --depth --tests --max-tokens --cursor -c --deadline-ms --fresh --no-fresh --project -p --json --help" ;;
-        "rename") words="--path --dry-run --deadline-ms --include-possible --expected-change --project -p --json --help" ;;
+        "rename") words="--path --dry-run --deadline-ms --include-possible --edits --expected-change --project -p --json --help" ;;
         "edit-symbol") words="--path --dry-run --deadline-ms --text --force --expected-file-hash --project -p --json --help" ;;
         "search-code") words="--limit -l --semantic-weight --path --include -g --exclude --language -t --owner --rev --threshold --max-tokens --fresh --no-fresh --all-projects --project -p --json --help" ;;
         "semantic-search") words="--limit -l --threshold --repository --project -p --json --help" ;;
