@@ -2,6 +2,7 @@
 
 import os
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,22 @@ def test_a_class_is_read_from_the_source_jar_of_the_declared_version(
         assert (found_line, library) == (line, "looms@1.0")
         assert Path(path).read_text() == LOOM
         assert Path(path).is_relative_to(daemon.paths.cache)
+
+
+def test_a_class_is_unpacked_by_several_questions_at_once(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    repository = Path(daemon.environ["HOME"]) / ".m2/repository/org/many/many"
+    entries = {"org/many/Many.java": b"package org.many;\n\npublic class Many {}\n"}
+    write_jar(repository / "1.0/many-1.0-sources.jar", entries)
+    root = project({"A.java": "import org.many.Many;\n\nclass A extends Many {}\n"})
+    daemon.add(root)
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(find, daemon, root, "A.java", 3, 18) for _ in range(8)]
+        found = {question.result() for question in asked}
+    ((path, line, library),) = found
+    assert (Path(path).name, line, library) == ("Many.java", 3, "many@1.0")
+    assert [file.name for file in Path(path).parent.iterdir()] == ["Many.java"]
 
 
 @pytest.mark.parametrize("attack", ["bomb", "dots", "absolute", "broken", "link"])

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from threading import get_ident
 from typing import Final, NamedTuple
 from zlib import crc32, error
 
@@ -235,7 +236,7 @@ class JavaSources:
                 if len(data) > MOST_BYTES:
                     return None
                 os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-                fresh = b"%s.%d.new" % (place, os.getpid())
+                fresh = b"%s.%d.%d.new" % (place, os.getpid(), get_ident())
                 Path(os.fsdecode(fresh)).write_bytes(data)
                 # Under its name it is complete, whoever else unpacks it meanwhile.
                 os.replace(fresh, place)
