@@ -6,6 +6,7 @@ titles that repeat a name. Schemas of results have the fields, and those of list
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -59,51 +60,68 @@ def input_schema(
     """
     whole = handler.params_schema()
     marks = dict(find_marks(handler.params))
-    rare = {name for name, mark in marks.items() if mark.rare and not complete}
-    needed = {name for name, mark in marks.items() if mark.needed}
-
-    def shorten_object(node: Mapping[str, Any]) -> Schema:
-        fields = {
-            name: shorten(field)
-            for name, field in node.get("properties", {}).items()
-            if name not in rare
-        }
-        is_short = not complete and handler.name not in SPECIFIED
-        for name in fields.keys() & (SHORT.keys() if is_short else ()):
-            fields[name].pop("description", None)
-            fields[name] |= {"description": SHORT[name]} if SHORT[name] else {}
-        required = [
-            name
-            for name in fields
-            if name in node.get("required", ()) or name in needed
-        ]
-        return {"properties": fields} | ({"required": required} if required else {})
-
-    schema = shorten_object(whole) | {"type": "object"}
+    fields = FieldChoice(
+        rare=frozenset(
+            name for name, mark in marks.items() if mark.rare and not complete
+        ),
+        needed=frozenset(name for name, mark in marks.items() if mark.needed),
+        is_short=not complete and handler.name not in SPECIFIED,
+    )
+    schema = fields.shorten_object(whole) | {"type": "object"}
     if bound:
         schema["properties"].pop("project", None)
     if bound or not complete:
         schema["properties"].pop("projects", None)
-    models = whole.get("$defs", {})
+    inlined: Schema = fields.insert_models(schema, whole.get("$defs", {}))
+    return inlined
 
-    def insert_models(node: Any) -> Any:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldChoice:
+    """Which fields of a tool's parameters its schema has, and how they are described."""
+
+    rare: frozenset[str]
+    """Left out."""
+    needed: frozenset[str]
+    """Required of a model, though a program may leave them out."""
+    is_short: bool
+    """Whether common fields have the descriptions in SHORT."""
+
+    def shorten_object(self, node: Mapping[str, Any]) -> Schema:
+        """Return the fields of an object, and which of them are required."""
+        fields = {
+            name: shorten(field)
+            for name, field in node.get("properties", {}).items()
+            if name not in self.rare
+        }
+        if self.is_short:
+            for name in fields.keys() & SHORT.keys():
+                fields[name].pop("description", None)
+                if SHORT[name]:
+                    fields[name]["description"] = SHORT[name]
+        obligatory = self.needed.union(node.get("required", ()))
+        required = [name for name in fields if name in obligatory]
+        if not required:
+            return {"properties": fields}
+        return {"properties": fields, "required": required}
+
+    def insert_models(self, node: Any, models: Mapping[str, Schema]) -> Any:
         """Return a schema with the models it refers to in place: each is used once, and a reference costs as much."""
         if isinstance(node, list):
-            return [insert_models(item) for item in node]
+            return [self.insert_models(item, models) for item in node]
         if not isinstance(node, dict):
             return node
         if "$ref" not in node:
-            return {key: insert_models(value) for key, value in node.items()}
+            return {
+                key: self.insert_models(value, models) for key, value in node.items()
+            }
         model = models[node["$ref"].rpartition("/")[2]]
-        inner = {"type": "object", **shorten_object(model)}
+        inner = {"type": "object", **self.shorten_object(model)}
         if LIKE in model:
             for field in inner["properties"].values():
                 field.pop("description", None)
         others = {key: value for key, value in node.items() if key != "$ref"}
-        return {**insert_models(inner), **others}
-
-    inlined: Schema = insert_models(schema)
-    return inlined
+        return {**self.insert_models(inner, models), **others}
 
 
 def find_marks(model: type[BaseModel]) -> Iterator[tuple[str, Usage]]:

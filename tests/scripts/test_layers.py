@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -212,6 +213,18 @@ def test_a_part_is_listed_after_those_it_requires() -> None:
     for part in BUILT_IN:
         assert set(part.requires) <= listed, part.name
         listed.add(part.name)
+
+
+def test_rooms_and_parts_import_each_other_in_no_circle() -> None:
+    below: dict[str, set[str]] = {}
+    for here, there in edges() - LATE_IMPORTS:
+        # Programs that put the parts together, a team's server too, import their list.
+        if here == COMMAND_TABLE or there in ASSEMBLED:
+            continue
+        if room_of(here) != room_of(there):
+            below.setdefault(room_of(here), set()).add(room_of(there))
+    # Raises CycleError, which names a circle.
+    TopologicalSorter(below).prepare()
 
 
 def test_no_import_is_relative() -> None:
