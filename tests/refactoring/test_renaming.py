@@ -382,6 +382,26 @@ def test_what_cannot_be_renamed_is_refused(tmp_path: Path) -> None:
     assert not plan.family
 
 
+def test_a_module_called_like_what_it_defines_keeps_its_name(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        {
+            "spin.py": "def spin():\n    return 1\n",
+            "a.py": "import spin as module\nfrom spin import spin\nfrom spin import spin as s\nspin()\n",
+            "turn.ts": "export function turn() { return 1 }\n",
+            "b.ts": 'import { turn } from "./turn"\nexport { turn as t } from "./turn.ts"\nturn()\n',
+        },
+    )  # fmt: skip
+    assert rename(tmp_path, Target("spin", "spin"), "go") == []
+    assert rename(tmp_path, Target("turn", "turn"), "go") == []
+    assert (tmp_path / "a.py").read_text() == (
+        "import spin as module\nfrom spin import go\nfrom spin import go as s\ngo()\n"
+    )
+    assert (tmp_path / "b.ts").read_text() == (
+        'import { go } from "./turn"\nexport { go as t } from "./turn.ts"\ngo()\n'
+    )
+
+
 def test_what_is_uncertain_is_apart(tmp_path: Path) -> None:
     put(
         tmp_path,

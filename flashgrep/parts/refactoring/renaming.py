@@ -169,6 +169,8 @@ class Renaming:
         """Add a use by its confidence, unless it has another name there, such as an alias."""
         if use.symbols.data[use.start : use.end] != plan.old.encode():
             return
+        if use.role == "import" and self._is_module(use):
+            return
         keys = {(target.path, target.start) for target in plan.family}
         is_definition = (use.path, use.start) in keys
         is_text = LANGUAGES[use.symbols.language].nature == "prose"
@@ -183,6 +185,23 @@ class Renaming:
             plan.sure.append(renamed)
         else:
             plan.possible.append(renamed)
+
+    def _is_module(self, use: Place) -> bool:
+        """Whether a name in an import is that of the module, which is often called like what it defines."""
+        node = self.trees.node(use)
+        around = node.parent if node is not None else None
+        if node is None or around is None:
+            return False
+        if node.type.startswith("string"):
+            return True
+        outer = around.parent
+        if around.type != "dotted_name" or outer is None:
+            return False
+        if outer.type in {"import_statement", "relative_import"}:
+            return True
+        if outer.type == "aliased_import" and outer.parent is not None:
+            return outer.parent.type == "import_statement"
+        return outer.child_by_field_name("module_name") == around
 
     def _write(self, plan: RenamePlan, use: Place) -> str:
         """Return what is written at a use: the new name, or both where one word names two things."""
