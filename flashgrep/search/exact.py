@@ -22,6 +22,14 @@ from flashgrep.files.columns import Columns, Lines, PositionEncoding
 from flashgrep.pattern import ANYTHING, FOLDS, Gram, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.search.hits import make_hit, put_spans
+from flashgrep.search.printed import (
+    FILE_HITS,
+    LEAST_FILES,
+    LEAST_HITS,
+    MOST_FILES,
+    Printed,
+    Printer,
+)
 from flashgrep.search.ripgrep import find_matching, pattern_flags, take_batch
 from flashgrep.search.snapshot import (
     TEXT_ID,
@@ -134,9 +142,17 @@ class Answer(SearchStats):
         del self.results[:ENCODED_FROM]
         self.ranks.clear()
 
+    def add_json(self, part: bytes) -> None:
+        """Add hits that are JSON already, without the brackets of a list."""
+        if self.results:
+            self.parts.append(orjson.dumps(self.results)[1:-1])
+            self.results.clear()
+        self.parts.append(part)
+
     def encode_rest(self) -> None:
         """Join the parts and what is left to ``encoded``."""
-        self.parts.append(orjson.dumps(self.results)[1:-1])
+        if self.results:
+            self.parts.append(orjson.dumps(self.results)[1:-1])
         self.encoded = Encoded(b"[" + b",".join(self.parts) + b"]")
         self.results = []
         self.parts = []
@@ -164,6 +180,14 @@ class Search:
         """Files with a hit so far, among those read here."""
         self.rank: tuple[object, ...] = ()
         """By relevance: the rank of the last hit yielded."""
+        self.paths: Iterator[bytes] | None = None
+        """The files that are left; None: all."""
+        self.room = question.max_chars
+        """Characters that are left on the page after the whole files on it."""
+        self.taken = 0
+        """Hits of these files."""
+        self.reached: tuple[Position | None, int] = None, 0
+        """The last of these files, and the number of its last hit."""
 
     def run(self) -> Answer:
         """Answer the question; a deadline leaves what was found so far, with ``complete`` False.
@@ -192,6 +216,8 @@ class Search:
                         Backtracker(question.pattern, seconds=seconds)
                     )
                 if question.output == "lines":
+                    if question.ranking is None and question.limit >= LEAST_HITS:
+                        self._take_whole_files()
                     self._collect_lines()
                 else:
                     self._collect_files()
@@ -233,7 +259,7 @@ class Search:
         """Yield the files to read, with the number of their matching lines if ripgrep counted them (else 0)."""
         snapshot = self.snapshot
         answer = self.answer
-        paths = self.files()
+        paths = self.paths or self.files()
         if snapshot.counts is not None:
             while batch := list(islice(paths, FIRST_BATCH)):
                 checkpoint()
@@ -344,14 +370,112 @@ class Search:
                 if match.number > count:
                     yield start, match.number, path, document, match
 
+    def _take_whole_files(self) -> None:
+        """Take files all of whose hits have room on the page, as ripgrep prints them."""
+        question = self.question
+        is_plain = not (question.before or question.after or question.spans)
+        if not (self.is_linear and is_plain):
+            return
+        printer = Printer.of(self.snapshot, question.pattern)
+        if printer is None:
+            return
+        paths = self.files()
+        self.paths = paths
+        size = min(FIRST_BATCH, question.limit // FILE_HITS)
+        while batch := take_batch(paths, size):
+            if len(batch) < LEAST_FILES:
+                self.paths = chain(batch, paths)
+                return
+            before = self.taken
+            matching = printer.print(batch)
+            self.answer.files_read += len(batch) - len(matching)
+            names = iter([*matching])
+            for path in names:
+                if not self._take_file(path, matching.pop(path)):
+                    self.paths = chain((path,), names, paths)
+                    return
+            # As many as may fill the page, by what these have.
+            share = (self.taken - before + 1) / len(batch)
+            wanted = 1.1 * (question.limit - self.taken) / share
+            largest = min(wanted, 4 * size, MOST_FILES)
+            size = int(
+                max(
+                    LEAST_FILES,
+                    largest,
+                )
+            )
+
+    def _take_file(self, path: bytes, printed: Printed | None) -> bool:
+        """Take the hits of a file if all have room; ``printed``: its lines, unless it has to be read."""
+        question = self.question
+        answer = self.answer
+        position = question.position
+        place = path_to_json(path)
+        hits: list[dict[str, Any]] = []
+        is_next = position is not None and position.path == path
+        if printed is None or is_next:
+            printed = None
+            hits, last = self._read_hits(path, place)
+            if not hits:
+                return True
+            count = len(hits)
+            chars = sum(len(hit["text"]) for hit in hits)
+        else:
+            answer.files_read += 1
+            last = printed.last
+            count = len(printed.fields)
+            chars = printed.measure()
+        named = len(place["file_path"])
+        if question.as_text:
+            room = self.room - chars - count * LINE_OVERHEAD - named - 1
+        else:
+            room = self.room - chars - count * (named + HIT_OVERHEAD)
+        if room < 0 or self.taken + count > question.limit:
+            answer.files_read -= 1  # it will be read
+            return False
+        if printed is None:
+            answer.results += hits
+            if question.as_json and len(answer.results) > ENCODED_FROM:
+                answer.encode_first()
+        elif question.as_json:
+            answer.add_json(printed.encode(place))
+        else:
+            answer.results += printed.hits(place)
+        self.matching += 1
+        self.room = room
+        self.taken += count
+        self.reached = Position(0, path, 0, None), last
+        return True
+
+    def _read_hits(
+        self, path: bytes, place: dict[str, str]
+    ) -> tuple[list[dict[str, Any]], int]:
+        """Return the hits of a file that are not on the page before, and the number of the last one."""
+        position = self.question.position
+        taken = position.taken if position and position.path == path else 0
+        document = self.read(path)
+        if document is None:
+            return [], 0
+        lines = self.matcher.lines(document.data)
+        fresh = (match for match in lines if match.number > taken)
+        # One more than there is room for, so that the file is seen to be too long.
+        matches = [*islice(fresh, self.question.limit - self.taken + 1)]
+        hits = [make_hit(place, document, match) for match in matches]
+        if matches:
+            last = matches[-1].number
+        else:
+            last = 0
+        return hits, last
+
     def _collect_lines(self) -> None:
         """Take hits until the page is full; then continue counting if little is left."""
         question, answer = self.question, self.answer
-        room, results, limit = question.max_chars, answer.results, question.limit
+        room, results, limit = self.room, answer.results, question.limit
         hits = self.hits()
         path_shown, place, size, is_full = b"", dict[str, str](), 0, False
-        start, last, columns = None, 0, None
-        taken = 0
+        start, last = self.reached
+        columns = None
+        taken = self.taken
         try:
             for begin, number, path, document, match in hits:
                 if path != path_shown:

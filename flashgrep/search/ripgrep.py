@@ -163,7 +163,7 @@ def find_matching(
     ]
     output = run(ripgrep, root, arguments)
     if output:
-        unread = _parse_unread(output, frozenset(paths))
+        unread = find_unread(output, frozenset(paths))
     else:
         unread = None
     if output is None or unread is None:
@@ -172,7 +172,7 @@ def find_matching(
     return [path for path in paths if path in matching]
 
 
-def _parse_unread(output: Output, paths: frozenset[bytes]) -> set[bytes] | None:
+def find_unread(output: Output, paths: frozenset[bytes]) -> set[bytes] | None:
     """Return the files that ripgrep could not read; None if something else went wrong."""
     if output.status is None:
         raise Expired
@@ -229,6 +229,7 @@ def run(
     arguments: Sequence[bytes],
     *,
     most_errors: int = MOST_ERRORS,
+    most_printed: int = MOST_OUTPUT,
 ) -> Output | None:
     """Run ripgrep in the root until it ends or the lookup does; None if no process can be started.
 
@@ -272,7 +273,7 @@ def run(
                         if sys.platform == "linux" and process.stdout is not None:
                             with contextlib.suppress(OSError):
                                 fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE)
-                        return _collect(process, most_errors)
+                        return _collect(process, most_printed, most_errors)
                     finally:
                         process.kill()
             finally:
@@ -286,7 +287,9 @@ def run(
             _slots.release()
 
 
-def _collect(process: subprocess.Popen[bytes], most_errors: int) -> Output:
+def _collect(
+    process: subprocess.Popen[bytes], most_printed: int, most_errors: int
+) -> Output:
     parts = {
         stream.fileno(): bytearray()
         for stream in (process.stdout, process.stderr)
@@ -299,7 +302,7 @@ def _collect(process: subprocess.Popen[bytes], most_errors: int) -> Output:
     open_ends = len(parts)
     start = time.monotonic()
     try:
-        while open_ends and len(printed) < MOST_OUTPUT and len(errors) < most_errors:
+        while open_ends and len(printed) < most_printed and len(errors) < most_errors:
             ready = waiting.poll(1000 * LOOK_SECONDS)
             stop_if_over()
             for descriptor, _ in ready:

@@ -148,6 +148,11 @@ class Snapshot:
             return None
         return FileStat(*self.table.columns[at, SIZE : SIZE + 4].tolist())
 
+    def is_as_indexed(self, path: bytes) -> bool:
+        """Return whether the file at this very path, not behind a link, is now the one that was indexed."""
+        version = self.stat(path)
+        return version is not None and version == self._stat(path)
+
     def has(self, path: bytes) -> bool:
         """Return whether a file belongs to the project."""
         mark = self.pending.get(path)

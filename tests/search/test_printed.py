@@ -1,0 +1,229 @@
+"""Long pages that ripgrep prints have the hits that are found here, in their order, within the same limits."""
+
+import os
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+
+from flashgrep.index.table import FileRow
+from flashgrep.pattern import Pattern
+from flashgrep.search.exact import Answer, Position, Question, search
+from flashgrep.search.printed import Printer
+from flashgrep.search.ripgrep import Ripgrep
+from flashgrep.search.snapshot import Snapshot, ask_and_close
+from tests.support.workspace import opened
+
+FILES = 300
+LINES = (
+    b"a needle",
+    b'\tneedle "quoted" \\ back',
+    b"needle: 1:2:3",
+    b"nothing here",
+    b"",
+    b"needle at the end \r",
+    "un été, needle".encode(),
+    "na\xefve needle".encode("latin-1"),
+    b"needle \x0c form feed",
+    b"needle \x7f rubout, needle",
+    b"x" * 1_200 + b" needle",
+    b"Needle",
+    b"needle_needle needle",
+)
+NAMES = (
+    b"new\nline.txt",
+    b"co:lon: 1.txt",
+    b"odd\xff.txt",
+    b'qu"ote\\.txt',
+    b"-n",
+    b"5:6:x",
+)
+
+
+def make_tree(root: Path) -> None:
+    """Write files of drawn lines, and a few that only we read as they are meant."""
+    rng = random.Random(7)
+    for at in range(FILES):
+        path = root / f"folder{at % 7}" / f"{at}.txt"
+        path.parent.mkdir(exist_ok=True)
+        end = rng.choice([b"\n", b"\n", b"\r\n"])
+        # Most files are of plain lines, as most are.
+        lines = LINES if at % 4 == 0 else LINES[:5]
+        text = end.join(rng.choices(lines, k=12)) + rng.choice([b"", end])
+        path.write_bytes(text)
+    for name in NAMES:
+        Path(os.fsdecode(os.fsencode(root) + b"/" + name)).write_bytes(
+            b"a needle\n" * 3
+        )
+    (root / "late.txt").write_bytes(b"needle\n" + b"x\n" * 40_000 + b"\0 needle\n")
+    (root / "marked.txt").write_bytes(b"\xef\xbb\xbfneedle\n")
+    (root / "wide.txt").write_bytes("needle\n".encode("utf-16"))
+
+
+def settle(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot as of files that were not written just before they were indexed."""
+    rows = []
+    for at, path in enumerate(snapshot.table.paths):
+        version = snapshot.stat(path)
+        if version is None:  # deleted since
+            continue
+        text_id = int(snapshot.table.columns[at, 0])
+        skip = snapshot.table.skipped.get(path, "")
+        rows.append(
+            FileRow(
+                path,
+                text_id,
+                skip,
+                version.size,
+                version.mtime_ns,
+                version.ctime_ns,
+                version.inode,
+            )
+        )
+    return replace(snapshot, table=snapshot.table.with_changes(rows, ()))
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    root = tmp_path_factory.mktemp("printed")
+    make_tree(root)
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(opened(root)) as workspace,
+    ):
+        portal.call(workspace.wait_indexed)
+        (root / "folder1" / "1.txt").write_bytes(b"changed, a needle\n")
+        (root / "fresh.txt").write_bytes(b"fresh needle\n")
+        (root / "folder2" / "2.txt").unlink()
+        assert portal.call(workspace.refresh)
+        yield settle(workspace.snapshot())
+
+
+def ask(snapshot: Snapshot, question: Question, *, slowly: bool = False) -> Answer:
+    """Return the answer; ``slowly``: every file is read and matched here."""
+    asked = replace(snapshot, ripgrep=None) if slowly else snapshot
+    return ask_and_close(lambda project: search(project, question), asked)
+
+
+def describe(answer: Answer) -> tuple[object, ...]:
+    """Return what a caller sees of an answer."""
+    hits = answer.encoded.decode() if answer.encoded else answer.results
+    return (
+        hits,
+        answer.total,
+        answer.next,
+        answer.files_read,
+        answer.skipped,
+        answer.complete,
+    )
+
+
+PATTERNS = {
+    "literal": Pattern(texts=("needle",), mode="literal", case="sensitive"),
+    "insensitive": Pattern(texts=("NEEDLE",), mode="literal", case="insensitive"),
+    "word": Pattern(texts=("needle",), mode="literal", case="sensitive", word=True),
+    "regex": Pattern(texts=(r"e+d\w*|1:\d",), mode="regex", case="sensitive"),
+    "line": Pattern(texts=("a needle",), mode="literal", case="sensitive", line=True),
+    "several": Pattern(texts=("quoted", "form"), mode="literal", case="sensitive"),
+    "end": Pattern(texts=("needle$",), mode="regex", case="sensitive"),
+}
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("pattern", PATTERNS.values(), ids=PATTERNS)
+def test_a_long_page_is_what_is_found_here(
+    snapshot: Snapshot, pattern: Pattern, *, as_json: bool
+) -> None:
+    question = Question(pattern=pattern, limit=10**6, max_chars=10**9, as_json=as_json)
+    assert describe(ask(snapshot, question)) == describe(
+        ask(snapshot, question, slowly=True)
+    )
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+@pytest.mark.parametrize("chars", [3_000, 123_456, 10**9])
+@pytest.mark.parametrize("limit", [2_000, 2_345, 10_000])
+def test_limits_end_a_page_at_the_same_hit(
+    snapshot: Snapshot, limit: int, chars: int, *, as_text: bool
+) -> None:
+    question = Question(
+        pattern=PATTERNS["literal"],
+        limit=limit,
+        max_chars=chars,
+        as_text=as_text,
+        as_json=True,
+    )
+    page = ask(snapshot, question)
+    assert describe(page) == describe(ask(snapshot, question, slowly=True))
+    if page.next is None:
+        return
+    following = replace(question, position=page.next)
+    assert describe(ask(snapshot, following)) == describe(
+        ask(snapshot, following, slowly=True)
+    )
+    middle = replace(question, position=Position(0, page.next.path, 1, None))
+    assert describe(ask(snapshot, middle)) == describe(
+        ask(snapshot, middle, slowly=True)
+    )
+
+
+def test_ripgrep_prints_most_files(snapshot: Snapshot) -> None:
+    printer = Printer.of(snapshot, PATTERNS["literal"])
+    assert printer is not None
+    lines = printer.print(snapshot.table.paths)
+    read = {path for path, of_file in lines.items() if of_file is None}
+    assert len(read) < FILES / 3
+    assert read >= {
+        b"late.txt",
+        b"marked.txt",
+        b"wide.txt",
+        b"new\nline.txt",
+        b"folder1/1.txt",
+    }
+    snapshot.files.close()
+
+
+def test_a_file_that_became_a_link_is_read_here(
+    snapshot: Snapshot, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_bytes(b"a secret needle\n")
+    path = Path(os.fsdecode(snapshot.root.path), "folder3", "3.txt")
+    kept = tmp_path / "kept.txt"
+    path.rename(kept)
+    path.symlink_to(secret)
+    try:
+        printer = Printer.of(snapshot, PATTERNS["literal"])
+        assert printer is not None
+        assert (
+            printer.print([b"folder3/3.txt", b"folder4/4.txt"])[b"folder3/3.txt"]
+            is None
+        )
+    finally:
+        path.unlink()
+        kept.rename(path)
+        snapshot.files.close()
+
+
+def test_without_a_ripgrep_that_runs_files_are_read_here(snapshot: Snapshot) -> None:
+    broken = replace(snapshot, ripgrep=Ripgrep("/nowhere/rg", bundled=True))
+    question = Question(pattern=PATTERNS["literal"], limit=10_000, max_chars=10**9)
+    assert describe(ask(broken, question)) == describe(
+        ask(snapshot, question, slowly=True)
+    )
+
+
+def test_a_deadline_leaves_a_part_of_the_page(snapshot: Snapshot) -> None:
+    question = Question(
+        pattern=PATTERNS["literal"],
+        limit=10_000,
+        max_chars=10**9,
+        as_json=True,
+        deadline=0.0,
+    )
+    answer = ask(snapshot, question)
+    assert not answer.complete
+    assert not answer.has_hits
