@@ -70,6 +70,8 @@ READING = [
     "grep -rn foo . > /dev/null",
     "ls | xargs grep -n foo",
     "find . -name x -exec grep foo {} +",
+    r'rg -n "\bfoo\(" src/*.py a{b,c}',
+    r"rg foo\(bar ~/src",
 ]
 WRITING = [
     "grep -rn foo . >&log1",
@@ -91,6 +93,25 @@ WRITING = [
     "find . -type f -name x -delete",
     r"grep -r x .; find . -type f -exec rm {} \;",
     "rg foo; rg --pre ./x foo",
+    "find . -name x -exec grep -q foo {} + -exec rm {} +",
+    r"find . -name x -exec grep -q foo {} \; -exec rm {} +",
+    r"find . -name x -exec grep -q foo \; -exec rm {} +",
+    "find . -name x -exec grep -q foo ';' -exec rm {} +",
+    "find . -name x -exec grep -q foo {} + -ok rm '{}' +",
+    "find $'-delete' -type f",
+    "find {-delete,-print} -type f",
+    "find * -type f",
+    r"rg foo \--pre=./x",
+    "rg foo $'--pre=./x'",
+    "rg foo {--pre=./x,.}",
+    "rg foo ''{--pre=./x,.}",
+    "rg foo --pre=./x*",
+    "rg foo *",
+    r'rg foo "--pre=./\x"',
+    'rg foo "\\\n--pre=./x"',
+    "git grep -e foo $'-Ox'",
+    "grep -rn foo . > sub/dev/null",
+    "grep -rn foo . 2> ./dev/null",
 ]
 
 

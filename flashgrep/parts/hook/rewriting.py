@@ -99,6 +99,9 @@ def _find_inner_grep(words: Sequence[str | None]) -> int:
             at += 1
     elif words[0] == "find" and words[-1] == "+" and "-exec" in words:
         at = words.index("-exec") + 1
+        # It ends there, and another action may follow.
+        if not {"{}", ";"}.isdisjoint(words[at:-2]):
+            return 0
         try:
             # Any other action would come before it.
             find_plan.parse([word or _COMPUTED for word in words[1 : at - 1]])
@@ -213,6 +216,9 @@ def _is_reader(command: Command) -> bool:
         ]
         flags = [word for word in command.words[1:] if word and word[:1] == "-"]
         return not operands and not any("o" in flag or "T" in flag for flag in flags)
+    # A file may be called like a flag.
+    if command.may_hide_flags and name != "grep":
+        return False
     verdict = judge(command)
     # Some flags of the others run programs; grep has none.
     is_safe = verdict.name in {"rg", "find", "git"} and not verdict.reason

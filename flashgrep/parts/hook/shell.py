@@ -26,6 +26,8 @@ _DYNAMIC: Final = frozenset(
 _ENVIRONMENT: Final = frozenset(
     {"variable_assignment", "declaration_command", "unset_command"}
 )
+_OPEN: Final = frozenset("-;*?[{")
+"""Characters that a flag or the end of a command may come from."""
 _UNREADABLE: Final = frozenset({"function_definition", "heredoc_redirect"})
 """A line with a function of its own, or a text in place of a file, is left alone as a whole."""
 
@@ -41,6 +43,8 @@ class Command:
     """Whether its standard input is a pipe, a file or a text of the line."""
     moves_errors: bool
     """Whether its standard error goes somewhere else."""
+    may_hide_flags: bool = False
+    """Whether a word that the shell computes may come to a flag, or end a command inside another's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ def _read_command(node: Node) -> Command | None:
     starts: list[int] = []
     moves_errors = False
     reads_pipe = False
+    hides = False
     for child in node.named_children:
         if child.type == "command_name":
             words.append(_read_word(child.named_children[0]))
@@ -110,7 +115,9 @@ def _read_command(node: Node) -> Command | None:
             reads_pipe |= _is_input(child)
             moves_errors |= _is_of_errors(child)
         else:
-            words.append(_read_word(child))
+            word = _read_word(child)
+            hides |= word is None and _may_become_flag(child)
+            words.append(word)
             starts.append(child.start_byte)
     if not words or words[0] is None:
         return None
@@ -127,7 +134,7 @@ def _read_command(node: Node) -> Command | None:
                     moves_errors |= _is_of_errors(redirect)
         inner = parent
         parent = parent.parent
-    return Command(tuple(words), tuple(starts), reads_pipe, moves_errors)
+    return Command(tuple(words), tuple(starts), reads_pipe, moves_errors, hides)
 
 
 def _read_word(node: Node) -> str | None:
@@ -135,6 +142,8 @@ def _read_word(node: Node) -> str | None:
     text = (node.text or b"").decode(errors="surrogateescape")
     if node.type == "raw_string":
         return text[1:-1]
+    if text == "{}":
+        return text
     if node.type in {"word", "number"}:
         # Wildcards, braces and escapes are the shell's to read.
         if any(char in text for char in "*?[{~\\"):
@@ -155,6 +164,23 @@ def _read_word(node: Node) -> str | None:
     return None
 
 
+def _may_become_flag(node: Node) -> bool:
+    """Return whether a computed word may come to one that begins with a hyphen, or to a semicolon."""
+    text = (node.text or b"").decode(errors="surrogateescape")
+    if node.type == "concatenation":
+        for child in node.children:
+            part = _read_word(child)
+            if part is None:
+                return _may_become_flag(child)
+            if part:
+                return part[0] in _OPEN
+    if node.type == "string":
+        return text[1:].replace("\\\n", "")[:1] == "-"
+    if node.type == "word":
+        return text.removeprefix("\\")[:1] in _OPEN
+    return True
+
+
 def _is_input(redirect: Node) -> bool:
     return any(child.type in {"<", "<<<", "<&"} for child in redirect.children)
 
@@ -171,7 +197,7 @@ def _is_harmless(redirect: Node) -> bool:
         kinds == {">&"} and not _names_stream(redirect)
     ):
         return True
-    return (redirect.text or b"").endswith(b"/dev/null")
+    return redirect.named_children[-1].text == b"/dev/null"
 
 
 def _names_stream(redirect: Node) -> bool:
