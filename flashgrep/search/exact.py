@@ -445,6 +445,8 @@ class Search:
         self.room = room
         self.taken += count
         self.reached = Position(0, path, 0, None), last
+        # Where to go on after a deadline.
+        answer.next = Position(0, path, last, None)
         return True
 
     def _read_hits(

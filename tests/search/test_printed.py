@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from anyio.from_thread import start_blocking_portal
 
+from flashgrep.base.checkpoint import Expired
 from flashgrep.index.table import FileRow
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Answer, Position, Question, search
@@ -227,3 +228,26 @@ def test_a_deadline_leaves_a_part_of_the_page(snapshot: Snapshot) -> None:
     answer = ask(snapshot, question)
     assert not answer.complete
     assert not answer.has_hits
+
+
+def test_a_deadline_between_two_batches_leaves_a_place_to_go_on(
+    snapshot: Snapshot,
+) -> None:
+    table = snapshot.table
+    text_id = int(table.columns[table.find(b"-n"), 0])
+    names = [b"zz/%03d" % at for at in range(400)]
+    gone = [FileRow(name, text_id, "", 1, 1, 1, 1) for name in names]
+    grown = replace(snapshot, table=table.with_changes(gone, ()))
+
+    def keep(path: bytes) -> bool:
+        if path == names[-1]:
+            raise Expired
+        return True
+
+    question = Question(pattern=PATTERNS["line"], limit=2_000, max_chars=10**9)
+    whole = ask(grown, question)
+    part = ask(grown, replace(question, keep=keep))
+    assert (part.results, part.complete) == (whole.results, False)
+    last = part.results[-1]
+    place = os.fsencode(last["file_path"])
+    assert part.next == Position(0, place, last["start_line"], None)
