@@ -22,6 +22,7 @@ from flashgrep.cli.launcher import (
     LOCAL,
     STDIO,
     TABLE,
+    become,
     read_commands,
     restore_signals,
     signals,
@@ -254,8 +255,8 @@ def _search_by_ripgrep(result: dict[str, str]) -> int:
     else:
         pager = []
     if not pager:
-        command = [b"rg", *(word.encode("latin-1") for word in words)]
-        return os.execv(program, command)  # noqa: S606 - no shell in between
+        command = [word.encode("latin-1") for word in words]
+        return become(program, RG, [command], {**os.environ})
     process = start_pager(pager)
     status = _run_program(program, words)
     os.close(1)
@@ -372,8 +373,10 @@ def _become_ripgrep(arguments: list[str]) -> int:
     ):  # the daemon is slow, exiting, of another version or not ours
         planned = None
     restore_signals()
-    words = map(os.fsencode, arguments) if planned is None else planned
-    return os.execv(program, [b"rg", *words])  # noqa: S606 - no shell in between
+    calls = [[os.fsencode(word) for word in arguments]]
+    if planned is not None:
+        calls.insert(0, planned)
+    return become(program, RG, calls, {**os.environ})
 
 
 def _plan_ripgrep(arguments: list[str]) -> list[bytes] | None:

@@ -266,6 +266,24 @@ def become_grep(arguments: list[str]) -> int:
     return ERROR
 
 
+def become(
+    program: str, name: str, calls: list[list[bytes]], environ: dict[str, str]
+) -> int:
+    """Exec a program with the first of these lists of arguments that the system takes: a plan may be too long.
+
+    Raises:
+        OSError: it takes none.
+
+    """
+    failure = OSError("no arguments")
+    for words in calls:
+        try:
+            os.execve(program, [name.encode(), *words], environ)  # noqa: S606 - no shell in between
+        except OSError as error:
+            failure = error
+    raise failure
+
+
 def restore_signals() -> None:
     """Undo the interpreter's signal setup: ``fgrep x file | head`` must end by SIGPIPE, not with an error."""
     signals.signal(signals.SIGPIPE, signals.SIG_DFL)

@@ -4,9 +4,11 @@ import json
 import os
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -162,6 +164,33 @@ def test_without_a_daemon_everything_runs_as_it_is(
     assert (done.returncode, done.stdout) == (0, "./a.txt:1:needle\n")
     assert run_hook(cold_daemon, "--explain", "ls").returncode == 2
     assert not Path(cold_daemon.paths.state).exists()
+
+
+@pytest.mark.parametrize("command", [["hook", "grep"], ["hook", "rg"], ["rg"]])
+def test_what_the_system_does_not_take_runs_as_it_was_called(
+    cold_daemon: DaemonAtHand, project: MakeProject, command: list[str]
+) -> None:
+    tree = project({"a.txt": "needle\n"})
+    Path(cold_daemon.paths.state).mkdir(mode=0o700)
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"plan": ["x" * 200_000]}}
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(cold_daemon.paths.socket)
+        listening.listen()
+        listening.settimeout(BOUND)
+        with subprocess.Popen(
+            [OURS, *command, "-n", "needle", "a.txt"],
+            cwd=tree,
+            env=cold_daemon.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            connection, _ = listening.accept()
+            # After a quarter of a second it no longer waits.
+            with connection, suppress(ConnectionError):
+                connection.makefile("rb").readline()
+                connection.sendall(json.dumps(answer).encode() + b"\n")
+            assert process.communicate(timeout=BOUND) == (b"1:needle\n", b"")
 
 
 def test_a_name_in_other_letters_is_found_by_the_plan(

@@ -22,7 +22,7 @@ from flashgrep.base.paths import (
     measure_room,
     state_folder,
 )
-from flashgrep.cli.launcher import restore_environment, restore_signals
+from flashgrep.cli import launcher
 from flashgrep.rpc import light
 
 HOOK = "hook"
@@ -93,7 +93,7 @@ def become(name: str, arguments: list[str]) -> int:
     if program is None:
         os.write(2, f"{name}: command not found\n".encode())
         return 127
-    words = [os.fsencode(word) for word in arguments]
+    calls = [[os.fsencode(word) for word in arguments]]
     if is_usual(name):
         try:
             result = ask(
@@ -108,13 +108,13 @@ def become(name: str, arguments: list[str]) -> int:
                 return ERROR
             # A list of words; None: as it was called.
             if result["plan"] is not None:
-                words = [word.encode("latin-1") for word in result["plan"]]
+                calls.insert(0, [word.encode("latin-1") for word in result["plan"]])
             if result.get("note"):
                 os.write(2, f"flashgrep: {result['note']}\n".encode())
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             pass
-    restore_signals()
-    return os.execve(program, [name.encode(), *words], restore_environment())  # noqa: S606 - no shell in between
+    launcher.restore_signals()
+    return launcher.become(program, name, calls, launcher.restore_environment())
 
 
 def is_usual(name: str) -> bool:
