@@ -13,7 +13,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from flashgrep.parts.hook.git_plan import Git, plan
-from tests.hook.project import Project
+from tests.hook.project import Project, run
 from tests.support.rg_tree import commands, make_tree
 from tests.support.workspace import opened, put
 
@@ -30,7 +30,8 @@ PLANNED = r"""
 UNCHANGED = r"""
 -nv needle | -L needle | -n needle HEAD | -n needle HEAD -- sub | --cached needle | --untracked needle | -n needle -- :/sub
 --no-index needle | needle -n | -n --and -e a -e b | -n needle nope | -n ( -e a ) | -n needle -- ../x | -n needle master
--n needle -- s*/one.c | --max-depth 1 needle | -Oless needle | -n -- needle | -n needle -- :(icase)SUB | --nosuch needle
+-n needle a.txt b.py sub sub/one.c sub/two.h build .hid late.bin sub
+| -n needle -- s*/one.c | --max-depth 1 needle | -Oless needle | -n -- needle | -n needle -- :(icase)SUB | --nosuch needle
 """
 PATTERNS = r"""
 needle Needle need.e needle$ ^needle \<needle\> needle\b other_words foobar zzzz need*le [Nn]eedle needle\|foobar
@@ -156,3 +157,18 @@ def test_settings_and_marks_that_change_a_search_leave_it_to_git(
     assert not project.check(GIT, planner, words, root)
     run_git(root, "update-index", "--no-assume-unchanged", "b.py")
     assert project.check(GIT, planner, words, root)
+
+
+def test_a_work_tree_elsewhere_is_left_to_git(
+    project: Project, git: Git, tmp_path: Path
+) -> None:
+    name = "many/1/1.txt"
+    put(tmp_path, {name: b"a needle in another tree\n"})
+    run_git(project.root, "config", "core.worktree", str(tmp_path))
+    try:
+        expected = run(GIT, ["grep", "needle"], project.root)
+        assert expected.stdout.startswith(name.encode())
+        planner = partial(plan, git=git)
+        assert not project.check(GIT, planner, ["grep", "needle"], project.root)
+    finally:
+        run_git(project.root, "config", "--unset", "core.worktree")

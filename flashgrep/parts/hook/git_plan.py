@@ -34,6 +34,8 @@ MOST_BYTES: Final = 256 * 1024
 MOST_COMPARED: Final = 10_000_000
 """Tracked files times paths: git compares each with each, in 3 ns."""
 SECONDS: Final = 2.0
+MOST_ASKED: Final = 8
+"""Words that git says are no revisions, in 3 ms each."""
 NOTHING: Final = b":(literal).git/nothing"
 """A path that git never tracks: it still checks its arguments, prints nothing and exits with its status."""
 SETTINGS: Final = (
@@ -175,6 +177,8 @@ def _read_paths(
     # git takes a word before ``--`` for a revision, and without one if it can.
     if before is not None and before != patterns:
         raise Unplannable
+    if before is None and len(operands) > MOST_ASKED:
+        raise Unplannable
     for operand in operands:
         is_magic = operand.startswith(":")
         if is_magic and not operand.startswith((":!", ":^", ":(exclude)")):
@@ -264,10 +268,12 @@ def check_repository(git: Git, cwd: bytes) -> None:
     # 1: nothing is set.
     if git.run(cwd, "config", "--get-regexp", SETTINGS).returncode != 1:
         raise Unplannable
-    asked = git.run(cwd, "rev-parse", "--git-path", "index")
-    if asked.returncode:
+    asked = git.run(cwd, "rev-parse", "--is-inside-work-tree", "--git-path", "index")
+    is_inside, _, path = asked.stdout.partition(b"\n")
+    # Outside of its work tree git searches that instead of the current folder.
+    if asked.returncode or is_inside != b"true":
         raise Unplannable
-    index = os.path.join(cwd, asked.stdout.rstrip(b"\n"))
+    index = os.path.join(cwd, path.rstrip(b"\n"))
     status = os.stat(index)
     state = (status.st_ino, status.st_mtime_ns, status.st_size)
     if _has_marks(git, cwd, index, state):
