@@ -226,6 +226,8 @@ def start_pager(command: list[str]) -> int:
     environ = {"LESS": "FRX", **os.environ}
     actions = [(os.POSIX_SPAWN_DUP2, reader, 0), (os.POSIX_SPAWN_CLOSE, writer)]
     pager = os.posix_spawn(command[0], command, environ, file_actions=actions)
+    # To a pager an interrupt is a command like others: it keeps the terminal.
+    signals.signal(signals.SIGINT, signals.SIG_IGN)
     os.close(reader)
     os.dup2(writer, 1)
     os.close(writer)
@@ -258,7 +260,7 @@ def _search_by_ripgrep(result: dict[str, str]) -> int:
         command = [word.encode("latin-1") for word in words]
         return become(program, RG, [command], {**os.environ})
     process = start_pager(pager)
-    status = _run_program(program, words)
+    status = _run_program(program, words, (signals.SIGINT,))
     os.close(1)
     os.waitpid(process, 0)
     return status
@@ -293,10 +295,14 @@ def _choose_reading(
     return words
 
 
-def _run_program(program: str, words: list[str]) -> int:
-    """Run a program to its end and return its exit status; one that a signal ended has 128 and the signal's number."""
+def _run_program(program: str, words: list[str], heeding: tuple[int, ...] = ()) -> int:
+    """Run a program to its end and return its exit status; one that a signal ended has 128 and the signal's number.
+
+    ``heeding``: signals that end it even if this process ignores them.
+    """
     command = [b"rg", *(word.encode("latin-1") for word in words)]
-    _, status = os.waitpid(os.posix_spawn(program, command, os.environ), 0)
+    process = os.posix_spawn(program, command, os.environ, setsigdef=heeding)
+    _, status = os.waitpid(process, 0)
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return code

@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import termios
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import FGREP, DaemonAtHand, MakeProject
+from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
 ROW = re.compile(r" *(\d+)  (.*)")
@@ -152,3 +153,42 @@ def test_a_pager_that_is_left_early_is_no_error(
     lines = "".join(f"line {number}\n" for number in range(20_000))
     root = project({"big.txt": lines})
     assert show(daemon, root, "read", "big.txt", FLASHGREP_PAGER="head -n 3") != []
+
+
+PATIENT_PAGER = """\
+#!/bin/sh
+trap '' INT
+read -r first
+echo ready
+cat > all
+read -r more < go
+echo "shown $(wc -l < all)"
+"""
+
+
+@pytest.mark.parametrize("command", ["read long.py", "query --all total"])
+def test_an_interrupt_is_the_pagers_until_it_ends(
+    daemon: DaemonAtHand, project: MakeProject, tmp_path: Path, command: str
+) -> None:
+    root = project(FILES)
+    pager = tmp_path / "pager"
+    pager.write_text(PATIENT_PAGER)
+    pager.chmod(0o755)
+    os.mkfifo(root / "go")
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, 100, 0, 0))
+    environ = {**daemon.environ, "TERM": "xterm", "FLASHGREP_PAGER": str(pager)}
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        process = subprocess.Popen(
+            [FGREP, *command.split()], cwd=root, env=environ, stdout=theirs
+        )
+        os.close(theirs)
+        seen = b""
+        while b"ready" not in seen:
+            seen += screen.read(65536)
+        process.send_signal(signal.SIGINT)
+        go = os.open(root / "go", os.O_RDWR)
+        os.write(go, b"\n")
+        assert process.wait(BOUND) == 0
+        os.close(go)
+        assert b"shown 3" in seen + screen.read(65536)

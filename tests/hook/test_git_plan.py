@@ -31,7 +31,7 @@ UNCHANGED = r"""
 -nv needle | -L needle | -n needle HEAD | -n needle HEAD -- sub | --cached needle | --untracked needle | -n needle -- :/sub
 --no-index needle | needle -n | -n --and -e a -e b | -n needle nope | -n ( -e a ) | -n needle -- ../x | -n needle master
 -n needle a.txt b.py sub sub/one.c sub/two.h build .hid late.bin sub
-| -n needle -- s*/one.c | --max-depth 1 needle | -Oless needle | -n -- needle | -n needle -- :(icase)SUB | --nosuch needle
+-n needle -- s*/one.c | --max-depth 1 needle | -Oless needle | -n -- needle | -n needle -- :(icase)SUB | --nosuch needle
 """
 PATTERNS = r"""
 needle Needle need.e needle$ ^needle \<needle\> needle\b other_words foobar zzzz need*le [Nn]eedle needle\|foobar
