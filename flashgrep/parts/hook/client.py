@@ -54,9 +54,11 @@ def main(arguments: list[str]) -> int:
     if first == EXPLAIN and len(arguments) > 1:
         return explain(" ".join(arguments[1:]))
     if len(arguments) > 1 or first.startswith("-"):
-        is_help = first in {"--help", "-h"}
-        os.write(1 if is_help else ERROR, USAGE.encode())
-        return 0 if is_help else ERROR
+        if first in {"--help", "-h"}:
+            os.write(1, USAGE.encode())
+            return 0
+        os.write(2, USAGE.encode())
+        return ERROR
     return answer_payload(first)
 
 
@@ -69,7 +71,9 @@ def answer_payload(host: str) -> int:
     except (OSError, ValueError, KeyError, TypeError):
         message = ""
     # Cursor wants an object, whatever happens.
-    os.write(1, (message or ("{}" if host == "cursor" else "")).encode())
+    if host == "cursor" and not message:
+        message = "{}"
+    os.write(1, message.encode())
     return 0
 
 
