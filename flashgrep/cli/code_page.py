@@ -58,7 +58,9 @@ def _color(text: str, path: str) -> str:
     with console.capture() as capture:
         console.print(Syntax(text, lexer, theme=THEME).highlight(text), soft_wrap=True)
     # The console ends what it prints, and the text, which has no line end, may get one.
-    colored = capture.get().removesuffix("\n").removesuffix("\n")
+    colored = capture.get().removesuffix("\n")
+    if colored.count("\n") > text.count("\n"):
+        colored = colored.removesuffix("\n")
     if colored.count("\n") != text.count("\n"):
         return text
     return colored

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.cli.code_page import format_code
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
@@ -79,6 +80,14 @@ def test_a_file_is_shown_with_numbers_and_colors(
     assert any(COLOR.search(line) for line in lines)
     plain = show(daemon, root, "read", name, NO_COLOR="1")
     assert plain == [COLOR.sub("", line) for line in lines]
+
+
+@pytest.mark.parametrize("text", ["x = 1\n\n", "\n\nx = 1", "x = 1\n", "y\n\n\nx = 1"])
+def test_blank_lines_around_it_leave_code_its_colors(text: str) -> None:
+    piece = {"text": text, "path": "a.py", "first": 1}
+    shown = format_code([piece], in_color=True).decode()
+    assert read_rows(shown.splitlines()) == list(enumerate(text.splitlines(), 1))
+    assert "x = 1" not in shown
 
 
 @pytest.mark.parametrize(
