@@ -24,6 +24,7 @@ from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.search.hits import make_hit, put_spans
 from flashgrep.search.printed import (
     FILE_HITS,
+    LEAST_CHARS,
     LEAST_FILES,
     LEAST_HITS,
     MOST_FILES,
@@ -374,7 +375,7 @@ class Search:
         """Take files all of whose hits have room on the page, as ripgrep prints them."""
         question = self.question
         is_plain = not (question.before or question.after or question.spans)
-        if not (self.is_linear and is_plain):
+        if not (self.is_linear and is_plain) or question.max_chars < LEAST_CHARS:
             return
         printer = Printer.of(self.snapshot, question.pattern)
         if printer is None:

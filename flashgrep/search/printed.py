@@ -26,6 +26,8 @@ from flashgrep.search.snapshot import Snapshot
 
 LEAST_HITS = 2_000
 """Of a page for which ripgrep prints: it takes 15 ms to start, in which 1,000 hits are found here."""
+LEAST_CHARS = 40 * LEAST_HITS
+"""Of such a page: on one of fewer so many hits have no room."""
 FILE_HITS = 4
 """A guess at the hits of a file, for the first files."""
 LEAST_FILES, MOST_FILES = 200, 16_000

@@ -145,7 +145,7 @@ def test_a_long_page_is_what_is_found_here(
 
 
 @pytest.mark.parametrize("as_text", [False, True])
-@pytest.mark.parametrize("chars", [3_000, 123_456, 10**9])
+@pytest.mark.parametrize("chars", [3_000, 81_234, 123_456, 10**9])
 @pytest.mark.parametrize("limit", [2_000, 2_345, 10_000])
 def test_limits_end_a_page_at_the_same_hit(
     snapshot: Snapshot, limit: int, chars: int, *, as_text: bool
@@ -215,6 +215,20 @@ def test_without_a_ripgrep_that_runs_files_are_read_here(snapshot: Snapshot) -> 
     assert describe(ask(broken, question)) == describe(
         ask(snapshot, question, slowly=True)
     )
+
+
+def test_a_page_of_few_characters_is_not_worth_its_start(
+    snapshot: Snapshot, tmp_path: Path
+) -> None:
+    program = tmp_path / "rg"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    program.chmod(0o755)
+    watched = replace(snapshot, ripgrep=Ripgrep(str(program), bundled=True))
+    question = Question(pattern=PATTERNS["literal"], limit=10_000, max_chars=3_000)
+    assert ask(watched, question).has_hits
+    assert not (tmp_path / "started").exists()
+    ask(watched, replace(question, max_chars=10**6))
+    assert (tmp_path / "started").exists()
 
 
 def test_a_deadline_leaves_a_part_of_the_page(snapshot: Snapshot) -> None:
