@@ -124,8 +124,8 @@ def run_child(
 ) -> Ended:
     """Run a command without input; it and its children are killed when the time is up.
 
-    Of each of its streams ``most`` bytes are kept. ``is_alone``: it has no children, so a pipe that it waits at is
-    one that a settings file names, and it is killed at once.
+    Of each of its streams ``most`` bytes are kept. ``is_alone``: it needs no other process, so a pipe that it waits at
+    without a child is one that a settings file names, and it is killed at once.
 
     Raises:
         OSError: it cannot be started.
@@ -186,11 +186,17 @@ def _collect(
 
 
 def waits_at_pipe(pid: int) -> bool:
-    """Return whether a process sleeps at a pipe; False where the system does not tell (elsewhere than on Linux)."""
+    """Return whether a process sleeps at a pipe and has no child; False where the system does not tell.
+
+    Only Linux does. One with a child, as a git that is a script has them, waits for what the child prints.
+    """
+    process = Path(f"/proc/{pid}")
     try:
-        return Path(f"/proc/{pid}/wchan").read_bytes() in _AT_PIPES
+        place = (process / "wchan").read_bytes()
+        children = (process / "task" / str(pid) / "children").read_bytes()
     except OSError:
         return False
+    return place in _AT_PIPES and not children
 
 
 def limit_data(pid: int, size: int) -> None:

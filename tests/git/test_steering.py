@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
@@ -10,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.base.child_process import ChildEnded, run_child
+from flashgrep.base.child_process import (
+    PIPE_SECONDS,
+    ChildEnded,
+    run_child,
+    waits_at_pipe,
+)
 from flashgrep.base.errors import FlashgrepError, Unavailable
 from flashgrep.files import scopes
 from flashgrep.parts.git import program, repository
@@ -23,10 +30,8 @@ from tests.support.git import commit, git
 from tests.support.processes import has_ended
 from tests.support.workspace import files_with, opened, put
 
-SOON = 10.0
-"""Seconds for giving up a git that waits, with and without confinement; without a look at what it waits for: 40."""
-QUICK = 5.0
-"""Seconds for all questions together; one hanging git alone would take longer (``SILENT_SECONDS``)."""
+QUICK = 60.0
+"""Seconds for all questions together, on a loaded machine, too; one git that is waited for takes longer (``patient``)."""
 
 OPTIONS = {
     "blame.ignoreRevsFile": "FILE",
@@ -95,6 +100,12 @@ OPTIONS = {
     "url.ext::RUN.insteadOf": "https:",
 }
 """Options of git-config(1) that name a file, a program or an address. FILE: a pipe that nobody writes to."""
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait long for a git, so that one that is given up for another reason is told apart from a slow one."""
+    monkeypatch.setattr(program, "SILENT_SECONDS", 2 * QUICK)
 
 
 @pytest.fixture
@@ -191,14 +202,13 @@ async def test_settings_that_include_a_pipe_are_given_up_soon(
         with pytest.raises(Unavailable) as waiting:
             await question()
         assert waiting.value.reason == "repository_broken"
-    # Once with and once without confinement; git is given 20 s to be silent.
-    assert time.monotonic() - started < SOON
+    assert time.monotonic() - started < QUICK
 
 
 def test_the_users_excludes_are_looked_up_in_bounded_time(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scopes, "_CONFIG_SECONDS", 4 * SOON)
+    monkeypatch.setattr(scopes, "_CONFIG_SECONDS", 2 * QUICK)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     folder = os.fsencode(root)
@@ -207,10 +217,25 @@ def test_the_users_excludes_are_looked_up_in_bounded_time(
         git(root, "config", "include.path", target)
         started = time.monotonic()
         assert scopes.find_global_excludes(folder) == usual
-        assert time.monotonic() - started < SOON
+        assert time.monotonic() - started < QUICK
         (root / ".git" / "config").write_bytes(b"[core]\n")
     git(root, "config", "core.excludesFile", "a" * 100_000)
     assert scopes.find_global_excludes(folder) == usual
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system tells")
+@pytest.mark.parametrize(
+    ("command", "waits"), [(["cat"], True), (["sh", "-c", "x=$(cat)"], False)]
+)
+def test_a_git_that_waits_for_its_own_child_is_not_ended(
+    command: list[str], *, waits: bool
+) -> None:
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        place = Path(f"/proc/{process.pid}/wchan")
+        ends = time.monotonic() + QUICK
+        while b"pipe_read" not in place.read_bytes() and time.monotonic() < ends:
+            os.sched_yield()
+        assert waits_at_pipe(process.pid) == waits
 
 
 @pytest.mark.parametrize(
@@ -220,12 +245,19 @@ def test_a_git_that_hangs_or_grows_is_ended_with_its_children(
     tmp_path: Path, script: str
 ) -> None:
     program_file = tmp_path / "git"
-    program_file.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\n{script}\n")
+    pid = tmp_path / "pid"
+    program_file.write_text(f"#!/bin/sh\necho $$ > {pid}.new\nmv {pid}.new {pid}\n{script}\n")  # fmt: skip
     program_file.chmod(0o755)
-    with suppress(ChildEnded):
-        ended = run_child([str(program_file)], seconds=0.5, memory=64 << 20, most=100)
-        assert len(ended.out) <= 100
-    assert has_ended(int((tmp_path / "pid").read_text()))
+    for seconds in (0.5, 5, QUICK):
+        with suppress(ChildEnded):
+            ended = run_child(
+                [str(program_file)], seconds=seconds, memory=64 << 20, most=100
+            )
+            assert len(ended.out) <= 100
+        # On a loaded machine it may be ended before it has begun.
+        if pid.exists():
+            break
+    assert has_ended(int(pid.read_text()))
 
 
 @pytest.mark.parametrize("what", ["object", "pack", "shared index"])
@@ -253,7 +285,7 @@ async def test_a_pipe_among_gits_other_files_ends_git_soon(
         "revision_not_found",
         "object_missing",
     }
-    assert time.monotonic() - started < SOON
+    assert time.monotonic() - started < QUICK
     assert await files_with(workspace, "word") == {b"a.txt"}
 
 
@@ -339,11 +371,13 @@ async def test_a_repository_that_hangs_git_is_remembered_until_it_changes(
         await workspace.service(REVISIONS).at("HEAD")
     assert hung.value.reason == "repository_broken"
     started = time.monotonic()
-    for _ in range(20):
+    times = 20
+    for _ in range(times):
         with pytest.raises(Unavailable) as again:
             await workspace.service(REVISIONS).at("HEAD")
         assert again.value.reason == "repository_broken"
-    assert time.monotonic() - started < 1
+    # Each that ran git again would wait.
+    assert time.monotonic() - started < times * PIPE_SECONDS / 2
     (root / ".git" / "config").write_text("[core]\n\trepositoryformatversion = 0\n")
     assert (await workspace.service(REVISIONS).at("HEAD")).files
 

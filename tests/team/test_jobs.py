@@ -346,15 +346,22 @@ def test_a_fetch_that_does_not_end_and_talks_without_end_is_ended(
 ) -> None:
     program = tmp_path / "git"
     # A child of git's own, as git-remote-https is, that holds its streams.
-    program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nyes remote: >&2\n")
+    pid = tmp_path / "pid"
+    program.write_text(
+        f"#!/bin/sh\necho $$ > {pid}.new\nmv {pid}.new {pid}\nyes remote: >&2\n"
+    )
     program.chmod(0o755)
-    monkeypatch.setattr(clones, "FETCH_SECONDS", 0.3)
     job = Job(1, "slow", "https://host.invalid/x.git", [], [], 1, [], 0)
     environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    with pytest.raises(Unavailable, match="took more than") as ended:
-        clones.fetch(job, tmp_path / "cache", environ)
-    assert ended.value.reason == "fetch_failed"
-    assert has_ended(int((tmp_path / "pid").read_text()))
+    # On a loaded machine it may be ended before it has begun.
+    for seconds in (0.3, 5, 60):
+        monkeypatch.setattr(clones, "FETCH_SECONDS", seconds)
+        with pytest.raises(Unavailable, match="took more than") as ended:
+            clones.fetch(job, tmp_path / "cache", environ)
+        assert ended.value.reason == "fetch_failed"
+        if pid.exists():
+            break
+    assert has_ended(int(pid.read_text()))
     assert not any((tmp_path / "cache").iterdir())
 
 
