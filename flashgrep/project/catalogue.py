@@ -400,7 +400,8 @@ class Catalogue:
         if root not in {*self._roots.values(), *self._visited.values()}:
             self._visited[self._choose_name(root, name)] = root
         workspace = await self.open(str(root), adopt=False)
-        if name:
+        # A library may also be a project, as one that is being worked on.
+        if name and self.is_visited(str(root)):
             await workspace.freshness.switch(on=False)
         return workspace
 

@@ -217,6 +217,20 @@ async def test_one_project_asked_for_at_once_is_opened_once_and_removed_it_is_go
             assert not folder.exists()
 
 
+async def test_a_library_that_is_a_project_is_watched_as_before(
+    project: MakeProject, tmp_path: Path
+) -> None:
+    root, other = project({"a.py": "x"}, "own"), project({"a.py": "x"}, "other")
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path, settings=Settings(), indexes=False
+    ) as catalogue:
+        workspace = await catalogue.open(str(root))
+        assert await catalogue.visit(root, "own@2.1") is workspace
+        assert not await workspace.freshness.switch(on=True), "it still was"
+        library = await catalogue.visit(other, "other@2.1")
+        assert await library.freshness.switch(on=True)
+
+
 async def test_a_caller_who_hangs_up_while_a_project_is_opened_leaves_nothing_open(
     project: MakeProject, tmp_path: Path
 ) -> None:
