@@ -618,3 +618,14 @@ def test_a_constructor_is_called_by_the_name_of_its_type(
     found = {names[edge.source] for edge in research.graph.edges}
     assert {"plain", "below"} <= found
     assert "other" not in found
+
+
+def test_a_type_that_may_be_made_of_an_unknown_module_is_counted_once(
+    tmp_path: Path,
+) -> None:
+    loom = "class Loom:\n    def __init__(self): ...\n"
+    files = {"a.py": loom, "b.py": loom, "c.py": "def use(m):\n    m.Loom()\n"}
+    research = researched(project(tmp_path, files), "who calls Loom.__init__", 1)
+    assert not research.graph.edges
+    assert research.unsure.total() == 1
+    assert [(use.path, use.line) for use in research.vague] == [(b"c.py", 2)]

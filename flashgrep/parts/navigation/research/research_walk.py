@@ -455,18 +455,30 @@ class Research:
                 if is_new and self._is_followed(resolution) and user.index >= 0:
                     self._frontier.append(user)
             if vague is not None and not is_told:
-                self.unsure[vague.how] += 1
-                if len(self.vague) < MOST_VAGUE:
-                    line = use.symbols.lines.line(use.offset)
-                    text = use.symbols.lines.text(line).strip()[:200]
-                    self.vague.append(UncertainUse(use.path, line, text, vague))
+                self._note_possible(use, vague)
 
+        noted = set[tuple[bytes, int]]()
         for target in targets:
             if "call" in _INWARD_ROLES[self.question.kind] and _is_run_by_type(target):
-                self._follow_constructions(target)
+                self._follow_constructions(target, noted)
 
-    def _follow_constructions(self, target: Definition) -> None:
-        """Find where the type of a constructor is called, or a subtype that has none of its own."""
+    def _note_possible(self, use: Use, resolution: Resolution) -> None:
+        """Count a use that is only possible."""
+        self.unsure[resolution.how] += 1
+        if len(self.vague) < MOST_VAGUE:
+            line = use.symbols.lines.line(use.offset)
+            text = use.symbols.lines.text(line).strip()[:200]
+            self.vague.append(UncertainUse(use.path, line, text, resolution))
+
+    def _follow_constructions(
+        self,
+        target: Definition,
+        noted: set[tuple[bytes, int]],
+    ) -> None:
+        """Find where the type of a constructor is called, or a subtype that has none of its own.
+
+        ``noted``: calls that are counted as possible, of this type or of another with its name.
+        """
         owner = self._names.owner_of(target)
         waiting = [owner] if owner is not None else []
         seen = {type_.key for type_ in waiting}
@@ -482,7 +494,13 @@ class Research:
                         waiting.append(user)
                     continue
                 resolution = resolver.resolve(use, type_)
-                if resolution is None or not self._is_shown(resolution):
+                if resolution is None:
+                    continue
+                if not self._is_shown(resolution):
+                    place = use.path, use.offset
+                    if place not in noted:
+                        noted.add(place)
+                        self._note_possible(use, resolution)
                     continue
                 is_new = self._add(user)
                 if user.key in self.graph.nodes:
