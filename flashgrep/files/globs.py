@@ -28,6 +28,7 @@ import numpy as np
 import re2
 from rapidfuzz import fuzz, process
 
+from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.languages import LANGUAGES
 from flashgrep.base.model import path_to_text
@@ -221,6 +222,7 @@ class PathFilter:
         if self._owned is not None:
             # The slowest last, and only for what is left.
             for at in np.flatnonzero(wanted_mask).tolist():
+                checkpoint()
                 wanted_mask[at] = self._owned(paths[at])
         return wanted_mask
 

@@ -18,6 +18,9 @@ from flashgrep.index.table import FileRow, Mark
 from flashgrep.index.writer import Merging
 from flashgrep.indexer.job import IndexJob, ProjectJob
 
+EVENT_BYTES = 256 << 20
+"""Maximum size of an event: a batch of some thousand rows. Four letters that a library prints are more as a length."""
+
 END_SECONDS = 0.5
 """An idle indexer ends at once when its stdin is closed."""
 
@@ -201,8 +204,13 @@ class IndexerChild:
 
     async def _receive(self) -> dict[str, Any]:
         try:
-            head = await self._events.receive_exactly(LENGTH)
-            message = await self._events.receive_exactly(measure(head))
+            size = measure(await self._events.receive_exactly(LENGTH))
+            if size > EVENT_BYTES:
+                raise IndexerFailed(
+                    "died",
+                    "the indexer sent something else",
+                )
+            message = await self._events.receive_exactly(size)
         except (
             anyio.IncompleteRead,
             anyio.EndOfStream,

@@ -344,7 +344,8 @@ async def read_owners(view: View) -> CodeOwners | None:
     for place in PLACES:
         try:
             text = await view.read(place, MOST_BYTES)
-        except (NotFound, Forbidden, TooLarge):
+        # Also where something else has the name: a folder, a pipe.
+        except (NotFound, Forbidden, TooLarge, InvalidParams):
             continue
         return await view.in_turn(partial(CodeOwners, text.decode(errors="replace")))
     return None

@@ -4,11 +4,15 @@ import os
 import select
 from collections.abc import Iterator
 from io import BytesIO
+from subprocess import PIPE
 
+import anyio
 import pytest
 
 from flashgrep.base.child_process import read_frame, read_message
 from flashgrep.base.frames import LENGTH, frame, measure, receive
+from flashgrep.indexer.child import IndexerChild, IndexerFailed
+from tests.conftest import BOUND
 
 MOST = 1 << 20
 
@@ -49,3 +53,16 @@ def test_the_end_of_a_pipe_is_the_end_of_messages() -> None:
     os.close(writing)
     with os.fdopen(reading, "rb"):
         assert receive(reading, MOST) is None
+
+
+async def test_what_a_library_prints_is_no_event_and_is_not_waited_for() -> None:
+    process = await anyio.open_process(
+        ["sh", "-c", "echo a warning; exec cat"], stdin=PIPE, stdout=PIPE, stderr=None
+    )
+    child = IndexerChild(process)
+    try:
+        with anyio.fail_after(BOUND), pytest.raises(IndexerFailed) as ended:
+            await anext(child.merge())
+        assert ended.value.reason == "died"
+    finally:
+        await child.close()

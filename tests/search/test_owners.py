@@ -1,12 +1,18 @@
 """CODEOWNERS: whose a file is, and searches among the files of an owner."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from flashgrep.base.checkpoint import Expired, expiring
+from flashgrep.base.path_text import PathText
+from flashgrep.files.globs import PathFilter
 from flashgrep.files.owners import CodeOwners
+from flashgrep.methods.common import read_owners
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.git import git
+from tests.support.workspace import opened, put
 
 OF_GITHUB = """\
 # The examples of GitHub's documentation.
@@ -53,6 +59,12 @@ def test_the_last_pattern_that_matches_names_the_owners(
     assert CodeOwners(OF_GITHUB).find_owners(path.encode()) == owners
 
 
+def test_a_search_among_the_files_of_an_owner_ends_with_its_deadline() -> None:
+    owned = PathFilter([], [], owned=lambda _path: True)
+    with expiring(0.0), pytest.raises(Expired):
+        owned.mask(PathText([b"a.py"]))
+
+
 def test_docs_star_is_not_what_lies_below_its_folders() -> None:
     owners = CodeOwners("docs/* @here\n")
     assert owners.find_owners(b"docs/start.md") == {"@here"}
@@ -83,6 +95,17 @@ def make_owned(project: MakeProject) -> Path:
         "c.md": "needle three\n",
     }
     return project(files)
+
+
+async def test_something_else_of_that_name_is_no_codeowners(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".github" / "CODEOWNERS").mkdir(parents=True)
+    os.mkfifo(tmp_path / "CODEOWNERS")
+    put(tmp_path, {"docs/CODEOWNERS": b"* @docs\n"})
+    async with opened(tmp_path) as workspace:
+        owners = await read_owners(workspace)
+        assert owners is not None
+        assert owners.find_owners(b"a") == {"@docs"}
 
 
 def test_an_owner_is_a_filter_of_text_and_files(
