@@ -8,6 +8,7 @@ import subprocess
 
 from flashgrep.cli.index_command import GOES_ON
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
+from tests.support.interrupts import allow_interrupts
 
 MANY = 1_000
 
@@ -53,6 +54,7 @@ def test_top_shows_what_is_open_and_opens_nothing(
 
 
 def test_top_on_a_terminal_ends_with_an_interrupt(daemon: DaemonAtHand) -> None:
+    allow_interrupts()
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0) as screen:
         process = subprocess.Popen(
@@ -74,6 +76,7 @@ def test_an_interrupted_index_says_that_it_goes_on(
     daemon: DaemonAtHand, project: MakeProject
 ) -> None:
     root = project({f"f{number}.py": f"x = {number}\n" for number in range(MANY)})
+    allow_interrupts()
     process = subprocess.Popen(
         [FGREP, "index", "."],
         cwd=root,

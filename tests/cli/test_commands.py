@@ -16,6 +16,7 @@ from flashgrep.base.paths import bundled_ripgrep
 from flashgrep.cli.launcher import read_commands
 from flashgrep.parts.built_in import REGISTRY
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
+from tests.support.interrupts import allow_interrupts
 
 FLASHGREP = FGREP.removesuffix("fgrep") + "flashgrep"
 FILES: dict[str, str | bytes] = {
@@ -252,9 +253,7 @@ def test_a_reader_that_goes_away_is_no_error(
 def test_an_interrupted_command_ends_quietly(cold_daemon: DaemonAtHand) -> None:
     cold_daemon.start()
     pid = cold_daemon.status()["pid"]
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell has it ignored in what runs in the background
+    allow_interrupts()
     os.kill(pid, signal.SIGSTOP)
     try:
         command, nothing = (

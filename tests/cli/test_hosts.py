@@ -489,8 +489,7 @@ def test_the_registrys_description_fits_the_package() -> None:
     told = json.loads((Path(__file__).parents[2] / "server.json").read_text())
     settings = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     project = settings["project"]
-    wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert told["version"] == told["packages"][0]["version"] == __version__
     assert told["packages"][0]["identifier"] == project["name"]
-    assert "flashgrep" in wheel["shared-scripts"].values()
+    assert "flashgrep" in project["scripts"]
     assert len(told["description"]) <= 100

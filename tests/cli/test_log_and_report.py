@@ -13,6 +13,7 @@ import pytest
 from flashgrep.cli.log_command import describe_line
 from flashgrep.cli.report import hide_names
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
+from tests.support.interrupts import allow_interrupts
 
 
 def line(event: str, **values: object) -> str:
@@ -66,6 +67,7 @@ def test_what_is_no_line_of_the_log_is_shown_as_it_is() -> None:
 def test_a_followed_log_goes_on_after_it_was_moved_away(
     cold_daemon: DaemonAtHand, log: Path
 ) -> None:
+    allow_interrupts()
     process = subprocess.Popen(
         [FGREP, "daemon", "logs", "-f", "-n", "1"],
         env=cold_daemon.environ,

@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from flashgrep.base.frames import frame
 from flashgrep.index.schema import MOST_UNREADABLE
 from flashgrep.indexer.job import IndexJob
 from flashgrep.search.snapshot import Snapshot
@@ -284,9 +285,11 @@ async def test_a_folder_in_the_place_of_the_database_is_replaced(
         await agree(workspace, root)
 
 
-@pytest.mark.parametrize("event", ['{"event": "stored"}', "not JSON"])
+@pytest.mark.parametrize(
+    "answer", [frame(b'{"event": "stored"}'), frame(b"not JSON"), b"no frame\n"]
+)
 async def test_an_indexer_that_is_not_understood_leaves_the_slow_truth(
-    event: str, root: Path, monkeypatch: pytest.MonkeyPatch
+    answer: bytes, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some_tree(root, random.Random(3))
     # The package may be upgraded under a running daemon: its next indexer is of another
@@ -294,7 +297,7 @@ async def test_an_indexer_that_is_not_understood_leaves_the_slow_truth(
     newer = [
         sys.executable,
         "-c",
-        f"import sys\nfor line in sys.stdin: print({event!r}, flush=True)",
+        f"import os\nwhile os.read(0, 65536): os.write(1, {answer!r})",
     ]
     async with opened(root) as workspace:
         with monkeypatch.context() as patch:

@@ -174,6 +174,7 @@ SAMPLE = {
     + "#\n" * 30,
     "src/a.py": "old_name = old_name\n",
     "src/b.py": "one\ntwo\nthree\n",
+    "src/reader.py": "class Config:\n    def parse(self) -> None:\n        self.file = None\n",
 }
 
 
