@@ -21,9 +21,7 @@ export type Result<M extends keyof Methods> = Methods[M]["result"];
 
 /** Methods that answer in pages. */
 export type Paged = {
-  [M in keyof Methods]: Methods[M] extends { params: { cursor?: unknown }; result: { results: unknown[]; next: unknown } }
-    ? M
-    : never;
+  [M in keyof Methods]: "cursor" extends keyof Params<M> ? (Result<M> extends { results: unknown[] } ? M : never) : never;
 }[keyof Methods];
 export type Item<M extends Paged> = Result<M> extends { results: (infer I)[] } ? I : never;
 

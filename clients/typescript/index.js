@@ -1,10 +1,13 @@
 // A client of the flashgrep daemon for Node, Bun and Deno, without dependencies: it speaks JSON-RPC with `flashgrep rpc`,
 // which starts the daemon if need be and stays connected when it is replaced. The types are in index.d.ts.
 
+import { Buffer } from "node:buffer";
 import { spawn } from "node:child_process";
+import process from "node:process";
 
+/** Every method that has both pages and a limit allows this many. */
 const PAGE_ITEMS = 1000;
-const PAGE_TOKENS = 1_000_000;
+const LARGE_PAGE = { limit: PAGE_ITEMS, max_tokens: 1_000_000 };
 const LARGEST_ERROR = 4096;
 
 /** A failure that the daemon reports; `reason` is for programs, `data` has what else it says. */
@@ -55,34 +58,37 @@ export class Project {
   }
 
   /** Yield all results of a method that answers in pages; `limit` is the most in all. */
-  async *each(method, params = {}, { signal } = {}) {
+  each(method, params = {}, call) {
+    return this.#pages(method, params, {}, call); // not every method has the members of LARGE_PAGE
+  }
+
+  async *#pages(method, params, size, { signal } = {}) {
     let left = params.limit ?? Infinity;
-    let cursor;
+    const page = { ...size, ...params };
     while (left > 0) {
-      const page = { max_tokens: PAGE_TOKENS, ...params, limit: Math.min(left, PAGE_ITEMS) };
-      if (cursor !== undefined) page.cursor = cursor;
+      if (left < Infinity) page.limit = Math.min(left, PAGE_ITEMS);
       const answer = await this.call(method, page, { signal });
       for (const result of answer.results) yield result;
       left -= answer.results.length;
-      cursor = answer.next ?? undefined;
-      if (cursor === undefined) return;
+      page.cursor = answer.next ?? undefined;
+      if (page.cursor === undefined) return;
     }
   }
 
   /** Yield the lines that have a text; all of them, in path order, unless the options say otherwise. */
   query(text, options = {}, call) {
-    return this.each("query", { order: "path", ...options, query: text }, call);
+    return this.#pages("query", { order: "path", ...options, query: text }, LARGE_PAGE, call);
   }
 
   /** Yield the occurrences of a name in code, definitions first. */
   symbol(name, options = {}, call) {
-    return this.each("get_symbol", { ...options, symbol_name: name }, call);
+    return this.#pages("get_symbol", { ...options, symbol_name: name }, LARGE_PAGE, call);
   }
 
   /** Yield the files whose path has these words, or all files. */
   files(words = undefined, options = {}, call) {
     const params = words === undefined ? options : { ...options, query: words };
-    return this.each("list_files", params, call);
+    return this.#pages("list_files", params, LARGE_PAGE, call);
   }
 
   /** Return the code that answers a question, best first. */
@@ -122,7 +128,15 @@ class Connection {
   constructor(command, folder, env) {
     const words = folder === undefined ? ["rpc"] : ["rpc", folder];
     this.#process = spawn(command, words, { env: env ?? process.env, stdio: ["pipe", "pipe", "pipe"] });
-    this.#process.stdout.on("data", (piece) => this.#receive(piece));
+    this.#process.stdout.on("data", (piece) => {
+      try {
+        this.#receive(piece);
+      } catch (error) {
+        // Another program's output, or more than a text can hold: an exception here would end our caller's process.
+        this.#fail(`what ${command} rpc has said cannot be read: ${error.message}`);
+        this.#process.kill();
+      }
+    });
     this.#process.stderr.on("data", (piece) => {
       this.#errors = (this.#errors + piece).slice(-LARGEST_ERROR);
     });

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
+from tests.support.git import git
 
 NODE = shutil.which("node")
 CLIENT = Path(__file__).parents[2] / "clients" / "typescript" / "index.js"
@@ -74,6 +75,36 @@ def test_answers_come_whole_page_after_page(
     assert told["text"] == "def needle():\n    return 1\n"
 
 
+def test_every_method_with_pages_is_read_to_its_end(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({"a.py": "def needle():\n    return 1\n\n\nneedle()\nneedle()\n"})
+    for subject in ("first", "second", "third"):
+        git(root, "add", ".")
+        git(root, "commit", "-q", "--allow-empty", "-m", subject)
+    told = run(
+        daemon,
+        root,
+        """
+        const place = { path: "a.py", line: 1, column: 5 };
+        told.uses = [];
+        for (const limit of [1, undefined])
+          for await (const use of project.each("references", { ...place, limit }))
+            told.uses.push(use.selection_range.start_line);
+        told.commits = [];
+        for await (const commit of project.each("history", { limit: 2 })) told.commits.push(commit.subject);
+        told.callers = 0;
+        for await (const _ of project.each("code_research", { query: "who calls needle" })) told.callers += 1;
+        told.lines = [];
+        for await (const hit of project.each("query", { query: "needle()" })) told.lines.push(hit.start_line);
+        """,
+    )
+    assert told["uses"] == [1, 1, 5, 6]
+    assert told["commits"] == ["third", "second"]
+    assert told["callers"] > 0
+    assert sorted(told["lines"]) == [1, 5, 6]
+
+
 def test_calls_run_side_by_side_and_errors_say_why(
     daemon: DaemonAtHand, project: MakeProject
 ) -> None:
@@ -133,3 +164,27 @@ def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
         check=True,
     )
     assert ended.stdout.startswith("Unreachable cannot start no-such-program")
+
+
+def test_a_program_that_speaks_no_json_is_said(tmp_path: Path) -> None:
+    assert NODE is not None
+    other = tmp_path / "other"
+    for said in ("hello", "null"):
+        other.write_text(f"#!/bin/sh\necho {said}\nexec cat >/dev/null\n")
+        other.chmod(0o755)
+        program = f"""
+        import {{ open }} from {json.dumps(CLIENT.as_uri())};
+        await open(".", {{ command: {json.dumps(str(other))} }})
+          .catch((error) => console.log(error.name, error.message));
+        """
+        ended = subprocess.run(
+            [NODE, "--input-type=module", "--eval", program],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=BOUND,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+        assert ended.stdout.startswith("Unreachable what ")
+        assert "cannot be read" in ended.stdout
