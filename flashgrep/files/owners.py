@@ -5,10 +5,12 @@ sections, the last of each section.
 """
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from pathspec import PathSpec
+import re2
 from pathspec.patterns.gitignore.base import GitIgnorePatternError
 from pathspec.patterns.gitignore.basic import GitIgnoreBasicPattern
 
@@ -23,7 +25,10 @@ PLACES: Final = (
 """Where the file may be; the first that is there counts."""
 MOST_BYTES: Final = 3 * 1024 * 1024
 """Of the file, as GitHub has it."""
-MOST_PATTERNS: Final = 20_000
+MOST_GLOB: Final = 4096
+MOST_TOGETHER: Final = 256 * 1024
+"""Characters of the patterns in a set: one that needs more than its memory cannot be compiled."""
+MOST_MEMORY: Final = 64 * 1024 * 1024
 SECTION: Final = re.compile(
     r"\^?\[(?P<name>[^\]]+)\](?:\[\d+\])?(?:\s+(?P<owners>.*))?"
 )
@@ -37,19 +42,43 @@ class _Section:
 
     owners: tuple[str, ...] = ()
     """Of patterns that name none."""
-    patterns: list[GitIgnoreBasicPattern] = field(default_factory=list)
+    patterns: list[str] = field(default_factory=list)
+    """As regular expressions."""
     owners_of: list[tuple[str, ...]] = field(default_factory=list)
-    spec: PathSpec[GitIgnoreBasicPattern] | None = None
+    batches: list[tuple[list[int], Any]] | None = None
+    """Sets of patterns, the last first, each after the numbers of its patterns."""
 
     def find_owners(self, path: str) -> tuple[str, ...]:
         """Return the owners of a file."""
-        # Compiled on first use: a file with many sections has some that nobody asks for.
-        if self.spec is None:
-            self.spec = PathSpec(self.patterns, backend="re2")
-        index = self.spec.check_file(path).index
-        if index is None:
-            return ()
-        return self.owners_of[index]
+        if self.batches is None:
+            self.batches = _compile(self.patterns)
+        for numbers, batch in self.batches:
+            matching = batch.Match(path)
+            if matching:
+                last: int = numbers[max(matching)]
+                return self.owners_of[last]
+        return ()
+
+
+def _compile(patterns: Sequence[str]) -> list[tuple[list[int], Any]]:
+    """Return the patterns in sets, the last first, each after the numbers of its patterns."""
+    options = re2.Options()
+    options.max_mem = MOST_MEMORY
+    options.never_capture = True
+    options.log_errors = False
+    batches: list[tuple[list[int], Any]] = []
+    room = 0
+    for number, pattern in enumerate(patterns):
+        if len(pattern) > room:
+            batches.append(([], re2.Set.SearchSet(options)))
+            room = MOST_TOGETHER
+        numbers, batch = batches[-1]
+        if batch.Add(pattern) >= 0:
+            numbers.append(number)
+        room -= len(pattern)
+    for _, batch in batches:
+        batch.Compile()
+    return batches[::-1]
 
 
 class CodeOwners:
@@ -59,7 +88,7 @@ class CodeOwners:
         """Read the file's text; lines that are malformed name nobody, as for GitHub."""
         self._sections = {"": _Section()}
         section = self._sections[""]
-        for raw_line in text.splitlines()[:MOST_PATTERNS]:
+        for raw_line in text.split("\n"):
             line = COMMENT.sub("", raw_line).strip()
             if not line:
                 continue
@@ -99,15 +128,12 @@ def _read_owners(words: list[str]) -> tuple[str, ...]:
     return tuple(word.lower() for word in words if "@" in word)
 
 
-def _read_pattern(glob: str) -> GitIgnoreBasicPattern | None:
+def _read_pattern(glob: str) -> str | None:
     # Neither format has these, which .gitignore has.
-    if glob.startswith("!") or "[" in glob:
+    if glob.startswith("!") or "[" in glob or len(glob) > MOST_GLOB:
         return None
-    try:
-        pattern = GitIgnoreBasicPattern(glob)
-    except GitIgnorePatternError:
-        return None
-    # A comment, or nothing.
-    if pattern.include is None:
-        return None
-    return pattern
+    # None: a comment, or nothing.
+    regex: str | None = None
+    with suppress(GitIgnorePatternError):
+        regex, _ = GitIgnoreBasicPattern.pattern_to_regex(glob)
+    return regex

@@ -275,8 +275,8 @@ async def make_path_filter(workspace: View, choice: FileChoice) -> PathFilter | 
     """Return which files a caller wants; None: every file. Made off the event loop: 64 KB of globs take 60 ms.
 
     Raises:
-        InvalidParams: a bad glob, an unknown language, or an owner that CODEOWNERS does not name.
-        NotFound: nothing is at ``below``.
+        InvalidParams: a bad glob, or an unknown language.
+        NotFound: nothing is at ``below``, or CODEOWNERS does not name an owner.
         Forbidden: it is outside the project.
 
     """
@@ -318,25 +318,32 @@ async def make_owner_test(view: View, owners: Sequence[str]) -> Callable[[bytes]
     """Return whether a file belongs to one of these owners.
 
     Raises:
-        InvalidParams: there is no CODEOWNERS, or it does not name one of them.
+        NotFound: there is no CODEOWNERS, or it does not name one of them; that of another project may.
 
     """
     code_owners = await read_owners(view)
     if code_owners is None:
-        raise InvalidParams("owner: the project has no CODEOWNERS", field="owner")
-    names = code_owners.names
+        raise NotFound("owner: the project has no CODEOWNERS", reason="owner_not_found")
+    # Comparing an owner with thousands of names takes a second.
+    find = partial(_find_spellings, code_owners.names, owners)
+    wanted = await view.in_turn(find)
+    return lambda path: not wanted.isdisjoint(code_owners.find_owners(path))
+
+
+def _find_spellings(names: frozenset[str], owners: Sequence[str]) -> set[str]:
+    """Return the names that are meant by these owners, which may lack the first ``@``."""
     wanted = set[str]()
     for owner in owners:
         spellings = {owner.lower(), f"@{owner.lower()}"} & names
         if not spellings:
             near = difflib.get_close_matches(owner.lower(), names, MOST_NEAR)
-            raise InvalidParams(
+            raise NotFound(
                 f"owner: CODEOWNERS does not name {owner}",
-                field="owner",
+                reason="owner_not_found",
                 suggestion=f"did you mean {', '.join(near)}?" if near else "",
             )
         wanted |= spellings
-    return lambda path: not wanted.isdisjoint(code_owners.find_owners(path))
+    return wanted
 
 
 async def read_owners(view: View) -> CodeOwners | None:

@@ -65,6 +65,15 @@ def test_a_search_among_the_files_of_an_owner_ends_with_its_deadline() -> None:
         owned.mask(PathText([b"a.py"]))
 
 
+def test_thousands_of_patterns_name_the_owners_of_each_file() -> None:
+    rules = [f"/area{at}/deeper/folder_{at}/ @team{at}\n" for at in range(5_000)]
+    owners = CodeOwners("* @all\n" + "".join(rules) + "*" * 5_000 + "x @long\n")
+    assert owners.find_owners(b"x") == {"@all"}
+    for at in (0, 2_500, 4_999):
+        path = f"area{at}/deeper/folder_{at}/x.py".encode()
+        assert owners.find_owners(path) == {f"@team{at}"}
+
+
 def test_docs_star_is_not_what_lies_below_its_folders() -> None:
     owners = CodeOwners("docs/* @here\n")
     assert owners.find_owners(b"docs/start.md") == {"@here"}
@@ -81,7 +90,19 @@ def test_each_section_names_an_owner_and_has_a_default() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "\0\n", "[\n", "\\\n", "a\\", "#", "* nobody", "[x", "***/[ @a\n" * 50]
+    "text",
+    [
+        "",
+        "#\f* @a",
+        "\0\n",
+        "[\n",
+        "\\\n",
+        "a\\",
+        "#",
+        "* nobody",
+        "[x",
+        "***/[ @a\n" * 50,
+    ],
 )
 def test_what_is_malformed_names_nobody(text: str) -> None:
     assert CodeOwners(text).find_owners(b"a") == set()
@@ -133,6 +154,21 @@ def test_an_owner_that_nobody_named_is_an_error_with_a_near_one(
         "files", "--owner", "@web", cwd=project({"a": "x\n"}, name="bare")
     )
     assert "has no CODEOWNERS" in bare.stderr
+
+
+def test_of_several_projects_those_answer_that_name_the_owner(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = make_owned(project)
+    bare = project({"d.py": "needle = 4\n"}, name="bare")
+    both = ("--project", str(root), "--project", str(bare))
+    for command in (("query", "needle"), ("files",)):
+        answer = daemon.run(*command, "--owner", "@web", *both, cwd=root)
+        assert answer.returncode == 0, answer.stderr
+        assert "web/b.py" in answer.stdout
+        assert "d.py" not in answer.stdout
+        assert "bare" in answer.stderr
+        assert "has no CODEOWNERS" in answer.stderr
 
 
 def test_changes_say_whose_files_differ(
