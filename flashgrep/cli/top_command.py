@@ -8,8 +8,19 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
-from flashgrep.cli.daemon_client import MIB, NOT_RUNNING, ask_running, failing_cleanly
+from flashgrep.base.paths import as_latin1
+from flashgrep.cli.daemon_client import (
+    MIB,
+    NOT_RUNNING,
+    PATIENCE_SECONDS,
+    ask_running,
+    failing_cleanly,
+    find_user_paths,
+)
+from flashgrep.methods.text import escape_controls
+from flashgrep.rpc.connect import send_request, try_connect
 
 LOOK_SECONDS = 1.0
 CLOSED = "closed"
@@ -48,22 +59,37 @@ def _draw(status: dict[str, Any]) -> Table:
     title = f"process {status['pid']}, {status['memory_bytes'] / MIB:.0f} MiB, {status['clients']} clients"
     table = Table(title=title, title_justify="left", box=None)
     for heading in ("project", "stage", "indexed", "files", "folder"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for project in status["projects"]:
-        stage = project["stage"]
-        # A project at rest is not asked: that would open one that is closed.
-        if stage not in RESTING:
-            table.add_row(*_describe_work(project))
-        elif stage != CLOSED:
-            table.add_row(project["name"], stage, "", "", project["root"])
+        if project["stage"] != CLOSED:
+            # Names of folders: neither markup nor control characters mean anything.
+            table.add_row(*map(_quote, describe_project(project)))
     return table
 
 
-def _describe_work(project: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the row of a project that is being indexed."""
-    state = ask_running("$/indexing", root=project["root"])
-    if state is None:
-        return (project["name"], "", "", "", project["root"])
-    share = f"{state['share']:.0%}"
-    files = f"{state['files']:,}"
-    return (project["name"], state["stage"], share, files, project["root"])
+def _quote(text: str) -> Text:
+    return Text(escape_controls(text).encode(errors="replace").decode())
+
+
+def describe_project(project: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the row of a project that is open."""
+    stage = project["stage"]
+    share = files = ""
+    # One at rest is not asked about: that would open what has just been closed.
+    if stage not in RESTING and (state := _ask_indexing(project["root"])):
+        stage = state["stage"]
+        share = f"{state['share']:.0%}"
+        files = f"{state['files']:,}"
+    return (project["name"], stage, share, files, project["root"])
+
+
+def _ask_indexing(root: str) -> Mapping[str, Any] | None:
+    """Return how far a project's index is; None: it, or the daemon, has gone since the status was asked."""
+    connection = try_connect(find_user_paths().socket)
+    if connection is None:
+        return None
+    with connection:
+        connection.settimeout(PATIENCE_SECONDS)
+        answer = send_request(connection, "$/indexing", {"root": as_latin1(root)})
+    state: Mapping[str, Any] | None = answer.get("result")
+    return state

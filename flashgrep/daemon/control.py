@@ -163,8 +163,14 @@ class Control:
     async def describe_indexing(
         self, _context: RequestContext, params: Any
     ) -> dict[str, Any]:
-        """Return how far the index of the project at ``root`` is; ``done`` when nothing is left to do or it failed."""
-        workspace = await self.catalogue.open(read_path(params, "root"))
+        """Return how far the index of the project at ``root`` is; ``done`` when nothing is left to do or it failed.
+
+        Raises:
+            NotFound: it is no project any more; who asks again and again must not make it one.
+
+        """
+        root = read_path(params, "root")
+        workspace = await self.catalogue.open(root, adopt=False)
         progress = workspace.progress
         is_done = progress.stage == "failed" or (
             progress.stage == "ready" and not workspace.tree.pending

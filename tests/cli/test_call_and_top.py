@@ -5,8 +5,13 @@ import os
 import pty
 import signal
 import subprocess
+from contextlib import closing
 
+import pytest
+
+from flashgrep.base.paths import as_latin1
 from flashgrep.cli.index_command import GOES_ON
+from flashgrep.cli.top_command import describe_project
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.support.interrupts import allow_interrupts
 
@@ -51,6 +56,35 @@ def test_top_shows_what_is_open_and_opens_nothing(
     shown = cold_daemon.run("top")
     assert (shown.returncode, "MiB" in shown.stdout) == (0, True)
     assert str(root) not in shown.stdout
+
+
+def test_top_shows_the_name_of_any_folder(
+    daemon: DaemonAtHand,
+    project: MakeProject,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = project({"a.py": "x = 1\n"}, name="[bold]ž[red]\x1b[31m")
+    daemon.run("index", ".", cwd=root)
+    shown = daemon.run("top")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    lines = "".join(line.strip() for line in shown.stdout.splitlines())
+    assert "[bold]ž[red]\\x1b[31m" in lines
+    for name, text in daemon.environ.items():
+        monkeypatch.setenv(name, text)
+    asked = {"name": "any", "stage": "symbols", "root": str(root)}
+    assert describe_project(asked) == ("any", "ready", "100%", "1", str(root))
+
+
+def test_asking_how_far_it_is_makes_nothing_a_project(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({"a.py": "x = 1\n"})
+    daemon.run("index", ".", cwd=root)
+    daemon.run("projects", "remove", str(root))
+    with closing(daemon.wire("unix")) as wire:
+        error = wire.fail("$/indexing", root=as_latin1(str(root)))
+    assert error["data"]["reason"] == "project_not_found"
+    assert str(root) not in daemon.run("projects", "list").stdout
 
 
 def test_top_on_a_terminal_ends_with_an_interrupt(daemon: DaemonAtHand) -> None:
