@@ -34,6 +34,8 @@ def format_code(pieces: Iterable[Mapping[str, Any]], *, in_color: bool) -> bytes
 
 
 def _number(text: str, path: str, first: int, *, in_color: bool) -> list[str]:
+    if not text:  # an empty file has no line
+        return []
     text = text.removesuffix("\n")
     shown = text
     if in_color and len(text) <= MOST_COLORED:

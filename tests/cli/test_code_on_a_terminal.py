@@ -90,6 +90,12 @@ def test_blank_lines_around_it_leave_code_its_colors(text: str) -> None:
     assert "x = 1" not in shown
 
 
+def test_an_empty_file_has_no_line(daemon: DaemonAtHand, project: MakeProject) -> None:
+    root = project({"empty.py": "", "blank.py": "\n"})
+    assert show(daemon, root, "read", "empty.py") == []
+    assert read_rows(show(daemon, root, "read", "blank.py")) == [(1, "")]
+
+
 @pytest.mark.parametrize(
     "arguments", [("slice", "long.py", "100", "110"), ("read", "long.py:100-110")]
 )
