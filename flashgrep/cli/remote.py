@@ -76,7 +76,8 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
             )
             if answer is not None:
                 return answer
-    if argv[:1] == [QUERY] and "--help" not in argv:
+    options = argv[: argv.index("--")] if "--" in argv else argv
+    if argv[:1] == [QUERY] and "--help" not in options:
         try:
             words, line = read_query_line(catalogue.registry, argv[1:])
         except WrongOption as error:

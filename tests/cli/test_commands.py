@@ -93,6 +93,16 @@ def test_an_error_is_status_2_and_printed_on_stderr_alone(
     assert "Traceback" not in found.stderr
 
 
+def test_a_text_like_the_option_for_help_is_searched_for(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({"a.txt": "see fgrep --help\n"})
+    said = daemon.run("query", "--json", "-E", "--", "--help", cwd=root)
+    assert (said.returncode, said.stderr) == (0, "")
+    (hit,) = json.loads(said.stdout)["results"]
+    assert hit["text"] == "see fgrep --help"
+
+
 def test_json_is_the_raw_result(daemon: DaemonAtHand, root: Path) -> None:
     found = json.loads(daemon.run("query", "second", "--json", cwd=root).stdout)
     assert [hit["file_path"] for hit in found["results"]] == ["notes.md"]
