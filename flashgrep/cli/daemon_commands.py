@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from socket import socket, socketpair
 from typing import Annotated, Any
@@ -16,7 +16,6 @@ import typer
 from flashgrep.base.errors import FlashgrepError
 from flashgrep.cli.daemon_client import (
     ask_daemon,
-    ask_running,
     call,
     fail,
     failing_cleanly,
@@ -26,6 +25,7 @@ from flashgrep.cli.daemon_client import (
 )
 from flashgrep.cli.log_command import logs
 from flashgrep.cli.service_command import install_service
+from flashgrep.cli.stopping import stop_daemon
 from flashgrep.daemon import lifecycle
 from flashgrep.rpc.connect import connect, is_starting, start_daemon
 
@@ -102,23 +102,6 @@ def run(
         )
     except (FlashgrepError, OSError) as error:
         fail(str(error))
-
-
-def stop_daemon() -> bool:
-    """Ask the daemon to stop, and send signals if it does not answer; return whether one was running."""
-    paths = find_user_paths()
-    if lifecycle.find_holder(paths) is None:
-        return False
-    with failing_cleanly():
-        with suppress(OSError):  # it is stuck, or went by itself; signals come next
-            ask_running("$/shutdown")
-        if not lifecycle.wait_until_free(
-            paths, lifecycle.STOP_SECONDS
-        ) and not lifecycle.terminate(paths):
-            fail(
-                f"the daemon (process {lifecycle.find_holder(paths)}) cannot be stopped"
-            )
-    return True
 
 
 def serve(

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from flashgrep.cli.daemon_client import fail, failing_cleanly
+from flashgrep.cli.stopping import stop_daemon
 
 LABEL = "io.github.flashgrep"
 UNIT = "flashgrep.service"
@@ -64,6 +65,8 @@ def install_service(
         service.file.parent.mkdir(parents=True, exist_ok=True)
         service.file.write_bytes(service.text)
         typer.echo(f"wrote {service.file}")
+    # There is one daemon: beside the one that a command has started the service would fail.
+    stop_daemon()
     problem = run_all(service.start)
     if problem:
         fail(f"the service was not started: {problem}")

@@ -52,6 +52,15 @@ def test_a_service_is_installed_started_and_removed(
     assert (again.returncode, again.stdout) == (0, "")
 
 
+def test_the_service_takes_the_place_of_a_daemon_that_runs(
+    cold_daemon: DaemonAtHand, tmp_path: Path
+) -> None:
+    make_manager(cold_daemon, tmp_path)
+    cold_daemon.start()
+    assert cold_daemon.run("daemon", "install-service").returncode == 0
+    assert cold_daemon.run("daemon", "status").stdout == "not running\n"
+
+
 def test_systemd_accepts_the_unit_and_its_command_starts_the_daemon(
     cold_daemon: DaemonAtHand, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.cli import daemon_commands
-from flashgrep.cli.daemon_commands import stop_daemon
+from flashgrep.cli.stopping import stop_daemon
 from flashgrep.daemon import lifecycle
 from flashgrep.rpc.connect import StartFailed, start_daemon, try_connect
 from flashgrep.rpc.connect import connect as connect_to_daemon

@@ -27,10 +27,10 @@ from flashgrep.base.paths import (
 )
 from flashgrep.base.plain_files import read_plain_file
 from flashgrep.cli.daemon_client import fail, find_user_paths
-from flashgrep.cli.daemon_commands import stop_daemon
 from flashgrep.cli.launcher import TABLE
 from flashgrep.cli.project_files import clear_project, find_ours
 from flashgrep.cli.service_command import describe_service, remove_service
+from flashgrep.cli.stopping import stop_daemon
 from flashgrep.daemon import lifecycle
 from flashgrep.parts.hosts.hooks import HOOK_PLACES, is_ours, plan_hook
 from flashgrep.parts.hosts.host_settings import (
