@@ -38,6 +38,7 @@ SOURCES = {
     "docs/read me.md": "# Needle\n\nA needle, twice: needle.\n",
     f"evil/{EVIL.replace('/', '')}.txt": EVIL_CODE,
     "src/parts.py": LONG_FUNCTION,
+    "odd/!a\\b[1]*.txt": "nadel one\nnadel two\n",
     "long.c": "".join(f"int needle_{at}; /* line {at} */\n" for at in range(1, 20_001)),
 }
 
@@ -129,6 +130,22 @@ def test_a_file_keeps_the_question_marks_it_and_leads_back(tab: Tab) -> None:
     assert tab.tab.input_value("#q") == "needle case:yes"
 
 
+def test_matches_are_marked_whatever_the_file_is_called(tab: Tab) -> None:
+    tab.search("nadel")
+    tab.wait("a.hit.line", "nadel one").click()
+    marks = tab.tab.locator(".row mark.match")
+    sync_api.expect(marks).to_have_count(2)
+
+
+def test_a_long_file_says_how_many_of_its_matches_are_marked(tab: Tab) -> None:
+    tab.search("needle file:long.c")
+    tab.wait(".group", "long.c").locator("a.hit.path").click()
+    tab.wait("#status", "20,000 lines")
+    tab.wait("#status", "only the first 1,000 matching lines are marked")
+    tab.tab.keyboard.press("N")
+    sync_api.expect(tab.tab.locator(".row.chosen .number")).to_have_text("1000")
+
+
 def test_every_line_of_a_piece_of_code_has_its_number_in_the_file(tab: Tab) -> None:
     tab.search("what is left out in a long function")
     tab.tab.keyboard.press("Alt+3")
@@ -170,6 +187,15 @@ def test_the_empty_page_offers_what_was_asked_before(tab: Tab) -> None:
     tab.type(" ")
     tab.wait(".recent a", "needle file:app.py").click()
     tab.wait(".group h2", "src/app.py")
+
+
+def test_what_is_typed_over_is_not_kept(tab: Tab) -> None:
+    tab.tab.clock.install()
+    tab.search("needle file:app.py")
+    tab.type("needle of none")
+    tab.wait(".none", "Nothing found.")
+    tab.tab.clock.fast_forward(10_000)
+    assert tab.tab.evaluate("localStorage.getItem('flashgrep.recent')") is None
 
 
 def test_a_count_narrows_by_a_click_and_a_chip_widens(tab: Tab) -> None:

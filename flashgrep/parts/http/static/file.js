@@ -14,8 +14,9 @@ import { call, download } from "./rpc.js";
 import { offers } from "./server.js";
 
 let open = null;
-/** Matches of a question that are marked in a file. */
+/** Lines in which what a question matches is marked. */
 const MOST_MARKED = 1000;
+const MARKED_TOKENS = 1_000_000;
 
 /** Cancel the pending requests of the file shown before. */
 export function leaveFile() {
@@ -70,25 +71,27 @@ export async function showFile(shown, view) {
   pane.begin();
   pane.choose(shown.first, shown.last);
   pane.element.focus({ preventScroll: true });
-  run(markMatches(open));
   const facts = [`${count(lines.total)} lines`, `${count(lines.size)} bytes`, lines.note, shown.rev && `at ${shown.rev}`];
-  tell(facts.filter(Boolean).join(" · "));
+  const described = facts.filter(Boolean).join(" · ");
+  tell(described);
+  run(markMatches(open, described));
 }
 
-/** Mark what the question that led here matches. */
-async function markMatches(file) {
+/** Mark what the question that led here matches; `described`: what the status says of the file. */
+async function markMatches(file, described) {
   const { shown, pane, asking } = file;
   const question = shown.q ? toCall(shown.q, shown.in, shown.project, languages) : null;
   if (question?.method !== "query") return;
   const { project, path, path_bytes, rev } = shown;
-  const below = escapeGlob(path);
   if (path_bytes) return;
-  const params = { ...question.params, include: [`/${below}`], exclude: [], language: [], limit: MOST_MARKED, order: "path", spans: true, output: "lines", position_encoding: "utf-16", project };
+  const limits = { limit: MOST_MARKED, max_tokens: MARKED_TOKENS };
+  const params = { ...question.params, ...limits, include: [`/${escapeGlob(path)}`], exclude: [], language: [], order: "path", spans: true, output: "lines", position_encoding: "utf-16", project: project || undefined };
   for (const name of ["projects", "context", "before", "after", "path", "rev"]) delete params[name];
   if (rev) params.rev = rev;
   const answer = await call("query", params, asking.signal);
   if (answer.mode === "words") return;
   for (const hit of answer.results) {
+    if (hit.file_path !== path) continue;
     for (const span of hit.spans ?? []) {
       if (span.start_line !== span.end_line) continue;
       const marked = pane.marks.get(span.start_line) ?? [];
@@ -97,6 +100,7 @@ async function markMatches(file) {
   }
   file.matches = [...pane.marks.keys()].sort((one, other) => one - other);
   pane.draw(true);
+  if (answer.next) tell(`${described} · only the first ${count(answer.results.length)} matching lines are marked`);
 }
 
 /** Choose the next matching line, or with -1 the previous one; after the last comes the first. */

@@ -46,9 +46,9 @@ export function without(typed, filters) {
   return filters.reduce((left, one) => left.replace(one.source, ""), typed).replace(/\s{2,}/g, " ").trim();
 }
 
-/** Return a folder's name with its glob characters escaped. */
+/** Return a glob for a path; it matches no other, unless the path has a backslash, for which there is only `?`. */
 export function escapeGlob(path) {
-  return path.replace(/[*?[\]{}\\]/g, (one) => `[${one}]`);
+  return path.replace(/[*?[\]{}\\]/g, (one) => (one === "\\" ? "?" : `[${one}]`));
 }
 
 function toGlobs(value) {

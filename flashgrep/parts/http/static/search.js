@@ -44,6 +44,7 @@ export function stop() {
 /** Search at once, or at the next pause while keys are pressed quickly. */
 export function askSoon(shown, view) {
   stop();
+  clearTimeout(keeping); // what is typed over was not meant
   const since = performance.now() - lastKey;
   lastKey = performance.now();
   if (since > PAUSE_MS) return ask(shown, view);
