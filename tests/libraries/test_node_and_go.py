@@ -93,6 +93,7 @@ def test_a_package_leads_to_its_declarations(
         ({"main": "../../../outside/secret.js"}, False),
         ({"exports": {".": "./../../../outside/secret.js"}}, False),
         ({"types": "/../../../outside/secret.d.ts"}, False),
+        ({"main": "a\0b", "exports": {".": "./c\0d"}}, False),
         ({"main": "secret.js"}, True),
     ],
 )

@@ -8,12 +8,7 @@ from typing import Final
 from flashgrep.api.libraries import Library
 from flashgrep.parts.libraries.library_files import LibraryFiles, is_below, list_upward
 
-_REQUIRED: Final = re.compile(
-    r"(?m)^(?:require\s+)?[ \t]*([^\s()/]+\.[^\s()]+)\s+(v[^\s/]+)"
-)
-_REPLACED: Final = re.compile(
-    r"(?m)^(?:replace\s+)?[ \t]*([^\s()]+)(?:\s+v\S+)?\s*=>\s*([^\s()]+)(?:[ \t]+(v\S+))?"
-)
+_REPLACED: Final = "=>"
 _CAPITAL: Final = re.compile(r"[A-Z]")
 _ROOTS: Final = (
     b"/usr/local/go",
@@ -22,6 +17,10 @@ _ROOTS: Final = (
     b"/usr/lib/golang",
     b"/opt/homebrew/opt/go/libexec",
 )
+_PAIR: Final = 2
+"""A name and a version."""
+_LISTED: Final = 3
+"""A sign, a name and a version."""
 STANDARD: Final = "go"
 """The name of the standard library."""
 
@@ -90,17 +89,44 @@ class GoModules:
                 head.decode("utf-8", "replace"),
             )
             return Library(name, release.decode("utf-8", "replace"), folder)
+        if is_below(path, self._files.root):
+            return self._find_vendored(path)
         return None
 
     def find_by_name(self, name: str) -> Library | None:
         """Return the library of a module that the project requires."""
         if name == STANDARD and self._find_standard("fmt") is not None:
             return self.find_library((self._standard or b"") + b"/")
-        for _, modules in self._list_modules(self._files.root + b"/go.mod"):
-            folder = modules.get(name)
-            if folder is not None and self._files.is_folder(folder):
-                return self.find_library(os.path.realpath(folder) + b"/")
+        for top, modules in self._list_modules(self._files.root + b"/go.mod"):
+            folders = [os.path.join(top, b"vendor", name.encode())]
+            if name in modules:
+                folders.append(modules[name])
+            self._files.trust_inside(top + b"/vendor")
+            for folder in filter(self._files.is_folder, folders):
+                library = self.find_library(os.path.realpath(folder) + b"/")
+                if library is not None and library.name == name:
+                    return library
         return None
+
+    def _find_vendored(self, path: bytes) -> Library | None:
+        """Return the module of a file in the project's ``vendor``, by the list that Go keeps there."""
+        root = self._files.root
+        above, slash, inner = path[len(root) :].partition(b"/vendor/")
+        if not slash:
+            return None
+        top = root + above + b"/vendor"
+        name = version = ""
+        for line in self._files.read_text(top + b"/modules.txt").splitlines():
+            words = line.split()
+            if len(words) < _LISTED or words[0] != "#":
+                continue
+            # The longest name: a module may be in the folder of another.
+            if is_below(inner, words[1].encode()) and len(words[1]) > len(name):
+                name = words[1]
+                version = words[2]
+        if not name:
+            return None
+        return Library(name, version, os.path.join(top, name.encode()))
 
     def _list_modules(self, path: bytes) -> Iterator[tuple[bytes, dict[str, bytes]]]:
         """Yield the nearest modules of the project above a file, with the folders of what each requires."""
@@ -117,16 +143,21 @@ class GoModules:
         text = self._files.read_own(
             os.path.relpath(folder + b"/go.mod", self._files.root)
         )
-        if not text or self._files.trust(self._cache) is None:
-            return {}
+        # Without a cache everything is in ``vendor``.
+        self._files.trust(self._cache)
         folders: dict[str, bytes] = {}
-        for name, version in _REQUIRED.findall(text):
-            folders[name] = self._place(name, version)
-        for name, other, version in _REPLACED.findall(text):
-            if version:
-                folders[name] = self._place(other, version)
+        replaced: list[list[str]] = []
+        for words in _list_directives(text):
+            if _REPLACED in words:
+                replaced.append(words)
+            elif len(words) == _PAIR and words[1].startswith("v") and "." in words[0]:
+                folders[words[0]] = self._place(words[0], words[1])
+        for words in replaced:
+            target = words[words.index(_REPLACED) + 1 :]
+            if len(target) == _PAIR:
+                folders[words[0]] = self._place(target[0], target[1])
             else:  # a folder: if it is in the project, its own rules find it
-                folders.pop(name, None)
+                folders.pop(words[0], None)
         return folders
 
     def _place(self, name: str, version: str) -> bytes:
@@ -154,3 +185,11 @@ class GoModules:
             if self._files.is_folder(folder):
                 return folder + b"/"
         return None
+
+
+def _list_directives(text: str) -> Iterator[list[str]]:
+    """Yield the words of each line of ``go.mod``, without what says whether it requires or replaces."""
+    # Divided, not matched: a line may be 16 MB long.
+    for line in text.splitlines():
+        words = line.partition("//")[0].split()
+        yield words[1:] if words[:1] in (["require"], ["replace"]) else words

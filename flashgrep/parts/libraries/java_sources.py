@@ -20,6 +20,7 @@ from zlib import crc32, error
 
 from flashgrep.api.libraries import Library
 from flashgrep.base.bounded_cache import BoundedCache
+from flashgrep.base.checkpoint import checkpoint
 from flashgrep.parts.libraries.library_files import (
     MOST_BYTES,
     LibraryFiles,
@@ -28,6 +29,12 @@ from flashgrep.parts.libraries.library_files import (
 
 _ENDINGS: Final = (".java", ".kt")
 _MOST_JAR: Final = 512 << 20
+_MOST_LIST: Final = 16 << 20
+"""Most bytes of a jar's list of entries, which is read whole and takes ten times as much in memory."""
+_MOST_END: Final = 66_000
+"""The last bytes of a jar, which say how long that list is."""
+_END: Final = re.compile(rb"PK\x05\x06.{8}(.{4})", re.DOTALL)
+_WIDE_END: Final = b"PK\x06\x07"
 _MOST_NAMES: Final = 100_000
 _MOST_JARS: Final = 5_000
 """Most jars of the caches that are considered."""
@@ -40,7 +47,7 @@ _DEPENDENCY: Final = re.compile(
     r"<artifactId>\s*([\w.-]+)\s*</artifactId>\s*<version>\s*([\w.${}-]+)\s*</version>"
 )
 _PROPERTY: Final = re.compile(r"<([\w.-]+)>([\w.-]+)</\1>")
-_COORDINATES: Final = re.compile(r"[\"']?[\w.-]+:([\w.-]+):([\w.-]+)")
+_COORDINATES: Final = re.compile(r"(?<![\w.-])[\w.-]+:([\w.-]+):([\w.-]+)")
 _NAME: Final = re.compile(r"[\w$.]+")
 
 
@@ -159,6 +166,7 @@ class JavaSources:
         for top, is_maven in ((self._maven, True), (self._gradle, False)):
             real = self._files.trust(top)
             for folder, _, entries in os.walk(real) if real is not None else ():
+                checkpoint()
                 for entry in entries:
                     if not entry.endswith(_SOURCES):
                         continue
@@ -198,7 +206,7 @@ class JavaSources:
         names = _names.find(key)
         if names is None:
             names = {}
-            if status.st_size <= _MOST_JAR:
+            if status.st_size <= _MOST_JAR and _has_short_list(located):
                 with (
                     suppress(OSError, zipfile.BadZipFile, ValueError),
                     zipfile.ZipFile(os.fsdecode(located)) as opened,
@@ -249,7 +257,9 @@ class JavaSources:
                 RuntimeError,
             ):
                 return None
-            self._tidy(label)
+            # Others unpack and remove meanwhile: what is gone then is tidied by them.
+            with suppress(OSError):
+                self._tidy(label)
         self._files.trust(self._cache)
         return place
 
@@ -269,6 +279,16 @@ class JavaSources:
             if total > _MOST_UNPACKED and name != latest:
                 shutil.rmtree(folder, ignore_errors=True)
                 total -= size
+
+
+def _has_short_list(jar: bytes) -> bool:
+    """Whether the list of a jar's entries is no longer than its reader may take."""
+    with suppress(OSError), open(jar, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_END))
+        end = file.read(_MOST_END)
+        sizes = [int.from_bytes(size, "little") for size in _END.findall(end)]
+        return _WIDE_END not in end and max(sizes, default=0) <= _MOST_LIST
+    return False
 
 
 def _order_versions(jar: _Jar) -> list[tuple[bool, int, str]]:

@@ -5,6 +5,7 @@ import stat
 from contextlib import suppress
 from typing import Final
 
+from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import Busy
 from flashgrep.base.model import Document, Skipped
 from flashgrep.files.extract import read_file
@@ -53,11 +54,10 @@ class LibraryFiles:
     def locate(self, path: bytes) -> bytes | None:
         """Return the resolved path of a regular file below a trusted folder; None: there is none."""
         if path not in self._located:
-            real = os.path.realpath(path)
+            checkpoint()
             # Resolved first: what counts is where a link leads, not where it is.
-            is_file = self._find_top(real) is not None and self._is_ours(
-                real, stat.S_IFREG
-            )
+            real = self._resolve(path)
+            is_file = real is not None and self._is_ours(real, stat.S_IFREG)
             self._located[path] = real if is_file else None
         return self._located[path]
 
@@ -67,11 +67,12 @@ class LibraryFiles:
 
     def is_folder(self, path: bytes) -> bool:
         """Whether a path is a folder below a trusted one."""
-        real = os.path.realpath(path)
-        return self._find_top(real) is not None and self._is_ours(real, stat.S_IFDIR)
+        real = self._resolve(path)
+        return real is not None and self._is_ours(real, stat.S_IFDIR)
 
     def list_names(self, folder: bytes) -> list[bytes]:
         """Return the names in a folder below a trusted one, in order; at most so many."""
+        checkpoint()
         if not self.is_folder(folder):
             return []
         names: list[bytes] = []
@@ -112,6 +113,13 @@ class LibraryFiles:
         if isinstance(document, Document):
             return document.data.decode("utf-8", "replace")
         return ""
+
+    def _resolve(self, path: bytes) -> bytes | None:
+        """Return where a path leads, if that is below a trusted folder."""
+        if b"\0" in path:  # in a manifest anything may be named
+            return None
+        real = os.path.realpath(path)
+        return real if self._find_top(real) is not None else None
 
     def _find_top(self, real: bytes) -> bytes | None:
         # No library is in git's own folder, which a link in a repository may name.

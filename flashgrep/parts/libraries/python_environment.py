@@ -26,11 +26,19 @@ _BELOW_HOME: Final = (
 )  # fmt: skip
 """Folders in which tools keep interpreters, environments and packages."""
 _VERSION: Final = re.compile(r"(?m)^version(?:_info)?\s*=\s*(\d+\.\d+)")
-_HOME: Final = re.compile(r"(?m)^home\s*=\s*(\S.*?)\s*$")
+_HOME: Final = re.compile(r"(?m)^home[ \t]*=[ \t]*(\S[^\n]*)")
 _LIBRARY: Final = re.compile(rb"python3\.\d{1,3}")
 _DISTRIBUTION: Final = re.compile(rb"(.+?)-(\d[^-]*)(?:-py[\d.]+)?\.(?:dist|egg)-info")
 STANDARD: Final = "python"
 """The name of the standard library."""
+
+
+class _Distribution(NamedTuple):
+    """What was installed as one, with the folder of its metadata."""
+
+    name: str
+    version: str
+    metadata: bytes
 
 
 class _Environment(NamedTuple):
@@ -46,7 +54,7 @@ class PythonEnvironment:
         self._tools = tuple(os.path.join(home, folder) for folder in _BELOW_HOME)
         self._environments: dict[bytes, _Environment | None] = {}
         self._system: _Environment | None = None
-        self._distributions: dict[bytes, dict[bytes, tuple[str, str]]] = {}
+        self._distributions: dict[bytes, dict[bytes, list[_Distribution]]] = {}
 
     def find_module(self, path: bytes, module: str) -> bytes | None:
         """Return the file of a module that a file imports."""
@@ -94,14 +102,15 @@ class PythonEnvironment:
                 if name == STANDARD:
                     return self.find_library(os.path.join(top, b"os.py"))
             for top in environment.packages:
-                packages = [name.encode()]
-                for package, (distribution, _) in self._read_distributions(top).items():
-                    if _normalize(distribution) == _normalize(name):
-                        packages.append(package)
-                for package in packages:
+                place = os.path.join(top, name.encode())
+                if self._files.is_folder(place):
+                    return self._find_distribution(top, place + b"/")
+                for package, several in self._read_distributions(top).items():
                     place = os.path.join(top, package)
-                    if self._files.is_folder(place):
-                        return self._find_distribution(top, place + b"/")
+                    for distribution in several:
+                        is_asked = _normalize(distribution.name) == _normalize(name)
+                        if is_asked and self._files.is_folder(place):
+                            return Library(*distribution[:2], place)
         return None
 
     def _find_file(self, place: bytes) -> bytes | None:
@@ -111,31 +120,48 @@ class PythonEnvironment:
         return None
 
     def _find_distribution(self, top: bytes, path: bytes) -> Library:
-        package = path[len(top) :].lstrip(b"/").partition(b"/")[0]
-        known = self._read_distributions(top)
+        inner = path[len(top) :].lstrip(b"/")
+        package = inner.partition(b"/")[0]
         stem = package.removesuffix(b".py").removesuffix(b".pyi")
-        name, version = known.get(stem, (stem.decode("utf-8", "replace"), ""))
+        several = self._read_distributions(top).get(stem, [])
+        if len(several) > 1:  # a namespace, in which several have files
+            several = [
+                distribution
+                for distribution in several
+                if self._has_file(distribution, inner)
+            ]
+        name = stem.decode("utf-8", "replace")
+        version = ""
+        # A namespace itself is of none.
+        if len({distribution.name for distribution in several}) == 1:
+            name = several[-1].name
+            version = several[-1].version
         folder = os.path.join(top, package)
         return Library(name, version, folder if self._files.is_folder(folder) else top)
 
-    def _read_distributions(self, top: bytes) -> dict[bytes, tuple[str, str]]:
-        """Return the name and version of each distribution by the packages that it has."""
+    def _has_file(self, distribution: _Distribution, inner: bytes) -> bool:
+        """Whether a distribution says that a file, by its path in the environment, is its own."""
+        record = self._files.read_text(distribution.metadata + b"/RECORD")
+        return f"\n{inner.decode('utf-8', 'replace')}," in f"\n{record}"
+
+    def _read_distributions(self, top: bytes) -> dict[bytes, list[_Distribution]]:
+        """Return the distributions that have each package."""
         if top in self._distributions:
             return self._distributions[top]
-        packages: dict[bytes, tuple[str, str]] = {}
+        packages: dict[bytes, list[_Distribution]] = {}
+        alike: dict[bytes, list[_Distribution]] = {}
         for entry in self._files.list_names(top):
             match = _DISTRIBUTION.fullmatch(entry)
             if match is None:
                 continue
-            label = (
-                match[1].decode("utf-8", "replace"),
-                match[2].decode("utf-8", "replace"),
-            )
-            packages.setdefault(match[1].replace(b"-", b"_"), label)
-            for package in self._list_packages(os.path.join(top, entry)):
-                packages[package] = label
-        self._distributions[top] = packages
-        return packages
+            name, version = (part.decode("utf-8", "replace") for part in match.groups())
+            distribution = _Distribution(name, version, os.path.join(top, entry))
+            alike[match[1].replace(b"-", b"_")] = [distribution]
+            for package in set(self._list_packages(distribution.metadata)):
+                packages.setdefault(package, []).append(distribution)
+        # One that lists nothing is taken to have the package of its name.
+        self._distributions[top] = alike | packages
+        return self._distributions[top]
 
     def _list_packages(self, folder: bytes) -> Iterator[bytes]:
         told = self._files.read_text(folder + b"/top_level.txt")
@@ -217,7 +243,7 @@ class PythonEnvironment:
         # What `home` says may be a folder of links; the program itself is where it is.
         homes = [os.path.dirname(program)]
         if home is not None:
-            homes.insert(0, os.fsencode(home[1]))
+            homes.insert(0, os.fsencode(home[1].rstrip()))
         for folder in homes:
             library = os.path.realpath(
                 os.path.join(folder, b"..", b"lib", b"python" + version[1].encode())

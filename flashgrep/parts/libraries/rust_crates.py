@@ -16,6 +16,8 @@ from flashgrep.parts.symbols.parse.imports import ALL, Import, read_rust
 _PACKAGE: Final = re.compile(
     r'\[\[package\]\]\s*name = "([\w-]+)"\s*version = "([\w.+-]+)"'
 )
+_VERSIONED: Final = re.compile(r"(.+?)-(\d+\.\d.*)")
+_VERSION: Final = re.compile(r'(?m)^version[ \t]*=[ \t]*"([\w.+-]+)"')
 _USE: Final = re.compile(r"(?m)^[ \t]*pub(?:\([^)\n]*\))?\s+use\s[^;]{1,20000};")
 _LIBRARY: Final = re.compile(r'(?s)\[lib\][^\[]*?\bpath\s*=\s*"([^"\n]{1,200})"')
 _ITEM: Final = (
@@ -81,16 +83,25 @@ class RustCrates:
         for top in (*self._list_registries(), self._files.root + b"/vendor"):
             if is_below(path, top) and path != top:
                 name = path[len(top) + 1 :].split(b"/")[0]
-                crate, _, version = name.decode("utf-8", "replace").partition("-")
-                matched = re.fullmatch(r"(.+?)-(\d.*)", name.decode("utf-8", "replace"))
-                if matched is not None:
-                    crate, version = matched.groups()
-                return Library(crate, version, os.path.join(top, name))
+                return self._name_crate(os.path.join(top, name))
         for top in self._list_standard():
             if is_below(path, top):
                 toolchain = top[len(self._rustup) :].split(b"/")[2]
                 return Library("rust", toolchain.decode("utf-8", "replace"), top)
         return None
+
+    def _name_crate(self, folder: bytes) -> Library | None:
+        """Return the crate in a folder; None: there is none."""
+        name = os.path.basename(folder).decode("utf-8", "replace")
+        matched = _VERSIONED.fullmatch(name)
+        if matched is not None:
+            return Library(matched[1], matched[2], folder)
+        # ``cargo vendor`` names most folders by the crate alone.
+        manifest = self._files.read_text(folder + b"/Cargo.toml")
+        if not manifest:
+            return None
+        version = _VERSION.search(manifest)
+        return Library(name, version[1] if version else "", folder)
 
     def find_by_name(self, name: str) -> Library | None:
         """Return the crate of a name that the project has locked."""
