@@ -196,10 +196,29 @@ async def open_view(call: Call[Host], params: FileQuestion) -> View:
     if project is None and isinstance(path, str) and path and len(own) > 1:
         project = await anyio.to_thread.run_sync(find_root_with, own, path)
     workspace = await call.host.workspace(call, project)
-    library = getattr(params, "library", None)
-    if library is not None:
-        workspace = await workspace.service(LIBRARIES).open(call, library)
+    workspace = await open_library(call, workspace, params)
     return await view_of(call, workspace, params.rev)
+
+
+async def open_library(call: Call[Host], project: Project, params: Any) -> Project:
+    """Return the library that a question names, else the project.
+
+    Raises:
+        InvalidParams: a revision is named too.
+        NotFound: the project uses no such library.
+
+    """
+    library = getattr(params, "library", None)
+    if library is None:
+        return project
+    # The folder may be inside a repository, whose revisions are not the library's.
+    if params.rev is not None:
+        raise InvalidParams(
+            "a library has no revisions",
+            field="library",
+            incompatible=["library", "rev"],
+        )
+    return await project.service(LIBRARIES).open(call, library)
 
 
 def find_root_with(roots: Sequence[str], path: str) -> str | None:

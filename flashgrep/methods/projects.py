@@ -23,7 +23,6 @@ import orjson
 
 from flashgrep.api.coverage import Coverage, milliseconds_since
 from flashgrep.api.host import Host
-from flashgrep.api.libraries import LIBRARIES
 from flashgrep.api.view import Project
 from flashgrep.base.errors import (
     DeadlineExceeded,
@@ -34,7 +33,12 @@ from flashgrep.base.errors import (
 )
 from flashgrep.base.registry import MOST_PROJECTS, Call, Params
 from flashgrep.base.shared_turn import SHARED_TURN, SharedTurn
-from flashgrep.methods.common import CHARS_PER_TOKEN, decode_cursor, encode_cursor
+from flashgrep.methods.common import (
+    CHARS_PER_TOKEN,
+    decode_cursor,
+    encode_cursor,
+    open_library,
+)
 
 AT_ONCE: Final = 4
 """Projects opened or listed concurrently. The lookups of all others share a turn."""
@@ -276,10 +280,7 @@ def _check_choice(given: Any) -> None:
 async def _choose_project(call: Call[Host], given: Any) -> Project:
     """Return the one project that a call is about, or the library of it that it names."""
     project = await call.host.workspace(call, given.project)
-    library = getattr(given, "library", None)
-    if library is None:
-        return project
-    return await project.service(LIBRARIES).open(call, library)
+    return await open_library(call, project, given)
 
 
 class _Question(Generic[ParamsT, ResultT]):

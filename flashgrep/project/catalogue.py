@@ -121,6 +121,8 @@ class Catalogue:
         self._visited: dict[str, Path] = {}
         """By name: folders that a host was started in and that are no projects; read, and neither indexed nor listed.
         Lost with the daemon."""
+        self._labels: dict[Path, str] = {}
+        """The name and version of each library among them."""
         self._open: dict[str, Workspace] = {}
         self._opening: set[str] = set()
         self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
@@ -397,6 +399,12 @@ class Catalogue:
             Forbidden: it is one of flashgrep's own folders.
 
         """
+        if name:
+            label = self._labels.get(root, name)
+            self._labels[root] = name
+            # After an update the same folder has another version.
+            if label != name:
+                await self._leave(root)
         if root not in {*self._roots.values(), *self._visited.values()}:
             self._visited[self._choose_name(root, name)] = root
         workspace = await self.open(str(root), adopt=False)
@@ -405,14 +413,18 @@ class Catalogue:
             await workspace.freshness.switch(on=False)
         return workspace
 
-    async def adopt(self, root: Path) -> Workspace:
-        """Return the project at a root; a folder that was only visited becomes one."""
+    async def _leave(self, root: Path) -> None:
+        """Close a folder that was only visited."""
         for name, visited in list(self._visited.items()):
             if visited == root:
                 del self._visited[name]
                 workspace = self._open.pop(name, None)
                 if workspace is not None:
                     await workspace.close()
+
+    async def adopt(self, root: Path) -> Workspace:
+        """Return the project at a root; a folder that was only visited becomes one."""
+        await self._leave(root)
         return await self.open(str(root))
 
     async def open(self, root_or_name: str, *, adopt: bool = True) -> Workspace:
@@ -658,7 +670,8 @@ class Catalogue:
         is_visited = name in self._visited
         unindexed = ALONE
         if is_visited:
-            unindexed = f"{LIBRARY} {name}" if "@" in name else VISITED
+            label = self._labels.get(root)
+            unindexed = f"{LIBRARY} {label}" if label else VISITED
         if not root.is_dir():
             raise NotFound(
                 f"no such folder: {root}",

@@ -59,11 +59,12 @@ def test_a_library_is_no_project_and_is_never_written(
     assert "def weave" in Path(frames).read_text()
 
 
-def test_a_library_and_several_projects_are_not_asked_together(
+def test_a_library_and_several_projects_or_a_revision_are_not_asked_together(
     connect: Connect, root: Path
 ) -> None:
-    error = connect(root).fail("query", query="x", library="looms", projects=[str(root)])  # fmt: skip
-    assert error["data"]["field"] == "library"
+    for other in ({"projects": [str(root)]}, {"rev": "HEAD"}):
+        error = connect(root).fail("query", query="x", library="looms", **other)
+        assert error["data"]["field"] == "library"
 
 
 def test_a_library_that_is_updated_is_searched_as_it_is_now(
@@ -74,3 +75,16 @@ def test_a_library_that_is_updated_is_searched_as_it_is_now(
     assert wire.call("query", **question)["results"] == []
     (root / PACKAGES / "looms/later.py").write_text("newer = 1\n")
     assert len(wire.call("query", **question)["results"]) == 1
+    metadata = root / PACKAGES / "py_looms-2.1.dist-info"
+    metadata.rename(metadata.with_name("py_looms-3.0.dist-info"))
+    detail = wire.call("query", **question)["coverage"]["detail"]
+    assert detail.endswith("the library py_looms@3.0")
+
+
+def test_one_library_of_two_projects_has_one_name(
+    connect: Connect, project: MakeProject
+) -> None:
+    for _ in range(2):
+        wire = connect(project({**LOOMS, "main.py": USER}))
+        answer = wire.call("query", query="weave", library="looms")
+        assert answer["coverage"]["detail"].endswith("the library py_looms@2.1")
