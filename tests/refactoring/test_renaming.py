@@ -402,6 +402,77 @@ def test_a_module_called_like_what_it_defines_keeps_its_name(tmp_path: Path) -> 
     )
 
 
+SHAPES = {
+    "lib.ts": "export interface Shape { area(): number; label: string }\n",
+    "use.tsx": (
+        'import { Shape } from "./lib"\nconst label = "x"\n'
+        "const s: Shape = { label, area() { return 1 } }\n"
+        "const t: Shape = { label: label, area: () => 2 }\n"
+        "total({ label: 'y', area: function () { return 3 } })\n"
+        "const { area } = s\nfunction show({ label: text }: Shape) { return text }\n"
+        'const page = <Box label="z" />\n'
+    ),
+    "alias.go": (
+        "package m\n\ntype Wheel struct{ Size int }\n\ntype Alias = Wheel\n\ntype Other Wheel\n\n"
+        "func Size() int { return 1 }\n\n"
+        "var a = Alias{Size: 1}\nvar b = []Other{{Size: 2}}\nvar c = map[int]int{Size(): 1}\n"
+        "type Box struct{ Size int }\n\nvar d = Box{Size: 3}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "lines"),
+    [
+        ("Shape.area", "use.tsx", [3, 4, 5, 6]),
+        ("Shape.label", "use.tsx", [3, 4, 5, 7, 8]),
+        ("Wheel.Size", "alias.go", [3, 11, 12]),
+    ],
+)
+def test_keys_of_types_by_shape_are_never_left_without_a_word(
+    tmp_path: Path, name: str, path: str, lines: list[int]
+) -> None:
+    put(tmp_path, SHAPES)
+    _, plan = plan_rename(tmp_path, Target(name, name), "other")
+    told = [use.place for use in (*plan.sure, *plan.possible)] + plan.unlikely
+    places = [place for place in told if place.path.decode() == path]
+    assert sorted({place.symbols.lines.line(place.start) for place in places}) == lines
+    assert rename(tmp_path, Target(name, name), "other") == ["possible_uses"]
+
+
+def test_members_of_other_objects_keep_their_names(tmp_path: Path) -> None:
+    files = {
+        "a.js": "start({ run() { return 1 } })\nstart({ run() { return 2 } })\n",
+        "b.js": "a.turn = function () { return 1 }\nb.turn = function () { return 2 }\n",
+    }
+    put(tmp_path, files)
+    for target in (at("a.js", 1, 9), at("b.js", 1, 3)):
+        _, plan = plan_rename(tmp_path, target, "other")
+        assert [use.place.symbols.lines.line(use.place.start) for use in plan.sure] == [1]  # fmt: skip
+
+
+def test_an_argument_of_a_call_that_hardly_means_it_is_uncertain(
+    tmp_path: Path,
+) -> None:
+    classes = "".join(
+        f"class {name}:\n    def whirl(self, amount=1):\n        return amount\n\n\n"
+        for name in ("A", "B", "C")
+    )
+    put(tmp_path, {"a.py": classes, "b.py": "def go(one):\n    return one.whirl(amount=2)\n"})  # fmt: skip
+    assert rename(tmp_path, at("a.py", 2, 21), "count") == ["possible_uses"]
+
+
+def test_a_use_by_a_type_in_sight_is_no_sure_one(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        {
+            "a.py": "class A:\n    def whirl(self):\n        return 1\n",
+            "b.py": "from a import A\n\n\ndef go(one):\n    return one.whirl(), A\n",
+        },
+    )
+    assert rename(tmp_path, Target("A.whirl", "A.whirl"), "spin") == ["possible_uses"]
+
+
 def test_what_is_uncertain_is_apart(tmp_path: Path) -> None:
     put(
         tmp_path,

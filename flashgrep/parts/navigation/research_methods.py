@@ -76,6 +76,7 @@ SEARCH = "search_code"
 """The method that answers questions in other words."""
 REASONS = {
     "name only": "of unknown receiver",
+    "type in sight": "of unknown receiver",
     OVERRIDDEN: "of a base's method",
 }
 """Why uses are only possible, by the evidence for them."""

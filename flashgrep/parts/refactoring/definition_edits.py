@@ -262,6 +262,8 @@ def find_outer_uses(source: SymbolSource, place: Place) -> Iterator[Place]:
     uses = list(search.find_uses(name, [own], Navigation()))
     hidden = HiddenUses(source, navigator, Trees())
     for use in [*uses, *hidden.run([own], uses)]:
+        if use.resolution.confidence < LEAST:
+            continue
         is_inside = use.path == own.path and start <= use.start < end
         if not is_inside and (use.path, use.start) != (own.path, own.start):
             yield use

@@ -6,7 +6,9 @@ from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.languages import FAMILIES
 from flashgrep.parts.navigation.navigation import Navigator
 from flashgrep.parts.navigation.resolution.linkage import LINKED, is_static
+from flashgrep.parts.navigation.resolution.resolver import Use
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
+from flashgrep.parts.symbols.parse.imports import ECMA
 from flashgrep.parts.symbols.parse.model import TYPE_KINDS
 
 _NO_NAME: Final = frozenset({"heading", "package"})
@@ -71,6 +73,8 @@ class FamilySearch:
         """Whether two definitions of one name are of one symbol, or one overrides the other."""
         if _is_constructor(member, other) or _is_constructor(other, member):
             return True
+        if self._are_of_objects(member, other):
+            return False
         if _is_one_scope(member, other) and member.owner == other.owner:
             # Overloads, accessors of a property, variants for platforms.
             return (member.kind in TYPE_KINDS) == (other.kind in TYPE_KINDS)
@@ -80,6 +84,20 @@ class FamilySearch:
         if member.kind not in _MEMBERS or other.kind not in _MEMBERS:
             return False
         return self.is_related(member, other)
+
+    def _are_of_objects(self, member: Definition, other: Definition) -> bool:
+        """Whether one is a member of an object of JavaScript, so that the other may be that of another object."""
+        if member.language not in ECMA:
+            return False
+        # ``a.run = function () {}``, ``b.run = function () {}``
+        own = Use(member.path, member.symbols, member.key[1]).receiver
+        if Use(other.path, other.symbols, other.key[1]).receiver != own:
+            return True
+        owner_of = self._navigator.names.owner_of
+        return any(
+            definition.kind == "method" and owner_of(definition) is None
+            for definition in (member, other)
+        )
 
 
 def _family_of(language: str) -> str:

@@ -1,4 +1,4 @@
-"""Uses of a definition that are no names for the resolver: keyword arguments, ``__all__``, patterns, format strings."""
+"""Uses of a definition that are no names for the resolver: keyword arguments, keys, ``__all__``, format strings."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,6 +7,7 @@ from typing import Final
 
 from tree_sitter import Node
 
+from flashgrep.base.checkpoint import checkpoint
 from flashgrep.parts.navigation.navigation import (
     Navigation,
     Navigator,
@@ -17,6 +18,7 @@ from flashgrep.parts.navigation.references import ReferenceQuestion, ReferenceSe
 from flashgrep.parts.navigation.resolution.symbol_graph import (
     GUESS,
     PROVEN,
+    UNLIKELY,
     Definition,
     Resolution,
 )
@@ -30,6 +32,21 @@ MOST_USES: Final = 20_000
 """Most uses of one definition that are looked at."""
 WRITTEN: Final = Resolution(PROVEN, "written so")
 _MAYBE: Final = Resolution(GUESS, "field of an embedded type")
+_BY_SHAPE: Final = Resolution(UNLIKELY, "key of a type by its shape")
+MEMBERS: Final = frozenset({"field", "property", "method"})
+_KEYS: Final = frozenset({
+    "property_identifier", "shorthand_property_identifier", "shorthand_property_identifier_pattern",
+})  # fmt: skip
+_KEYED: Final = frozenset({
+    "pair", "pair_pattern", "object", "object_pattern", "object_assignment_pattern", "jsx_attribute",
+})  # fmt: skip
+"""What has a key in it: literals, patterns, elements of a page."""
+_NO_KEY: Final = re.compile(rb"\s*[.;)\]+*&|!]")
+"""What is behind a name that is no key."""
+_INDEXED: Final = frozenset(
+    {"map_type", "slice_type", "array_type", "implicit_length_array_type"}
+)
+"""Types of Go whose literals have values as keys."""
 _ALL: Final = re.compile(rb"^__all__\b[^\n\[(]*[\[(]?", re.MULTILINE)
 _CAPTURED: Final = re.compile(rb"\{\w+[:}]")
 _PATTERN: Final = "shorthand_property_identifier_pattern"
@@ -78,10 +95,16 @@ class HiddenUses:
                 yield from self._find_exports(targets, name)
         elif language == "rust" and first.kind not in {"field", "method"}:
             yield from _find_format_names(first, name)
-        elif language == "go" and any(use.role == "implementation" for use in uses):
-            yield from self._find_fields(name)
-        elif language in ECMA and first.index >= 0:
-            yield from self._find_patterns(targets, name)
+        elif language == "go":
+            if any(use.role == "implementation" for use in uses):
+                yield from self._find_fields(name)
+            if first.kind == "field":
+                yield from self._find_keys(targets, name)
+        elif language in ECMA:
+            if first.index >= 0:
+                yield from self._find_patterns(targets, name)
+            if first.kind in MEMBERS:
+                yield from self._find_keys(targets, name)
 
     def _find_keywords(self, targets: Sequence[Place], name: bytes) -> Iterator[Place]:
         """Yield the keyword arguments that name a parameter, or a field of a class without a constructor."""
@@ -99,7 +122,8 @@ class HiddenUses:
         target_name = NameAtPosition(
             first.path, first.symbols, first.start, first.end, None
         )
-        question = ReferenceQuestion(limit=MOST_USES, asks_others=False)
+        # Also of calls that hardly mean it: their arguments would break with it.
+        question = ReferenceQuestion(limit=MOST_USES, least=0.0, asks_others=False)
         search = ReferenceSearch(self._source, question, self._navigator)
         for use in search.find_uses(target_name, callables, Navigation()):
             if (
@@ -212,6 +236,46 @@ class HiddenUses:
                 if is_named and symbols.language == "go" and symbols.role(offset):
                     yield Place(path, symbols, offset, end, _MAYBE, role="reference")
 
+    def _find_keys(self, targets: Sequence[Place], name: bytes) -> Iterator[Place]:
+        """Yield the keys of literals and patterns whose types are not followed here, so that any may be the member."""
+        keys = {(target.path, target.start) for target in targets}
+        is_ecma = targets[0].symbols.language in ECMA
+        text = name.decode("utf-8", "replace")
+        paths = self._source.candidates(text, fold=False)
+        for path, symbols in self._navigator.open_all(paths):
+            if (symbols.language not in ECMA) if is_ecma else symbols.language != "go":
+                continue
+            trees = Trees()  # of one file: those of all would take gigabytes
+            for offset in symbols.words(name, fold=False):
+                checkpoint()
+                end = offset + len(name)
+                is_other = symbols.data.endswith(b".", 0, offset) or _NO_KEY.match(
+                    symbols.data, end
+                )
+                if is_other or (path, offset) in keys:
+                    continue
+                place = Place(path, symbols, offset, end, _BY_SHAPE, role="reference")
+                node = trees.node(place)
+                if _is_key(node) if is_ecma else self._is_field_key(place, node, text):
+                    yield place
+
+    def _is_field_key(self, place: Place, node: Node | None, name: str) -> bool:
+        """Whether a name of Go is a key of a literal in braces, of a type that is not known."""
+        element = node.parent if node is not None else None
+        keyed = element.parent if element is not None else None
+        if keyed is None or keyed.type != "keyed_element":
+            return False
+        if keyed.named_child(0) != element or keyed.parent is None:
+            return False
+        literal = keyed.parent.parent
+        type_ = literal.child_by_field_name("type") if literal is not None else None
+        if type_ is not None and type_.type in _INDEXED:
+            return False
+        meaning = self._navigator.names.find_key(place.path, name, place.start)
+        return meaning is None or all(
+            value.definition is None for value in meaning.members
+        )
+
     def _find_patterns(self, targets: Sequence[Place], name: bytes) -> Iterator[Place]:
         """Yield where a pattern takes the definition out of a module: ``const { name } = module``."""
         keys = {(target.path, target.start) for target in targets}
@@ -252,6 +316,16 @@ class HiddenUses:
                 value.definition.key for value in exported if value.definition
             )
         return definitions
+
+
+def _is_key(node: Node | None) -> bool:
+    """Whether a name of JavaScript or TypeScript is a key of a literal or a pattern."""
+    around = node.parent if node is not None else None
+    if around is not None and around.type == "method_definition":
+        around = around.parent  # in a class it is a definition like others
+    if node is None or around is None:
+        return False
+    return node.type in _KEYS and around.type in _KEYED
 
 
 def is_required(node: Node) -> bool:

@@ -55,6 +55,7 @@ from flashgrep.parts.edit.syntax_check import (
 )
 from flashgrep.parts.edit.write import WriteRequest, WriteResult, write_file
 from flashgrep.parts.navigation.navigation import Place
+from flashgrep.parts.navigation.resolution.symbol_graph import GUESS
 from flashgrep.parts.refactoring.definition_edits import (
     Action,
     find_outer_uses,
@@ -66,7 +67,6 @@ from flashgrep.parts.refactoring.obstacles import (
     check_name,
 )
 from flashgrep.parts.refactoring.renaming import (
-    SURE,
     RenamedUse,
     RenamePlan,
     Renaming,
@@ -552,7 +552,8 @@ def _plan_edit(
     uses = list[Place]()
     if params.action == "delete":
         uses = list(find_outer_uses(source, place))
-    sure = [use for use in uses if use.resolution.confidence >= SURE]
+    # Half certain is enough to refuse: what is deleted is gone.
+    sure = [use for use in uses if use.resolution.confidence >= GUESS]
     if sure and not params.force and not params.dry_run:
         places = [place_text(use) for use in sure[:MOST_LISTED]]
         raise Conflict(

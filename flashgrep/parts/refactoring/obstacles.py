@@ -17,9 +17,8 @@ from flashgrep.parts.navigation.resolution.plain_text import read_base
 from flashgrep.parts.navigation.resolution.resolver import Use
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.refactoring.families import FamilySearch
-from flashgrep.parts.refactoring.hidden_uses import is_local
+from flashgrep.parts.refactoring.hidden_uses import MEMBERS, is_local
 from flashgrep.parts.refactoring.renaming import (
-    MEMBERS,
     RenamedUse,
     Renaming,
     place_text,

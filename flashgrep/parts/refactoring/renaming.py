@@ -22,6 +22,7 @@ from flashgrep.parts.navigation.references import (
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.refactoring.families import FamilySearch
 from flashgrep.parts.refactoring.hidden_uses import (
+    MEMBERS,
     MOST_USES,
     WRITTEN,
     HiddenUses,
@@ -41,7 +42,6 @@ _BOTH: Final = frozenset({
     "shorthand_field_initializer", "shorthand_field_identifier",
 })  # fmt: skip
 """Nodes in which one word names a member and a variable at once."""
-MEMBERS: Final = frozenset({"field", "property", "method"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -345,7 +345,7 @@ def test_an_unknown_receiver_is_decided_by_whether_the_file_names_the_type(
     }
     assert found == {
         "shine": {
-            ("seen.py", 3): (0.9, "type in sight"),
+            ("seen.py", 3): (0.5, "type in sight"),
             ("far.py", 2): (0.5, "name only"),
         },
         "dim": {},

@@ -283,13 +283,13 @@ class Resolver:
             if target.kind not in METHODS:
                 return self._resolve_by_name(target, UNLIKELY)
             by_name = self._resolve_by_name(target)
-            # Even if only one of several is in sight, just 10 of 35 such edges were
-            # right.
+            # If only one of several is in sight, just 10 of 35 such edges were right, and
+            # of the only one there is, in one repository of Python, 4 of 15.
             is_only = by_name.confidence == GUESS and any(
                 definition.key == target.key for definition in in_sight
             )
             if is_only:
-                return Resolution(SEEN, "type in sight")
+                return Resolution(GUESS, "type in sight")
             return by_name
 
         return guess

@@ -20,7 +20,7 @@ UNDEFINED: Final[SymbolKey] = (b"", -1)
 PROVEN: Final = 0.95
 """By scopes, imports, types or full names."""
 SEEN: Final = 0.9
-"""By what the file mentions, for example the only type that has a method of this name."""
+"""By what the file says, for example the package it is in."""
 GUESS: Final = 0.5
 """The highest confidence that a name alone can give."""
 POSSIBLE: Final = 0.4
