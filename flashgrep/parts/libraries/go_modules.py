@@ -90,7 +90,7 @@ class GoModules:
             )
             return Library(name, release.decode("utf-8", "replace"), folder)
         if is_below(path, self._files.root):
-            return self._find_vendored(path)
+            return self._find_in_vendor(path)
         return None
 
     def find_by_name(self, name: str) -> Library | None:
@@ -108,7 +108,7 @@ class GoModules:
                     return library
         return None
 
-    def _find_vendored(self, path: bytes) -> Library | None:
+    def _find_in_vendor(self, path: bytes) -> Library | None:
         """Return the module of a file in the project's ``vendor``, by the list that Go keeps there."""
         root = self._files.root
         above, slash, inner = path[len(root) :].partition(b"/vendor/")

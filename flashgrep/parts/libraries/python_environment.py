@@ -20,10 +20,25 @@ _ENVIRONMENTS: Final = (b".venv", b"venv", b"env", b".conda", b"conda")
 _ENDINGS: Final = (b".py", b"/__init__.py", b".pyi", b"/__init__.pyi")
 _SYSTEM: Final = (b"/usr", b"/usr/local", b"/opt", b"/nix/store", b"/Library")
 _BELOW_HOME: Final = (
-    b".local/share/uv", b".cache/uv", b".pyenv", b".virtualenvs", b".local/share/virtualenvs",
-    b".cache/pypoetry/virtualenvs", b".local/share/hatch", b".local/share/rtx", b".local/share/mise", b".asdf",
-    b".rye", b"miniconda3", b"anaconda3", b"miniforge3", b"mambaforge", b"micromamba", b".conda", b"Library/Caches",
-)  # fmt: skip
+    b".local/share/uv",
+    b".cache/uv",
+    b".pyenv",
+    b".virtualenvs",
+    b".local/share/virtualenvs",
+    b".cache/pypoetry/virtualenvs",
+    b".local/share/hatch",
+    b".local/share/rtx",
+    b".local/share/mise",
+    b".asdf",
+    b".rye",
+    b"miniconda3",
+    b"anaconda3",
+    b"miniforge3",
+    b"mambaforge",
+    b"micromamba",
+    b".conda",
+    b"Library/Caches",
+)
 """Folders in which tools keep interpreters, environments and packages."""
 _VERSION: Final = re.compile(r"(?m)^version(?:_info)?\s*=\s*(\d+\.\d+)")
 _HOME: Final = re.compile(r"(?m)^home[ \t]*=[ \t]*(\S[^\n]*)")

@@ -35,12 +35,29 @@ from flashgrep.parts.symbols.parse.model import END, NAME, START
 from flashgrep.parts.symbols.symbol_source import SymbolSource, tree_of
 
 Action = Literal["replace", "insert_before", "insert_after", "delete"]
-_WRAPPERS: Final = frozenset({
-    "export_statement", "expression_statement", "lexical_declaration", "variable_declaration", "type_declaration",
-    "const_declaration", "var_declaration", "field_declaration", "declaration", "type_definition",
-    "template_declaration", "ambient_declaration", "assignment", "local_variable_declaration", "const_spec",
-    "var_spec", "type_alias_declaration", "type_spec", "static_item",
-})  # fmt: skip
+_WRAPPERS: Final = frozenset(
+    {
+        "export_statement",
+        "expression_statement",
+        "lexical_declaration",
+        "variable_declaration",
+        "type_declaration",
+        "const_declaration",
+        "var_declaration",
+        "field_declaration",
+        "declaration",
+        "type_definition",
+        "template_declaration",
+        "ambient_declaration",
+        "assignment",
+        "local_variable_declaration",
+        "const_spec",
+        "var_spec",
+        "type_alias_declaration",
+        "type_spec",
+        "static_item",
+    }
+)
 """Nodes around a definition that are only there for it."""
 _DECORATED: Final = "decorated_definition"
 _ABOVE: Final = re.compile(

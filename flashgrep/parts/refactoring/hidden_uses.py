@@ -34,12 +34,23 @@ WRITTEN: Final = Resolution(PROVEN, "written so")
 _MAYBE: Final = Resolution(GUESS, "field of an embedded type")
 _BY_SHAPE: Final = Resolution(UNLIKELY, "key of a type by its shape")
 MEMBERS: Final = frozenset({"field", "property", "method"})
-_KEYS: Final = frozenset({
-    "property_identifier", "shorthand_property_identifier", "shorthand_property_identifier_pattern",
-})  # fmt: skip
-_KEYED: Final = frozenset({
-    "pair", "pair_pattern", "object", "object_pattern", "object_assignment_pattern", "jsx_attribute",
-})  # fmt: skip
+_KEYS: Final = frozenset(
+    {
+        "property_identifier",
+        "shorthand_property_identifier",
+        "shorthand_property_identifier_pattern",
+    }
+)
+_KEYED: Final = frozenset(
+    {
+        "pair",
+        "pair_pattern",
+        "object",
+        "object_pattern",
+        "object_assignment_pattern",
+        "jsx_attribute",
+    }
+)
 """What has a key in it: literals, patterns, elements of a page."""
 _NO_KEY: Final = re.compile(rb"\s*[.;)\]+*&|!]")
 """What is behind a name that is no key."""

@@ -37,10 +37,14 @@ SURE: Final = 0.6
 """Least confidence of a use that is renamed unasked."""
 MOST_TEXT_FILES: Final = 2_000
 """Most files in which mentions in comments, strings and documents are counted."""
-_BOTH: Final = frozenset({
-    "shorthand_property_identifier", "shorthand_property_identifier_pattern",
-    "shorthand_field_initializer", "shorthand_field_identifier",
-})  # fmt: skip
+_BOTH: Final = frozenset(
+    {
+        "shorthand_property_identifier",
+        "shorthand_property_identifier_pattern",
+        "shorthand_field_initializer",
+        "shorthand_field_identifier",
+    }
+)
 """Nodes in which one word names a member and a variable at once."""
 
 
