@@ -206,10 +206,8 @@ class IndexerChild:
         try:
             size = measure(await self._events.receive_exactly(LENGTH))
             if size > EVENT_BYTES:
-                raise IndexerFailed(
-                    "died",
-                    "the indexer sent something else",
-                )
+                why = f"the indexer is not understood: an event of {size:,} bytes"
+                raise IndexerFailed("died", why)
             message = await self._events.receive_exactly(size)
         except (
             anyio.IncompleteRead,
