@@ -1443,7 +1443,7 @@ export interface RenameSymbolParams {
   expected_change?: string | null;
 }
 
-/** How often comments, strings or documents of a file have the name: they are not changed. */
+/** How often comments, strings or documents, or a file that cannot be parsed, have the name: they are not changed. */
 export interface Mentions {
   project?: string;
   file_path: string;

@@ -862,7 +862,7 @@ class BatchResult(TypedDict):
 
 
 class Mentions(TypedDict):
-    """How often comments, strings or documents of a file have the name: they are not changed."""
+    """How often comments, strings or documents, or a file that cannot be parsed, have the name: they are not changed."""
 
     project: NotRequired[str]
     file_path: str

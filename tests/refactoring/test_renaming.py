@@ -451,6 +451,17 @@ def test_members_of_other_objects_keep_their_names(tmp_path: Path) -> None:
         assert [use.place.symbols.lines.line(use.place.start) for use in plan.sure] == [1]  # fmt: skip
 
 
+def test_files_that_are_not_parsed_are_told(tmp_path: Path) -> None:
+    files = {
+        "a.py": "def spin():\n    return 1\n",
+        "packed.py": "x = 1;" * 10_000 + "spin()\n",
+        "notes": "To spin, spin it; spinning.\n",
+    }
+    put(tmp_path, files)
+    _, plan = plan_rename(tmp_path, Target("spin", "spin"), "turn")
+    assert plan.unparsed == {b"packed.py": 1, b"notes": 2}
+
+
 def test_an_argument_of_a_call_that_hardly_means_it_is_uncertain(
     tmp_path: Path,
 ) -> None:

@@ -134,7 +134,7 @@ class RenamedFile(FilePlace):
 
 
 class Mentions(FilePlace):
-    """How often comments, strings or documents of a file have the name: they are not changed."""
+    """How often comments, strings or documents, or a file that cannot be parsed, have the name: they are not changed."""
 
     count: int
 
@@ -422,7 +422,7 @@ def _format_rename(
         place = name_file(path)
         file_hash = after.get(place["file_path"])
         files.append(RenamedFile(**place, places=count, file_hash_after=file_hash))
-    mentions = Counter(place.path for place in plan.texts)
+    mentions = plan.unparsed + Counter(place.path for place in plan.texts)
     result: RenameResult = {
         "ok": True,
         "old_name": plan.old,
@@ -438,7 +438,7 @@ def _format_rename(
             {**name_file(path), "count": count}
             for path, count in mentions.most_common(MOST_FILES)
         ],
-        "mention_count": len(plan.texts),
+        "mention_count": mentions.total(),
     }
     if params.dry_run:
         result["dry_run"] = True

@@ -1,5 +1,7 @@
 """What a rename changes: every use of a definition, by confidence, and how each is written."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -68,6 +70,8 @@ class RenamePlan:
     unlikely: list[Place] = field(default_factory=list)
     texts: list[Place] = field(default_factory=list)
     """Mentions in comments, strings and documents."""
+    unparsed: Counter[bytes] = field(default_factory=Counter)
+    """How often files have the name that no grammar reads: plain texts, minified code."""
 
 
 class Renaming:
@@ -234,7 +238,14 @@ class Renaming:
         paths = self.source.candidates(plan.old, fold=False, whole=True)
         if plan.family[0].resolution.how == "local":
             paths = [plan.family[0].path]
-        for path, symbols in self.navigator.open_all(paths[:MOST_TEXT_FILES]):
+        whole = re.compile(rb"(?<![\w$])" + re.escape(wanted) + rb"(?![\w$])")
+        for path in paths[:MOST_TEXT_FILES]:
+            symbols = self.navigator.open(path)
+            if symbols is None:
+                count = len(whole.findall(self.source.read(path) or b""))
+                if count:
+                    plan.unparsed[path] = count
+                continue
             for offset in symbols.words(wanted, fold=False):
                 checkpoint()
                 is_code = symbols.index_at(offset) >= 0 or symbols.role(offset)
