@@ -147,7 +147,7 @@ def test_an_explanation_says_what_happens_to_each_command(
         "  grep: by flashgrep, where the index proves",
         "  wc: as it is, no search",
         "  grep: as it is, it is not recursive",
-        "  the host need not ask: nothing in the line writes",
+        "  the host need not ask: the line only reads, below its folder",
     ]
 
 

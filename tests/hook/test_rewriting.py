@@ -71,7 +71,23 @@ READING = [
     "ls | xargs grep -n foo",
     "find . -name x -exec grep foo {} +",
     r'rg -n "\bfoo\(" src/*.py a{b,c}',
+]
+ELSEWHERE = [
+    "cat ~/.ssh/id_rsa; grep -r x .",
+    "cat /etc/passwd; grep -r x .",
+    "cat '/etc/passwd'; grep -r x .",
+    r"cat \/etc/passwd; grep -r x .",
+    "cat {/etc/passwd,x}; grep -r x .",
+    "cd .. && grep -r x .",
+    "cd && grep -r x .",
+    "cd - && grep -r x .",
+    "cd a b; grep -r x .",
+    "grep -r x ../other",
+    "grep -rf/etc/passwd .",
+    "grep -r --file=/etc/passwd .",
+    "grep -r x . < /etc/passwd",
     r"rg foo\(bar ~/src",
+    "rg x /workshop",
 ]
 WRITING = [
     "grep -rn foo . >&log1",
@@ -133,6 +149,17 @@ def test_a_line_that_only_reads_needs_no_permission(line: str) -> None:
 @pytest.mark.parametrize("line", WRITING)
 def test_a_line_that_may_write_is_never_allowed_unasked(line: str) -> None:
     assert not rewrite(line, "F").only_reads
+
+
+@pytest.mark.parametrize("line", ELSEWHERE)
+def test_a_line_that_reads_elsewhere_is_never_allowed_unasked(line: str) -> None:
+    assert not rewrite(line, "F", "/work").only_reads
+
+
+def test_a_path_below_the_folder_is_the_folders() -> None:
+    assert rewrite("grep -r x /work/src", "F", "/work").only_reads
+    assert rewrite("cd /work/src && grep -r x .", "F", "/work/").only_reads
+    assert not rewrite("grep -r x /work/src", "F").only_reads
 
 
 def test_each_host_is_told_in_its_own_form() -> None:

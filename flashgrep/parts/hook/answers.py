@@ -90,7 +90,7 @@ def answer_payload(params: Mapping[str, Any], host: str) -> str:
     call = read_payload(str(params["payload"]), host if host in HOSTS else "")
     if call is None:
         return format_nothing(host)
-    rewriting = rewrite(call.command, str(params["flashgrep"]))
+    rewriting = rewrite(call.command, str(params["flashgrep"]), call.folder)
     if rewriting.text == call.command:
         return format_nothing(call.host)
     return format_answer(call, rewriting.text, only_reads=rewriting.only_reads)
@@ -108,7 +108,9 @@ def format_explanation(rewriting: Rewriting) -> str:
             lines.append(f"  {verdict.name}: by flashgrep, where the index proves")
     if any(not verdict.reason for verdict in rewriting.verdicts):
         if rewriting.only_reads:
-            lines.append("  the host need not ask: nothing in the line writes")
+            lines.append(
+                "  the host need not ask: the line only reads, below its folder"
+            )
         else:
             lines.append("  the host asks as it always does")
     return "\n".join(lines) + "\n"

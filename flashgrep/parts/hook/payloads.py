@@ -10,8 +10,9 @@
 | copilot | preToolUse | bash | toolArgs, JSON in a string | modifiedArgs |
 | vibe | before_tool | bash | tool_input | hook_specific_output.tool_input |
 
-A permission is given only to a line that does nothing but read. Without one Claude Code, Gemini and Vibe ask as they
-always do, about the new command; the others need it to take a command at all, so for them such a line stays as it is.
+A permission is given only to a line that does nothing but read files below its folder. Without one Claude Code, Gemini
+and Vibe ask as they always do, about the new command; the others need it to take a command at all, so for them such a
+line stays as it is.
 """
 
 import json
@@ -51,6 +52,8 @@ class ToolCall(NamedTuple):
     command: str
     arguments: Mapping[str, Any]
     """All arguments of the tool; the command is one of them."""
+    folder: str = ""
+    """Where it runs; empty: not said."""
 
 
 def read_payload(text: str, host: str) -> ToolCall | None:
@@ -81,7 +84,13 @@ def read_payload(text: str, host: str) -> ToolCall | None:
             return None
     if not isinstance(arguments, dict) or not isinstance(arguments.get("command"), str):
         return None
-    return ToolCall(host or _guess_host(payload), arguments["command"], arguments)
+    folder = payload.get("cwd")
+    return ToolCall(
+        host or _guess_host(payload),
+        arguments["command"],
+        arguments,
+        folder if isinstance(folder, str) else "",
+    )
 
 
 def _guess_host(payload: Mapping[str, Any]) -> str:
@@ -95,7 +104,7 @@ def _guess_host(payload: Mapping[str, Any]) -> str:
 def format_answer(call: ToolCall, command: str, *, only_reads: bool) -> str:
     """Return what the host is told, so that it runs ``command``; empty: it runs what it was going to.
 
-    ``only_reads``: whether nothing in the line can change a file.
+    ``only_reads``: whether the line can change no file, and reads below its folder alone.
     """
     if call.host in NEEDS_PERMISSION and not only_reads:
         return format_nothing(call.host)

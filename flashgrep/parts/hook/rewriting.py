@@ -4,6 +4,7 @@ Only ``flashgrep hook`` is put in front of a command: its arguments stay as they
 they come to is looked at again when the command runs, and whatever is not understood then runs as the program itself.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -22,6 +23,10 @@ _XARGS_FLAGS: Final = frozenset(
 _READING: Final = "cat cd cut echo false head ls nl pwd tail tr true wc printf"
 _READERS: Final = frozenset(_READING.split())
 """Commands that change nothing, whatever their arguments are."""
+_ELSEWHERE: Final = re.compile(
+    r"""~|\.\.|(?:^|[\s"'`=:(){},;|&<>\\])/(?!dev/null(?!\S))|(?:^|\s)-[^\s=]*/"""
+)
+"""What a line has that names a file outside its folder, and much that does not: then the host asks, as it always does."""
 
 
 class Verdict(NamedTuple):
@@ -37,17 +42,17 @@ class Verdict(NamedTuple):
 
 
 class Rewriting(NamedTuple):
-    """A line as it is run, what is done with its commands, and whether it only reads."""
+    """A line as it is run, what is done with its commands, and whether it only reads, below its folder."""
 
     text: str
     verdicts: tuple[Verdict, ...]
     only_reads: bool
 
 
-def rewrite(text: str, program: str) -> Rewriting:
+def rewrite(text: str, program: str, folder: str = "") -> Rewriting:
     """Return a line in which ``program`` runs the searches; the same line if there are none.
 
-    ``program``: flashgrep, as the shell finds it.
+    ``program``: flashgrep, as the shell finds it. ``folder``: where the line runs, if that is known.
     """
     data = text.encode(errors="surrogateescape")
     line = read_line(data)
@@ -63,7 +68,9 @@ def rewrite(text: str, program: str) -> Rewriting:
             inserted = f"{program} "
         data = data[: verdict.start] + inserted.encode() + data[verdict.start :]
     return Rewriting(
-        data.decode(errors="surrogateescape"), tuple(verdicts), _only_reads(line)
+        data.decode(errors="surrogateescape"),
+        tuple(verdicts),
+        _only_reads(line) and _stays_below(line, text, folder),
     )
 
 
@@ -203,6 +210,20 @@ def _only_reads(line: Line) -> bool:
     if line.writes_files or not line.is_plain:
         return False
     return all(_is_reader(command) for command in line.commands)
+
+
+def _stays_below(line: Line, text: str, folder: str) -> bool:
+    """Return whether a line names no file outside its folder, as far as one can see: a key is not read unasked."""
+    if folder:
+        text = text.replace(f"{folder.rstrip('/')}/", "./")
+    if _ELSEWHERE.search(text) is not None:
+        return False
+    # Without a folder, and with a hyphen, it goes somewhere else.
+    return all(
+        len(command.words[1:]) == 1 and (command.words[1] or "-")[0] != "-"
+        for command in line.commands
+        if command.words[0] == "cd"
+    )
 
 
 def _is_reader(command: Command) -> bool:
