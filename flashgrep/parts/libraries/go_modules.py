@@ -32,7 +32,6 @@ class GoModules:
         self, files: LibraryFiles, home: bytes, environ: Mapping[str, str]
     ) -> None:
         self._files = files
-        self._home = home
         path = environ.get("GOPATH", "").split(os.pathsep)[0]
         gopath = os.fsencode(path) if path.startswith("/") else home + b"/go"
         cache = environ.get("GOMODCACHE", "")
