@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 
 from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
-from flashgrep.parts.symbols.parse.macros import blank_groovy, blank_macros
+from flashgrep.parts.symbols.parse.macros import (
+    blank_groovy,
+    blank_in_c,
+    blank_macros,
+)
 
 
 def defined(language: str, text: str) -> list[str]:
@@ -205,3 +209,11 @@ def test_groovy_is_blanked_in_the_time_of_its_length(beginning: str) -> None:
         begun = time.process_time()
         blank_groovy(text.encode())
         assert time.process_time() - begun < 1, text[:20]
+
+
+@pytest.mark.parametrize("line", [b"ABC(x,\n", b"ABC(x,\n//\n"])
+def test_heads_whose_parentheses_never_end_take_no_endless_time(line: bytes) -> None:
+    data = line * (1_000_000 // len(line))
+    started = time.monotonic()
+    assert len(blank_in_c(data)) == len(data)
+    assert time.monotonic() - started < 15  # for each head 5 KB were read: a minute

@@ -105,8 +105,15 @@ def blank_in_c(data: bytes) -> bytes:
     _keep_one_branch(text)
     for match in _LISTS.finditer(data) if b"_HEAD(" in data else ():
         _write(text, match, b"struct", b"{", b"}")
+    passed = 0
     for match in _BODIES.finditer(data):
+        if match.start() < passed:
+            continue
         end = _find_end(data, match.end("name"))
+        if end < 0:
+            # Nothing opens a body there, so that no head in it has one.
+            passed = match.end() + _MOST_ARGUMENTS // 2
+            continue
         brace = _BRACE.match(data, end)
         if end and brace is not None and _begins_statement(text, match.start()):
             head = match.start("macro")
@@ -159,7 +166,10 @@ def _write(
 
 
 def _find_end(data: bytes, start: int) -> int:
-    """Return where the parentheses around a position end; 0 if they do not, within ``_MOST_ARGUMENTS`` bytes."""
+    """Return where the parentheses around a position end; 0: before a brace or a semicolon they do not.
+
+    -1: there is neither within ``_MOST_ARGUMENTS`` bytes.
+    """
     depth = 1
     for match in _PARENTHESES.finditer(data, start, start + _MOST_ARGUMENTS):
         if match[0] in b"{};":
@@ -167,7 +177,7 @@ def _find_end(data: bytes, start: int) -> int:
         depth += {b"(": 1, b")": -1}.get(match[0], 0)
         if not depth:
             return match.end()
-    return 0
+    return -1
 
 
 def _begins_statement(text: bytearray, start: int) -> bool:

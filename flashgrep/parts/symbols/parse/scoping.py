@@ -48,10 +48,18 @@ _BRANCHES: Final = _LOOPS | {
     "class_body", "except_group_clause", "finally_clause",
 }  # fmt: skip
 """Nodes whose parts are executed together, or not at all."""
-_STATEMENTS: Final = frozenset({
-    "assignment", "variable_declarator", "assignment_expression", "short_var_declaration", "augmented_assignment",
-    "named_expression", "var_spec", "assignment_statement",
-})  # fmt: skip
+_STATEMENTS: Final = frozenset(
+    {
+        "assignment",
+        "variable_declarator",
+        "assignment_expression",
+        "short_var_declaration",
+        "augmented_assignment",
+        "named_expression",
+        "var_spec",
+        "assignment_statement",
+    }
+)
 _PARAMETERS: Final = frozenset(
     {"default_parameter", "typed_default_parameter", "typed_parameter"}
 )
