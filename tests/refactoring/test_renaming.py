@@ -451,6 +451,17 @@ def test_members_of_other_objects_keep_their_names(tmp_path: Path) -> None:
         assert [use.place.symbols.lines.line(use.place.start) for use in plan.sure] == [1]  # fmt: skip
 
 
+def test_arguments_that_are_passed_on_are_uncertain(tmp_path: Path) -> None:
+    text = (
+        "from dataclasses import dataclass, replace\n\n\n@dataclass\nclass A:\n    width: int = 1\n\n\n"
+        "a = A(width=2)\nprint(replace(a, width=3), 'x'.replace('y', 'z'))\n"
+    )
+    put(tmp_path, {"a.py": text})
+    _, plan = plan_rename(tmp_path, Target("A.width", "A.width"), "length")
+    lines = [place.symbols.lines.line(place.start) for place in plan.unlikely]
+    assert lines == [10]
+
+
 def test_files_that_are_not_parsed_are_told(tmp_path: Path) -> None:
     files = {
         "a.py": "def spin():\n    return 1\n",

@@ -32,6 +32,8 @@ MOST_USES: Final = 20_000
 """Most uses of one definition that are looked at."""
 WRITTEN: Final = Resolution(PROVEN, "written so")
 _MAYBE: Final = Resolution(GUESS, "field of an embedded type")
+_PASSED: Final = Resolution(UNLIKELY, "argument passed on")
+_PASSES: Final = re.compile(rb"\b(?:_?replace|evolve|partial(?:method)?)\(")
 _BY_SHAPE: Final = Resolution(UNLIKELY, "key of a type by its shape")
 MEMBERS: Final = frozenset({"field", "property", "method"})
 _KEYS: Final = frozenset(
@@ -102,6 +104,8 @@ class HiddenUses:
         name = first.symbols.data[first.start : first.end]
         if language == "python":
             yield from self._find_keywords(targets, name)
+            if first.kind in {"parameter", "field"}:
+                yield from self._find_relays(name)
             if first.index >= 0:
                 yield from self._find_exports(targets, name)
         elif language == "rust" and first.kind not in {"field", "method"}:
@@ -157,6 +161,29 @@ class HiddenUses:
                         use.resolution,
                         role="reference",
                     )
+
+    def _find_relays(self, name: bytes) -> Iterator[Place]:
+        """Yield the keyword arguments of functions that pass them on, as ``dataclasses.replace``: any may be meant."""
+        paths = self._source.candidates(name.decode("utf-8", "replace"), fold=False)
+        for path, symbols in self._navigator.open_all(paths):
+            if symbols.language != "python" or not _PASSES.search(symbols.data):
+                continue
+            trees = Trees()
+            for offset in symbols.words(name, fold=False):
+                end = offset + len(name)
+                place = Place(path, symbols, offset, end, _PASSED, role="reference")
+                node = trees.node(place)
+                argument = node.parent if node is not None else None
+                if argument is None or argument.type != "keyword_argument":
+                    continue
+                arguments = argument.parent
+                call = arguments.parent if arguments is not None else None
+                function = call.child_by_field_name("function") if call else None
+                if argument.start_byte != offset or function is None:
+                    continue
+                span = (function.start_byte, function.end_byte + 1)
+                if _PASSES.search(symbols.data, *span):
+                    yield place
 
     def _find_callables(self, targets: Sequence[Place]) -> list[Place]:
         """Return the functions of parameters, and the classes of fields."""

@@ -169,9 +169,13 @@ class Renaming:
                 if binding.kind == "parameter":
                     end = binding.offset + place.end - place.start
                     yield Place(
-                        member.path, member.symbols, binding.offset, end,
-                        place.resolution, kind=place.kind,
-                    )  # fmt: skip
+                        member.path,
+                        member.symbols,
+                        binding.offset,
+                        end,
+                        place.resolution,
+                        kind=place.kind,
+                    )
 
     def _add(self, plan: RenamePlan, use: Place) -> None:
         """Add a use by its confidence, unless it has another name there, such as an alias."""
