@@ -327,9 +327,11 @@ class _Search:
         ):
             places = known.settled.with_literals(Literals(start=self._lead))
             places = places[~np.isin(places, known.overruled)]
-            if len(places) or any(
+            has_files = len(places) or any(
                 path.startswith(self._lead) for path in known.changed
-            ):  # else maybe excluded
+            )
+            # A folder without any may be one that is excluded; the root is not.
+            if has_files or not self._lead:
                 return self._known(known, places)
         return itertools.chain(self._walk([_Folder(b"", 0)]), self._find_new())
 

@@ -105,6 +105,16 @@ async def as_a_walk(workspace: Workspace, root: Path) -> None:
     assert ours.seen == len(ours.files)
 
 
+async def test_files_that_are_all_ignored_now_are_none() -> None:
+    with repository() as root:
+        change(root, "write", "y.o")
+        async with opened(root) as workspace:
+            await workspace.wait_indexed()
+            change(root, "rules", "*.o\nout/\n")
+            assert await workspace.refresh()
+            await as_a_walk(workspace, root)
+
+
 @pytest.mark.slow
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=steps, after=steps)

@@ -23,6 +23,7 @@ from flashgrep.parts.http.wire import documents
 from flashgrep.parts.http.wire.protocol import MOST_SILENT, Deadlines
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.support.http_request import Answer, send_request
+from tests.support.interrupts import allow_interrupts
 from tests.support.mcp_clients import INITIALIZE, open_http, token_of
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "stats"}
@@ -609,6 +610,7 @@ def test_a_connection_that_ends_while_the_port_opens_leaves_none(
 
 def _start_command(daemon: DaemonAtHand, *command: str) -> subprocess.Popen[str]:
     arguments = [FGREP, *command, "--port", "0"]
+    allow_interrupts()
     # Tests that run under nohup ignore the signal, and a child would inherit that.
     inherited = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
