@@ -9,6 +9,7 @@ of that name is meant, so callers try the whole text as a name first, then ``fin
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 MOST_READINGS = 8
 """Readings of one text: each costs its caller a look at the disk, and a text of 32 KiB may have thousands of colons."""
@@ -24,6 +25,10 @@ _URL_RANGE = re.compile(
 )
 _START = re.compile(r":(?=[0-9])|#(?=L[0-9])")
 """Where the name of the file may end."""
+SYMBOL_OF_FILE: Final = re.compile(
+    r"(?P<path>[^:#]*[./][^:#]*)(?:::?|#)(?P<symbol>[^\d:].*)"
+)
+"""A symbol of a file, as ``src/a.py:Wheel.turn``."""
 
 
 @dataclass(frozen=True, slots=True)

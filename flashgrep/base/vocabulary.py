@@ -140,10 +140,13 @@ MOST_NAME: Final = 100
 NEAR_ENOUGH: Final = 70
 """Out of 100; less similar names are not suggested."""
 _DECLARED: Final = re.compile(
-    r"(?:(?:async|export|public|pub) )*(?:def|class|function|func|fn|struct|interface|trait|enum|method) "
-    r"([^\s(]+)(?:\(.*\))?:?"
+    r"(?:(?:async|export|public|private|protected|static|final|abstract|override|unsafe|pub(?:\([^()]*\))?) )*"
+    r"(?:def|class|function|func|fn|struct|interface|trait|enum|type|method) "
+    r"(?:\((?:\w+ )?\*?(?P<receiver>\w+)[^()]*\) )?(?P<name>[^\s(]+?)"
+    r"(?:\(.*\).*|\s*(?:(?:extends|implements|struct|interface|where)\b|[:={]).*)?",
+    re.DOTALL,
 )
-"""A symbol written as its declaration: ``def turn(self)``."""
+"""A symbol written as its declaration: ``def turn(self)``, ``func (w *Wheel) turn()``."""
 SYNONYM_OF: Final = {
     other: name
     for name in ("path", "symbol_name", "start_line", "end_line")
@@ -408,7 +411,7 @@ class Vocabulary:
             pass
         elif name == "symbol_name" and isinstance(value, str) and not shape.verbatim:
             declared = _DECLARED.fullmatch(value.strip())
-            taken[name] = declared[1] if declared else value
+            taken[name] = _declaration_name(declared) if declared else value
         elif value is not _DROP:
             taken[name] = value
 
@@ -504,6 +507,13 @@ def name_place(given: Mapping[str, Any]) -> Any:
     if path and place:
         return f"{path}:{place}"
     return path or place
+
+
+def _declaration_name(declared: re.Match[str]) -> str:
+    """Return the name that a declaration declares, with its receiver's type."""
+    if declared["receiver"] is None:
+        return declared["name"]
+    return f"{declared['receiver']}.{declared['name']}"
 
 
 def _read_span(value: Any) -> list[int] | None:

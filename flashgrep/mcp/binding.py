@@ -39,6 +39,7 @@ ROOTS_SECONDS = 5.0
 BIND_FIELDS = frozenset(
     {
         "project",
+        "projects",
         "collections",
         "folder",
         "fallback",
@@ -86,9 +87,9 @@ class Binder:
     async def bind(self, context: RequestContext, params: Any) -> dict[str, Any]:
         """Answer ``$/bind``, which a client sends before anything else.
 
-        ``project``: a name or path. ``collections``: names. ``folder``: the host's project. ``fallback``: the folder in
-        which the host started us. ``toolsets`` and ``read_only`` limit what is listed and allowed, ``structured`` asks
-        for structured content. ``path_map``: pairs ``theirs=ours`` that map the client's folders to ours.
+        ``project``, ``projects``: names or paths. ``collections``: names. ``folder``: the host's project. ``fallback``: the
+        folder in which the host started us. ``toolsets`` and ``read_only`` limit what is listed and allowed,
+        ``structured`` asks for structured content. ``path_map``: pairs ``theirs=ours`` that map the client's folders to ours.
         """
         binding = check_binding(params)
         session = context.session
@@ -104,21 +105,25 @@ class Binder:
         # Bound by its socket, or by an earlier $/bind: an agent must not move from one
         # project to another.
         if session.projects and any(
-            binding.get(name) for name in ("project", "collections", "folder")
+            binding.get(name)
+            for name in ("project", "projects", "collections", "folder")
         ):
             raise Forbidden(
                 "the connection is already bound",
                 reason="already_bound",
                 projects=list(session.projects),
             )
+        named = list(binding.get("projects") or ())
+        if binding.get("project"):
+            named.insert(0, binding["project"])
         if binding.get("collections"):
             session.collections = tuple(
                 [await self._open(name) for name in binding["collections"]]
             )
             session.projects = session.collections
-        elif binding.get("project"):
-            project = read_path(session, binding["project"])
-            session.projects = session.collections = (await self._open(project),)
+        elif named:
+            roots = [await self._open(read_path(session, name)) for name in named]
+            session.projects = session.collections = tuple(dict.fromkeys(roots))
         elif binding.get("folder") and (
             root := self._find_root(Path(read_path(session, binding["folder"])))
         ):
@@ -132,11 +137,11 @@ class Binder:
         names = self._catalogue.list_bound(session)
         collections = names if session.collections else []
         paths = session.path_map
-        roots = [
+        shown = [
             as_latin1(root if paths is None else paths.to_theirs(root))
             for root in session.projects
         ]
-        return {"projects": names, "roots": roots, "collections": collections}
+        return {"projects": names, "roots": shown, "collections": collections}
 
     async def choose_again(self, context: RequestContext, _params: Any) -> None:
         """Choose again at the next call, unless the project was named explicitly."""
@@ -304,7 +309,7 @@ def check_binding(params: Any) -> Mapping[str, Any]:
     for name in ("project", "folder", "fallback"):
         if not isinstance(params.get(name), str | None):
             raise InvalidParams(f"$/bind: {name}: a string is required", field=name)
-    for name in ("collections", "toolsets", "path_map"):
+    for name in ("projects", "collections", "toolsets", "path_map"):
         items = params.get(name)
         if items is not None and not (
             isinstance(items, list) and all(isinstance(each, str) for each in items)

@@ -28,7 +28,6 @@ from flashgrep.base.errors import (
 from flashgrep.base.model import Encoded
 from flashgrep.base.registry import MOST_NAME, Handler, Progress, Session
 from flashgrep.mcp.binding import client_of
-from flashgrep.mcp.habits import read_habits
 from flashgrep.mcp.tool_schema import input_schema, output_schema
 from flashgrep.methods.bootstrap import packaged_skill
 from flashgrep.methods.text import render_error, render_text
@@ -48,6 +47,8 @@ Paths are from the project's root, lines count from 1, globs are like src/**/*.p
 stand below their file as line:text. What is unusual stands in [brackets]: for the rest, call again with the same \
 arguments and the cursor or continuation named there. [nothing found in N files]: it is not there. A read's header \
 gives the file's #hash: pass it as expected_file_hash when you write."""
+USERS_WIRE = "unix"
+"""The wire on which only the user's own processes are."""
 PAGE = 50
 """Most tools or resources in one answer: any sensible choice of toolsets fits."""
 MOST_RESULT_CHARS = 300_000
@@ -296,25 +297,24 @@ class Service:
         """
         # The message lists the tools, so that a model can correct itself.
         if not isinstance(name, str) or name not in self.dispatcher.registry:
-            name, known = (
-                clip(str(name), MOST_NAME),
-                [tool["name"] for tool in self.list_tools(session)],
-            )
+            shown = clip(str(name), MOST_NAME)
+            tools = [tool["name"] for tool in self.list_tools(session)]
             raise InvalidParams(
-                f"unknown tool: {name}; known are {', '.join(known)}",
+                f"unknown tool: {shown}; known are {', '.join(tools)}",
                 reason="unknown_tool",
-                tool=name,
+                tool=shown,
             )
         given = {} if arguments is None else arguments
         if not isinstance(given, dict):
             raise InvalidParams("arguments: an object is required", field="arguments")
-        handler, client, is_error = (
-            self.dispatcher.registry.get(name),
-            client_of(session),
-            False,
-        )
+        handler = self.dispatcher.registry.get(name)
+        client = client_of(session)
+        is_error = False
         structured = self.structured or client.structured
-        render, text = None if structured else handler.render, ""
+        render = handler.render
+        if structured:
+            render = None
+        text = ""
         started = time.perf_counter()
         try:
             # Otherwise the user has not enabled it for the model.
@@ -328,7 +328,7 @@ class Service:
             result = await self.dispatcher.call(
                 session,
                 name,
-                read_habits(handler.name, given),
+                given,
                 progress=progress,
                 as_text=as_text,
             )
@@ -339,7 +339,9 @@ class Service:
         except (Cancelled, MissingCapability):
             raise
         except FlashgrepError as error:
-            result, is_error = dict(error.to_object()), True
+            self._name_roots(session, error)
+            result = dict(error.to_object())
+            is_error = True
             if note_failure is not None:
                 note_failure(error)
             text = render_error(error.to_object())
@@ -354,6 +356,23 @@ class Service:
             **({"structuredContent": encoded} if structured else {}),
             "isError": is_error,
         }
+
+    def _name_roots(self, session: Session, error: FlashgrepError) -> None:
+        """Say in the error for a path outside the project where that is, and which known project has the path."""
+        path = PurePosixPath(str(error.data.get("target_path", "")))
+        is_outside = error.reason == "outside_root" and path.is_absolute()
+        # With a path map, the client's folders are not those that are compared here.
+        if not is_outside or session.path_map is not None:
+            return
+        own = self.host.find_roots(session, session.projects or session.indexed)
+        advice = f"paths are relative to {', '.join(own)}"
+        # On its own socket the user may ask about any of the user's projects.
+        if session.wire == USERS_WIRE:
+            for project in self.host.list_projects():
+                if path.is_relative_to(project.root):
+                    advice += f"; it is in {project.name}: start the client there, or with --project"
+                    break
+        error.data["suggestion"] = advice
 
     def list_resources(self, session: Session) -> list[dict[str, Any]]:
         """Return what can be attached to a conversation: each project's skill and statistics."""

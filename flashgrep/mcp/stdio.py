@@ -17,7 +17,7 @@ USAGE = """usage: fgrep mcp [OPTIONS]
 
 Speak the Model Context Protocol over stdin and stdout; start the daemon if it is not running.
 
-  --project P          the project, by name or path
+  --project P          the project, by name or path; may be given several times
   --collection C       the project to search, by the name of its collection
   --collections A,B,C  several of them
   --toolsets A,B       tools to list: default (few tools of core and research), core, research, compat (all of
@@ -95,6 +95,7 @@ def parse_arguments(
 
     """
     binding: dict[str, object] = {}
+    projects: list[str] = []
     rest: list[str] = []
     for argument in arguments:
         name, equals, value = argument.partition("=")
@@ -111,26 +112,34 @@ def parse_arguments(
                 else "no such option; see fgrep mcp --help"
             )
             raise ValueError(f"mcp: {option}: {why}")
+        elif option == "--project":
+            projects.append(name_project(rest.pop(0), folder))
         elif field in binding:
             raise ValueError(f"mcp: {option}: given twice, takes one value")
         else:
             text = rest.pop(0)
-            if option != "--project":
-                binding[field] = (
-                    [text]
-                    if option == "--collection"
-                    else [name for name in text.split(",") if name]
-                )
-            elif "/" in text or text in {".", ".."}:
-                binding[field] = as_latin1(os.path.realpath(os.path.join(folder, text)))
-            else:
-                binding[field] = as_latin1(text)
-    if not binding.keys() & {"project", "collections"}:
+            binding[field] = (
+                [text]
+                if option == "--collection"
+                else [name for name in text.split(",") if name]
+            )
+    if len(projects) == 1:
+        binding["project"] = projects[0]
+    elif projects:
+        binding["projects"] = projects
+    if not projects and "collections" not in binding:
         named = find_host_folder(environ)
         if named is not None:
             binding["folder"] = as_latin1(named)
         binding["fallback"] = as_latin1(folder)
     return binding
+
+
+def name_project(text: str, folder: str) -> str:
+    """Return a project's name, or its absolute path where a path is given, as ``$/bind`` takes it."""
+    if "/" in text or text in {".", ".."}:
+        return as_latin1(os.path.realpath(os.path.join(folder, text)))
+    return as_latin1(text)
 
 
 def find_host_folder(environ: Mapping[str, str]) -> str | None:

@@ -18,6 +18,7 @@ from flashgrep.base.errors import (
     FlashgrepError,
     InvalidParams,
 )
+from flashgrep.base.habits import read_habits
 from flashgrep.base.registry import Call, Handler, NameText, Params, handler
 from flashgrep.methods.common import CHARS_PER_TOKEN, MaxTokens
 from flashgrep.methods.text import Style, render_error, render_text
@@ -135,7 +136,7 @@ async def _answer(call: Call[Host], asked: CallParams, tokens: int) -> BatchItem
         )
     if call.deadline is not None and time.monotonic() > call.deadline - SPARE_SECONDS:
         raise DeadlineExceeded("the calls before it took the time of the batch")
-    params = method.validate(asked.arguments)
+    params = method.validate(read_habits(method.name, asked.arguments))
     # A size that the caller gave, by whatever name, is kept: it asked for that much.
     if "max_tokens" in type(params).model_fields.keys() - params.model_fields_set:
         params = params.model_copy(update={"max_tokens": tokens})

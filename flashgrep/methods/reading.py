@@ -1,6 +1,5 @@
 """Reading: get_slice reads lines of a file, read_code files and symbols."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
@@ -8,9 +7,14 @@ from pydantic import Field
 
 from flashgrep.api.host import Host
 from flashgrep.api.view import View
-from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.base.errors import (
+    FlashgrepError,
+    Forbidden,
+    InvalidParams,
+    NotFound,
+)
 from flashgrep.base.model import Document, path_from_json, path_to_text
-from flashgrep.base.places import find_places
+from flashgrep.base.places import SYMBOL_OF_FILE, find_places
 from flashgrep.base.registry import (
     NEEDED,
     RARE,
@@ -26,6 +30,7 @@ from flashgrep.base.registry import (
     SymbolName,
     handler,
 )
+from flashgrep.files.globs import PathFilter
 from flashgrep.files.read import SliceQuery, SliceResult, slice_content
 from flashgrep.files.system import HASH_SHOWN
 from flashgrep.methods.common import (
@@ -45,11 +50,9 @@ from flashgrep.methods.text import Code, Note, Style, span
 
 MOST_TARGETS, LEAST_TOKENS = 50, 50
 """Most targets of one call, and the tokens each may have even if the others have used up the budget."""
+MOST_HELD: Final = 30
+"""Names of a folder that the error for reading it has."""
 NO_LINE_END = "[no line end at the end of the file]"
-SYMBOL_OF_FILE: Final = re.compile(
-    r"(?P<path>[^:#]*[./][^:#]*)(?:::?|#)(?P<symbol>[^\d:].*)"
-)
-"""A symbol of a file, as ``src/a.py:Wheel.turn``."""
 
 
 class TargetParams(Params):
@@ -366,6 +369,27 @@ async def read(view: View, path: bytes, query: SliceQuery) -> SliceResult:
         return result
     except NotFound as error:
         raise await tell_near(view, error, path_to_text(path)) from None
+    except InvalidParams as error:
+        if error.reason == "not_a_file":
+            await tell_files(view, error, path)
+        raise
+
+
+async def tell_files(view: View, error: InvalidParams, path: bytes) -> None:
+    """Say in the error for what is no file which names a folder holds."""
+    try:
+        folder = await view.resolve(path_to_text(path), folder=True)
+    except FlashgrepError:
+        return
+    keep = PathFilter((), (), under=folder)
+    paths = await view.in_turn(lambda: view.paths(keep))
+    # The folders and files right below it.
+    start = len(folder) + 1
+    if not folder:
+        start = 0
+    names = {path_to_text(name[start:].partition(b"/")[0]) for name in paths}
+    error.data["holds"] = ", ".join(sorted(names)[:MOST_HELD])
+    error.data["suggestion"] = "it is a folder: list_files lists it, query searches it"
 
 
 async def read_library(

@@ -372,23 +372,31 @@ def render_error(error: ErrorObject) -> str:
         data.pop("field", None)
         others = data.pop("problems")[1:]
         lines += [f"{other['field']}: {other['problem']}" for other in others]
+    lines += render_details(message, data)
+    return "\n".join(lines)
+
+
+def render_details(message: str, details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what an error's data says beyond its message."""
+    data = dict(details)
     # The message already has it; repeating costs tokens.
     if "near: " in message:
         data.pop("near", None)
     if "now" in data:  # what the conflict and the advice are about
         data.pop("conflict", None)
         data.pop("guidance", None)
-        lines += ["now it is", data.pop("now")]
+        yield "now it is"
+        yield data.pop("now")
     if likely := data.pop("likely_lines", []):
-        lines += ["until then, the lines with most of the words:", *likely]
+        yield "until then, the lines with most of the words:"
+        yield from likely
     for name, value in data.items():
         if isinstance(value, str):
             text = value
         else:
             text = json.dumps(value, ensure_ascii=False, default=str)
         if text and text not in {"null", "[]", "{}"} and text not in message:
-            lines.append(f"{name}: {text}")
-    return "\n".join(lines)
+            yield f"{name}: {text}"
 
 
 def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:

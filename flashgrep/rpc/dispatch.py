@@ -29,6 +29,7 @@ from flashgrep.base.errors import (
     Forbidden,
     InvalidParams,
 )
+from flashgrep.base.habits import read_habits
 from flashgrep.base.registry import Call, Handler, Progress, Registry, Session
 from flashgrep.rpc.context import Extension, Log, Peer, ProgressReporter, RequestContext
 from flashgrep.rpc.message import MessageReader, Params, Request, encode, error_line
@@ -365,9 +366,8 @@ class Dispatcher:
                 message = f"{handler.name}: {len(params)} parameters by position, at most {len(fields)} allowed"
                 raise InvalidParams(message, allowed=fields)
             return dict(zip(fields, params, strict=False))
-        if WIRE_PARAMS.isdisjoint(params):
-            return params
-        return {key: value for key, value in params.items() if key not in WIRE_PARAMS}
+        own = {key: value for key, value in params.items() if key not in WIRE_PARAMS}
+        return read_habits(handler.name, own)
 
     async def _run_in_time(
         self, pending: Pending, run: Callable[[], Awaitable[Any]]

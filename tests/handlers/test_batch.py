@@ -45,6 +45,20 @@ def test_calls_are_answered_in_order_as_they_would_be_alone(
     wire.close()
 
 
+def test_habits_are_understood_as_they_are_alone(
+    daemon: DaemonAtHand, root: Path
+) -> None:
+    wire = daemon.wire("unix", root)
+    calls = [
+        {"tool": "get_slice", "args": {"path": "a.py", "line": 1}},
+        {"name": "query", "query": "return 1", "path": ["a.py"]},
+    ]
+    read, found = wire.call("batch", calls=calls)["results"]
+    assert read["result"]["content"] == FILES["a.py"]
+    assert [hit["file_path"] for hit in found["result"]["results"]] == ["a.py"]
+    wire.close()
+
+
 def test_what_writes_or_is_a_batch_is_refused_and_the_rest_is_answered(
     daemon: DaemonAtHand, root: Path
 ) -> None:

@@ -104,6 +104,16 @@ def test_the_project_is_the_one_named(
     assert root_of(host(daemon, opened, "--project", ".", cwd=mine)) == str(mine)
 
 
+def test_several_projects_may_be_named(
+    daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
+) -> None:
+    left = project({"a": "needle in it"}, name="left")
+    right = project({"b": "needle in it"}, name="right")
+    client = host(daemon, opened, "--project", str(left), f"--project={right}", cwd="/")
+    result = client.call("query", query="needle in it")["structuredContent"]
+    assert {hit["file_path"] for hit in result["results"]} == {"a", "b"}
+
+
 def test_else_the_one_the_host_has_open(
     daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
 ) -> None:
@@ -503,7 +513,8 @@ def test_it_ends_with_its_parent_though_its_input_stays_open(
     [
         (["--nonsense"], "no such option"),
         (["--project"], "a value is missing"),
-        (["--project", "a", "--project=b"], "given twice"),
+        (["--toolsets", "core", "--toolsets=fs"], "given twice"),
+        (["--project", "/no/such/folder", "--project=b"], "no such folder"),
         (["--project", "/no/such/folder"], "no such folder"),
         (["--collection", "unknown"], "no such project"),
         (["--toolsets", "core,nope"], "unknown: nope"),

@@ -331,7 +331,16 @@ def test_a_refused_write_shows_the_lines_it_is_about(
         missing = model.call(
             "write_code", path="guarded.txt", old_text="three words here", new_text="x"
         )["content"][0]["text"]
-        assert "three  words here" in missing
+        assert missing.endswith("now it is\n3:three  words here")
+        nowhere = model.call(
+            "write_code", path="guarded.txt", old_text="%%%%", new_text="x"
+        )["content"][0]["text"]
+        assert nowhere.endswith("now it is\nno line is like its first")
+        twice = model.call(
+            "write_code", path="guarded.txt", old_text="w", new_text="x"
+        )["content"][0]["text"]
+        assert "give more of the text around it" in twice
+        assert twice.endswith("now it is\n2:two\n3:three  words here")
         assert file.read_text() == "one\ntwo\nthree  words here\n"
     finally:
         file.unlink()
@@ -519,6 +528,30 @@ def test_a_failure_says_what_and_why(model: McpClient) -> None:
     assert "nope.py" in text
     assert read(model, "read_code", symbol_name="parse_confg").count("near") == 1
     assert read(model, "read_code", path="src/confg.py").count("near") == 1
+
+
+def test_reading_a_folder_names_what_is_in_it(model: McpClient) -> None:
+    text = read(model, "read_code", path="src")
+    assert text.startswith("error -32602 not_a_file: ")
+    assert "list_files" in text
+    assert "holds: config.py, main.py" in text
+
+
+def test_a_path_elsewhere_is_told_where_the_project_is_and_whose_it_is(
+    daemon: DaemonAtHand, root: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "elsewhere"
+    (other / ".git").mkdir(parents=True)
+    (other / "a.py").write_text("x = 1\n")
+    daemon.add(other)
+    for wire, is_users in (("shim", True), ("http", False)):
+        client = McpClient(transport(wire, daemon, root, structured=False), "legacy")
+        client.start()
+        text = read(client, "read_code", path=str(other / "a.py"))
+        assert "outside_root" in text
+        assert f"relative to {root}" in text
+        assert ("it is in elsewhere: " in text) == is_users
+        client.transport.close()
 
 
 def test_an_odd_name_can_be_passed_back(model: McpClient, root: Path) -> None:

@@ -252,6 +252,24 @@ TAKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("read_code", {"path": "a.py", "should_read_entire_file": True}, {"path": "a.py"}),
     ("get_symbol", {"name": "def turn(self, by):"}, {"symbol_name": "turn"}),
     ("get_symbol", {"name": "class Wheel"}, {"symbol_name": "Wheel"}),
+    ("get_symbol", {"name": "class Wheel(Base):"}, {"symbol_name": "Wheel"}),
+    (
+        "get_symbol",
+        {"name": "public class Wheel extends Base {"},
+        {"symbol_name": "Wheel"},
+    ),
+    (
+        "get_symbol",
+        {"name": "pub(crate) fn turn<T>(by: T) -> bool"},
+        {"symbol_name": "turn<T>"},
+    ),
+    (
+        "get_symbol",
+        {"name": "func (w *Wheel) Turn(by int) error"},
+        {"symbol_name": "Wheel.Turn"},
+    ),
+    ("get_symbol", {"name": "type Wheel struct {"}, {"symbol_name": "Wheel"}),
+    ("get_symbol", {"name": "type of wheel"}, {"symbol_name": "type of wheel"}),
     ("get_symbol", {"name": "classify"}, {"symbol_name": "classify"}),
     (
         "get_symbol",

@@ -33,7 +33,7 @@ LADDER = [
 FLOOR = {name: floor for floor, names in enumerate(LADDER) for name in names.split()}
 BASE_LADDER = [
     "errors paths bounded_cache checkpoint damage failures frames identifiers lazy machine places vocabulary",
-    "model shared_turn child_process plain_files languages path_map",
+    "model shared_turn child_process plain_files languages path_map habits",
     "own_folders",
     "config registry scheduler path_text",
     "project_settings",

@@ -5,7 +5,7 @@ shifting.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from io import StringIO
@@ -269,10 +269,8 @@ def _not_once(lines: Lines, edit: TextEdit, places: Sequence[int]) -> Conflict:
             if len(places) == _MOST_PLACES
             else f"{len(places)}"
         )
-        problem, guidance = (
-            f"old_text occurs {many} times",
-            "give more of the text around it, or set replace_all",
-        )
+        guidance = "give more of the text around it, or set replace_all"
+        problem = f"old_text occurs {many} times: {guidance}"
     else:
         problem, guidance = "old_text does not occur", "read the file again"
         # The lines that are its first line except for the space around it: the caller
@@ -299,7 +297,15 @@ def _not_once(lines: Lines, edit: TextEdit, places: Sequence[int]) -> Conflict:
             ][:_MOST_QUOTED]
             guidance = "lines and actual show what comes nearest: spaced, written or continued otherwise"
     mismatch |= {"occurrences": len(places), "lines": where}
-    return Conflict(problem, conflict={"mismatches": [mismatch]}, guidance=guidance)
+    error = Conflict(problem, conflict={"mismatches": [mismatch]}, guidance=guidance)
+    if places:
+        error.data["now"] = quote_lines(lines, list(dict.fromkeys(where)))
+    elif where:
+        last = where[0] + max(count_lines(edit.old) - 1, 0)
+        error.data["now"] = quote_lines(lines, range(where[0], last + 1))
+    else:
+        error.data["now"] = "no line is like its first"
+    return error
 
 
 class Mismatch(TypedDict):
@@ -403,12 +409,21 @@ def show_lines(lines: Lines, edit: Edit, file_hash: str | None) -> str:
         start = find_nearest_line(lines, text) if text else 0
         last = start + max(count_lines(edit.old) - 1, 0)
     first = edit.start if isinstance(edit, LineEdit) else start
-    for number in range(max(first, 1), min(last, lines.count) + 1):
-        if len(lines_shown) > MOST_LINES_SHOWN:
-            lines_shown.append("…")
+    lines_shown.append(quote_lines(lines, range(max(first, 1), last + 1)))
+    return "\n".join(filter(None, lines_shown))
+
+
+def quote_lines(lines: Lines, numbers: Sequence[int]) -> str:
+    """Return the first of some lines as they are now, each with its number; those that do not exist are left out."""
+    quoted: list[str] = []
+    for number in numbers:
+        if number > lines.count:
             break
-        lines_shown.append(f"{number}:{without_end(lines.line(number))[:_MOST_QUOTED]}")
-    return "\n".join(lines_shown)
+        if len(quoted) == MOST_LINES_SHOWN:
+            quoted.append("…")
+            break
+        quoted.append(f"{number}:{without_end(lines.line(number))[:_MOST_QUOTED]}")
+    return "\n".join(quoted)
 
 
 def precondition_failed(path: bytes, wrong: list[Mismatch]) -> Conflict:
@@ -442,45 +457,70 @@ class _Opcodes(SequenceMatcher[str]):
 
 def format_diff(old: str, new: str, path: str, *, created: bool = False) -> str:
     """Return the unified diff of two texts, as ``git apply`` takes it; "" if they are equal."""
-    before, after = list(StringIO(old)), list(StringIO(new))  # which cuts at LF alone
-    most = min(len(before), len(after))
-    head = next((at for at in range(most) if before[at] != after[at]), most)
-    tail = next(
-        (at for at in range(most - head) if before[-1 - at] != after[-1 - at]),
-        most - head,
-    )
+    # Which cuts at LF alone.
+    before = list(StringIO(old))
+    after = list(StringIO(new))
+    head = _count_alike(before, after)
     if head == len(before) == len(after):
         return ""
     # Compare only the part between the common prefix and the common suffix.
-    removed, right = before[head : len(before) - tail], after[head : len(after) - tail]
+    old_rest = before[head:]
+    new_rest = after[head:]
+    tail = _count_alike(reversed(old_rest), reversed(new_rest))
+    removed = old_rest[: len(old_rest) - tail]
+    right = new_rest[: len(new_rest) - tail]
     # The fallback if the middle is too long to compare: one block removed, one added.
     middle: list[Opcode] = [("replace", 0, len(removed), 0, len(right))]
     if max(len(removed), len(right)) <= _MOST_COMPARED:
         middle = SequenceMatcher(None, removed, right, autojunk=False).get_opcodes()
     opcodes: list[Opcode] = [("equal", 0, head, 0, head)]
-    opcodes += [
-        (tag, i + head, j + head, k + head, m + head) for tag, i, j, k, m in middle
-    ]
-    opcodes.append(
-        ("equal", len(before) - tail, len(before), len(after) - tail, len(after))
-    )
+    for tag, old_start, old_end, new_start, new_end in middle:
+        old_place = (old_start + head, old_end + head)
+        new_place = (new_start + head, new_end + head)
+        opcodes.append((tag, *old_place, *new_place))
+    old_tail = len(before) - tail
+    new_tail = len(after) - tail
+    opcodes.append(("equal", old_tail, len(before), new_tail, len(after)))
 
-    # As diff(1) counts: from 1, and an empty range names the line before it.
-    def extent(start: int, end: int) -> str:
-        return f"{start + (end > start)},{end - start}"
-
-    parts = [f"--- {'/dev/null' if created else f'a/{path}'}\n+++ b/{path}\n"]
+    source = f"a/{path}"
+    if created:
+        source = "/dev/null"
+    parts = [f"--- {source}\n+++ b/{path}\n"]
     for group in _Opcodes(opcodes).get_grouped_opcodes(_CONTEXT):
-        (_, i, _, k, _), (_, _, j, _, m) = group[0], group[-1]
-        parts.append(f"@@ -{extent(i, j)} +{extent(k, m)} @@\n")
-        for tag, old_start, old_end, new_start, new_end in group:
-            sign = " " if tag == "equal" else "-"
-            signed = [(sign, line) for line in before[old_start:old_end]]
-            signed += [
-                ("+", line) for line in after[new_start:new_end] if tag != "equal"
-            ]
-            parts += [
-                f"{sign}{line}" + _NO_END * (not line.endswith("\n"))
-                for sign, line in signed
-            ]
+        _, old_start, _, new_start, _ = group[0]
+        _, _, old_end, _, new_end = group[-1]
+        old_extent = _format_extent(old_start, old_end)
+        new_extent = _format_extent(new_start, new_end)
+        parts.append(f"@@ -{old_extent} +{new_extent} @@\n")
+        for name, old_start, old_end, new_start, new_end in group:
+            if name == "equal":
+                parts += _sign_lines(" ", before[old_start:old_end])
+                continue
+            parts += _sign_lines("-", before[old_start:old_end])
+            parts += _sign_lines("+", after[new_start:new_end])
     return "".join(parts)
+
+
+def _count_alike(left: Iterable[str], right: Iterable[str]) -> int:
+    """Return how many lines two texts begin with alike."""
+    count = 0
+    for left_line, right_line in zip(left, right, strict=False):
+        if left_line != right_line:
+            break
+        count += 1
+    return count
+
+
+def _format_extent(start: int, end: int) -> str:
+    """Return a range as diff(1) counts: from 1, and an empty range names the line before it."""
+    first = start + 1
+    if end == start:
+        first = start
+    return f"{first},{end - start}"
+
+
+def _sign_lines(sign: str, lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield f"{sign}{line}"
+        if not line.endswith("\n"):
+            yield _NO_END

@@ -1,6 +1,5 @@
 """Writing: write_code and batch_write_code change lines of files, or create files."""
 
-import json
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -33,7 +32,7 @@ from flashgrep.files.editor import Project, Projects
 from flashgrep.files.system import HASH_SHOWN
 from flashgrep.methods.common import PATH, ProjectParams
 from flashgrep.methods.reading import TargetParams
-from flashgrep.methods.text import Style
+from flashgrep.methods.text import Style, render_details
 from flashgrep.parts.edit.batch import BatchResult, Operation, write_batch
 from flashgrep.parts.edit.edits import Edit, LineEdit, Precondition, TextEdit
 from flashgrep.parts.edit.syntax_check import (
@@ -313,8 +312,9 @@ def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
             else ""
         )
         yield f"{operation_result['id']}: {style.path({**operation_result})} {message}{after}"
-        if operation_result.get("data"):
-            yield json.dumps(operation_result["data"], ensure_ascii=False)
+        details = dict(operation_result.get("data", {}))
+        details.pop("file_path", None)  # the line above has it
+        yield from render_details(message, details)
     yield from describe_errors(result.get("unparsed", ()))
     if "diff" in result:
         yield from _render_diff(

@@ -4,13 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flashgrep.parts.navigation.navigation import Navigator
+from flashgrep.parts.navigation.resolution.definitions import find_in_modules
 from flashgrep.parts.navigation.resolution.resolver import Use
 from flashgrep.parts.navigation.resolution.symbol_graph import GUESS, Definition
-from flashgrep.parts.symbols.parse.lookup import (
-    FileSymbols,
-    matches_place,
-    matches_qualifiers,
-)
+from flashgrep.parts.symbols.parse.lookup import FileSymbols, matches_qualifiers
 from flashgrep.parts.symbols.symbol_source import SymbolSource
 
 
@@ -58,29 +55,8 @@ def find_targets(
     targets = (
         own
         or navigator.find_in_bases(qualifiers, name)
-        or _find_in_modules(named, qualifiers)
+        or find_in_modules(named, qualifiers)
     )
     if not targets:
         return None
     return QualifiedTargets(navigator, named, targets)
-
-
-def _find_in_modules(
-    named: Sequence[Definition], qualifiers: Sequence[str]
-) -> list[Definition]:
-    """Return the definitions whose module and container end a qualified name; the longest such end counts."""
-    # `shop.cart.Cart.add`: callers write any end of the module's path, so the longest
-    # that fits a definition is meant.
-    for start in range(len(qualifiers)):
-        names = [*qualifiers[start:]]
-        ending = list[Definition]()
-        for definition in named:
-            occurrence = definition.symbols.defined(definition.index)
-            data = definition.symbols.data
-            if matches_place(occurrence, definition.path, data, names) or (
-                start and matches_qualifiers(occurrence, names)
-            ):
-                ending.append(definition)
-        if ending:
-            return ending
-    return []

@@ -8,9 +8,8 @@ from typing import Final
 from flashgrep.api.view import View
 from flashgrep.base.errors import Conflict, InvalidParams, NotFound
 from flashgrep.base.model import path_to_text
-from flashgrep.base.places import find_places
+from flashgrep.base.places import SYMBOL_OF_FILE, find_places
 from flashgrep.files.globs import PathFilter
-from flashgrep.methods.reading import SYMBOL_OF_FILE
 from flashgrep.parts.navigation.navigation import Navigator, Place
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.refactoring.families import FamilySearch

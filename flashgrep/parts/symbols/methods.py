@@ -15,6 +15,7 @@ from flashgrep.api.view import Project
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import NotFound
 from flashgrep.base.model import path_to_json
+from flashgrep.base.places import SYMBOL_OF_FILE
 from flashgrep.base.registry import (
     RARE,
     Call,
@@ -61,7 +62,6 @@ from flashgrep.methods.projects import (
     ProjectSelection,
     ask_projects,
 )
-from flashgrep.methods.reading import SYMBOL_OF_FILE
 from flashgrep.methods.text import Note, Style, render_places, shorten_entries, span
 from flashgrep.parts.symbols.outlines import Outline, nest, open_all, outline
 from flashgrep.parts.symbols.parse.lookup import Role

@@ -207,6 +207,23 @@ def test_a_name_defined_twice_is_distinguished(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "app/store.py:helper",
+        "store.py:helper",
+        "/x/app/store.py:helper",
+        "app.store.helper",
+    ],
+)
+def test_a_name_may_begin_with_its_file_or_module(tmp_path: Path, name: str) -> None:
+    research = researched(project(tmp_path, PYTHON), f"callers of {name}", 1)
+    assert [(root.path, root.qualified) for root in research.roots] == [
+        (b"app/store.py", "helper")
+    ]
+    assert any("direct" in edge for edge in edges(research))
+
+
 def test_what_a_function_calls_is_followed_outward(tmp_path: Path) -> None:
     research = researched(project(tmp_path, PYTHON), "what does main call", 3)
     assert {

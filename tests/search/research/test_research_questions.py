@@ -49,6 +49,15 @@ from flashgrep.parts.navigation.research.research_questions import parse_questio
         ("How does RunTask decide to skip a task?", "unknown", ()),
         ("What does RunTask do", "unknown", ()),
         ("trace RunTask", "usages", ("RunTask",)),
+        ("who calls (*Executor).RunTask", "callers", ("(*Executor).RunTask",)),
+        (
+            "who calls task.(*Stack[T]).Push(x, y)?",
+            "callers",
+            ("task.(*Stack[T]).Push",),
+        ),
+        ("callers of Vec<T>::push", "callers", ("Vec<T>::push",)),
+        ("who calls my-app/src/run.go:run", "callers", ("my-app/src/run.go:run",)),
+        ("who calls run: the question", "callers", ("run",)),
     ],
 )
 def test_a_question_is_understood(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from flashgrep.parts.symbols.parse.lookup import split_name
 from tests.conftest import DaemonAtHand
 
 FILES = {
@@ -73,3 +74,29 @@ def test_a_name_of_another_module_is_not_there(
 def test_methods_are_functions(daemon: DaemonAtHand, root: Path) -> None:
     found = ask(daemon, root, "get_symbol", symbol_name="RunTask", kind=["function"])
     assert [hit["kind"] for hit in found["results"]] == ["method"]
+
+
+@pytest.mark.parametrize(
+    ("written", "qualifiers", "name"),
+    [
+        ("turn(self, by)", [], "turn"),
+        ("Wheel.turn(by.x)", ["Wheel"], "turn"),
+        ("*Wheel", [], "Wheel"),
+        ("&Wheel{}", [], "Wheel"),
+        ("(*Stack[T]).Push", ["Stack"], "Push"),
+        ("Map<String, Vec<u8>>::get", ["Map"], "get"),
+        ("collect::<Vec<u8>>", [], "collect"),
+        ("shop.cart:Cart.add", ["shop", "cart", "Cart"], "add"),
+        ("operator()", [], "operator()"),
+        ("operator<<", [], "operator<<"),
+        ("a < b", [], "a < b"),
+        ("foo:bar:", [], "foo:bar:"),
+        ("valid?", [], "valid?"),
+        ("[]", [], "[]"),
+        ("(", [], "("),
+    ],
+)
+def test_what_uses_have_beside_a_name_is_not_part_of_it(
+    written: str, qualifiers: list[str], name: str
+) -> None:
+    assert split_name(written) == (qualifiers, name)

@@ -9,7 +9,14 @@ Kind = Literal[
     "overrides", "hierarchy", "impact", "unused", "unknown",
 ]  # fmt: skip
 
-_NAME: Final = r"[`'\"]?((?:[^\W\d]|[$#~@])[\w$]*(?:(?:\.#?|::|->|#|/|\\)[\w$~]+)*[?!]?)(?:\(\))?[`'\"]?"
+_TYPE_ARGUMENTS: Final = r"(?:<[\w\s,:&'*.|]*>|\[[^\W\d][\w\s,.*]*\])?"
+_POINTED: Final = rf"\(\*?\w+{_TYPE_ARGUMENTS}\)"
+"""Go's receiver: ``(*Wheel).turn``."""
+_SEPARATOR: Final = r"(?:\.#?|::|->|#|/|\\|-(?=\w)|:(?=[^\W\d]))"
+_NAME: Final = (
+    rf"[`'\"]?((?:(?:[^\W\d]|[$#~@])[\w$]*|{_POINTED}){_TYPE_ARGUMENTS}"
+    rf"(?:{_SEPARATOR}(?:[\w$~]+|{_POINTED}){_TYPE_ARGUMENTS})*[?!]?)(?:\([^()]*\))?[`'\"]?"
+)
 _PATTERNS: Final[tuple[tuple[Kind, str], ...]] = (
     ("impact", r"(?:impact\s+of|affected\s+by|what\s+breaks)\b.*?\s(\S+:\d+(?:-\d+)?)"),
     (

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Final, Literal
 
 from flashgrep.base.languages import LANGUAGES
+from flashgrep.base.places import SYMBOL_OF_FILE
 from flashgrep.index.table import tier_of
 from flashgrep.parts.navigation.research.importers import find_importers, find_modules
 from flashgrep.parts.navigation.research.research_questions import (
@@ -31,6 +32,7 @@ from flashgrep.parts.navigation.resolution.definitions import (
     Ancestors,
     Definitions,
     find_in_bases,
+    find_in_modules,
 )
 from flashgrep.parts.navigation.resolution.exports import find_overloads
 from flashgrep.parts.navigation.resolution.inference import Names
@@ -387,7 +389,17 @@ class Research:
         self._frontier = list(self.roots) if is_followed else []
 
     def _find_by_name(self, written: str) -> list[Definition]:
-        """Return the definitions that a name as written may refer to."""
+        """Return the definitions that a name as written may refer to, perhaps in a file: ``src/a.py:Wheel.turn``."""
+        placed = SYMBOL_OF_FILE.fullmatch(written)
+        if placed is not None:
+            path = os.fsencode(f"/{placed['path']}")
+            in_file = list[Definition]()
+            for definition in self._find_by_name(placed["symbol"]):
+                own_path = b"/" + definition.path
+                if path.endswith(own_path) or own_path.endswith(path):
+                    in_file.append(definition)
+            if in_file:
+                return in_file
         qualifiers, name = split_name(written)
         definitions = self._define(name) or self._define(
             name.removeprefix("#")
@@ -398,12 +410,18 @@ class Research:
                 definitions = self._define(name, fold=True)
         else:  # by enclosing scopes, or by the file's own name
             ending = "." + ".".join(qualifiers)
-            definitions = [
-                definition
-                for definition in definitions
-                if f".{definition.symbols.container(definition.index)}".endswith(ending)
-                or definition.stem == qualifiers[-1]
-            ] or find_in_bases(qualifiers, name, self._names, self._ancestors.find)
+            named = list[Definition]()
+            for definition in definitions:
+                container = definition.symbols.container(definition.index)
+                is_inside = f".{container}".endswith(ending)
+                if is_inside or definition.stem == qualifiers[-1]:
+                    named.append(definition)
+            if not named:
+                named = find_in_modules(definitions, qualifiers)
+            if not named:
+                find_ancestors = self._ancestors.find
+                named = find_in_bases(qualifiers, name, self._names, find_ancestors)
+            definitions = named
         return sorted(
             definitions, key=lambda one: (tier_of(one.path), one.path, one.key[1])
         )

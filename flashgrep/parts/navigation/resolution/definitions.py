@@ -7,7 +7,12 @@ from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.model import Skipped
 from flashgrep.parts.navigation.resolution.inference import Names
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
-from flashgrep.parts.symbols.parse.lookup import FileSymbols, Role
+from flashgrep.parts.symbols.parse.lookup import (
+    FileSymbols,
+    Role,
+    matches_place,
+    matches_qualifiers,
+)
 from flashgrep.parts.symbols.parse.model import TYPE_KINDS
 from flashgrep.parts.symbols.symbol_source import SymbolSource
 
@@ -131,6 +136,27 @@ class Ancestors:
                     )
             self._known[name] = frozenset(near.union(*map(self.find, near)) - {name})
         return self._known[name]
+
+
+def find_in_modules(
+    named: Sequence[Definition], qualifiers: Sequence[str]
+) -> list[Definition]:
+    """Return the definitions whose module and container end a qualified name; the longest such end counts."""
+    # `shop.cart.Cart.add`: callers write any end of the module's path, so the longest
+    # that fits a definition is meant.
+    for start in range(len(qualifiers)):
+        names = [*qualifiers[start:]]
+        ending = list[Definition]()
+        for definition in named:
+            occurrence = definition.symbols.defined(definition.index)
+            data = definition.symbols.data
+            if matches_place(occurrence, definition.path, data, names) or (
+                start and matches_qualifiers(occurrence, names)
+            ):
+                ending.append(definition)
+        if ending:
+            return ending
+    return []
 
 
 def find_in_bases(

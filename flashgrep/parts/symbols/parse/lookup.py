@@ -59,6 +59,16 @@ _NO_MODULES: Final = frozenset({"", "src", "lib", "mod", "main", "index", "__ini
 _PACKAGE: Final = re.compile(rb"(?m)^(?:package|namespace)\s+([\w.\\]+)")
 _PACKAGE_BYTES: Final = 8192
 """Bytes at the start of a text in which it may declare its package."""
+_USE_SIGNS: Final = frozenset("(<[{&*")
+_AROUND_NAME: Final = re.compile(
+    r"^[&*]+(?=[\w(])|(?<=[\w>\]?!])\([^()]*\)$|\{[^{}]*\}$"
+)
+"""Pointers before a name, and arguments or a literal's fields behind it."""
+_TYPE_ARGUMENTS: Final = re.compile(
+    r"(?<=\w)(?:(?:::)?<[\w\s,:&'*.|\[\]]*>|\[[^\W\d][\w\s,.*]*\])"
+)
+_MODULE_MEMBER: Final = re.compile(r"[\w.]*\.[\w.]*:[^\W\d][\w.]*")
+"""As entry points are written: ``package.module:Name``."""
 _ROOTS: Final = frozenset({"crate", "self", "super"})
 """Names of Rust for a module by where it is used."""
 _SCOPES: Final = TYPE_KINDS | CALLABLE_KINDS | {"module", "namespace", "heading"}
@@ -100,15 +110,33 @@ class Occurrence:
 def split_name(name: str) -> tuple[list[str], str]:
     """Return the qualifiers and the last part of a name like ``Class.method``, ``mod::fn``, ``Class.prototype.fn``.
 
-    Also as tracebacks and Go write it: ``(*T).Method``.
+    Also as tracebacks, Go and uses write it: ``(*T).Method``, ``List<T>::add``, ``add(item)``, ``pkg.mod:Name``.
     """
-    parts = [part for part in _PARTS.split(name.removesuffix("()")) if part]
+    plain_name = _strip_uses(name)
+    parts = [part for part in _PARTS.split(plain_name) if part]
     qualifiers = list[str]()
     for part in parts[:-1]:
         plain = part.strip("()*&")
         if plain and plain != "prototype" and plain not in _ROOTS:
             qualifiers.append(plain)
-    return (qualifiers, parts[-1]) if len(parts) > 1 else ([], name.removesuffix("()"))
+    if len(parts) < 2:  # noqa: PLR2004 - a qualifier and a name
+        return [], plain_name
+    return qualifiers, parts[-1]
+
+
+def _strip_uses(name: str) -> str:
+    """Return a name without what its uses have beside it: arguments, type arguments, pointers, a literal's braces."""
+    if _MODULE_MEMBER.fullmatch(name):
+        return name.replace(":", ".")
+    if _USE_SIGNS.isdisjoint(name) or name.startswith("operator"):
+        return name
+    plain = _AROUND_NAME.sub("", name)
+    # From the inside out: type arguments have their own.
+    while True:
+        inner = _TYPE_ARGUMENTS.sub("", plain)
+        if inner == plain:
+            return plain
+        plain = inner
 
 
 class FileSymbols:

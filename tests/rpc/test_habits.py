@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from flashgrep.base.errors import InvalidParams
-from flashgrep.mcp.habits import read_habits
+from flashgrep.base.habits import read_habits
 from flashgrep.parts.built_in import REGISTRY
 
 READ: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -55,6 +55,23 @@ READ: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         "get_slice",
         {"path": "task.go:30-33"},
         {"path": "task.go", "start_line": 30, "end_line": 33},
+    ),
+    (
+        "batch",
+        {
+            "tool_calls": [
+                {"tool": "mcp__flashgrep__query", "args": {"pattern": "x"}},
+                {"name": "read_code", "path": "a.py"},
+                {"method": "stats", "arguments": {}},
+            ]
+        },
+        {
+            "calls": [
+                {"method": "query", "arguments": {"pattern": "x"}},
+                {"method": "read_code", "arguments": {"path": "a.py"}},
+                {"method": "stats", "arguments": {}},
+            ]
+        },
     ),
     ("stats", {"x": 1}, {"x": 1}),
 ]

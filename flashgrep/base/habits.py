@@ -22,6 +22,8 @@ DIRECTIONS: Final = {
     "referencing": "usages",
 }
 """What other tools call the kinds of code_research."""
+HOST_PREFIX: Final = "mcp__flashgrep__"
+"""What a host puts before a tool's name."""
 AROUND: Final = 10
 """Lines on either side of a single line that get_slice is asked for."""
 Arguments = dict[str, Any]
@@ -138,7 +140,32 @@ def _refuse_patch(arguments: Arguments) -> None:
         raise InvalidParams(message, field="patch")
 
 
+def _read_batch(arguments: Arguments) -> None:
+    """Read calls as hosts write them: by other names, or with the arguments beside the method's name."""
+    _move(arguments, ("requests", "tool_calls", "invocations", "operations"), "calls")
+    calls = arguments.get("calls")
+    if isinstance(calls, list):
+        arguments["calls"] = [_read_call(call) for call in calls]
+
+
+def _read_call(call: Any) -> Any:
+    if not isinstance(call, dict):
+        return call
+    read = dict(call)
+    _move(read, ("tool", "tool_name", "name"), "method")
+    _move(read, ("args", "params", "parameters", "input"), "arguments")
+    method = read.get("method")
+    if isinstance(method, str):
+        read["method"] = method.removeprefix(HOST_PREFIX)
+    if "arguments" not in read:
+        others = {name: value for name, value in read.items() if name != "method"}
+        read = {name: read[name] for name in read.keys() - others.keys()}
+        read["arguments"] = others
+    return read
+
+
 TRANSLATORS: Final[Mapping[str, Callable[[Arguments], None]]] = {
+    "batch": _read_batch,
     "changes": _read_changes,
     "code_research": _read_research,
     "edit_symbol": _read_symbol_edit,
