@@ -138,6 +138,15 @@ def parse_path_map(texts: Iterable[str]) -> PathMap | None:
     return None
 
 
+def _translate_path(
+    value: Any, translate: Translate, tell: Translate | None, fields: Collection[str]
+) -> Any:
+    """Return the value of a field that holds paths, translated."""
+    if isinstance(value, str):
+        return translate(value)
+    return _translate(value, translate, tell, fields)
+
+
 def _translate(
     value: Any, translate: Translate, tell: Translate | None, fields: Collection[str]
 ) -> Any:
@@ -148,21 +157,17 @@ def _translate(
         return value
     translated: dict[Any, Any] = {}
     for name, item in value.items():
-        if name in fields and isinstance(item, str):
-            translated[name] = translate(item)
+        if name == PROJECTS and isinstance(item, Mapping):
+            # A table: the root of each by its name.
+            translated[name] = {
+                project: translate(root) for project, root in item.items()
+            }
         elif name in fields and isinstance(item, list):
             translated[name] = [
-                translate(text)
-                if isinstance(text, str)
-                else _translate(text, translate, tell, fields)
-                for text in item
+                _translate_path(text, translate, tell, fields) for text in item
             ]
-        elif name == PROJECTS and isinstance(
-            item, Mapping
-        ):  # a table: the root of each by its name
-            translated[name] = {
-                current_root: translate(root) for current_root, root in item.items()
-            }
+        elif name in fields:
+            translated[name] = _translate_path(item, translate, tell, fields)
         elif (
             name.endswith(BYTES)
             and name.removesuffix(BYTES) in fields

@@ -131,6 +131,13 @@ def _parse(text: bytes) -> dict[str, Any]:
         raise ValueError(f"not TOML: {problem}") from None
 
 
+def _is_inside(folder: str) -> bool:
+    """Return whether a folder that the settings name can only be one below the root."""
+    if len(folder) > MAX_FOLDER or folder.startswith("/"):
+        return False
+    return ".." not in folder.split("/") and "\0" not in folder
+
+
 def _check_stricter(key: str, item: Any, present: Any, source: str) -> None:
     """Refuse a project's setting unless it tightens the current value.
 
@@ -151,13 +158,7 @@ def _check_stricter(key: str, item: Any, present: Any, source: str) -> None:
     if key == "specs.folders":
         # These cannot be stricter or looser, but no folder may be outside the project,
         # and each one costs a walk.
-        if len(item) > MAX_FOLDERS or any(
-            len(folder) > MAX_FOLDER
-            or folder.startswith("/")
-            or ".." in folder.split("/")
-            or "\0" in folder
-            for folder in item
-        ):
+        if len(item) > MAX_FOLDERS or not all(map(_is_inside, item)):
             message = f"{source}: {key}: at most {MAX_FOLDERS} folders of the project, without '..'"
             raise BadSetting(message, source=source, key=key)
     elif present is True or isinstance(item, bool):  # of what is left, read_only

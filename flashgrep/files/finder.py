@@ -6,6 +6,7 @@ Patterns are those of all filters (``globs``), matched against the path from the
 import contextlib
 import itertools
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -35,6 +36,7 @@ MAX_LINKS = 5
 """Links to folders along one path; ten folders that link to one another make 40,000 paths, without a bound millions."""
 _CHECK_EVERY = 64  # folders between two checks of the deadline, about 2 ms
 _STATE = b".flashgrep"
+_HIDDEN_STEP = re.compile(rb"(?:^|/)\.")
 
 
 class Key(NamedTuple):
@@ -143,10 +145,8 @@ def find_among(
     start = len(lead)
 
     def is_entered(path: bytes) -> bool:
-        *folders, name = path.split(b"/")
-        if not options.include_hidden and any(
-            step[:1] == b"." for step in (*folders, name)
-        ):
+        folders = path.split(b"/")[:-1]
+        if not options.include_hidden and _HIDDEN_STEP.search(path):
             return False
         if most is not None and len(folders) > most:
             return False

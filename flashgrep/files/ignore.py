@@ -81,6 +81,24 @@ def _compile(source: bytes) -> Callable[[bytes], bool]:
     return compile_matcher([source])
 
 
+def _find_fixed_parts(source: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return the texts that all matches of a translated pattern begin with, end with and contain."""
+    opening = _FIXED.match(source)
+    head = opening.group() if opening else b""
+    end = len(source)
+    while source[end - _FIXED_BYTES : end - 2] == rb"\x":
+        end -= _FIXED_BYTES
+    needle = b""
+    # Braces hold alternatives: then only head and tail are certain.
+    if b"|" not in source:
+        needle = max(_FIXED.findall(_SET.sub(b" ", source)), key=len, default=b"")
+    return _decode(head), _decode(source[end:]), _decode(needle)
+
+
+def _decode(fixed: bytes) -> bytes:
+    return bytes.fromhex(fixed.replace(rb"\x", b"").decode("ascii"))
+
+
 class _Table:
     """The patterns of a file that are matched against names, or those matched against paths."""
 
@@ -127,23 +145,7 @@ class _Table:
             or dialect.find_plain_name(tail) is None
         ):
             source = dialect.translate(glob)
-            start = _FIXED.match(source)
-            end = len(source)
-            while source[end - _FIXED_BYTES : end - 2] == rb"\x":
-                end -= _FIXED_BYTES
-            # Braces hold alternatives: then only head and tail are certain.
-            if b"|" in source:
-                inner = []
-            else:
-                inner = _FIXED.findall(_SET.sub(b" ", source))
-            head, tail, needle = (
-                bytes.fromhex(fixed.replace(rb"\x", b"").decode("ascii"))
-                for fixed in (
-                    start.group() if start else b"",
-                    source[end:],
-                    max(inner, key=len, default=b""),
-                )
-            )
+            head, tail, needle = _find_fixed_parts(source)
         key, tables = (
             (head, self._heads) if len(head) >= len(tail) else (tail, self._tails)
         )

@@ -179,6 +179,14 @@ def slice_content(
     return result
 
 
+def _describe_extent(source: Source) -> str:
+    count = source.total()
+    if count is None:
+        return ""
+    unit = "line" if count == 1 else "lines"
+    return f" (the file has {count} {unit})"
+
+
 def _take_slice(
     editor: Editor, asked: bytes, path: bytes, source: Source, query: SliceQuery
 ) -> SliceResult:
@@ -197,12 +205,9 @@ def _take_slice(
     else:
         offset = source.start_of(start)
     if offset is None:
-        count = source.total()
-        if count is None:
-            extent = ""
-        else:
-            extent = f" (the file has {count} {'line' if count == 1 else 'lines'})"
-        problem = problem or f"start_line {start} is past the end{extent}"
+        problem = (
+            problem or f"start_line {start} is past the end{_describe_extent(source)}"
+        )
     elif query.start_byte is not None:
         if not offset <= query.start_byte < source.size:
             problem = (
@@ -223,6 +228,16 @@ def _take_slice(
         )
     part = _take(source, _Part(start, end, offset), query, query.max_bytes or most)
     return _format_slice(editor, path, source, part, query)
+
+
+def _begin_line(source: Source, data: bytes, room: int) -> str:
+    """Return the beginning of a line that is over the budget: whole characters, one at least."""
+    beginning = _decode_whole(source, data[:room])
+    if not beginning:
+        beginning = _decode_whole(source, data[:_LONGEST_CHARACTER])[:1]
+    if not beginning:  # the file ends inside a character
+        beginning = decode_lossless(data, source.encoding)
+    return beginning
 
 
 def _take(source: Source, part: _Part, query: SliceQuery, room: int) -> _Part:
@@ -256,14 +271,8 @@ def _take(source: Source, part: _Part, query: SliceQuery, room: int) -> _Part:
     lines = min(
         min(bounds, default=len(ends)), int(ends.searchsorted(room, side="right"))
     )
-    if lines == 0:  # a line over the budget: whole characters, one at least
-        lossless = (
-            _decode_whole(source, data[:room])
-            or _decode_whole(source, data[:_LONGEST_CHARACTER])[:1]
-        )
-        if not lossless:  # the file ends inside a character
-            lossless = decode_lossless(data, source.encoding)
-        lossless = lossless[:most]
+    if lines == 0:
+        lossless = _begin_line(source, data, room)[:most]
         # An odd byte of UTF-16 is shown as a character of two.
         length = min(len(encode_lossless(lossless, source.encoding)), len(data))
         return _Part(

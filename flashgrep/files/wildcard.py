@@ -34,6 +34,13 @@ _WIDE = rb"[\xc2-\xf4][\x80-\xbf]{1,3}|[\x80-\xc1\xf5-\xff]"
 _CHARACTER = rb"(?:[\x01-\x2e\x30-\x7f]|" + _WIDE + b")"
 """One character of a step."""
 _ANY_CHARACTER = rb"(?:[\x01-\x7f]|" + _WIDE + b")"
+_CHARACTERS = {
+    (True, True): _ANY_CHARACTER,
+    (True, False): _CHARACTER,
+    (False, True): ANY,
+    (False, False): ONE,
+}
+"""What ``?`` matches, by whether a dialect reads characters, and whether its wildcards match a slash."""
 _MEMORY = 32 << 20
 _REMEMBERED = 4096
 MOST_ALTERNATIVES = 64
@@ -249,17 +256,13 @@ class _Translation:
         self.depth = 0
 
     def pieces(self) -> Iterator[bytes]:
-        if self.dialect.characters:
-            piece = _ANY_CHARACTER if self.dialect.free_star else _CHARACTER
-        else:
-            piece = ANY if self.dialect.free_star else ONE
         while self.at < len(self.glob):
             byte = self.glob[self.at : self.at + 1]
             self.at += 1
             if byte == b"*":
                 yield self._translate_stars()
             elif byte == b"?":
-                yield piece
+                yield _CHARACTERS[self.dialect.characters, self.dialect.free_star]
             elif byte == b"[":
                 yield self._translate_set()
             elif byte == b"\\":

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from itertools import accumulate, islice
 from typing import Any, BinaryIO, Self
@@ -108,6 +108,31 @@ class Backtracker:
             raise DeadlineExceeded(problem) from None
 
 
+def _compile(options: Mapping[str, Any]) -> re.Pattern[str]:
+    texts = options["texts"]
+    if options["mode"] == "literal":
+        texts = [re.escape(text) for text in texts]
+    # A single text is left unchanged, so that the position of an error refers to it.
+    if len(texts) == 1:
+        body = texts[0]
+    else:
+        body = "|".join(f"(?:{text})" for text in texts)
+    flags = re.MULTILINE
+    if options["dotall"]:
+        flags |= re.DOTALL
+    has_capital = any(map(str.isupper, _ESCAPE.sub("", body)))
+    ignores_case = {"smart": not has_capital, "insensitive": True}
+    if ignores_case.get(options["case"], False):
+        flags |= re.IGNORECASE
+    # First without the additions of -x and -w, for the position of an error.
+    pattern = re.compile(body, flags)
+    if options["line"]:
+        return re.compile(rf"^(?:{body})$", flags)
+    if options["word"]:
+        return re.compile(rf"(?<!\w)(?:{body})(?!\w)", flags)
+    return pattern
+
+
 def main() -> None:
     """Serve until standard input ends; `argv[1]` is the number of seconds until an alarm ends the process."""
     if hasattr(signal, "alarm"):
@@ -118,27 +143,8 @@ def main() -> None:
     source = sys.stdin.buffer
     sink = sys.stdout.buffer
     options = json.loads(read_message(source) or b"{}")
-    escape = options["mode"] == "literal"
-    texts = [re.escape(text) if escape else text for text in options["texts"]]
-    # A single text is left unchanged, so that the position of an error refers to it.
-    if len(texts) == 1:
-        body = texts[0]
-    else:
-        body = "|".join(f"(?:{text})" for text in texts)
-    flags = re.MULTILINE | (re.DOTALL if options["dotall"] else 0)
-    smart = options["case"] == "smart" and not any(
-        map(str.isupper, _ESCAPE.sub("", body))
-    )
-    if smart or options["case"] == "insensitive":
-        flags |= re.IGNORECASE
     try:
-        pattern = re.compile(
-            body, flags
-        )  # first without the additions of -x and -w, for the position of an error
-        if options["line"]:
-            pattern = re.compile(rf"^(?:{body})$", flags)
-        elif options["word"]:
-            pattern = re.compile(rf"(?<!\w)(?:{body})(?!\w)", flags)
+        pattern = _compile(options)
     except re.error as error:
         _write_message(sink, {"message": str(error), "at": error.pos or 0})
         return

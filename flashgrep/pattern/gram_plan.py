@@ -9,7 +9,8 @@ strings as long as that is small, otherwise the prefixes and suffixes of its mat
 All strings are folded.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
@@ -96,6 +97,19 @@ ANYTHING = AllOf(())
 NOTHING = AnyOf(())
 
 
+def _is_implied(
+    part: GramExpr, conjunction: AbstractSet[GramExpr], grams: Iterable[bytes]
+) -> bool:
+    """Return whether another part of a conjunction implies this one; ``grams``: those among its parts."""
+    if isinstance(part, AnyOf):
+        # (a OR c) is implied by a.
+        return any(_terms(branch) <= conjunction for branch in part.parts)
+    if not isinstance(part, Gram) or len(part.value) >= GRAM:
+        return False
+    # A prefix of three bytes is implied by a full gram with that prefix.
+    return any(gram.startswith(part.value) and gram != part.value for gram in grams)
+
+
 def all_of(parts: Iterable[GramExpr]) -> GramExpr:
     """Return the conjunction, flattened, without parts that another part implies or that exceed the bounds."""
     flat: dict[GramExpr, None] = {}
@@ -106,21 +120,10 @@ def all_of(parts: Iterable[GramExpr]) -> GramExpr:
     grams = [part.value for part in flat if isinstance(part, Gram)]
     kept_parts: list[GramExpr] = []
     for part in flat:
-        if isinstance(part, Gram) and len(part.value) < GRAM:
-            # A prefix of three bytes is implied by a full gram with that prefix.
-            implied = any(
-                gram.startswith(part.value) and gram != part.value for gram in grams
-            )
-        else:
-            # (a OR c) is implied by a.
-            implied = isinstance(part, AnyOf) and any(
-                _terms(branch) <= flat.keys() for branch in part.parts
-            )
-        if not implied:
+        if not _is_implied(part, flat.keys(), grams):
             kept_parts.append(part)
-    kept_parts.sort(
-        key=_size
-    )  # If parts must be dropped, keep grams first, then short disjunctions.
+    # If parts must be dropped, keep grams first, then short disjunctions.
+    kept_parts.sort(key=_size)
     sizes = accumulate(map(_size, kept_parts))
     kept_parts = [
         part
@@ -288,22 +291,23 @@ def _without_folds(node: Node) -> Node:
     return Chars(char_set, node.at)
 
 
+def _facts_of_set(members: CharSet, encode: Callable[[int], bytes]) -> _Facts:
+    if len(members) > MAX_CLASS:
+        return _NOTHING_KNOWN
+    # Folding makes one string of two members such as k and K.
+    strings = frozenset(encode(member).translate(_FOLD) for member in members)
+    if len(strings) > MAX_STRINGS:
+        return _NOTHING_KNOWN
+    return _Facts(strings)
+
+
 def _facts(node: Node) -> _Facts:
     checkpoint()
     match node:
-        case Chars(found) | ByteSet(found):
-            if len(found) > MAX_CLASS:
-                return _NOTHING_KNOWN
-            # Folding makes one string of two members such as k and K.
-            texts = (
-                chr(value).encode() if isinstance(node, Chars) else bytes((value,))
-                for value in found
-            )
-            strings = frozenset(text.translate(_FOLD) for text in texts)
-            if len(strings) <= MAX_STRINGS:
-                facts = _Facts(strings)
-            else:
-                facts = _NOTHING_KNOWN
+        case Chars(members):
+            facts = _facts_of_set(members, lambda member: chr(member).encode())
+        case ByteSet(members):
+            facts = _facts_of_set(members, lambda member: bytes((member,)))
         # Consumes nothing; the condition itself is checked when lines are matched.
         case Assertion() | Repeat(_, _, 0):
             facts = _EMPTY

@@ -192,6 +192,24 @@ class LineMatch(NamedTuple):
     spans: tuple[Span, ...]
 
 
+def _find_literal(node: Node) -> Finder | None:
+    """Return the finder for a pattern that is a fixed text, perhaps as a whole word."""
+    match node:
+        case Concat(
+            (
+                Concat((Assertion("half_start", False), inner)),
+                Assertion("half_end", False),
+            )
+        ):
+            # -w with a literal: bytes.find and a check of both neighbours are far
+            # faster than RE2.
+            word = plain_bytes(inner)
+            return WordFinder(word) if word else None
+        case _:
+            text = plain_bytes(node)
+            return LiteralFinder(text) if text else None
+
+
 class Matcher:
     """A compiled pattern; thread-safe."""
 
@@ -212,21 +230,7 @@ class Matcher:
             )
         )
         self._kinds: dict[Kind, tuple[Finder, bool]] = {}
-        self._literal: Finder | None = None
-        match node:
-            case Concat(
-                (
-                    Concat((Assertion("half_start", False), inner)),
-                    Assertion("half_end", False),
-                )
-            ):
-                # -w with a literal: bytes.find and a check of both neighbours are far
-                # faster than RE2.
-                if needle := plain_bytes(inner):
-                    self._literal = WordFinder(needle)
-            case _:
-                if needle := plain_bytes(node):
-                    self._literal = LiteralFinder(needle)
+        self._literal = _find_literal(node)
         self._required = b""
         if self._literal is None:
             check_weight(node)

@@ -180,6 +180,19 @@ class Relay:
         self._why = ""
         self.log = StderrLog()
 
+    def _reconnect(self) -> None:
+        queued = {method for line in self._to_daemon for method in line.methods}
+        # What the host repeats by itself, above all "initialize", must not reach the
+        # daemon twice.
+        handshake = [
+            self._session[name]
+            for name in SESSION
+            if name in self._session.keys() - queued
+        ]
+        self._attempt = _Attempt(
+            self._connect, [*handshake, *self._subscriptions.values()]
+        )
+
     def run(self, wire: socket.socket) -> None:
         """Carry lines, at first over ``wire``."""
         wire.setblocking(False)
@@ -199,25 +212,9 @@ class Relay:
                     return
                 # Reconnect at the next request, not at once: a daemon that was stopped
                 # stays stopped.
-                if (
-                    self._wire is None
-                    and self._attempt is None
-                    and self._to_daemon
-                    and now >= self._not_before
-                ):
-                    queued = {
-                        method for line in self._to_daemon for method in line.methods
-                    }
-                    # What the host repeats by itself, above all "initialize", must not
-                    # reach the daemon twice.
-                    handshake = [
-                        self._session[name]
-                        for name in SESSION
-                        if name in self._session.keys() - queued
-                    ]
-                    self._attempt = _Attempt(
-                        self._connect, [*handshake, *self._subscriptions.values()]
-                    )
+                is_connected = self._wire or self._attempt
+                if self._to_daemon and not is_connected and now >= self._not_before:
+                    self._reconnect()
                 readable, writable = self._select(now)
                 if self._watched in readable:
                     return

@@ -1,6 +1,7 @@
 """Several edits of several files: all checked before anything is written, then applied together or one by one."""
 
 import codecs
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -138,6 +139,12 @@ class _File:
         return self.loaded, data
 
 
+def _preview(files: Iterable[_File], most: int) -> str:
+    """Return the diffs of what is going to be written; ``most``: bytes of each."""
+    changes = filter(None, (file.change() for file in files))
+    return "".join(loaded.preview(data, most)[0] for loaded, data in changes)
+
+
 def write_batch(
     editor: Editor,
     operations: Sequence[Operation],
@@ -182,13 +189,7 @@ def write_batch(
         if mode == "atomic" and any(task.status for task in tasks):
             _skip(tasks, "atomic_aborted_preflight")
         elif dry_run:
-            previews = [
-                change for file in files if (change := file.change()) is not None
-            ]
-            diff = "".join(
-                loaded.preview(data, editor.limits.read_bytes)[0]
-                for loaded, data in previews
-            )
+            diff = _preview(files, editor.limits.read_bytes)
             _skip(tasks, "dry_run")
         elif mode == "atomic":
             paths = _apply_all(editor, files)
@@ -196,10 +197,7 @@ def write_batch(
             paths = [file.place.path for file in files if _apply(editor, file)]
         if check is not None:
             _note(files, check)
-    statuses: tuple[Status, ...] = ("applied", "failed", "conflict", "skipped")
-    count = {
-        status: sum(task.status == status for task in tasks) for status in statuses
-    }
+    count = Counter(task.status for task in tasks)
     result = BatchResult(
         ok=count["failed"] == count["conflict"] == 0,
         mode=mode,
@@ -259,6 +257,20 @@ def _open_files(
     return list(files.values())
 
 
+def _refuse_both(task: _Task, other: _Task) -> None:
+    # Two edits of the same lines are most likely one edit sent twice: a reason of its
+    # own lets a caller drop one.
+    edits = (task.operation.request.edit, other.operation.request.edit)
+    are_of_lines = all(isinstance(edit, LineEdit) for edit in edits)
+    reason = "overlapping_operations"
+    if are_of_lines and task.spans[0].lines == other.spans[0].lines:
+        reason = "duplicate_target"
+    for refused, cause in ((task, other), (other, task)):
+        refused.settle(
+            "failed", reason, f"touches the same text as {cause.operation.id}"
+        )
+
+
 def _check_tasks(editor: Editor, file: _File) -> None:
     """Find what each operation replaces in the file as it is; refuse all operations that touch the same text."""
     for task in file.tasks:
@@ -281,20 +293,7 @@ def _check_tasks(editor: Editor, file: _File) -> None:
     for at, (span, task) in enumerate(spans):
         for other in (farthest, spans[at - 1] if at else None):
             if other is not None and other[1] is not task and overlap(span, other[0]):
-                # Two edits of the same lines are most likely one edit sent twice: a
-                # reason of its own lets a caller drop one.
-                edits = (task.operation.request.edit, other[1].operation.request.edit)
-                same = (
-                    all(isinstance(edit, LineEdit) for edit in edits)
-                    and task.spans[0].lines == other[1].spans[0].lines
-                )
-                reason = "duplicate_target" if same else "overlapping_operations"
-                for current_task, another in ((task, other[1]), (other[1], task)):
-                    current_task.settle(
-                        "failed",
-                        reason,
-                        f"touches the same text as {another.operation.id}",
-                    )
+                _refuse_both(task, other[1])
         if farthest is None or span.end > farthest[0].end:
             farthest = (span, task)
 

@@ -329,6 +329,12 @@ class Precondition:
     """The hash when the first chunk of a staged write arrived."""
 
 
+def _is_hash(expected: str, actual: str | None) -> bool:
+    """Return whether a file has the expected hash, which may be as read_code shows it to models: "#1a2b3c4d"."""
+    shown = expected.lower().removeprefix("#")
+    return len(shown) >= HASH_SHOWN and (actual or "").startswith(shown)
+
+
 def find_mismatches(
     expected: Precondition, lines: Lines | None, file_hash: str | None, edit: Edit
 ) -> list[Mismatch]:
@@ -342,17 +348,7 @@ def find_mismatches(
                 "actual": lines is None,
             }
         )
-    # read_code shows the short form as "#1a2b3c4d" to models; it is taken as shown, and
-    # as the full hash.
-    wanted_expected = (
-        None
-        if expected.file_hash is None
-        else expected.file_hash.lower().removeprefix("#")
-    )
-    if wanted_expected is not None and (
-        len(wanted_expected) < HASH_SHOWN
-        or not (file_hash or "").startswith(wanted_expected)
-    ):
+    if expected.file_hash is not None and not _is_hash(expected.file_hash, file_hash):
         wrong.append(
             {
                 "field": "expected_file_hash",

@@ -1,7 +1,7 @@
 """Writing: write_code and batch_write_code change lines of files, or create files."""
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, islice
@@ -33,7 +33,12 @@ from flashgrep.files.system import HASH_SHOWN
 from flashgrep.methods.common import PATH, ProjectParams
 from flashgrep.methods.reading import TargetParams
 from flashgrep.methods.text import Style, render_details
-from flashgrep.parts.edit.batch import BatchResult, Operation, write_batch
+from flashgrep.parts.edit.batch import (
+    BatchResult,
+    Operation,
+    OperationResult,
+    write_batch,
+)
 from flashgrep.parts.edit.edits import Edit, LineEdit, Precondition, TextEdit
 from flashgrep.parts.edit.syntax_check import (
     SyntaxCheck,
@@ -256,63 +261,54 @@ def render_write(result: WriteResult, style: Style) -> Iterator[str]:
     yield from describe_errors(result.get("unparsed", ()))
 
 
+def _is_plain(outcome: OperationResult) -> bool:
+    """Return whether an operation was applied and there is no more to say of it."""
+    return outcome["status"] == "applied" and not (
+        outcome["message"] or outcome.get("data")
+    )
+
+
+def _render_applied(applied: Sequence[OperationResult], style: Style) -> Iterator[str]:
+    parts = []
+    # The next guarded edit needs them, and reading again would cost a call.
+    hashes: dict[str, str] = {}
+    for name, group in groupby(applied, key=itemgetter("id")):
+        files = list(group)
+        digests = [(file["file_hash_after"] or "")[:HASH_SHOWN] for file in files]
+        if len(files) == 1:
+            parts.append(f"{name} #{digests[0]}")
+            continue
+        count = sum(file.get("occurrences", 1) for file in files)
+        parts.append(f"{name} {count} places in {len(files)} files")
+        for file, digest in zip(files, digests, strict=True):
+            hashes[style.path({**file})] = digest
+    yield f"applied: {', '.join(parts)}"
+    for path, digest in list(hashes.items())[:MOST_HASHES]:
+        yield f"{path} #{digest}"
+    if len(hashes) > MOST_HASHES:
+        yield style.note(f"{len(hashes) - MOST_HASHES} more files")
+
+
 def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
     """Yield the outcome of each operation, with its file's new hash; in a dry run the diff.
 
     For one edit of several files, only the number of places changed: the caller named the files.
     """
-    applied = [
-        current_operation_result
-        for current_operation_result in result["results"]
-        if current_operation_result["status"] == "applied"
-        and not (
-            current_operation_result["message"] or current_operation_result.get("data")
-        )
-    ]
+    applied = list(filter(_is_plain, result["results"]))
     if len(applied) > 1:  # the caller has named their files
-        parts = []
-        # The next guarded edit needs them, and reading again would cost a call.
-        hashes: dict[str, str] = {}
-        for name, same in groupby(applied, key=itemgetter("id")):
-            files = list(same)
-            digests = [(file["file_hash_after"] or "")[:HASH_SHOWN] for file in files]
-            if len(files) == 1:
-                parts.append(f"{name} #{digests[0]}")
-                continue
-            count = sum(file.get("occurrences", 1) for file in files)
-            parts.append(f"{name} {count} places in {len(files)} files")
-            for file, digest in zip(files, digests, strict=True):
-                hashes[style.path({**file})] = digest
-        yield f"applied: {', '.join(parts)}"
-        for path, digest in list(hashes.items())[:MOST_HASHES]:
-            yield f"{path} #{digest}"
-        if len(hashes) > MOST_HASHES:
-            yield style.note(f"{len(hashes) - MOST_HASHES} more files")
-    for operation_result in result["results"]:
-        if len(applied) > 1 and operation_result in applied:
+        yield from _render_applied(applied, style)
+    for outcome in result["results"]:
+        if len(applied) > 1 and outcome in applied:
             continue
-        if (
-            operation_result["status"] == "skipped"
-            and operation_result["reason_code"] == "dry_run"
-        ):
+        if (outcome["status"], outcome["reason_code"]) == ("skipped", "dry_run"):
             continue
-        message = " ".join(
-            filter(
-                None,
-                [
-                    operation_result["status"],
-                    operation_result["reason_code"],
-                    operation_result["message"],
-                ],
-            )
-        )
-        after = (
-            f" #{operation_result['file_hash_after'][:HASH_SHOWN]}"
-            if operation_result["file_hash_after"]
-            else ""
-        )
-        yield f"{operation_result['id']}: {style.path({**operation_result})} {message}{after}"
-        details = dict(operation_result.get("data", {}))
+        words = [outcome["status"], outcome["reason_code"], outcome["message"]]
+        message = " ".join(filter(None, words))
+        after = ""
+        if outcome["file_hash_after"]:
+            after = f" #{outcome['file_hash_after'][:HASH_SHOWN]}"
+        yield f"{outcome['id']}: {style.path({**outcome})} {message}{after}"
+        details = dict(outcome.get("data", {}))
         details.pop("file_path", None)  # the line above has it
         yield from render_details(message, details)
     yield from describe_errors(result.get("unparsed", ()))

@@ -164,6 +164,27 @@ class ChangesResult(TypedDict):
     coverage: Coverage
 
 
+def _describe_callers(symbol: ChangedSymbolEntry, style: Style) -> str:
+    if "callers" not in symbol:
+        return ""
+    callers = [
+        f"{style.path(caller)}:{caller['line_number']} {caller['container']}"
+        for caller in symbol["callers"]
+    ]
+    described = ""
+    if callers:
+        described = f" called by {', '.join(callers)}"
+        total = symbol.get("callers_total", 0)
+        if total is None:
+            described += " and many more"
+        elif total > len(callers):
+            described += f" and {total - len(callers)} more"
+    unsure = symbol.get("callers_unsure", 0)
+    if unsure:
+        described += f" perhaps called in {unsure} lines"
+    return described or " called by nobody"
+
+
 def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
     """Yield each file with its lines added and removed; indented below it the definitions touched, then the hunks."""
     for file in result["results"]:
@@ -173,24 +194,8 @@ def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
         owners = style.text(" ".join(["", *file.get("owners", ())]))
         yield f"{style.path(file)} {file['status']}{moved}{counts}{note}{owners}"
         for symbol in file["symbols"]:
-            callers = [
-                f"{style.path(caller)}:{caller['line_number']} {caller['container']}"
-                for caller in symbol.get("callers", ())
-            ]
-            total = symbol.get("callers_total", 0)
-            more = "many" if total is None else total - len(callers)
-            called = (
-                f" called by {', '.join(callers)}"
-                + (f" and {more} more" if more else "")
-                if callers
-                else ""
-            )
-            unsure = symbol.get("callers_unsure", 0)
-            if unsure:
-                called += f" perhaps called in {unsure} lines"
-            called = called or (" called by nobody" if "callers" in symbol else "")
             what = f"{symbol['change']} {symbol['kind']} {symbol['symbol_name']}"
-            yield f"  {span(symbol)} {style.text(what + called)}"
+            yield f"  {span(symbol)} {style.text(what + _describe_callers(symbol, style))}"
         ranges = [
             f"@@ -{_range(hunk['old_start_line'], hunk['old_lines'])} +{_range(hunk['start_line'], hunk['lines'])}"
             for hunk in file["hunks"]

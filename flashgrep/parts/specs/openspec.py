@@ -8,7 +8,7 @@ never closed extends to the end of the file, as in CommonMark.
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, cast
 
@@ -138,17 +138,29 @@ def split_blocks(text: str, problems: list[Problem]) -> list[Block]:
     return blocks
 
 
+def _count_front_matter(lines: Sequence[Line]) -> int:
+    """Return the number of lines of front matter, which must be closed; otherwise its first is a thematic break."""
+    if lines[0].text.rstrip() != "---":
+        return 0
+    ends = (line.number for line in lines[1:] if line.text.rstrip() in {"---", "..."})
+    return next(ends, 0)
+
+
+def _find_fence(text: str) -> str:
+    """Return the mark of the code fence that a line opens, or ""."""
+    opening = _FENCE.match(text)
+    if opening is None:
+        return ""
+    # A backtick in the info string makes it inline code in a paragraph (CommonMark
+    # 4.5).
+    is_inline = opening["mark"][0] == "`" and "`" in opening["info"]
+    return "" if is_inline else opening["mark"]
+
+
 def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
     """Yield a document's lines without front matter and comments, marking those that are code."""
     lines = [Line(number, line) for number, line in enumerate(_END.split(text), 1)]
-    first = 0
-    # Front matter must be closed; otherwise its first line is a thematic break.
-    if lines[0].text.rstrip() == "---":
-        first = next(
-            (line.number for line in lines[1:] if line.text.rstrip() in {"---", "..."}),
-            0,
-        )
-    rest = iter(lines[first:])
+    rest = iter(lines[_count_front_matter(lines) :])
     fence = ""
     fence_line = 0
     for line in rest:
@@ -165,15 +177,9 @@ def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
             ):
                 problems.append(Problem(line.number, "comment <!-- is never closed"))
         else:
-            opening = _FENCE.match(line.text)
-            # A backtick in the info string makes it inline code in a paragraph
-            # (CommonMark 4.5).
-            if opening is not None and not (
-                opening["mark"][0] == "`" and "`" in opening["info"]
-            ):
-                fence = opening["mark"]
-                fence_line = line.number
-            yield line._replace(code=True) if fence else line
+            fence = _find_fence(line.text)
+            fence_line = line.number
+            yield line._replace(code=bool(fence))
     if fence:
         problems.append(Problem(fence_line, f"code fence {fence} is never closed"))
 

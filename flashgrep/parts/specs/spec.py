@@ -106,6 +106,16 @@ class Spec:
         return bool(self.operations)
 
 
+def _check_scenario(scenario: Scenario) -> Iterator[Problem]:
+    if not scenario.name:
+        yield Problem(scenario.line, "scenario without a name")
+    for word in sorted({"WHEN", "THEN"} - {step.keyword for step in scenario.steps}):
+        yield Problem(scenario.line, f"scenario {scenario.name!r} has no {word}")
+    for step in scenario.steps:
+        if not step.text:
+            yield Problem(step.line, f"{step.keyword} without text")
+
+
 def validate(spec: Spec) -> list[Problem]:
     """Return all problems of a file, in the order of lines."""
     problems = list(spec.problems)
@@ -141,21 +151,7 @@ def validate(spec: Spec) -> list[Problem]:
         # specification.
         if requirement.operation not in _WITHOUT_TEXT:
             for scenario in requirement.scenarios:
-                if not scenario.name:
-                    problems.append(Problem(scenario.line, "scenario without a name"))
-                for word in sorted(
-                    {"WHEN", "THEN"} - {step.keyword for step in scenario.steps}
-                ):
-                    problems.append(
-                        Problem(
-                            scenario.line, f"scenario {scenario.name!r} has no {word}"
-                        )
-                    )
-                problems += [
-                    Problem(step.line, f"{step.keyword} without text")
-                    for step in scenario.steps
-                    if not step.text
-                ]
+                problems += _check_scenario(scenario)
     return sorted(problems, key=lambda problem: (problem.line, problem.message))
 
 

@@ -69,6 +69,14 @@ CURRENT_ACCESS: ContextVar[Access] = ContextVar("asking")
 """The sender of the current request."""
 
 
+def _split_groups(header: str) -> tuple[str, ...]:
+    return tuple(group.strip() for group in header.split(",") if group.strip())
+
+
+def _is_name(name: str) -> bool:
+    return len(name) <= MOST_NAME and "\0" not in name
+
+
 @dataclass(frozen=True, slots=True)
 class AccessRules:
     """A server's public origins, and the proxy headers it trusts."""
@@ -106,14 +114,8 @@ class AccessRules:
             person = ""
         # The header alone proves nothing: anybody can send it.
         if person and (proxy := headers.get(PROXY_TOKEN)):
-            groups = tuple(
-                group.strip()
-                for group in headers.get(self.groups_header, "").split(",")
-                if group.strip()
-            )
-            if len(groups) > MOST_GROUPS or any(
-                len(name) > MOST_NAME or "\0" in name for name in (person, *groups)
-            ):
+            groups = _split_groups(headers.get(self.groups_header, ""))
+            if len(groups) > MOST_GROUPS or not all(map(_is_name, (person, *groups))):
                 raise Forbidden(
                     "too many names, or one that is too long", reason="auth_required"
                 )

@@ -1,7 +1,7 @@
 """The team's repositories for the registry's methods: a ``Host``."""
 
 import os
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -569,11 +569,7 @@ class TeamProject:
         revision_name = name.removesuffix("^{commit}")
         called = revision_name.removeprefix("refs/heads/").removeprefix("heads/")
         if called == "HEAD":
-            heads = [branch for branch in branches if not branch.startswith(TAGS)]
-            if self.row.head in branches or not heads:
-                called = self.row.head
-            else:
-                called = heads[0]
+            called = self._find_head(branches)
         # As in git, a tag takes precedence over a branch of the same name, unless
         # ``heads/`` is given.
         if called != revision_name:
@@ -584,31 +580,31 @@ class TeamProject:
             )
         commit = tag or branches.get(called)
         if commit is None and len(called) >= LEAST_COMMIT:
+            prefix = called.lower()
+            abbreviated = [full for full in commits if full.hex().startswith(prefix)]
             # As in git, an abbreviation must be unambiguous.
-            named = [
-                current_commit
-                for current_commit in commits
-                if current_commit.hex().startswith(called.lower())
-            ]
-            if len(named) == 1:
-                commit = named[0]
-            else:
-                commit = None
+            if len(abbreviated) == 1:
+                commit = abbreviated[0]
         if commit is None or commit not in commits:
-            names = [branch.removeprefix(TAGS) for branch in branches]
-            near = [
-                near_name
-                for near_name, _, _ in process.extract(
-                    called, names, scorer=fuzz.WRatio, limit=NEAREST
-                )
-            ]
-            if self.row.problem:
-                problem = f"; {self.row.problem}"
-            else:
-                problem = ""
-            message = f"no such revision: {name}; the store has branches and tags: {', '.join(near)}{problem}"
-            raise NotFound(message, reason="revision_not_found", rev=name, near=near)
+            raise self._unknown_revision(name, called, branches)
         return commit, *commits[commit]
+
+    def _find_head(self, branches: Iterable[str]) -> str:
+        heads = [branch for branch in branches if not branch.startswith(TAGS)]
+        if self.row.head in heads or not heads:
+            return self.row.head
+        return heads[0]
+
+    def _unknown_revision(
+        self, name: str, called: str, branches: Iterable[str]
+    ) -> NotFound:
+        names = [branch.removeprefix(TAGS) for branch in branches]
+        similar = process.extract(called, names, scorer=fuzz.WRatio, limit=NEAREST)
+        near = [choice for choice, _, _ in similar]
+        message = f"no such revision: {name}; the store has branches and tags: {', '.join(near)}"
+        if self.row.problem:
+            message += f"; {self.row.problem}"
+        return NotFound(message, reason="revision_not_found", rev=name, near=near)
 
     def _view(
         self,
