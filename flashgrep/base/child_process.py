@@ -226,7 +226,9 @@ def read_message(stream: BinaryIO) -> bytes | None:
 def read_frame(stream: BinaryIO) -> Any:
     """Return the next frame's JSON, or None at the end."""
     message = read_message(stream)
-    return None if message is None else orjson.loads(message)
+    if message is None:
+        return None
+    return orjson.loads(message)
 
 
 def limit_memory(size: int) -> None:

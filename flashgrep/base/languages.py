@@ -298,9 +298,13 @@ def name_class(path: bytes) -> str:
     name = path.rpartition(b"/")[2]
     language = _language_of_name(name.decode("utf-8", "replace"))
     if language is UNKNOWN:
-        return "" if b"." in name[1:] else _NO_ENDING
+        if b"." in name[1:]:
+            return ""
+        return _NO_ENDING
     # Only its text tells whether a header is C or C++.
-    return _C_HEADER if language.name == "c" and name.endswith(b".h") else language.name
+    if language.name == "c" and name.endswith(b".h"):
+        return _C_HEADER
+    return language.name
 
 
 def classes_of(named: str) -> frozenset[str]:

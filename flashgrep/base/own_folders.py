@@ -88,11 +88,9 @@ def find_owner(root: bytes) -> bytes:
         if stat.S_ISDIR(status.st_mode):
             # Git also accepts a common directory inside; but git itself never creates
             # such a repository.
-            return (
-                root
-                if os.path.lexists(os.path.join(link, b"commondir"))
-                else _check_owner(link)
-            )
+            if os.path.lexists(os.path.join(link, b"commondir")):
+                return root
+            return _check_owner(link)
         own = os.path.realpath(os.path.join(root, read_pointer(link, b"gitdir: ")))
         # Only a linked work tree has this file; a submodule's repository does not.
         if not os.path.lexists(os.path.join(own, b"commondir")):
@@ -108,9 +106,8 @@ def find_owner(root: bytes) -> bytes:
             os.path.basename(back) == b".git"
             and os.path.realpath(os.path.dirname(back)) == root
         )
-        return (
-            _check_owner(common) if listed and is_back and _check_owner(own) else root
-        )
+        is_ours = listed and is_back and _check_owner(own)
+        return _check_owner(common) if is_ours else root
     except (OSError, ValueError):
         return root
 
@@ -190,7 +187,9 @@ def read_git_file(file: bytes, most: int) -> bytes:
     """Return the first bytes of one of git's files; none if it is not a file: never wait for a pipe."""
     number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        return os.read(number, most) if stat.S_ISREG(os.fstat(number).st_mode) else b""
+        if stat.S_ISREG(os.fstat(number).st_mode):
+            return os.read(number, most)
+        return b""
     finally:
         os.close(number)
 

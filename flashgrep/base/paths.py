@@ -170,7 +170,9 @@ def find_program(name: str, environ: "Mapping[str, str]") -> str | None:
 def bundled_ripgrep() -> str | None:
     """Return the ripgrep installed next to our interpreter, whose version our tables were made for, if there is one."""
     beside = os.path.join(os.path.dirname(sys.executable), RIPGREP)
-    return beside if os.access(beside, os.X_OK) else None
+    if os.access(beside, os.X_OK):
+        return beside
+    return None
 
 
 HEADROOM = 8_192

@@ -259,7 +259,9 @@ class Scheduler:
     @property
     def ended_at(self) -> float | None:
         """When the last lookup ended, on the clock of time.monotonic(); None: one runs or waits."""
-        return None if self._flows else self._ended
+        if self._flows:
+            return None
+        return self._ended
 
     async def wait_for_rest(self, seconds: float) -> float:
         """Wait until lookups have run, and then none for ``seconds``; return how long they ran since the last rest."""

@@ -205,6 +205,13 @@ def check_project(project: dict[str, Any], problems: dict[str, str]) -> CheckRes
     )
 
 
+def _count_free_bytes(folder: Path) -> int:
+    """Return the room on the disk where a folder is, or is going to be."""
+    parents = (folder, *folder.parents)
+    present = next(parent for parent in parents if parent.exists())
+    return shutil.disk_usage(present).free
+
+
 def check_machine() -> Iterator[CheckResult]:
     """Check what lies outside: the command on PATH, ripgrep, the disk, and how many folders can be watched."""
     command = shutil.which("fgrep")
@@ -235,19 +242,8 @@ def check_machine() -> Iterator[CheckResult]:
         yield CheckResult("ok" if is_new_enough else "warn", "ripgrep", described)
     paths = find_user_paths()
     # The index may be on another disk than the state; report the fuller one.
-    free, folder = min(
-        (
-            shutil.disk_usage(
-                next(
-                    parent
-                    for parent in (current_folder, *current_folder.parents)
-                    if parent.exists()
-                )
-            ).free,
-            current_folder,
-        )
-        for current_folder in (Path(paths.cache), Path(paths.state))
-    )
+    folder = min(Path(paths.cache), Path(paths.state), key=_count_free_bytes)
+    free = _count_free_bytes(folder)
     yield CheckResult(
         "ok" if free > LITTLE_DISK else "warn",
         "disk",

@@ -112,7 +112,9 @@ def find_column(line: bytes, column: int, encoding: PositionEncoding) -> int | N
             character = line[start : start + _LONGEST].decode("utf-8", _BYTES_KEPT)[:1]
             if len(character.encode("utf-8", _BYTES_KEPT)) > back:
                 return start
-        return units if units <= len(line) else None
+        if units <= len(line):
+            return units
+        return None
     text = line.decode("utf-8", _BYTES_KEPT)
     if encoding == "utf-16":
         wide = text.encode("utf-16-le", "surrogatepass")

@@ -141,14 +141,18 @@ def encode_strict(text: str, encoding: Encoding) -> bytes:
 def detect_line_ending(text: str) -> LineEnding:
     """Return how the lines of a text end; a file without LF but with CR is one line to us, and said to be "cr"."""
     if "\r" not in text:  # the usual case, without counting
-        return "lf" if "\n" in text else "none"
+        if "\n" in text:
+            return "lf"
+        return "none"
     lf = text.count("\n")
     crlf = text.count("\r\n")
     if lf == 0:
         return "cr"
     if crlf == 0:
         return "lf"
-    return "crlf" if crlf == lf else "mixed"
+    if crlf == lf:
+        return "crlf"
+    return "mixed"
 
 
 def usual_ending(text: str) -> str:
@@ -158,7 +162,9 @@ def usual_ending(text: str) -> str:
     lf = text.count("\n")
     if lf == 0:
         return "\r"
-    return "\r\n" if text.count("\r\n") * 2 > lf else "\n"
+    if text.count("\r\n") * 2 > lf:
+        return "\r\n"
+    return "\n"
 
 
 def with_ending(text: str, ending: str) -> str:
@@ -255,5 +261,8 @@ def _match_words(
     for at in wanted:
         same = by_word.get(surroundings(new, at), [])
         if same and len({text.lossless[place] for place in same}) == 1:
-            origins[at] = same[0] if moved or len(same) == 1 else same.pop(0)
+            if moved or len(same) == 1:
+                origins[at] = same[0]
+            else:
+                origins[at] = same.pop(0)
     return origins

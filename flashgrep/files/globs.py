@@ -156,6 +156,7 @@ MOST_SHOWN = 200
 """Characters of a bad glob that are repeated in its error."""
 _BELOW = rb"(?:/[^\x00]*)?"
 _WILD = re.compile(rb"[*?[{}]")
+_WILDCARD = re.compile(rb"[*?[{\\]")
 _BACKSLASH = re.compile(rb"\\(?![][{}])")
 _ESCAPED = re.compile(rb"\\([][{}])")
 SortBy = Literal["path", "name", "modified", "size"]
@@ -183,13 +184,17 @@ class PathFilter:
         globs = [glob for glob in include if not glob.startswith("!")]
         unwanted = [*exclude, *(glob[1:] for glob in include if glob.startswith("!"))]
         unwanted += ["/" + escape_glob(folder) for folder in without]
-        self._includes = Globs("include", globs, under=under) if globs else None
-        self._excludes = (
-            Globs("exclude", unwanted, under=under, below=True) if unwanted else None
-        )
+        self._includes: Globs | None = None
+        if globs:
+            self._includes = Globs("include", globs, under=under)
+        self._excludes: Globs | None = None
+        if unwanted:
+            self._excludes = Globs("exclude", unwanted, under=under, below=True)
         self._under = under
         self._below = under + b"/"
-        self._languages = TypeFilter(languages) if languages else None
+        self._languages: TypeFilter | None = None
+        if languages:
+            self._languages = TypeFilter(languages)
         self._owned = owned
 
     def __call__(self, path: bytes) -> bool:
@@ -244,22 +249,14 @@ class Globs:
         below: bool = False,
     ) -> None:
         dialect = Dialect(braces=True, fold=fold, characters=True)
-        if len(globs) > MAX_GLOBS:
-            raise InvalidParams(
-                f"{field}: more than {MAX_GLOBS} globs", field=field, maximum=MAX_GLOBS
-            )
-        size, sets = sum(map(len, globs)), sum(glob.count("[") for glob in globs)
-        if size > MAX_BYTES or sets > MAX_SETS:
-            message = f"{field}: {size} characters and {sets} sets in all globs; the limits are {MAX_BYTES} and {MAX_SETS}"
-            raise InvalidParams(
-                message, field=field, limit_bytes=MAX_BYTES, limit_items=MAX_SETS
-            )
+        _check_sizes(field, globs)
         self.literals: list[Literals] = []
         """A matching path has all parts of at least one of these."""
         sources = []
         for glob in globs:
             raw = _separate(glob)
-            raw = raw.removeprefix(b".") if raw.startswith(b"./") else raw
+            if raw.startswith(b"./"):
+                raw = raw.removeprefix(b".")
             last = raw.rpartition(b"/")[2]
             has_wild_name = _WILD.search(_ESCAPED.sub(b"", last)) is not None
             raw = _ESCAPED.sub(_write_as_set, raw)
@@ -276,7 +273,10 @@ class Globs:
             with_below = below or not has_wild_name
             parts = find_literals(bare, dialect, any_depth=any_depth, below=with_below)
             self.literals += parts
-            lead = rb"(?:[^\x00]*/)?" if any_depth else b""
+            if any_depth:
+                lead = rb"(?:[^\x00]*/)?"
+            else:
+                lead = b""
             if under and not any_depth:  # relative to that folder as well
                 self.literals += [
                     part._replace(start=under + b"/" + part.start) for part in parts
@@ -286,6 +286,19 @@ class Globs:
                 lead + b"(?:" + source + b")" + (_BELOW if with_below else b"")
             )
         self.matches = compile_matcher(sources)
+
+
+def _check_sizes(field: str, globs: Sequence[str]) -> None:
+    if len(globs) > MAX_GLOBS:
+        message = f"{field}: more than {MAX_GLOBS} globs"
+        raise InvalidParams(message, field=field, maximum=MAX_GLOBS)
+    size = sum(map(len, globs))
+    sets = sum(glob.count("[") for glob in globs)
+    if size > MAX_BYTES or sets > MAX_SETS:
+        message = f"{field}: {size} characters and {sets} sets in all globs; the limits are {MAX_BYTES} and {MAX_SETS}"
+        raise InvalidParams(
+            message, field=field, limit_bytes=MAX_BYTES, limit_items=MAX_SETS
+        )
 
 
 def _separate(glob: str) -> bytes:
@@ -355,7 +368,9 @@ class Overrides:
                 return (
                     kind.ignores
                 )  # the opposite of gitignore: a glob without "!" includes
-        return False if self._names_wanted and not is_dir else None
+        if self._names_wanted and not is_dir:
+            return False
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,6 +395,22 @@ class GlobOptions:
     descending: bool = False
 
 
+def _read_extension(extension: str) -> bytes:
+    bare = extension.strip().removeprefix(".").lower()
+    if not bare or "/" in bare:
+        message = f"extensions: not an extension: {extension!r}"
+        raise InvalidParams(message, field="extensions", value=extension)
+    return b"." + bare.encode("utf-8", "surrogateescape")
+
+
+def _find_prefix(glob: str) -> bytes:
+    """Return the text before a glob's first wildcard; empty for a name, which may be in any folder."""
+    raw = _separate(glob).removeprefix(b"./")
+    if b"/" not in raw.rstrip(b"/"):
+        return b""
+    return _WILDCARD.split(raw, maxsplit=1)[0].strip(b"/")
+
+
 class GlobPatterns:
     """The compiled patterns of one search: which files match, and which folders cannot contain a match."""
 
@@ -397,38 +428,25 @@ class GlobPatterns:
         ]
         includes = Globs(options.include_field, includes_wanted, fold=fold)
         self.includes, self.literals = includes.matches, includes.literals
-        self._excludes = (
-            Globs("exclude", options.exclude, fold=fold, below=True).matches
-            if options.exclude
-            else None
-        )
+        self._excludes: Callable[[bytes], bool] | None = None
+        if options.exclude:
+            excludes = Globs("exclude", options.exclude, fold=fold, below=True)
+            self._excludes = excludes.matches
         # ``folder/**`` excludes everything in the folder, so it need not be entered.
         emptied = [
             "/" + glob[:-3].lstrip("/")
             for glob in options.exclude
             if glob.strip("/*") and glob.endswith("/**")
         ]
-        self._emptied = (
-            Globs("exclude", emptied, fold=fold).matches if emptied else None
-        )
-        self._endings: tuple[bytes, ...] = ()
-        for extension in options.extensions:
-            bare = extension.strip().removeprefix(".").lower()
-            if not bare or "/" in bare:
-                message = f"extensions: not an extension: {extension!r}"
-                raise InvalidParams(message, field="extensions", value=extension)
-            self._endings += (b"." + bare.encode("utf-8", "surrogateescape"),)
-        # What matches begin with: the text before a pattern's first wildcard; empty for
-        # a name, or if case is ignored.
-        self._prefixes: list[bytes] = []
-        for glob in includes_wanted:
-            raw = _separate(glob).removeprefix(b"./")
-            is_path = options.case_sensitive and b"/" in raw.rstrip(b"/")
-            prefix = min(
-                (raw.split(mark)[0] for mark in (b"*", b"?", b"[", b"{", b"\\")),
-                key=len,
-            ).strip(b"/")
-            self._prefixes.append(prefix if is_path else b"")
+        self._emptied: Callable[[bytes], bool] | None = None
+        if emptied:
+            self._emptied = Globs("exclude", emptied, fold=fold).matches
+        self._endings = tuple(map(_read_extension, options.extensions))
+        # What matches begin with; unknown if case is ignored.
+        self._prefixes = [
+            _find_prefix(glob) if options.case_sensitive else b""
+            for glob in includes_wanted
+        ]
 
     def wants(self, path: bytes) -> bool:
         """Return whether a file matches, judging by its path."""

@@ -84,7 +84,10 @@ def _compile(source: bytes) -> Callable[[bytes], bool]:
 def _find_fixed_parts(source: bytes) -> tuple[bytes, bytes, bytes]:
     """Return the texts that all matches of a translated pattern begin with, end with and contain."""
     opening = _FIXED.match(source)
-    head = opening.group() if opening else b""
+    if opening:
+        head = opening.group()
+    else:
+        head = b""
     end = len(source)
     while source[end - _FIXED_BYTES : end - 2] == rb"\x":
         end -= _FIXED_BYTES
@@ -146,9 +149,10 @@ class _Table:
         ):
             source = dialect.translate(glob)
             head, tail, needle = _find_fixed_parts(source)
-        key, tables = (
-            (head, self._heads) if len(head) >= len(tail) else (tail, self._tails)
-        )
+        if len(head) >= len(tail):
+            key, tables = (head, self._heads)
+        else:
+            key, tables = (tail, self._tails)
         length = next((length for length in KEY_LENGTHS if length <= len(key)), 0)
         sharing = self._others
         if length:
@@ -206,7 +210,10 @@ class RuleSet:
         for rule in rules:
             if not self.signs or self.signs[-1] is not rule.ignores:
                 self.signs.append(rule.ignores)
-            table = self._paths if rule.by_path else self._names
+            if rule.by_path:
+                table = self._paths
+            else:
+                table = self._names
             has_room = True
             try:
                 has_room = table.add(
@@ -386,7 +393,9 @@ def read_rules(
     rules = (_remember_rules if len(text) >= LONG else _make_rules)(
         text, strip, prefix, dialect
     )
-    return rules if rules or rules.cut else None
+    if rules or rules.cut:
+        return rules
+    return None
 
 
 def _make_rules(

@@ -79,7 +79,9 @@ class SmallFile:
         if line - 1 > len(self._ends):
             return None
         start = int(self._ends[line - 2])
-        return start if start < self.size else None
+        if start < self.size:
+            return start
+        return None
 
     def read(self, offset: int, length: int) -> bytes:
         """Return bytes, fewer only at the end."""
@@ -177,7 +179,9 @@ class LargeFile:
         if line_index - before > len(ends):  # the file was cut short under us
             return None
         start = block * BLOCK + int(ends[line_index - before - 1])
-        return start if start < self.size else None
+        if start < self.size:
+            return start
+        return None
 
     def read(self, offset: int, length: int) -> bytes:
         """Return bytes, fewer only at the end."""
@@ -194,7 +198,10 @@ class LargeFile:
     def count(self) -> int:
         """Return the number of lines, reading what is needed."""
         self._index.extend(self._descriptor, None, self._deadline)
-        unit = 2 if self.encoding in UTF_16 else 1
+        if self.encoding in UTF_16:
+            unit = 2
+        else:
+            unit = 1
         tail = self.read(self.size - unit, unit)
         return self._index.count() + (len(find_line_ends(tail, self.encoding)) == 0)
 

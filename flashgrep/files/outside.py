@@ -96,7 +96,9 @@ def find_silent_type(root: bytes, mounts: Path = _MOUNTS) -> str:
 
 def _silent_at(folder: bytes, mounts: Mapping[bytes, Mount]) -> str:
     mount = mounts.get(folder)
-    return "" if mount is None else mount.silent
+    if mount is None:
+        return ""
+    return mount.silent
 
 
 class Mounts:
@@ -193,7 +195,10 @@ def stat_files(files: Rules, only: Iterable[bytes]) -> States:
         except OSError:
             states[path] = -1, -1
         else:
-            states[path] = (0, 0) if files[path] else (state.st_mtime_ns, state.st_size)
+            if files[path]:
+                states[path] = (0, 0)
+            else:
+                states[path] = (state.st_mtime_ns, state.st_size)
     return states
 
 

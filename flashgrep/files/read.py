@@ -160,11 +160,10 @@ def read_slice(editor: Editor, path: bytes, query: SliceQuery) -> SliceResult:
                 f"file_hash left out: the file is over {editor.limits.hash_bytes} bytes; ask with include_hash"
             ]
         elif query.with_hash is not False:
-            result["file_hash"] = (
-                source.hash
-                if isinstance(source, SmallFile)
-                else digest_of(descriptor, query.deadline)
-            )
+            if isinstance(source, SmallFile):
+                result["file_hash"] = source.hash
+            else:
+                result["file_hash"] = digest_of(descriptor, query.deadline)
     return result
 
 
@@ -183,7 +182,10 @@ def _describe_extent(source: Source) -> str:
     count = source.total()
     if count is None:
         return ""
-    unit = "line" if count == 1 else "lines"
+    if count == 1:
+        unit = "line"
+    else:
+        unit = "lines"
     return f" (the file has {count} {unit})"
 
 
@@ -300,7 +302,10 @@ def _take(source: Source, part: _Part, query: SliceQuery, room: int) -> _Part:
 
 def _decode_whole(source: Source, data: bytes) -> str:
     """Decode the characters that are whole at the start of the data."""
-    errors = "surrogatepass" if source.encoding in UTF_16 else "surrogateescape"
+    if source.encoding in UTF_16:
+        errors = "surrogatepass"
+    else:
+        errors = "surrogateescape"
     return codecs.getincrementaldecoder(source.encoding)(errors).decode(data)
 
 
@@ -316,7 +321,10 @@ def _format_slice(
     )
     # A cut line continues at the same line's next byte.
     if truncated:
-        onward = last if part.is_cut else last + 1
+        if part.is_cut:
+            onward = last
+        else:
+            onward = last + 1
     else:
         onward = None
     shown_text = format_path(path)
@@ -373,7 +381,8 @@ def _format_slice(
         )
     if query.with_total:
         is_counted = source.size <= editor.limits.count_bytes
-        result["total_lines_available"] = (
-            source.count() if is_counted else source.total()
-        )
+        if is_counted:
+            result["total_lines_available"] = source.count()
+        else:
+            result["total_lines_available"] = source.total()
     return result

@@ -156,7 +156,10 @@ class Root:
 
         """
         if not path or b"\0" in path:
-            problem = "path contains a NUL byte" if path else "empty path"
+            if path:
+                problem = "path contains a NUL byte"
+            else:
+                problem = "empty path"
             text = format_path(path)
             raise InvalidParams(
                 f"{problem}: {text!r}", field="file_path", target_path=text

@@ -237,7 +237,10 @@ class Walker:
                 scope = self._scopes.enter(
                     folder, scope, RULES_FILES.intersection(names)
                 )
-            lead = folder + b"/" if folder else b""
+            if folder:
+                lead = folder + b"/"
+            else:
+                lead = b""
             # All names are matched against the rules at once; most are mentioned by
             # none and need no further check.
             doubtful = scope.find_mentions(folder, names)
@@ -263,11 +266,8 @@ class Walker:
                         pending.append((lead + name, scope))
                     elif entry.is_file(follow_symlinks=False):
                         status = entry.stat(follow_symlinks=False)
-                        status = (
-                            status
-                            if status.st_nlink == 1
-                            else walk.stat_linked_file(lead + name, opened, status)
-                        )
+                        if status.st_nlink != 1:
+                            status = walk.stat_linked_file(lead + name, opened, status)
                         yield _new_entry(
                             Entry,
                             (

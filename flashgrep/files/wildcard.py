@@ -104,7 +104,9 @@ def find_plain_name(glob: bytes, dialect: Dialect = GIT) -> bytes | None:
     """Return the one name that ``glob`` matches if it has no wildcard, else None."""
     if dialect.fold or any(mark in glob for mark in (b"*", b"?", b"[", b"\\")):
         return None
-    return None if dialect.braces and (b"{" in glob or b"}" in glob) else glob
+    if dialect.braces and (b"{" in glob or b"}" in glob):
+        return None
+    return glob
 
 
 def expand_alternatives(glob: bytes) -> list[bytes]:
@@ -163,7 +165,10 @@ def _literals(
             )
             return
     special = [found_match.start() for found_match in _SPECIAL.finditer(glob)]
-    first, last = (special[0], special[-1] + 1) if special else (len(glob), 0)
+    if special:
+        first, last = (special[0], special[-1] + 1)
+    else:
+        first, last = (len(glob), 0)
     start = glob[:first]
     wild = glob[first:last]
     end = glob[last:]
@@ -298,7 +303,10 @@ class _Translation:
         start = self.at - 1
         while self.glob[self.at : self.at + 1] == b"*":
             self.at += 1
-        before = self.glob[start - 1 : start] if start else b""
+        if start:
+            before = self.glob[start - 1 : start]
+        else:
+            before = b""
         after = self.glob[self.at : self.at + 1]
         in_brace = self.depth > 0 and not self.dialect.free_star
         # Two stars match "/" if they are a whole step of the path; an alternative in

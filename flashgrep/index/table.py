@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
+from itertools import compress, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -239,11 +239,7 @@ class FileTable:
             keep = np.ones(len(paths), bool)
             keep[left_places] = False
             columns = columns[keep]
-            paths = [
-                path
-                for path, is_ours in zip(paths, keep.tolist(), strict=True)
-                if is_ours
-            ]
+            paths = list(compress(paths, keep.tolist()))
         if added:
             added.sort()
             places = [bisect_left(paths, row.path) for row in added]

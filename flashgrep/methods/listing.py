@@ -600,7 +600,9 @@ def _rank(params: GlobParams, files: Sequence[GlobFile], at: int) -> Any:
             return file["name"]
         case "modified" | "size":
             value = file["size" if params.sort_by == "size" else "modified_unix"]
-            return -value if descending else value
+            if descending:
+                return -value
+            return value
     return ()
 
 

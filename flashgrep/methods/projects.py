@@ -10,9 +10,10 @@ has, for each project with more, its own cursor and the number of items shown af
 
 import contextlib
 import heapq
+import os
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import itemgetter
@@ -410,13 +411,7 @@ def _find_parts(call: Call[Host], params: Params) -> tuple[int | None, list[Part
     names = {str(info.root): info.name for info in call.host.list_projects()}
     parts = [Part[Any](root, names.get(root, root)) for root in roots]
     for part in parts:
-        above = part.root.rstrip("/") + "/"
-        nested = [
-            other[len(above) :].encode("utf-8", "surrogateescape")
-            for other in roots
-            if other.startswith(above)
-        ]
-        part.among = ProjectSelection(nested, len(roots))
+        part.among = ProjectSelection(_find_inner_folders(part.root, roots), len(roots))
     if getattr(params, "cursor", None) is None:
         return None, parts
 
@@ -436,9 +431,8 @@ def _find_parts(call: Call[Host], params: Params) -> tuple[int | None, list[Part
     known = {part.name: part for part in parts}
     going_on = []
     for name, (cursor, skip) in places.items():
-        part = known.get(name) or Part[Any](
-            name, name
-        )  # one removed since then says so
+        # One removed since then says so.
+        part = known.get(name, Part[Any](name, name))
         part.cursor = cursor
         part.skip = skip
         if skip == FAILED:
@@ -447,6 +441,13 @@ def _find_parts(call: Call[Host], params: Params) -> tuple[int | None, list[Part
             )
         going_on.append(part)
     return total, going_on
+
+
+def _find_inner_folders(root: str, roots: Iterable[str]) -> list[bytes]:
+    """Return the paths, relative to a root, of those that lie below it."""
+    above = root.rstrip("/") + "/"
+    nested = (other.removeprefix(above) for other in roots if other.startswith(above))
+    return [os.fsencode(folder) for folder in nested]
 
 
 def _merge(

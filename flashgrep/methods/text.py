@@ -399,37 +399,32 @@ def render_details(message: str, details: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: {text}"
 
 
+def _describe_extent(coverage: Mapping[str, Any], style: Style) -> str:
+    if not coverage:
+        return ""
+    files = coverage.get("files_searched", 0)
+    counts = coverage.get("files_skipped", {})
+    skipped = ", ".join(
+        f"{count} {reason}" for reason, count in counts.items() if count
+    )
+    if not files and not skipped and not style.is_person:
+        return ": no file is asked; do path, include and exclude name one?"
+    count = str(files) if style.is_person else f"{files:,}"
+    unit = "file" if files == 1 else "files"
+    reasons = f" (skipped: {skipped})" if skipped else ""
+    return f" in {count} {unit}{reasons}"
+
+
 def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     """Yield why an answer has no results, and how much was searched."""
     coverage = result.get("coverage") or {}
     if style.is_person and "reason" in result:
         yield result.get("detail") or result["reason"].replace("_", " ")
     elif result.get("results") == [] and "message" not in result:
-        files = coverage.get("files_searched", 0)
-        skipped = ", ".join(
-            f"{count} {reason}"
-            for reason, count in coverage.get("files_skipped", {}).items()
-            if count
-        )
-        if skipped:
-            skipped = f" (skipped: {skipped})"
-        else:
-            skipped = ""
-        if style.is_person:
-            count = str(files)
-        else:
-            count = f"{files:,}"
-        if coverage and not files and not skipped and not style.is_person:
-            where = ": no file is asked; do path, include and exclude name one?"
-        elif coverage:
-            where = f" in {count} {'file' if files == 1 else 'files'}{skipped}"
-        else:
-            where = ""
-        yield f"nothing found{where}"
+        yield f"nothing found{_describe_extent(coverage, style)}"
         # A model has the summary above.
-        yield from (
-            [result["summary"]] if style.is_person and "summary" in result else []
-        )
+        if style.is_person and "summary" in result:
+            yield result["summary"]
         if coverage.get("complete") and "detail" in coverage:
             yield coverage["detail"]
 
@@ -452,13 +447,15 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         yield f"incomplete: {coverage.get('detail') or 'the deadline was reached'}"
     if is_cut:
         yield _explain_cut_page(result, style)
+    yield from _suggest(result, style)
+
+
+def _suggest(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     near = [name for name in result.get("suggestions") or [] if isinstance(name, str)]
-    if not near:
-        return
     if style.is_person:
         for name in near:
             yield f"did you mean {name}?"
-    else:
+    elif near:
         yield f"near: {', '.join(near)}"
 
 

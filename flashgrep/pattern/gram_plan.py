@@ -232,12 +232,16 @@ class _Facts(NamedTuple):
     @property
     def starts(self) -> Strings:
         """What the matches begin with: the whole strings if they are known."""
-        return self.prefix if self.exact is None else self.exact
+        if self.exact is None:
+            return self.prefix
+        return self.exact
 
     @property
     def ends(self) -> Strings:
         """What the matches end with: the whole strings if they are known."""
-        return self.suffix if self.exact is None else self.exact
+        if self.exact is None:
+            return self.suffix
+        return self.exact
 
 
 _NOTHING_KNOWN = _Facts(None)
@@ -420,7 +424,9 @@ def _shorten(texts: Iterable[bytes], *, first: bool) -> Strings:
             text[:length] if first else text[len(text) - min(length, len(text)) :]
             for text in strings
         )
-    return _UNKNOWN if b"" in strings else strings
+    if b"" in strings:
+        return _UNKNOWN
+    return strings
 
 
 def _cross(left: Strings, right: Strings) -> Strings:

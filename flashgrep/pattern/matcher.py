@@ -204,10 +204,14 @@ def _find_literal(node: Node) -> Finder | None:
             # -w with a literal: bytes.find and a check of both neighbours are far
             # faster than RE2.
             word = plain_bytes(inner)
-            return WordFinder(word) if word else None
+            if word:
+                return WordFinder(word)
+            return None
         case _:
             text = plain_bytes(node)
-            return LiteralFinder(text) if text else None
+            if text:
+                return LiteralFinder(text)
+            return None
 
 
 class Matcher:

@@ -192,7 +192,9 @@ class _Writer:
             # ones mean the same.
             exact = not (kind.endswith("crlf") and self.kind.carriage)
             self.exact = self.exact and exact
-            return _ANCHORS[kind] if exact else b""
+            if exact:
+                return _ANCHORS[kind]
+            return b""
         # Only one side of a start or end boundary is inside the match; what it can be
         # decides how RE2 can express it.
         side = after if kind.endswith("start") else before
@@ -213,7 +215,9 @@ class _Writer:
         # does.
         sides = (before, after) if kind == "word" else (side,)
         beside_word = any(not side.empty and side.chars <= ASCII_WORD for side in sides)
-        return rb"\b" if written == rb"\b" and beside_word else b""
+        if written == rb"\b" and beside_word:
+            return rb"\b"
+        return b""
 
 
 def _byte_class(found: CharSet) -> bytes:

@@ -5,7 +5,7 @@ import gc
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -297,7 +297,9 @@ class Catalogue:
 
     def list_reachable(self, session: Session) -> list[str]:
         """Return the names of the projects a connection may name: those it is bound to, else all known ones."""
-        return self.list_bound(session) if session.projects else sorted(self._roots)
+        if session.projects:
+            return self.list_bound(session)
+        return sorted(self._roots)
 
     def find_roots(
         self, session: Session, projects: Sequence[str] | Literal["*"]
@@ -364,6 +366,11 @@ class Catalogue:
         real = os.path.realpath(
             path if path.startswith(b"/") else roots[0] + b"/" + path
         )
+        self._check_file(real, text, roots)
+        return real
+
+    def _check_file(self, real: bytes, text: str, roots: Iterable[bytes]) -> None:
+        """Refuse a path, given as ``text``, that is in none of the roots, is ours, or is that of no file."""
         if not any(real.startswith(root.rstrip(b"/") + b"/") for root in roots):
             raise Forbidden(
                 f"outside of every project: {text}",
@@ -383,7 +390,6 @@ class Catalogue:
                 field="path",
                 target_path=text,
             )
-        return real
 
     def is_visited(self, root: str) -> bool:
         """Return whether the folder at a root is only visited: it is no project."""

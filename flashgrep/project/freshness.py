@@ -49,7 +49,9 @@ class SwitchableWatcher:
     @property
     def failed(self) -> str:
         """Why not all changes are seen, or empty."""
-        return STOPPED if self._watcher is None else self._watcher.failed
+        if self._watcher is None:
+            return STOPPED
+        return self._watcher.failed
 
     @failed.setter
     def failed(self, why: str) -> None:
@@ -76,11 +78,9 @@ class SwitchableWatcher:
     @property
     def link_problem(self) -> str:
         """Why writes by other names of some files are not seen, or empty."""
-        return (
-            ""
-            if self._watcher is None or self._watcher.failed
-            else self._watcher.link_problem
-        )
+        if self._watcher is None or self._watcher.failed:
+            return ""
+        return self._watcher.link_problem
 
     def add_file(self, path: bytes) -> None:
         """Watch one file that has other names, if anything is watched."""
@@ -107,7 +107,9 @@ class SwitchableWatcher:
 
     def fileno(self) -> int | None:
         """Return a descriptor that is readable when ``drain`` has something, or None."""
-        return None if self._poll is None else self._poll.fileno()
+        if self._poll is None:
+            return None
+        return self._poll.fileno()
 
     def close(self) -> None:
         """Stop watching; it cannot be started again."""

@@ -185,7 +185,9 @@ def classify(item: object) -> Kind:
         params is None or isinstance(params, (dict, list))
     ):
         return Kind.INVALID
-    return Kind.REQUEST if "id" in item else Kind.NOTIFICATION
+    if "id" in item:
+        return Kind.REQUEST
+    return Kind.NOTIFICATION
 
 
 def id_key(item: object) -> str:

@@ -90,7 +90,9 @@ def encode(value: object) -> str:
             return "null"
         # Before numbers, which truth values are, too.
         case bool():
-            return "true" if value else "false"
+            if value:
+                return "true"
+            return "false"
         case int() | float():
             return repr(value)
         case dict():

@@ -5,7 +5,7 @@ Reading is strict (NaN, lone surrogates, bad UTF-8 and more than 1,024 levels ar
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -201,6 +201,30 @@ def read_message(line: bytes, batch_items: int) -> Message:
     return Message([_read_item(item) for item in items], is_batch)
 
 
+def _read_request(value: Mapping[str, Any]) -> Request:
+    params = value.get("params")
+    if params is None:  # null means none: many clients write it
+        params = {}
+    # Metadata of the request is next to the parameters or, in the Model Context
+    # Protocol, among them.
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if not isinstance(meta, dict):
+        meta = {}
+    token, partial, replaces = (
+        meta.get(among, value.get(beside)) for among, beside in ABOUT_REQUESTS
+    )
+    is_word = isinstance(replaces, str) and len(replaces) <= MOST_WORD
+    return Request(
+        value["method"],
+        params,
+        value.get("id"),
+        "id" in value,
+        token if is_token(token) else None,
+        partial if is_token(partial) else None,
+        replaces if is_word else None,
+    )
+
+
 def _read_item(value: Any) -> Item:
     if isinstance(value, dict):
         request_id = value.get("id")
@@ -223,33 +247,10 @@ def _read_item(value: Any) -> Item:
         return Reply(request_id, value.get("result"), value.get("error"))
     elif not isinstance(value.get("method"), str):
         problem = "method must be a string"
-    else:
-        params = value.get("params")
-        if params is None:  # null means none: many clients write it
-            params = {}
-        if isinstance(params, (dict, list)):
-            # Metadata of the request is next to the parameters or, in the Model Context
-            # Protocol, among them.
-            if isinstance(params, dict):
-                meta = params.get("_meta")
-            else:
-                meta = None
-            meta = meta if isinstance(meta, dict) else {}
-            token, partial, replaces = (
-                meta.get(among, value.get(beside)) for among, beside in ABOUT_REQUESTS
-            )
-            return Request(
-                value["method"],
-                params,
-                request_id,
-                "id" in value,
-                token if is_token(token) else None,
-                partial if is_token(partial) else None,
-                replaces
-                if isinstance(replaces, str) and len(replaces) <= MOST_WORD
-                else None,
-            )
+    elif not isinstance(value.get("params"), dict | list | None):
         problem = "params must be an object or an array"
+    else:
+        return _read_request(value)
     return InvalidItem(request_id, InvalidRequest("Invalid Request", detail=problem))
 
 
@@ -353,7 +354,9 @@ def _repair(value: Any) -> Any:
             # Through UTF-16, which joins surrogate pairs; lone ones become U+FFFD.
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case float():
-            return value if math.isfinite(value) else None
+            if math.isfinite(value):
+                return value
+            return None
         case dict():
             return {_repair(key): _repair(item) for key, item in value.items()}
         case list() | tuple():

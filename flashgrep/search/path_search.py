@@ -6,7 +6,7 @@ has all terms, their letters may be scattered ("webres" finds "web_response.py")
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
@@ -158,14 +158,20 @@ def _place_of(text: bytes, path: bytes, lower: bytes, base: bytes) -> int:
     if text == base:
         return 0
     if base.startswith(text):
-        return 1 if base[len(text) : len(text) + 1] == b"." else 3
+        if base[len(text) : len(text) + 1] == b".":
+            return 1
+        return 3
     if text in base:
-        return 4 if _is_boundary(path, lower.find(text, len(path) - len(base))) else 6
+        if _is_boundary(path, lower.find(text, len(path) - len(base))):
+            return 4
+        return 6
     if b"/" in text and lower.endswith(text):
         return 1
     if b"/%b/" % text in b"/" + lower:
         return 5
-    return 7 if _is_boundary(path, lower.find(text)) else 9
+    if _is_boundary(path, lower.find(text)):
+        return 7
+    return 9
 
 
 def _is_boundary(path: bytes, at: int) -> bool:
@@ -175,6 +181,15 @@ def _is_boundary(path: bytes, at: int) -> bool:
     return path[at : at + 1].isupper() and not path[at - 1 : at].isupper()
 
 
+def _add_likeness(texts: Iterable[bytes], paths: Sequence[bytes]) -> dict[int, float]:
+    """Return by place the paths similar to every text, with the sum of their scores."""
+    likeness = [score_likeness(text, paths) for text in texts]
+    if not likeness:
+        return {}
+    common = set.intersection(*map(set, likeness))
+    return {at: sum(scores[at] for scores in likeness) for at in common}
+
+
 def near_paths(
     text: str, paths: Sequence[bytes], limit: int, recent: Collection[bytes] = ()
 ) -> list[bytes]:
@@ -182,22 +197,12 @@ def near_paths(
     if len(text) > LONGEST:
         return []
     terms = parse_terms(text)
-    texts = [term.text for term in terms if term.is_plain]
     fixed = [term for term in terms if not term.is_plain]
     if fixed:
         paths = [
             path for path in paths if all(term.matches(path.lower()) for term in fixed)
         ]
-    scores: dict[int, float] = {}
-    for number, term in enumerate(texts):
-        near = score_likeness(term, paths)
-        # Every term must be similar, so paths that one of them lacks are dropped.
-        if number == 0:
-            scores = near
-        else:
-            scores = {
-                at: scores[at] + score for at, score in near.items() if at in scores
-            }
+    scores = _add_likeness([term.text for term in terms if term.is_plain], paths)
     ahead = {
         at: score + _RECENT * (paths[at] in recent) for at, score in scores.items()
     }

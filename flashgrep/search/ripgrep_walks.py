@@ -105,17 +105,14 @@ def count_on_walk(
     None: a walk would not pay. With output `files`, a matching file counts 1. Missing files must be read; the others
     are not. ripgrep opens files by path, so the caller must ensure that no folder was replaced meanwhile.
     """
-    pages = (
-        question.output == "files" and question.limit <= MOST_FOUND
-    )  # a page is full before a walk would end
-    if (
-        question.output == "lines"
-        or pages
-        or question.engine != "linear"
-        or not _is_worth_walk(snapshot, question)
-    ):
+    if question.output == "lines" or question.engine != "linear":
         return None
     counting = question.output == "count"
+    # A page is full before a walk would end.
+    if not counting and question.limit <= MOST_FOUND:
+        return None
+    if not _is_worth_walk(snapshot, question):
+        return None
     reader = snapshot.reader
     # A file that ripgrep does not print has no matching line, unless it was not found
     # or its count ended at a NUL byte. The index knows the latter. Otherwise all names

@@ -365,14 +365,15 @@ def _apply(editor: Editor, file: _File) -> bool:
 
 def _format_task(task: _Task) -> OperationResult:
     request = task.operation.request
-    lines = task.spans[0].lines if task.spans else (None, None)
+    lines: tuple[int, int] | tuple[None, None] = (None, None)
+    if task.spans:
+        lines = task.spans[0].lines
     # A conflict leaves no spans, and its lines are the request's; a text that was not
     # found has none.
-    start, end = (
-        (request.edit.start, request.edit.end)
-        if isinstance(request.edit, LineEdit)
-        else lines
-    )
+    start, end = lines
+    if isinstance(request.edit, LineEdit):
+        start = request.edit.start
+        end = request.edit.end
     result = OperationResult(
         id=task.operation.id,
         status=task.status or "failed",
@@ -476,7 +477,10 @@ def edit_lines(text: str, replacements: Sequence[Replacement]) -> list[LineEdit]
     )  # what is joined gets the line ends of its first line
     groups: list[list[Replacement]] = []
     for replacement in replacements:
-        last = groups[-1] if groups else []
+        if groups:
+            last = groups[-1]
+        else:
+            last = []
         # Overlaps the place before it.
         if last and replacement.start < last[-1].end:
             continue
@@ -495,7 +499,8 @@ def edit_lines(text: str, replacements: Sequence[Replacement]) -> list[LineEdit]
             text.rfind("\n", 0, group[0].start) + 1,
             text.find("\n", group[-1].end),
         )
-        stop = len(text) if stop < 0 else stop
+        if stop < 0:
+            stop = len(text)
         # Counted from the last group's first line: the whole text is gone through once.
         line += text.count("\n", at, begin)
         parts, at = [], begin

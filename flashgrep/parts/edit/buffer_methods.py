@@ -115,7 +115,10 @@ class BuffersResult(TypedDict):
 def render_buffers(result: BuffersResult, style: Style) -> Iterator[str]:
     """Yield each file with its version."""
     for file in result["results"]:
-        behind = ", behind" if file["behind"] else ""
+        if file["behind"]:
+            behind = ", behind"
+        else:
+            behind = ""
         size = f"{file['lines']} lines"
         yield f"{style.path(file)} version {file['version']}, {size}{behind}"
 

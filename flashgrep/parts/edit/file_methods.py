@@ -215,9 +215,15 @@ def describe_entry(entry: FileEntry, style: Style) -> str:
         {"file_path": entry["path"], "file_path_bytes": entry.get("path_bytes")}
     )
     is_file = entry["file_type"] == "file"
-    size = str(entry["size"]) if is_file else ""
+    if is_file:
+        size = str(entry["size"])
+    else:
+        size = ""
     time = format_time(entry["modified_unix"])
-    readonly = "readonly" if entry["readonly"] else ""
+    if entry["readonly"]:
+        readonly = "readonly"
+    else:
+        readonly = ""
     if style.is_person:
         return f"{size if is_file else entry['file_type']:>10}  {time}  {path}" + (
             readonly and f"  {readonly}"

@@ -286,11 +286,10 @@ def _check_kind(path: bytes, status: os.stat_result, *, folder: bool) -> None:
         if folder or stat.S_ISREG(status.st_mode):
             return
         raise not_a_file(path)
-    problem, reason = (
-        ("is no directory", "not_a_directory")
-        if folder
-        else ("is a directory", "target_is_directory")
-    )
+    if folder:
+        problem, reason = ("is no directory", "not_a_directory")
+    else:
+        problem, reason = ("is a directory", "target_is_directory")
     text = format_path(path)
     raise InvalidParams(f"{problem}: {text}", reason=reason, target_path=text)
 
@@ -333,7 +332,10 @@ def _encode_content(before: DecodedText, content: str, *, append: bool) -> bytes
 
 def _plan_entry(path: bytes, size: int, *, folder: bool) -> FileEntry:
     """Return the entry of a file that a dry run would make."""
-    kind = stat.S_IFDIR if folder else stat.S_IFREG
+    if folder:
+        kind = stat.S_IFDIR
+    else:
+        kind = stat.S_IFREG
     now = int(time.time())
     return _format_entry(
         path, os.stat_result((kind | 0o600, 0, 0, 1, 0, 0, size, now, now, now))

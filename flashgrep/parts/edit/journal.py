@@ -194,7 +194,9 @@ def _settle(root: Root, state: str, entries: list[Entry]) -> Outcome:
     """Finish a write that was decided, undo any other; where others changed the files since, change neither."""
     if state != "commit":
         undo(root, entries)
-        return "nothing" if state == "prepare" else "undone"
+        if state == "prepare":
+            return "nothing"
+        return "undone"
     may_redo = may_undo = True
     for entry in entries:
         with _place(root, entry) as place:
@@ -219,7 +221,9 @@ def _settle(root: Root, state: str, entries: list[Entry]) -> Outcome:
             _discard_files(place, entry)
             if may_redo:
                 place.sync()
-    return "completed" if may_redo else "kept"
+    if may_redo:
+        return "completed"
+    return "kept"
 
 
 def _discard_files(place: Place, entry: Entry) -> None:

@@ -174,7 +174,10 @@ class EditParams(TargetParams):
         if self.makes_file:
             return LineEdit(1, 0, self.replacement)
         if self.start_line is None or self.end_line is None:
-            missing = "start_line" if self.start_line is None else "end_line"
+            if self.start_line is None:
+                missing = "start_line"
+            else:
+                missing = "end_line"
             raise InvalidParams(f"{missing}: needed with replacement", field=missing)
         return LineEdit(
             self.start_line, self.end_line, self.replacement, self._columns()
@@ -251,11 +254,10 @@ def render_write(result: WriteResult, style: Style) -> Iterator[str]:
         else "changed"
     )
     after = result.get("file_hash_after") or ""
-    lines = (
-        ""
-        if places > 1 or result.get("created")
-        else f":{result.get('start_line')}-{result.get('end_line')}"
-    )
+    if places > 1 or result.get("created"):
+        lines = ""
+    else:
+        lines = f":{result.get('start_line')}-{result.get('end_line')}"
     count = result.get("new_line_count", 0)
     yield f"{style.path({**result})}{lines} {did}, {count} line{'' if count == 1 else 's'} now #{after[:HASH_SHOWN]}"
     yield from describe_errors(result.get("unparsed", ()))
@@ -268,7 +270,9 @@ def _is_plain(outcome: OperationResult) -> bool:
     )
 
 
-def _render_applied(applied: Sequence[OperationResult], style: Style) -> Iterator[str]:
+def _render_successes(
+    applied: Sequence[OperationResult], style: Style
+) -> Iterator[str]:
     parts = []
     # The next guarded edit needs them, and reading again would cost a call.
     hashes: dict[str, str] = {}
@@ -296,7 +300,7 @@ def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
     """
     applied = list(filter(_is_plain, result["results"]))
     if len(applied) > 1:  # the caller has named their files
-        yield from _render_applied(applied, style)
+        yield from _render_successes(applied, style)
     for outcome in result["results"]:
         if len(applied) > 1 and outcome in applied:
             continue

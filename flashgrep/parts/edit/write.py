@@ -201,7 +201,10 @@ def check_size(
 ) -> None:
     """Refuse new text over the limit of one call."""
     edit = request.edit
-    text = edit.replacement if isinstance(edit, LineEdit) else edit.new
+    if isinstance(edit, LineEdit):
+        text = edit.replacement
+    else:
+        text = edit.new
     observed, most = (
         len(text.encode("utf-8", "surrogatepass")),
         editor.limits.write_bytes,

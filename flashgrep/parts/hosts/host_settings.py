@@ -147,32 +147,37 @@ def _edit(host: Host, text: str, entry: Mapping[str, Any] | None) -> str:
         document, write = _load_yaml(text)
     if host.is_list:
         _edit_list(document, host.key, entry)
-        if document:
-            return write()
-        return ""
-    key, name = keys
-    if entry is None and name not in (document.get(key) or {}):
+    elif entry is not None:
+        _set_entry(document, keys, entry)
+    elif not _remove_entry(document, keys):
         return text
-    if entry is None:
-        del document[key][name]
-        if not document[key]:
-            del document[key]
-        if document:
-            return write()
-        return ""
+    return write() if document else ""
+
+
+def _set_entry(document: Any, keys: tuple[str, str], entry: Mapping[str, Any]) -> None:
+    key, name = keys
     if not document.get(key):
         document[key] = {name: dict(entry)}
-    elif not isinstance(document[key].get(name), dict):
+        return
+    present = document[key].get(name)
+    if not isinstance(present, dict):
         document[key][name] = dict(entry)
-    else:  # member by member, which keeps comments in between
-        document[key][name].update(
-            {
-                field: item
-                for field, item in entry.items()
-                if document[key][name].get(field) != item
-            }
-        )
-    return write()
+        return
+    # Member by member, which keeps comments in between.
+    for field, item in entry.items():
+        if present.get(field) != item:
+            present[field] = item
+
+
+def _remove_entry(document: Any, keys: tuple[str, str]) -> bool:
+    """Remove the entry, and its table if it was alone there; return whether there was one."""
+    key, name = keys
+    if name not in (document.get(key) or {}):
+        return False
+    del document[key][name]
+    if not document[key]:
+        del document[key]
+    return True
 
 
 def _edit_list(document: Any, key: str, entry: Mapping[str, Any] | None) -> None:

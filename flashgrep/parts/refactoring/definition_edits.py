@@ -156,16 +156,24 @@ def _find_above(symbols: FileSymbols, node: Node, start: int) -> int:
 
 def _end_of(lines: Lines, data: bytes, number: int) -> int:
     end = data.find(b"\n", lines.start(number))
-    return len(data) if end < 0 else end
+    if end < 0:
+        return len(data)
+    return end
 
 
 def plan_edit(place: Place, action: Action, text: str) -> LineEdit:
     """Return the lines that change; ``text``: what is put there."""
     extent = find_extent(place)
-    shown = "" if action == "delete" else indent(text, extent.indentation)
+    if action == "delete":
+        shown = ""
+    else:
+        shown = indent(text, extent.indentation)
     # What was read without its comment is replaced without it.
     if action == "replace":
-        first = extent.above if _LEADS.match(shown.lstrip()) else extent.first
+        if _LEADS.match(shown.lstrip()):
+            first = extent.above
+        else:
+            first = extent.first
         if extent.tail and not shown.rstrip().endswith(extent.tail):
             shown = shown.rstrip("\n") + extent.tail + "\n"
         return LineEdit(first, extent.last, shown)

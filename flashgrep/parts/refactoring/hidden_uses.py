@@ -173,12 +173,21 @@ class HiddenUses:
                 end = offset + len(name)
                 place = Place(path, symbols, offset, end, _PASSED, role="reference")
                 node = trees.node(place)
-                argument = node.parent if node is not None else None
+                if node is not None:
+                    argument = node.parent
+                else:
+                    argument = None
                 if argument is None or argument.type != "keyword_argument":
                     continue
                 arguments = argument.parent
-                call = arguments.parent if arguments is not None else None
-                function = call.child_by_field_name("function") if call else None
+                if arguments is not None:
+                    call = arguments.parent
+                else:
+                    call = None
+                if call:
+                    function = call.child_by_field_name("function")
+                else:
+                    function = None
                 if argument.start_byte != offset or function is None:
                     continue
                 span = (function.start_byte, function.end_byte + 1)
@@ -248,7 +257,10 @@ class HiddenUses:
             for listing in _ALL.finditer(symbols.data):
                 closing = _CLOSING.get(listing[0][-1:], b"\n")
                 end = symbols.data.find(closing, listing.end())
-                stop = end if end >= 0 else len(symbols.data)
+                if end >= 0:
+                    stop = end
+                else:
+                    stop = len(symbols.data)
                 for match in quoted.finditer(symbols.data, listing.end(), stop):
                     yield Place(
                         path,
@@ -299,14 +311,23 @@ class HiddenUses:
 
     def _is_field_key(self, place: Place, node: Node | None, name: str) -> bool:
         """Whether a name of Go is a key of a literal in braces, of a type that is not known."""
-        element = node.parent if node is not None else None
-        keyed = element.parent if element is not None else None
+        if node is not None:
+            element = node.parent
+        else:
+            element = None
+        if element is not None:
+            keyed = element.parent
+        else:
+            keyed = None
         if keyed is None or keyed.type != "keyed_element":
             return False
         if keyed.named_child(0) != element or keyed.parent is None:
             return False
         literal = keyed.parent.parent
-        type_ = literal.child_by_field_name("type") if literal is not None else None
+        if literal is not None:
+            type_ = literal.child_by_field_name("type")
+        else:
+            type_ = None
         if type_ is not None and type_.type in _INDEXED:
             return False
         meaning = self._navigator.names.find_key(place.path, name, place.start)
@@ -349,7 +370,10 @@ class HiddenUses:
             return set()
         definitions = set[tuple[bytes, int]]()
         for value in names.infer(file, around.child_by_field_name("value")):
-            exported = names.export(value.module, name) if value.module else ()
+            if value.module:
+                exported = names.export(value.module, name)
+            else:
+                exported = ()
             definitions.update(
                 value.definition.key for value in exported if value.definition
             )
@@ -358,7 +382,10 @@ class HiddenUses:
 
 def _is_key(node: Node | None) -> bool:
     """Whether a name of JavaScript or TypeScript is a key of a literal or a pattern."""
-    around = node.parent if node is not None else None
+    if node is not None:
+        around = node.parent
+    else:
+        around = None
     if around is not None and around.type == "method_definition":
         around = around.parent  # in a class it is a definition like others
     if node is None or around is None:
@@ -371,7 +398,10 @@ def is_required(node: Node) -> bool:
     around: Node | None = node
     while around is not None and around.type != "variable_declarator":
         around = around.parent
-    value = around.child_by_field_name("value") if around is not None else None
+    if around is not None:
+        value = around.child_by_field_name("value")
+    else:
+        value = None
     return value is not None and value.type == _REQUIRED
 
 
@@ -379,7 +409,10 @@ def _find_format_names(target: Place, name: bytes) -> Iterator[Place]:
     """Yield where format strings of Rust name a variable, in the function around it or in its file."""
     symbols = target.symbols
     around = symbols.enclosing(target.start)
-    row = symbols.row(around) if around >= 0 else None
+    if around >= 0:
+        row = symbols.row(around)
+    else:
+        row = None
     for offset in symbols.words(name, fold=False):
         end = offset + len(name)
         is_captured = _CAPTURED.match(symbols.data, offset - 1, end + 1) is not None
@@ -395,7 +428,9 @@ def _find_call(node: Node | None) -> Node | None:
         if node.type in {"argument_list", "block", "module"}:
             return None
         node = node.parent
-    return node.child_by_field_name("arguments") if node is not None else None
+    if node is not None:
+        return node.child_by_field_name("arguments")
+    return None
 
 
 def is_local(target: Place) -> bool:

@@ -133,7 +133,10 @@ class ObstacleSearch:
         language = first.symbols.language
         meaning = _GIVEN.get(language)
         is_given = meaning is not None and meaning.fullmatch(old) is not None
-        test = _GO_TEST.fullmatch(old) if language == "go" else None
+        if language == "go":
+            test = _GO_TEST.fullmatch(old)
+        else:
+            test = None
         if test is not None and first.path.endswith(b"_test.go"):
             is_given = _GO_TEST.fullmatch(new) is None
         if is_given and not is_local(first):
@@ -169,9 +172,13 @@ class ObstacleSearch:
         """Return the base of a type that is not in the project and may have the method; empty: none."""
         language = method.language
         if language == "go":
-            return "an interface" if method.name in _GO_METHODS else ""
+            if method.name in _GO_METHODS:
+                return "an interface"
+            return ""
         if language == "java":
-            return "a type" if self._is_override(method) else ""
+            if self._is_override(method):
+                return "a type"
+            return ""
         if language not in {"python", "rust", *ECMA}:
             return ""
         waiting = [owner]
@@ -181,7 +188,10 @@ class ObstacleSearch:
             for base in self._find_library_names(type_):
                 if language != "python" or _may_have(base, method.name):
                     return base
-            above = self._navigator.names.bases(type_)[0] if language in SCOPED else []
+            if language in SCOPED:
+                above = self._navigator.names.bases(type_)[0]
+            else:
+                above = []
             for definition in above:
                 if definition.key not in seen:
                     seen.add(definition.key)
@@ -244,7 +254,10 @@ class ObstacleSearch:
                 if self._families.belongs_to(other, owner):
                     yield definition_text(other)
             file = names.scopes_of(owner.path)
-            scope = file.scope_of(owner.key[1]) if file is not None else None
+            if file is not None:
+                scope = file.scope_of(owner.key[1])
+            else:
+                scope = None
             for binding in scope.names.get(new, []) if scope is not None else []:
                 line = owner.symbols.lines.line(binding.offset)
                 yield f"{path_to_text(owner.path)}:{line}"
@@ -271,8 +284,14 @@ class ObstacleSearch:
     ) -> Iterator[int]:
         """Yield where a file has the new name as one that would meet the renamed one."""
         root = self._renaming.trees.root(path, symbols)
-        around = symbols.enclosing(target.start) if is_local(target) else -1
-        span = symbols.row(around) if around >= 0 else None
+        if is_local(target):
+            around = symbols.enclosing(target.start)
+        else:
+            around = -1
+        if around >= 0:
+            span = symbols.row(around)
+        else:
+            span = None
         for offset in symbols.words(new.encode(), fold=False):
             checkpoint()
             index = symbols.index_at(offset)

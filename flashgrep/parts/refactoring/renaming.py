@@ -163,8 +163,14 @@ class Renaming:
             return
         for member in FamilySearch(self.navigator).run(method):
             file = self.navigator.names.scopes_of(member.path)
-            scope = file.scope_of(member.key[1]) if file is not None else None
-            bindings = scope.names.get(named.text, []) if scope is not None else []
+            if file is not None:
+                scope = file.scope_of(member.key[1])
+            else:
+                scope = None
+            if scope is not None:
+                bindings = scope.names.get(named.text, [])
+            else:
+                bindings = []
             for binding in bindings:
                 if binding.kind == "parameter":
                     end = binding.offset + place.end - place.start
@@ -201,7 +207,10 @@ class Renaming:
     def _is_module(self, use: Place) -> bool:
         """Whether a name in an import is that of the module, which is often called like what it defines."""
         node = self.trees.node(use)
-        around = node.parent if node is not None else None
+        if node is not None:
+            around = node.parent
+        else:
+            around = None
         if node is None or around is None:
             return False
         if node.type.startswith("string"):

@@ -86,7 +86,10 @@ class Target:
         raise Conflict(message, reason="ambiguous", places=texts)
 
     def _find_by_name(self, source: SymbolSource, *, is_one: bool) -> NameAtPosition:
-        keep = PathFilter((), (), under=self.under) if self.under else None
+        if self.under:
+            keep = PathFilter((), (), under=self.under)
+        else:
+            keep = None
         question = SymbolQuestion(
             name=self.name,
             roles=_DEFINES,
@@ -134,7 +137,10 @@ async def find_target(view: View, spelled: str, under: str | None) -> Target:
         with suppress(NotFound):
             path = await view.resolve(match["path"])
             return Target(spelled, match["symbol"], path, resolve=resolve)
-    folder = await view.resolve(under) if under else b""
+    if under:
+        folder = await view.resolve(under)
+    else:
+        folder = b""
     return Target(spelled, name, folder, resolve=resolve)
 
 

@@ -154,7 +154,9 @@ def _find_fence(text: str) -> str:
     # A backtick in the info string makes it inline code in a paragraph (CommonMark
     # 4.5).
     is_inline = opening["mark"][0] == "`" and "`" in opening["info"]
-    return "" if is_inline else opening["mark"]
+    if is_inline:
+        return ""
+    return opening["mark"]
 
 
 def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:

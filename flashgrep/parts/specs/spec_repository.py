@@ -195,7 +195,9 @@ def _missing(kind: str, wanted: str, known: list[str], **where: str) -> NotFound
     ) -> float:
         """Return the similarity of two names, 0 to 100: a partial match counts, a full match more."""
         ratio = (fuzz.ratio(left, right) + fuzz.WRatio(left, right)) / 2
-        return ratio if ratio >= (score_cutoff or 0) else 0.0
+        if ratio >= (score_cutoff or 0):
+            return ratio
+        return 0.0
 
     near = process.extract(
         wanted,

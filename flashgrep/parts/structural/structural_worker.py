@@ -13,7 +13,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -167,6 +167,13 @@ def is_variable(text: str, expando: str) -> bool:
     )
 
 
+def _find_common_literals(nodes: Iterable[PatternNode]) -> list[str]:
+    literals = [set(node.literals()) for node in nodes]
+    if literals:
+        return sorted(set.intersection(*literals))
+    return []
+
+
 class Matcher:
     """A pattern with its optional rewrite."""
 
@@ -182,14 +189,14 @@ class Matcher:
             source.rstrip().endswith(";") for source in (pattern, rewrite or "")
         )
 
+    def _find_unknown_names(self) -> set[str]:
+        if not self.template:
+            return set()
+        return {name for _, name, _ in self.template.parts}.difference(self.names)
+
     def parse(self, language: str) -> tuple[str, bool, list[str]]:
         """Return the properties of the pattern in a language, in the form of ``structural_matcher.ParsedPattern``."""
-        if self.template:
-            unknown = {name for _, name, _ in self.template.parts}.difference(
-                self.names
-            )
-        else:
-            unknown = set()
+        unknown = self._find_unknown_names()
         if unknown:
             return f"it has no ${min(unknown)}, which the rewrite has", False, []
         problem = ""
@@ -237,11 +244,7 @@ class Matcher:
             self.rules[language] = {
                 "rule": rules[0] if len(rules) == 1 else {"any": rules}
             }
-        if nodes:
-            literals = set.intersection(*(set(node.literals()) for node in nodes))
-        else:
-            literals = set()
-        return problem, is_broken, sorted(literals)
+        return problem, is_broken, _find_common_literals(nodes)
 
     def match(self, language: str, text: str, after: int, most: int) -> dict[str, Any]:
         """Return the number of matches in a text, and the matches after the first ``after``, at most ``most``."""
@@ -311,7 +314,9 @@ def select(context: str, written: str, language: str) -> SgNode | None:
                 first = root.find(kind=node.kind())
             else:
                 first = None
-            return node if first is not None and first.text() == written else None
+            if first is not None and first.text() == written:
+                return node
+            return None
         nodes += [child for child in node.children() if child.range().end.index > start]
     return None
 

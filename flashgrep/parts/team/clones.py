@@ -30,7 +30,9 @@ ADDRESS: Final = re.compile(r"(?:https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+"
 def find_clone(cache: Path, repository: int, source: str) -> Path | None:
     """Return the folder of a repository's bare clone; None: it is not on this machine."""
     folder = _folder_of(cache, repository, source)
-    return folder if is_bare(folder) else None
+    if is_bare(folder):
+        return folder
+    return None
 
 
 def _folder_of(cache: Path, repository: int, source: str) -> Path:

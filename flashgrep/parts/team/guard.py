@@ -246,7 +246,9 @@ class TeamGuard:
 
     def _find_most(self, path: str) -> int:
         """Return the most bytes of a request's body."""
-        return MOST_SIGN_IN if path == SIGN_IN else self.max_body
+        if path == SIGN_IN:
+            return MOST_SIGN_IN
+        return self.max_body
 
     def judge(
         self, scope: Scope, headers: Mapping[str, str], *, is_ambiguous: bool

@@ -396,4 +396,6 @@ def read_content(source: Repository, content: Content) -> bytes | str:
     )
     digest.update(b"blob %d\0" % len(object_.data))
     digest.update(object_.data)
-    return object_.data if digest.digest() == blob else "unreadable"
+    if digest.digest() == blob:
+        return object_.data
+    return "unreadable"
