@@ -76,6 +76,7 @@ from flashgrep.parts.symbols.symbol_search import (
     SymbolSearch,
 )
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
+from flashgrep.search.declared_kinds import read_kinds
 from flashgrep.search.snapshot import Snapshot
 
 RESULT_OVERHEAD, TEXT_OVERHEAD = 260, 30
@@ -541,7 +542,11 @@ async def outline_path(call: Call[Host], params: OutlineParams) -> OutlineResult
         if paths is None or params.mentions:
             # What matters most, like repo_map.
             outlined = repository_map(
-                source, max_chars=max_chars, under=below, mentions=params.mentions
+                source,
+                max_chars=max_chars,
+                under=below,
+                mentions=params.mentions,
+                kinds=read_kinds(snapshot),
             )
         else:
             outlined = outline(
@@ -668,6 +673,7 @@ async def repo_map(call: Call[Host], params: RepoMapParams) -> OutlineResult:
             max_chars=params.max_tokens * CHARS_PER_TOKEN,
             under=below,
             mentions=params.mentions,
+            kinds=read_kinds(snapshot),
         )
         return _format_outline(outlined, params.path, fresh=fresh)
 

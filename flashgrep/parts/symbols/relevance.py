@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from enum import IntEnum
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Final
 
@@ -21,12 +21,14 @@ from flashgrep.base.checkpoint import Expired, checkpoint, expiring
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.languages import LANGUAGES
 from flashgrep.base.model import Document
+from flashgrep.files.attributes import NOTHING_DECLARED, DeclaredKinds
 from flashgrep.index.table import GENERATED, TIERS, tier_of
 from flashgrep.parts.symbols import symbol_table as table
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import DECLARES, KIND, KINDS, NAME, NAME_END
 from flashgrep.parts.symbols.symbol_source import parse_file
 from flashgrep.pattern import LineMatch, Pattern
+from flashgrep.search.declared_kinds import find_tier, read_kinds
 from flashgrep.search.exact import SHOWING_SECONDS, Answer, Position, Question, Search
 from flashgrep.search.hits import decode_span
 from flashgrep.search.snapshot import TEXT_ID, TIER, Places, Snapshot, merge_series
@@ -135,6 +137,7 @@ class RankedSearch(Search):
 
     def __init__(self, snapshot: Snapshot, question: Question) -> None:
         super().__init__(snapshot, question)
+        self._kinds = read_kinds(snapshot)
         self._definers: Definers | None = None
         self._kept: dict[bytes, Document] = {}
         self._kept_bytes = 0
@@ -176,7 +179,9 @@ class RankedSearch(Search):
                     parsed = self._definers.definitions(path, document).get(
                         match.start, Definition.USED
                     )
-                key = rank_key(self.question.pattern.texts, path, line, parsed)
+                key = rank_key(
+                    self.question.pattern.texts, path, line, parsed, self._kinds
+                )
                 ranked.append((key, (path, document, match)))
             ranked.sort(key=itemgetter(0))
             least = ranked[-1][0] if ranked else ()  # unranked hits come last
@@ -258,7 +263,9 @@ class RankedSearch(Search):
             return []
         keep = self.question.keep
         tiers = {
-            path: GENERATED if is_secondary(path) else tier_of(path)
+            path: GENERATED
+            if is_secondary(path) or self._kinds.find_kind(path)
+            else tier_of(path)
             for path in definers.defining
             if keep is None or keep(path)
         }
@@ -292,7 +299,7 @@ class RankedSearch(Search):
         for path, document in self.documents():
             is_led = self._definers is not None and path in self._definers.paths
             yield (
-                tier_of(path) + (_LED if is_led else 0),
+                find_tier(self._kinds, path) + (_LED if is_led else 0),
                 path,
                 document,
                 self._other_lines(path, document),
@@ -329,16 +336,47 @@ class RankedSearch(Search):
         else:
             leading = frozenset()
         tiers = snapshot.table.columns[places, TIER]
-        first = sorted((tier_of(path) + _LED, path) for path in leading)
-        unchanged = (
+        first = sorted((find_tier(self._kinds, path) + _LED, path) for path in leading)
+        by_path = (
             (tier, path)
             for tier in range(TIERS)
             for path in snapshot.unchanged_paths(places[tiers == tier])
         )
-        changed = sorted((tier_of(path), path) for path in snapshot.changed_paths())
+        unchanged = self._put_off(by_path) if self._kinds else by_path
+        changed = sorted(
+            (find_tier(self._kinds, path), path) for path in snapshot.changed_paths()
+        )
         for tier, path in chain(first, merge_series(unchanged, changed)):
             if (tier < 0 or path not in leading) and self._is_asked(tier, path):
                 yield path
+
+    def _put_off(
+        self, files: Iterator[tuple[int, bytes]]
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield files by tier and path, those that are declared to be generated or vendored in the tiers of these."""
+        late: dict[int, list[tuple[int, bytes]]] = {tier: [] for tier in range(TIERS)}
+        for tier, group in groupby(files, key=itemgetter(0)):
+            for earlier in range(tier):
+                yield from late.pop(earlier, ())
+            yield from merge_series(
+                self._keep_tier(group, late), sorted(late.pop(tier))
+            )
+        for tier in sorted(late):
+            yield from sorted(late[tier])
+
+    def _keep_tier(
+        self,
+        files: Iterator[tuple[int, bytes]],
+        late: dict[int, list[tuple[int, bytes]]],
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield the files whose tier is that of their path; the others are added to ``late``."""
+        for tier, path in files:
+            checkpoint()
+            declared = find_tier(self._kinds, path)
+            if declared == tier:
+                yield tier, path
+            else:
+                late[declared].append((declared, path))
 
     def _is_asked(self, tier: int, path: bytes) -> bool:
         """Return whether a file is in the question's scope and not on earlier pages."""
@@ -354,6 +392,7 @@ def rank_key(
     path: bytes,
     line: tuple[str, int, int],
     parsed: Definition | None = None,
+    kinds: DeclaredKinds = NOTHING_DECLARED,
 ) -> tuple[object, ...]:
     """Return the sort key of a hit, best first; ``line``: its text, the match's start in it, and its number.
 
@@ -381,9 +420,9 @@ def rank_key(
     return (
         min(parsed, Definition.PERHAPS),
         not is_whole,
-        is_secondary(path),
+        is_secondary(path) or kinds.find_kind(path) is not None,
         parsed,
-        _tier_of(path),
+        find_tier(kinds, path) if kinds else _tier_of(path),
         not is_named,
         path,
         number,

@@ -19,6 +19,7 @@ from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import clip
 from flashgrep.base.identifiers import find_identifiers, split_words
 from flashgrep.base.languages import FAMILIES, LANGUAGES
+from flashgrep.files.attributes import NOTHING_DECLARED, DeclaredKinds
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.parts.symbols.outlines import SHOWN_KINDS, Entry, Outline, open_all
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
@@ -198,10 +199,13 @@ class _Mentions:
         )
 
 
-def is_aside(path: bytes, symbols: FileSymbols) -> bool:
+def is_aside(
+    path: bytes, symbols: FileSymbols, kinds: DeclaredKinds = NOTHING_DECLARED
+) -> bool:
     """Return whether a file is no part of what a project is made of: generated, vendored, or of its documentation."""
     return (
         tier_of(path) > TEST
+        or kinds.find_kind(path) is not None
         or _DOCUMENTATION.search(path) is not None
         or _GENERATED.search(symbols.data, 0, _HEAD) is not None
     )
@@ -213,12 +217,13 @@ def repository_map(
     max_chars: int,
     under: bytes = b"",
     mentions: Collection[str] = (),
+    kinds: DeclaredKinds = NOTHING_DECLARED,
 ) -> Outline:
     """Return the definitions that the rest of a project depends on most, within the budget: an overview of it.
 
     ``under``: only those in this file or below this folder; what is generated, vendored or of the documentation is left
     out unless all that is below it is so. ``mentions``: names, words of names, or parts of paths that
-    are of interest now.
+    are of interest now. ``kinds``: what the project declares about its files.
     """
     outline = Outline()
     paths = source.paths()
@@ -241,7 +246,7 @@ def repository_map(
     for path, read in open_all(source, chosen, outline):
         if LANGUAGES[read.language].nature == "code":
             files.append(_File.read(path, read, number_of))
-            if is_aside(path, read):
+            if is_aside(path, read, kinds):
                 aside.add(path)
     code = {file.path for file in files} & inside
     if not code <= aside:

@@ -16,8 +16,10 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from flashgrep.base.languages import language_of
+from flashgrep.files.attributes import NOTHING_DECLARED, DeclaredKind, DeclaredKinds
 from flashgrep.index.table import GENERATED, SOURCE, TEST, VENDORED, tier_of
 from flashgrep.parts.meaning.index.word_impacts import parts
+from flashgrep.search.declared_kinds import TIER_OF_KIND
 
 Kind = Literal["symbol", "path", "words"]
 
@@ -509,14 +511,17 @@ def rank_files(
     query: AnalyzedQuery,
     rules: Rules,
     types: Mapping[bytes, float] = NO_TYPES,
+    kinds: DeclaredKinds = NOTHING_DECLARED,
 ) -> list[RankedFile]:
     """Return the files of candidates, best first, each with its chunks in the order of their own scores.
 
     ``types``: by file, the share of the question's identifiers that it defines as types or modules.
+    ``kinds``: what the project declares about its files.
     """
     factors = {current_candidate.path: 0.0 for current_candidate in candidates}
     for path in factors:
-        factors[path] = _weigh_nature(path, query, rules)
+        nature = declare_nature(_nature(path), kinds.find_kind(path))
+        factors[path] = _weigh_nature(nature, query, rules)
     _reward_names(candidates, query, rules, factors)
     by_file: dict[bytes, list[Candidate]] = defaultdict(list)
     for candidate in sorted(candidates, key=_order):
@@ -679,12 +684,11 @@ def _order(one: Candidate) -> tuple[float, bytes, tuple[int, int]]:
     return -one.score, one.path, one.key
 
 
-def _weigh_nature(path: bytes, query: AnalyzedQuery, rules: Rules) -> float:
-    """Return the factor of a file according to its path."""
+def _weigh_nature(nature: "_Nature", query: AnalyzedQuery, rules: Rules) -> float:
+    """Return the factor of a file according to its path, and what is declared about it."""
     # A typed path means that file, whatever its nature.
     if query.kind == "path":
         return 1.0
-    nature = _nature(path)
     if nature.tier == TEST and query.about_tests:
         factor = 1.0
     else:
@@ -731,3 +735,14 @@ def _nature(path: bytes) -> _Nature:
         _RE_EXPORT.search(path) is not None,
         language_of(path).nature,
     )
+
+
+def declare_nature(nature: _Nature, kind: DeclaredKind | None) -> _Nature:
+    """Return a file's nature by its path, changed to what the project declares about it."""
+    if kind is None:
+        return nature
+    if kind in TIER_OF_KIND:
+        return nature._replace(tier=max(nature.tier, TIER_OF_KIND[kind]))
+    if nature.substance == "code":
+        return nature._replace(substance="prose")
+    return nature

@@ -57,6 +57,7 @@ from flashgrep.parts.meaning.search.word_search import (
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import TYPE_KINDS
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
+from flashgrep.search.declared_kinds import read_kinds
 from flashgrep.search.snapshot import TEXT_ID, Snapshot
 
 MOST_CHANGED = 64
@@ -188,7 +189,9 @@ class MeaningSearch:
         rules = replace(rules, whole=rules.whole * self._share)
         types = self._find_named_types(described)
         if self._question.passages:
-            files = rank_files(described, self._query, rules, types)
+            files = rank_files(
+                described, self._query, rules, types, read_kinds(self._snapshot)
+            )
             self._rerank(self._collect_functions(files, rules))
             self._collect_files(files)
         else:

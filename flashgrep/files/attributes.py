@@ -1,0 +1,113 @@
+"""What a repository declares about its files in ``.gitattributes``, for GitHub and for us: not written there by hand.
+
+Of the attributes only ``linguist-generated``, ``linguist-vendored`` and ``linguist-documentation`` are read, from the
+file at the top. As everywhere in that file, the last line that matches and names an attribute decides about it.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+import re2
+from pathspec.patterns.gitignore.base import GitIgnorePatternError
+from pathspec.patterns.gitignore.basic import GitIgnoreBasicPattern
+
+from flashgrep.base.model import path_to_text
+
+DeclaredKind = Literal["vendored", "generated", "documentation"]
+PLACE: Final = b".gitattributes"
+KINDS: Final[tuple[DeclaredKind, ...]] = ("vendored", "generated", "documentation")
+"""Of a file that is several, the first counts."""
+MOST_CHARACTERS: Final = 64 * 1024
+"""Of all patterns; further ones are not read: a repository has a few dozen. More needs more memory than is allowed."""
+MOST_GLOB: Final = 1_000
+MOST_MEMORY: Final = 16 * 1024 * 1024
+ATTRIBUTE: Final = re.compile(
+    r"(?P<unset>[-!]?)linguist-(?P<kind>vendored|generated|documentation)(?:=(?P<value>\S*))?"
+)
+QUOTED: Final = re.compile(r'"(?P<glob>[^"\\]+)"\s+(?P<rest>.*)')
+PLAIN: Final = re.compile(r"(?P<glob>[^\s\"#]\S*)\s+(?P<rest>.*)")
+BELOW: Final = "(?:/|$)"
+"""How the regular expression of an ignore rule ends: what is below a folder is ignored with it, but not declared."""
+
+
+class DeclaredKinds:
+    """What the lines of a ``.gitattributes`` declare."""
+
+    def __init__(self, text: str) -> None:
+        """Read a file's text; lines that are malformed declare nothing."""
+        options = re2.Options()
+        options.max_mem = MOST_MEMORY
+        options.never_capture = True
+        options.log_errors = False
+        self._patterns: Any = re2.Set.SearchSet(options)
+        self._rules: list[dict[str, bool]] = []
+        room = MOST_CHARACTERS
+        for glob, declared in _read_rules(text):
+            pattern = _read_pattern(glob)
+            if pattern is None:
+                continue
+            room -= len(pattern)
+            if room < 0:
+                break
+            if self._patterns.Add(pattern) >= 0:
+                self._rules.append(declared)
+        if self._rules:
+            self._patterns.Compile()
+
+    def __bool__(self) -> bool:
+        """Return whether anything is declared."""
+        return bool(self._rules)
+
+    def find_kind(self, path: bytes) -> DeclaredKind | None:
+        """Return what a file is declared to be, by its path relative to the root; None: nothing of these."""
+        if not self._rules:
+            return None
+        declared: dict[str, bool] = {}
+        for number in sorted(self._patterns.Match(path_to_text(path)) or ()):
+            declared |= self._rules[number]
+        for kind in KINDS:
+            if declared.get(kind):
+                return kind
+        return None
+
+
+@lru_cache(maxsize=8)
+def parse_attributes(data: bytes) -> DeclaredKinds:
+    """Return what a ``.gitattributes`` declares."""
+    return DeclaredKinds(data.decode(errors="replace"))
+
+
+def _read_rules(text: str) -> Iterator[tuple[str, dict[str, bool]]]:
+    for line in text.splitlines():
+        rule = QUOTED.match(line) or PLAIN.match(line)
+        if rule is None:
+            continue
+        declared: dict[str, bool] = {}
+        for word in rule["rest"].split():
+            attribute = ATTRIBUTE.fullmatch(word)
+            if attribute is not None:
+                is_set = not attribute["unset"] and attribute["value"] != "false"
+                declared[attribute["kind"]] = is_set
+        if declared:
+            yield rule["glob"], declared
+
+
+def _read_pattern(glob: str) -> str | None:
+    # Neither is allowed here: a negation, and a pattern for folders alone.
+    if glob.startswith("!") or glob.endswith("/") or len(glob) > MOST_GLOB:
+        return None
+    # It means no more than one of them, and would make an expression that is slow to read.
+    if "***" in glob:
+        return None
+    regex: str | None = None
+    with suppress(GitIgnorePatternError):
+        regex, _ = GitIgnoreBasicPattern.pattern_to_regex(glob)
+    if regex is None or not regex.endswith(BELOW):
+        return regex
+    return f"{regex.removesuffix(BELOW)}$"
+
+
+NOTHING_DECLARED: Final = DeclaredKinds("")
