@@ -104,6 +104,8 @@ OF_DISPLAY: Final = frozenset(
 )
 """Options that change only how an answer looks; our own page on a terminal has its own look."""
 PROJECT: Final = "project"
+COLORING: Final = frozenset({"--color", "--colour"})
+COLOR_VALUES: Final = frozenset({"always", "ansi", "auto", "never"})
 
 
 class WrongOption(ValueError):
@@ -128,6 +130,13 @@ class GrepLine:
         """Return whether one of these flags was given."""
         return any(name in names for name, _ in self.flags)
 
+    def shows_color(self, *, default: bool) -> bool:
+        """Return whether matches are coloured; ``default``: unless an option says so or not."""
+        choices = [value for name, value in self.flags if name == "color"]
+        if not choices or choices[-1] == "auto":
+            return default
+        return choices[-1] != "never"
+
     @property
     def may_be_regex(self) -> bool:
         """Whether the text itself may be meant, or a regular expression."""
@@ -147,7 +156,7 @@ def parse(words: Sequence[str], fields: Mapping[str, bool]) -> GrepLine:
     operands: list[str] = []
     has_patterns = False
     is_basic = False
-    rest = iter(words)
+    rest = iter(_attach_color(words))
     for word in rest:
         if word == "--":
             operands += rest
@@ -177,6 +186,26 @@ def parse(words: Sequence[str], fields: Mapping[str, bool]) -> GrepLine:
         line.patterns = list(map(translate_basic, line.patterns))
     line.paths = operands
     return line
+
+
+def _attach_color(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words, the value of ``--color`` behind an equals sign: grep wants it there, ripgrep's is the next word."""
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            yield word
+            yield from rest
+            return
+        if word not in COLORING:
+            yield word
+            continue
+        value = next(rest, None)
+        if value in COLOR_VALUES:
+            yield f"{word}={value}"
+            continue
+        yield word
+        if value is not None:
+            yield value
 
 
 def _split_word(

@@ -81,7 +81,11 @@ def lay_out(page: HelpPage) -> Iterator[str]:
     yield f"{page.usage}\n"
     for paragraph in page.paragraphs:
         text = textwrap.fill(
-            paragraph, width, initial_indent="  ", subsequent_indent="  "
+            paragraph,
+            width,
+            initial_indent="  ",
+            subsequent_indent="  ",
+            break_on_hyphens=False,
         )
         yield f"{text}\n"
     names = [name for _, rows in page.tables for name in rows]
@@ -104,4 +108,5 @@ def _lay_out_rows(rows: Mapping[str, str], label: int, width: int) -> Iterator[s
             max(width, label + LEAST_TEXT),
             initial_indent=head,
             subsequent_indent=indent,
+            break_on_hyphens=False,
         )

@@ -93,6 +93,7 @@ GREP_LONG_WITH_VALUE = frozenset(
 """grep's flags except for ``-e`` and ``-f``: with these the word is a file and standard input is not read."""
 STANDARD_INPUT = frozenset({"-", "/dev/stdin"})
 LONGEST_TYPO = 40
+SHORTEST_HEAD = 6
 ERROR = 2
 signals = __import__("_signal")
 """The module ``signal`` makes enumerations of them, which takes 5 ms."""
@@ -236,10 +237,22 @@ def guess_command(arguments: list[str]) -> str:
         return ""
     if word == HELP:
         return f"--help {' '.join(arguments[1:2])}".rstrip()
-    close = __import__("difflib").get_close_matches(
-        word.replace("_", "-"), sorted(read_commands()), 1, 0.7
-    )
-    return close[0] if close else ""
+    commands = sorted(read_commands())
+    heads: dict[str, str] = {}
+    for command in commands:
+        head = command.partition("-")[0]
+        # "serach" is near to "search", which only begins a command.
+        if len(head) >= SHORTEST_HEAD:
+            heads.setdefault(head, command)
+    find_close = __import__("difflib").get_close_matches
+    typed = word.replace("_", "-")
+    whole: list[str] = find_close(typed, commands, 1, 0.7)
+    if whole:
+        return whole[0]
+    begun: list[str] = find_close(typed, heads, 1, 0.7)
+    if begun:
+        return heads[begun[0]]
+    return ""
 
 
 def become_grep(arguments: list[str]) -> int:

@@ -86,7 +86,11 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
         argv = [QUERY, *words]
         if line.everything:
             argv.insert(1, "--all")
-        style = replace(style, columns=line.has("column", "vimgrep"))
+        style = replace(
+            style,
+            color=line.shows_color(default=style.color),
+            columns=line.has("column", "vimgrep"),
+        )
     output = parse_line(catalogue.registry, argv, width)
     if isinstance(output, Invocation):
         if path_map is not None:

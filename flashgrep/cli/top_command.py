@@ -40,12 +40,16 @@ def top() -> None:
         if not console.is_terminal:
             console.print(table)
             return
+        # Not "with": interrupted while it starts, it would leave the cursor hidden.
+        live = Live(table, console=console, auto_refresh=False)
         try:
-            with Live(table, console=console, auto_refresh=False) as live:
-                for table in tables:
-                    live.update(table, refresh=True)
+            live.start()
+            for table in tables:
+                live.update(table, refresh=True)
         except KeyboardInterrupt:
             return
+        finally:
+            live.stop()
 
 
 def _follow() -> Iterator[Table]:

@@ -407,8 +407,11 @@ def _describe_extent(coverage: Mapping[str, Any], style: Style) -> str:
     skipped = ", ".join(
         f"{count} {reason}" for reason, count in counts.items() if count
     )
-    if not files and not skipped and not style.is_person:
-        return ": no file is asked; do path, include and exclude name one?"
+    if not files and not skipped:
+        narrowing = (
+            "PATH, -g and -t" if style.is_person else "path, include and exclude"
+        )
+        return f": no file is asked; do {narrowing} name one?"
     count = str(files) if style.is_person else f"{files:,}"
     unit = "file" if files == 1 else "files"
     reasons = f" (skipped: {skipped})" if skipped else ""

@@ -285,6 +285,8 @@ async def changes(call: Call[Host], params: ChangesParams) -> ChangesResult:
             "generation": workspace.generation,
             "took_ms": milliseconds_since(started),
         }
+        if not files:
+            coverage["detail"] = f"no file differs from {params.rev}"
         if entries:
             last = files[end - 1].path.decode("latin-1")
         else:

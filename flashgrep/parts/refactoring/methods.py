@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Final, NotRequired, TypeVar
 
@@ -208,12 +208,14 @@ def render_rename(result: RenameResult, style: Style) -> Iterator[str]:
             for use in uses:
                 yield f"{style.path(use)}:{use['line']} {style.text(use['text'])}"
     if result["mention_count"]:
+        # A note has no colours.
+        plain = replace(style, color=False)
         shown = ", ".join(
-            f"{style.path(mention)} {mention['count']}"
+            f"{plain.path(mention)} {mention['count']}"
             for mention in result["mentions"]
         )
         yield Note(
-            f"[{result['mention_count']} mentions in comments, strings and documents are left: {shown}]"
+            f"[mentions left in comments, strings and documents: {result['mention_count']}: {shown}]"
         )
     yield from describe_errors(result.get("unparsed", ()))
 

@@ -1,0 +1,374 @@
+"""Sixty tasks of a person at a terminal, typed as a person types them; what the screen then shows is asserted."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import FGREP, DaemonAtHand, daemon_in, short_folder
+from tests.support.terminal import HEIGHT, Shown, Terminal
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("bash") is None, reason="bash is the shell"),
+]
+CART = '''\
+"""The cart of a customer."""
+
+from shop.prices import add_tax
+
+LIMIT = 3
+
+
+class Cart:
+    """Items that a customer wants to buy."""
+
+    def __init__(self):
+        self.items = []
+
+    def add_item(self, item, count=1):
+        """Add an item, unless the cart is full."""
+        if len(self.items) >= LIMIT:
+            raise ValueError("the cart is full")
+        self.items.extend([item] * count)
+
+    def total(self):
+        """Return what all items cost, with tax."""
+        return add_tax(sum(item.price for item in self.items))
+'''
+PRICES = '''\
+"""Prices and taxes."""
+
+
+def add_tax(net, rate=0.2):
+    """Return a net price with its tax."""
+    return net * (1 + rate)
+
+
+def format_price(price):
+    """Return a price as a text with its currency."""
+    return f"{price:.2f} EUR"
+'''
+CHECKOUT = '''\
+from shop.cart import Cart
+from shop.prices import format_price
+
+
+def pay(cart: Cart):
+    """Charge the customer's card."""
+    # TODO: retry when the bank is busy
+    return format_price(cart.total())
+
+
+def refund(cart: Cart):
+    # TODO: notify the customer
+    return format_price(-cart.total())
+'''
+PLENTY = 300
+FILES = {
+    "shop/cart.py": CART,
+    "shop/prices.py": PRICES,
+    "shop/checkout.py": CHECKOUT,
+    "docs/guide.md": "# Guide\n\nThe Cart holds items.\n\n```python\ncart = Cart()\n```\n",
+    "src/main.c": "int main(void)\n{\n\tif (a || b)\n\t\treturn table[0];\n\treturn 0;\n}\n",
+    "notes/crlf.txt": "first TODO\r\nsecond\r\n",
+    "notes/long.txt": f"{'x' * 3000} needle {'y' * 3000}\n",
+    "notes/escape.txt": "before \x1b[31mred TODO\x1b[0m after\n",
+    "notes/many.txt": "".join(f"line {n} of plenty\n" for n in range(PLENTY)),
+    "notes/bytes.bin": "TODO\0\1\2",
+    ".hidden/secret.py": "TODO = 'hidden'\n",
+    ".gitignore": "build/\n",
+    "build/out.py": "TODO = 'ignored'\n",
+    ".github/CODEOWNERS": "/shop/ @shop-team\n",
+}
+needs_less = pytest.mark.skipif(not shutil.which("less"), reason="less is the pager")
+WIDTHS = (60, 80, 120)
+PAGER_WAITS = "\n:"
+"""The last row, once less has shown a screen."""
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    root = short_folder()
+    yield root
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def shop(folder: Path) -> Path:
+    """Return a work tree with one commit."""
+    root = folder / "shop"
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, newline="")
+    git = ["git", "-C", str(root), "-c", "user.name=Ann", "-c", "user.email=a@b"]
+    subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True)
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "first"], check=True)
+    return root
+
+
+@pytest.fixture(scope="module")
+def at_work(folder: Path) -> Iterator[DaemonAtHand]:
+    """Return the daemon that the first command starts."""
+    daemon = daemon_in(folder)
+    yield daemon
+    daemon.stop()
+
+
+@pytest.fixture(scope="module")
+def terminals(shop: Path, at_work: DaemonAtHand) -> Iterator[dict[int, Terminal]]:
+    """Return a terminal of each width, after the first command of a new user: the project is indexed."""
+    programs = os.pathsep.join((str(Path(FGREP).parent), at_work.environ["PATH"]))
+    environ = {**at_work.environ, "PATH": programs}
+    opened = {width: Terminal(shop, environ, width) for width in WIDTHS}
+    first = opened[80].type("fgrep index")
+    assert (first.status, first.lines[-1][:8]) == (0, "indexed:"), first
+    yield opened
+    for terminal in opened.values():
+        terminal.close()
+
+
+@pytest.fixture
+def terminal(terminals: dict[int, Terminal]) -> Terminal:
+    """Return the usual terminal."""
+    return terminals[80]
+
+
+def check(shown: Shown, status: int, wanted: list[str], unwanted: list[str]) -> None:
+    """Check that the lines are wanted; each is a whole line, or after ``~`` a part of the text."""
+    assert shown.status == status, shown.text
+    for line in wanted:
+        if line.startswith("~"):
+            assert line[1:] in shown.text, shown.text
+        else:
+            assert line in shown.lines, shown.text
+    for part in unwanted:
+        assert part not in shown.text, shown.text
+
+
+TODO_IN_SHOP = [
+    "shop/checkout.py",
+    "7:    # TODO: retry when the bank is busy",
+    "12:    # TODO: notify the customer",
+]
+NOTHING = ["~fgrep: nothing found in "]
+# What is typed, the status, what is seen, and what is not.
+SEARCHES: list[tuple[str, int, list[str], list[str]]] = [
+    (
+        "fgrep query TODO",
+        0,
+        [*TODO_IN_SHOP, "1:before \\x1b[31mred TODO\\x1b[0m after"],
+        ["hidden", "ignored", "bytes.bin"],
+    ),
+    ("fgrep query -i todo -g '*.py'", 0, TODO_IN_SHOP, ["notes"]),
+    ("fgrep query todo", 1, NOTHING, []),
+    ("fgrep query -S todo shop/", 0, TODO_IN_SHOP, ["notes"]),
+    ("fgrep query -w Car", 1, NOTHING, []),
+    ("fgrep query -x 'LIMIT = 3'", 0, ["5:LIMIT = 3"], []),
+    ("fgrep query -n -C 1 'LIMIT =' shop/", 0, ["4-", "5:LIMIT = 3", "6-"], []),
+    ("fgrep query -A1 'def pay'", 0, ['6-    """Charge the customer\'s card."""'], []),
+    ("fgrep query -e 'def \\w+_item'", 0, ["~14:    def add_item(self"], []),
+    ("fgrep query -e TODO -e LIMIT shop", 0, ["5:LIMIT = 3", *TODO_IN_SHOP], []),
+    ("fgrep query -E 'pay|refund' -c", 0, ["shop/checkout.py:2"], []),
+    ("fgrep query -G 'a\\|b' -o src", 0, ["~3:a"], []),
+    ("fgrep query -P '(?<=def )pay'", 0, ["5:def pay(cart: Cart):"], []),
+    ("fgrep query -e '(pay'", 2, ["fgrep: unclosed group: '(' at 0"], []),
+    ("fgrep query -U -e 'def pay.*\\n.*Charge'", 0, ["5:def pay(cart: Cart):"], []),
+    ("fgrep query -l TODO", 0, ["shop/checkout.py", "notes/crlf.txt"], ["bank"]),
+    ("fgrep query -L TODO -g '*.py'", 0, ["shop/cart.py"], ["checkout"]),
+    ("fgrep query -c TODO", 0, ["shop/checkout.py:2", "notes/crlf.txt:1"], []),
+    ("fgrep query -o 'add_\\w+' shop", 0, ["3:add_tax", "14:add_item"], ["import"]),
+    ("fgrep query -m 1 TODO shop", 0, TODO_IN_SHOP[:2], ["notify"]),
+    ("fgrep query -v -e . notes/crlf.txt", 1, [], ["TODO"]),
+    ("fgrep query -h TODO shop", 0, TODO_IN_SHOP[1:], ["checkout"]),
+    ("fgrep query --column TODO shop", 0, ["~7:7:    # TODO"], []),
+    ("fgrep query --hidden TODO", 0, [".hidden/secret.py"], ["build/out.py"]),
+    ("fgrep query --no-ignore TODO", 0, ["build/out.py"], [".hidden"]),
+    ("fgrep query --exclude '*.py' TODO", 0, ["notes/crlf.txt"], ["checkout"]),
+    ("fgrep query -t py TODO", 0, TODO_IN_SHOP, ["notes"]),
+    ("fgrep query -t pyton TODO", 2, ["~did you mean python"], []),
+    ("fgrep query --owner @shop-team TODO", 0, TODO_IN_SHOP, ["notes"]),
+    ("fgrep query 'a || b'", 0, ["~if (a || b)"], ["regular"]),
+    ("fgrep query 'x || y'", 1, NOTHING, []),
+    ("fgrep query 'arr[0]'", 1, NOTHING, []),
+    ("fgrep query 'TODO|LIMIT'", 0, ["5:LIMIT = 3", "~regular expression"], []),
+    ("fgrep query formatprice", 1, ["fgrep: did you mean format_price?"], []),
+    ("fgrep query -g nowhere TODO", 1, ["~no file is asked", "~-g and -t"], []),
+    ("fgrep query TODO --rev HEAD", 0, TODO_IN_SHOP, ["build/out.py"]),
+    ("fgrep query TODO --rev nope", 2, ["~no such revision: nope; near: main"], []),
+    ("fgrep query TODO -p nope", 2, ["fgrep: no such project: nope"], []),
+    ("fgrep query TODO --color never shop", 0, TODO_IN_SHOP, []),
+    ("fgrep query", 2, ["~Missing argument"], []),
+    ("(cd shop && fgrep query TODO .)", 0, ["checkout.py"], ["shop/", "notes"]),
+    ("(cd shop && fgrep query TODO)", 0, ["checkout.py", "../notes/crlf.txt"], []),
+    ("if fgrep query -q zzz; then echo yes; else echo no; fi", 0, ["no"], []),
+    ("fgrep query plenty | wc -l", 0, [f"{PLENTY}"], []),
+    ("fgrep query TODO | head -n 1", 0, ["notes/crlf.txt:1:first TODO"], ["bank"]),
+    ("fgrep query -l -0 TODO shop | xargs -0 wc -l", 0, ["13 shop/checkout.py"], []),
+    ("fgrep query -e needle | wc -c", 0, [f"{len('notes/long.txt:1:') + 6009}"], []),
+    ("fgrep rg -n TODO shop", 0, TODO_IN_SHOP, []),
+    ("fgrep structural 'add_tax($A)'", 0, ["shop/cart.py", "~22:add_tax(sum("], []),
+]
+CODE: list[tuple[str, int, list[str], list[str]]] = [
+    (
+        "fgrep symbol Cart",
+        0,
+        ["shop/cart.py:8:7:definition class: class Cart:"],
+        ["The Cart holds"],
+    ),
+    ("fgrep symbol crat", 1, ["fgrep: did you mean cart?"], []),
+    ("fgrep symbol add_tax --role call", 0, ["~shop/cart.py:22:16:call"], ["import"]),
+    ("fgrep definition add_tax", 0, ["~shop/prices.py:4:5:function"], []),
+    ("fgrep definition shop/cart.py:22:16", 0, ["~shop/prices.py:4:5:function"], []),
+    ("fgrep definition shop/cart.py:22", 2, ["~a place is FILE:LINE:COLUMN"], []),
+    ("fgrep callers add_tax", 0, ["shop/cart.py:20:9:method def total(self):"], []),
+    ("fgrep calls shop/checkout.py:5:5", 0, ["~shop/prices.py:9:5:function"], []),
+    ("fgrep references shop/prices.py:4:5", 0, ["~shop/cart.py:22:16:"], []),
+    ("fgrep hover shop/prices.py:4:5", 0, ["Return a net price with its tax."], []),
+    ("fgrep outline shop/cart.py", 0, ["  8-22 class Cart:"], []),
+    ("fgrep files cart", 0, ["shop/cart.py"], ["prices"]),
+    ("fgrep glob '**/*.py'", 0, ["shop/prices.py"], ["hidden", "build"]),
+    ("fgrep read shop/prices.py:4", 0, ["4  def add_tax(net, rate=0.2):"], ["Return"]),
+    ("fgrep read shop/prices.py:4:5", 0, ["4  def add_tax(net, rate=0.2):"], []),
+    ("fgrep slice shop/prices.py 4 6", 0, ["6      return net * (1 + rate)"], []),
+    ("fgrep read shop/price.py", 2, ["~file not found", "~near: shop/prices.py"], []),
+    (
+        "fgrep read notes/escape.txt",
+        0,
+        ["1  before \\x1b[31mred TODO\\x1b[0m after"],
+        [],
+    ),
+    ("fgrep read notes/many.txt | wc -l", 0, [f"{PLENTY}"], []),
+    (
+        "fgrep search-code 'charge the card' --limit 1",
+        0,
+        [" 5  def pay(cart: Cart):"],
+        ["prices.py:"],
+    ),
+    ("fgrep changes", 1, ["fgrep: no file differs from HEAD"], []),
+    ("fgrep history shop/prices.py", 0, ["~Ann: first"], []),
+    ("fgrep blame shop/prices.py", 0, ["~Ann: first"], []),
+]
+OTHERS: list[tuple[str, int, list[str], list[str]]] = [
+    ("fgrep stats", 0, ["skipped   1 binary", "~lines, "], ["{"]),
+    ("fgrep daemon status", 0, ["~running    process"], ["{"]),
+    ("fgrep projects list", 0, ["~shop  /"], []),
+    ("fgrep qurey x", 2, ["~did you mean: fgrep query"], []),
+    ("fgrep serach foo", 2, ["~did you mean: fgrep search-code"], []),
+    ("fgrep status", 2, ["~did you mean: fgrep stats"], []),
+    ("fgrep TODO shop/checkout.py", 0, ["    # TODO: notify the customer"], []),
+    ("printf 'a\\nTODO\\n' | fgrep TODO", 0, ["TODO"], []),
+    ("fgrep help patterns", 0, ["What a pattern means to fgrep query:"], []),
+    ("fgrep uninstall --dry-run", 0, ["~nothing was removed"], []),
+    (
+        "fgrep rename shop/prices.py:4:5 with_tax",
+        0,
+        ["~3 places in 2 files"],
+        ["\\x1b"],
+    ),
+    ("fgrep changes", 0, ["~shop/prices.py modified +1 -1"], []),
+    ("git checkout -q shop; fgrep query with_tax", 1, NOTHING, []),
+]
+
+
+@pytest.mark.parametrize("tasks", [SEARCHES, CODE, OTHERS], ids=["text", "code", "all"])
+def test_what_is_typed_shows_what_a_person_expects(
+    terminal: Terminal, tasks: list[tuple[str, int, list[str], list[str]]]
+) -> None:
+    for command, status, wanted, unwanted in tasks:
+        check(terminal.type(command), status, wanted, unwanted)
+
+
+def test_matches_are_colored_unless_the_terminal_or_the_person_has_none(
+    terminal: Terminal,
+) -> None:
+    colored = terminal.type("fgrep query TODO shop")
+    assert colored.colored == ["shop/checkout.py", "7", "TODO", "12", "TODO"]
+    for command in (
+        "NO_COLOR=1 fgrep query TODO shop",
+        "TERM=dumb fgrep query TODO shop",
+        "fgrep query --color never TODO shop",
+        "fgrep query TODO shop 2>&1 | cat",
+    ):
+        plain = terminal.type(command)
+        assert (plain.status, plain.colored) == (0, [])
+    plain = terminal.type("LC_ALL=C fgrep query TODO shop")
+    assert (plain.status, plain.lines) == (0, colored.lines)
+    assert terminal.type("fgrep read shop/prices.py:4").colored[0] == "4"
+    assert terminal.type("NO_COLOR=1 fgrep read shop/prices.py:4").colored == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_help_fits_the_width_and_breaks_no_word(
+    terminals: dict[int, Terminal], width: int
+) -> None:
+    shown = terminals[width].type("fgrep help")
+    words = set(terminals[120].type("fgrep help | cat").text.split())
+    assert shown.status == 0
+    assert max(map(len, shown.lines)) <= width
+    assert "  query           Search text like grep" in shown.text
+    assert set(shown.text.split()) <= words
+
+
+@needs_less
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_page_counts_the_rest_and_all_of_it_goes_through_the_pager(
+    terminals: dict[int, Terminal], width: int
+) -> None:
+    terminal = terminals[width]
+    page = terminal.type("fgrep query plenty")
+    assert page.lines[0] == "notes/many.txt"
+    note = f"fgrep: 10 of {PLENTY} shown; --all shows everything"
+    assert page.lines[-1] == note
+    terminal.start("fgrep query --all plenty")
+    screen = terminal.wait_for(PAGER_WAITS)
+    assert screen[0] == "notes/many.txt"
+    terminal.press("G")
+    terminal.wait_for(f"line {PLENTY - 1} of plenty")
+    terminal.press("q")
+    assert terminal.finish().status == 0
+
+
+def test_a_long_line_is_cut_around_its_match(terminal: Terminal) -> None:
+    shown = terminal.type("fgrep query needle")
+    assert shown.colored[-1] == "needle"
+    assert len(shown.lines) < HEIGHT / 2
+
+
+@needs_less
+def test_a_file_longer_than_the_screen_goes_through_the_pager(
+    terminal: Terminal,
+) -> None:
+    terminal.start("fgrep read notes/many.txt")
+    assert terminal.wait_for(PAGER_WAITS)[0] == "  1  line 0 of plenty"
+    terminal.press("q")
+    assert terminal.finish().status == 0
+
+
+def test_picking_finds_while_one_types_and_prints_the_place(
+    terminal: Terminal,
+) -> None:
+    terminal.start("fgrep pick --print")
+    terminal.wait_for("text>")
+    terminal.press("Cart")
+    terminal.wait_for("shop/cart.py:8: class Cart:")
+    terminal.press("\r")
+    picked = terminal.finish()
+    assert (picked.status, picked.lines[-1]) == (0, "shop/cart.py:8:7")
+
+
+def test_top_ends_with_an_interrupt_and_leaves_the_line(terminal: Terminal) -> None:
+    terminal.start("fgrep top")
+    terminal.wait_for("stage")
+    terminal.press("\x03")
+    assert terminal.finish().status == 0
+
+
+def test_a_stopped_daemon_is_started_by_the_next_question(terminal: Terminal) -> None:
+    assert terminal.type("fgrep daemon stop").status == 0
+    check(terminal.type("fgrep daemon status"), 1, ["not running"], [])
+    check(terminal.type("fgrep query TODO shop"), 0, TODO_IN_SHOP, [])
