@@ -18,6 +18,8 @@ from flashgrep.base.path_text import Mask, PathText
 Columns = npt.NDArray[np.int64]
 TextIds = npt.NDArray[np.int64]
 _WIDTH = 6  # text_id, size, mtime_ns, ctime_ns, inode, tier
+_TEXT_ID = 0
+_SIZE = 1
 _STAT = slice(1, 5)
 _INODE = 4
 
@@ -113,6 +115,21 @@ class FileTable:
     def __len__(self) -> int:
         return len(self.paths)
 
+    def rows_below(self, folder: bytes) -> range:
+        """Return the positions of the files below a folder; ``b""`` is the root."""
+        if not folder:
+            return range(len(self.paths))
+        # "0" is the byte after "/", so the paths between the two are those below the
+        # folder.
+        start = bisect_left(self.paths, folder + b"/")
+        return range(start, bisect_left(self.paths, folder + b"0"))
+
+    def count_bytes(self, rows: range) -> int:
+        """Return how many bytes files have, those that were declined left out."""
+        columns = self.columns[rows.start : rows.stop]
+        indexed = columns[:, _TEXT_ID] > 0
+        return int(columns[indexed, _SIZE].sum())
+
     def find(self, path: bytes) -> int | None:
         """Return the path's position, or None."""
         at = bisect_left(self.paths, path)
@@ -122,13 +139,8 @@ class FileTable:
         """Return the files below a folder; ``b""`` is the root."""
         if not folder:
             return self.paths
-        # "0" is the byte after "/", so the paths between the two are those below the
-        # folder.
-        return self.paths[
-            bisect_left(self.paths, folder + b"/") : bisect_left(
-                self.paths, folder + b"0"
-            )
-        ]
+        rows = self.rows_below(folder)
+        return self.paths[rows.start : rows.stop]
 
     def text(self) -> PathText:
         """Return the paths as one text, made on first use (5 ms for 80,000 files)."""

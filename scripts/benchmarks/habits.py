@@ -1,7 +1,8 @@
 """What agents type in a shell, through ``flashgrep hook`` and as it is: the same lines, and what they cost.
 
-A line is run in a fresh clone of this repository twice: as it was typed, and as the hook gives it to the host. ripgrep
-sorts by path in both, since the order of its threads is nobody's; all else is the programs' own.
+A line is run in a fresh clone of this repository three times: as it was typed, with everything rewritten that may be, to
+compare what is printed, and as the hook gives it to the host, which leaves alone what searches little. ripgrep sorts by
+path, since the order of its threads is nobody's; all else is the programs' own.
 """
 
 import json
@@ -15,12 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from flashgrep.parts.hook.rewriting import rewrite
 from scripts.benchmarks.private import FGREP, Client, adopt, private_daemon, wait_until
 
 HABITS = Path(__file__).with_name("habits.txt")
 HERE = Path(__file__).parents[2]
 PROGRAM = str(Path(FGREP).with_name("flashgrep"))
 BOUND = 120.0
+COLUMNS = ("as typed", "rewritten", "as chosen", "hook")
+"""How the lines that can be rewritten are run, and the hook itself."""
 
 
 class Run(NamedTuple):
@@ -103,27 +107,32 @@ def main(every: int = 1) -> int:
 def measure(shell: Shell, lines: Sequence[str]) -> int:
     """Run lines with and without the hook, and print the sums."""
     wrong = 0
-    rewritten = 0
     size = 0
-    typed: list[Run] = []
-    hooked: list[Run] = []
-    asked: list[Run] = []
+    runs_of: dict[str, list[Run]] = {name: [] for name in COLUMNS}
+    chosen = 0
     for line in lines:
-        changed, question = shell.rewrite(line)
+        changed = rewrite(line, "flashgrep").text
         theirs = shell.run(["bash", "-c", line])
+        size += len(theirs.stdout)
+        if changed == line:
+            continue
+        answer, question = shell.rewrite(line)
         ours = shell.run(["bash", "-c", changed])
         if (ours.stdout, ours.status) != (theirs.stdout, theirs.status):
             wrong += 1
             print(f"differs: {line}\n    run as: {changed}")
-        if changed != line:
-            rewritten += 1
-            typed.append(theirs)
-            hooked.append(ours)
-            asked.append(question)
-        size += len(theirs.stdout)
-    print(f"{len(lines)} lines, {rewritten} rewritten, {wrong} differ; {size:,} bytes")
-    print("of the rewritten, milliseconds of a shell's children each:")
-    for name, runs in (("as typed", typed), ("rewritten", hooked), ("hook", asked)):
+        runs = [theirs, ours, theirs, question]
+        if answer != line:
+            chosen += 1
+            runs[2] = shell.run(["bash", "-c", answer])
+        for name, run in zip(COLUMNS, runs, strict=True):
+            runs_of[name].append(run)
+    able = len(runs_of[COLUMNS[0]])
+    print(
+        f"{len(lines)} lines, {able} can be rewritten, {wrong} differ; {size:,} bytes"
+    )
+    print(f"the hook rewrites {chosen}; milliseconds of a shell's children each:")
+    for name, runs in runs_of.items():
         wall = sum(run.seconds for run in runs) / max(1, len(runs))
         processor = sum(run.processor for run in runs) / max(1, len(runs))
         print(f"  {name:10} {wall * 1000:6.1f}, processor {processor * 1000:6.1f}")

@@ -41,3 +41,11 @@ def run(program: str, arguments: Sequence[str | bytes], cwd: Path) -> Said:
     """Run a program in UTF-8."""
     environ = {**os.environ, "LC_ALL": "C.UTF-8"}
     return run_to_end([program, *arguments], cwd, environ)
+
+
+def make_large(root: Path, files: int = 40) -> None:
+    """Add files, 500 KB each, with which a project is so large that plans are made for it."""
+    folder = root / "weight"
+    folder.mkdir()
+    for number in range(files):
+        (folder / f"{number}.txt").write_bytes(b"so much more\n" * 38_000)

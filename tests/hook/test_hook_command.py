@@ -15,6 +15,7 @@ import pytest
 
 from flashgrep.parts.hook.answers import is_gnu
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
+from tests.hook.project import make_large
 from tests.support.rg_tree import Said, make_tree, ripgrep, run_to_end
 
 OURS = str(Path(FGREP).with_name("flashgrep"))
@@ -40,6 +41,7 @@ def root(
     root = tmp_path_factory.mktemp("hook") / "tree"
     root.mkdir()
     make_tree(root)
+    make_large(root)
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     added = daemon.run("index", str(root))
     assert added.returncode == 0, added.stderr
@@ -112,6 +114,51 @@ def test_a_payload_is_answered_with_the_command_that_takes_its_place(
     payload["tool_input"] = {"command": "ls"}
     done = run_hook(daemon, text=json.dumps(payload), cwd=root)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_in_a_small_project_a_search_runs_as_it_is_typed(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    small = project({"a.txt": "needle\n"})
+    assert daemon.run("index", str(small)).returncode == 0
+    for line, is_rewritten in (
+        ("grep -rn needle .", False),
+        ("git grep needle", False),
+        ("find . -name '*.txt' -type f", False),
+        ("rg needle 2>/dev/null", False),
+        # These tell what they leave out, go somewhere else, or are refused.
+        ("rg needle", True),
+        ("cd / && grep -rn needle .", True),
+        ("grep -rE '(a{1,1000}){1,1000}' .", True),
+    ):
+        payload = {"tool_name": "Bash", "tool_input": {"command": line}}
+        done = run_hook(daemon, text=json.dumps(payload), cwd=small)
+        assert bool(done.stdout) == is_rewritten, line
+    told = run_hook(daemon, "--explain", "grep -rn needle .", cwd=small).stdout
+    assert "as it is, it searches so little" in told
+
+
+def test_git_runs_no_program_that_the_repository_names(
+    daemon: DaemonAtHand, root: Path, tmp_path: Path
+) -> None:
+    started = tmp_path / "started"
+    monitor = tmp_path / "monitor"
+    monitor.write_text(f"#!/bin/sh\ntouch {started}\n")
+    monitor.chmod(0o755)
+    environ = {**daemon.environ, "GIT_SSL_CAINFO": "/none", "GIT_AUTHOR_NAME": "a"}
+    git = ["git", "-C", str(root)]
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "config", "core.fsmonitor", str(monitor)], check=True)
+    try:
+        typed = run_to_end([*git, "grep", "-n", "foo"], root, environ)
+        assert started.exists()
+        started.unlink()
+        ours = run_to_end([OURS, "hook", "git", "grep", "-n", "foo"], root, environ)
+        assert (ours.stdout, ours.status) == (typed.stdout, 0)
+        assert not started.exists()
+    finally:
+        subprocess.run([*git, "config", "--unset", "core.fsmonitor"], check=True)
+        (root / ".git/index").unlink()
 
 
 def test_the_rewritten_line_prints_what_the_typed_one_prints(

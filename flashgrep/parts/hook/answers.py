@@ -13,6 +13,7 @@ from flashgrep.api.service import ServedAnswer
 from flashgrep.base.paths import from_latin1
 from flashgrep.files.walk import Walker
 from flashgrep.parts.hook import find_plan, git_plan, grep_plan
+from flashgrep.parts.hook.costs import SearchedTree
 from flashgrep.parts.hook.grep_plan import Plan
 from flashgrep.parts.hook.payloads import (
     HOSTS,
@@ -57,9 +58,10 @@ async def answer_call(
     argv: list[str] = params["argv"]
     kind = argv[0]
     if kind == "payload":
-        return {"stdout": answer_payload(params, argv[1])}
+        return {"stdout": answer_payload(context, cwd, params, argv[1])}
     if kind == "--explain":
-        rewriting = rewrite(argv[1], str(params["flashgrep"]))
+        tree = find_tree(context, cwd)
+        rewriting = rewrite(argv[1], str(params["flashgrep"]), tree=tree)
         return {"stdout": format_explanation(rewriting)}
     words = argv[1:]
     if kind == "rg":
@@ -85,12 +87,23 @@ async def answer_call(
     return await answer_program(context, cwd, f"hook {kind}", partial(plan, words))
 
 
-def answer_payload(params: Mapping[str, Any], host: str) -> str:
+def find_tree(context: RequestContext, folder: str) -> SearchedTree | None:
+    """Return the files of the project around a folder; None: they are not known."""
+    workspace = find_workspace(context, folder)
+    if workspace is None:
+        return None
+    return SearchedTree(str(workspace.path), folder, workspace.tree.table)
+
+
+def answer_payload(
+    context: RequestContext, cwd: str, params: Mapping[str, Any], host: str
+) -> str:
     """Return what a host is told about a payload; empty: it runs its command."""
     call = read_payload(str(params["payload"]), host if host in HOSTS else "")
     if call is None:
         return format_nothing(host)
-    rewriting = rewrite(call.command, str(params["flashgrep"]), call.folder)
+    tree = find_tree(context, call.folder or cwd)
+    rewriting = rewrite(call.command, str(params["flashgrep"]), call.folder, tree)
     if rewriting.text == call.command:
         return format_nothing(call.host)
     return format_answer(call, rewriting.text, only_reads=rewriting.only_reads)

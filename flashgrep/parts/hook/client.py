@@ -34,8 +34,20 @@ SECONDS = 0.25
 """To wait for a plan: after that the program alone is faster."""
 HOST_SECONDS = 2.0
 """To wait for the answer to a payload; hosts wait for 30 to 60 seconds."""
-HARMLESS_TO_GIT = {"GIT_PAGER", "GIT_EDITOR", "GIT_TERMINAL_PROMPT", "GIT_ASKPASS"}
-"""Of git's variables, those that a search does not heed."""
+HARMLESS_TO_GIT = (
+    "GIT_PAGER",
+    "GIT_EDITOR",
+    "GIT_TERMINAL_PROMPT",
+    "GIT_ASKPASS",
+    "GIT_AUTHOR_",
+    "GIT_COMMITTER_",
+    "GIT_HTTP_",
+    "GIT_SSH",
+    "GIT_SSL_",
+)
+"""Of git's variables, those that a search does not heed, by what their names begin with."""
+NO_MONITOR = (b"-c", b"core.fsmonitor=false")
+"""git runs the program that this setting names, which a repository may bring along, before it searches."""
 ERROR = 2
 USAGE = """usage: flashgrep hook [HOST] < PAYLOAD
        flashgrep hook --explain COMMAND
@@ -117,6 +129,8 @@ def become(name: str, arguments: list[str]) -> int:
                 os.write(2, f"flashgrep: {result['note']}\n".encode())
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             pass
+    if name == "git":
+        calls = [[*NO_MONITOR, *call] for call in calls]
     launcher.restore_signals()
     return launcher.become(program, name, calls, launcher.restore_environment())
 
@@ -126,8 +140,10 @@ def is_usual(name: str) -> bool:
     # getopt reads flags after operands in another way; a plan has the daemon's paths.
     if os.environ.get("POSIXLY_CORRECT") or os.environ.get(PATH_MAP_VARIABLE):
         return False
-    variables = {word for word in os.environ if word.startswith("GIT_")}
-    return name != "git" or variables <= HARMLESS_TO_GIT
+    if name != "git":
+        return True
+    variables = [word for word in os.environ if word.startswith("GIT_")]
+    return all(word.startswith(HARMLESS_TO_GIT) for word in variables)
 
 
 def ask(argv: list[str], seconds: float, **more: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from flashgrep.parts.hook import find_plan, git_plan, grep_arguments
+from flashgrep.parts.hook.costs import SearchedTree, is_small
 from flashgrep.parts.hook.shell import Command, Line, read_line
 from flashgrep.parts.ripgrep import arguments as ripgrep_arguments
 from flashgrep.parts.ripgrep.arguments import Unplannable
@@ -49,17 +50,23 @@ class Rewriting(NamedTuple):
     only_reads: bool
 
 
-def rewrite(text: str, program: str, folder: str = "") -> Rewriting:
+def rewrite(
+    text: str, program: str, folder: str = "", tree: SearchedTree | None = None
+) -> Rewriting:
     """Return a line in which ``program`` runs the searches; the same line if there are none.
 
-    ``program``: flashgrep, as the shell finds it. ``folder``: where the line runs, if that is known.
+    ``program``: flashgrep, as the shell finds it. ``folder``: where the line runs, if that is known. ``tree``: the
+    project there, in whose small parts commands stay as they are.
     """
     data = text.encode(errors="surrogateescape")
     line = read_line(data)
     if line is None:
         verdict = Verdict("", 0, "the line is not understood", notes=False)
         return Rewriting(text, (verdict,), only_reads=False)
-    verdicts = [judge(command) for command in line.commands]
+    # It may go to a larger project.
+    if any(command.words[0] == "cd" for command in line.commands):
+        tree = None
+    verdicts = [judge(command, tree) for command in line.commands]
     served = [verdict for verdict in verdicts if not verdict.reason]
     for verdict in sorted(served, key=lambda verdict: verdict.start, reverse=True):
         inserted = f"{program} hook "
@@ -74,7 +81,7 @@ def rewrite(text: str, program: str, folder: str = "") -> Rewriting:
     )
 
 
-def judge(command: Command) -> Verdict:
+def judge(command: Command, tree: SearchedTree | None = None) -> Verdict:
     """Return what is done with a command."""
     at = _skip_wrappers(command.words)
     inner = _find_inner_grep(command.words[at:])
@@ -95,7 +102,14 @@ def judge(command: Command) -> Verdict:
         reason = "it reads its standard input"
     else:
         reason = check(words)
-    return Verdict(name, start, reason, not command.moves_errors, refused)
+    notes = not command.moves_errors
+    # What ripgrep leaves out is said whatever that costs.
+    is_ours = not reason and not refused
+    if tree is not None and is_ours and not (name == "rg" and notes):
+        rest = command.words[at + 1 :]
+        if is_small(name, rest, tree):
+            reason = "it searches so little that it takes less by itself"
+    return Verdict(name, start, reason, notes, refused)
 
 
 def _find_inner_grep(words: Sequence[str | None]) -> int:
