@@ -96,48 +96,51 @@ def encode(
 def _encode(pairs: Pairs, segment: int, covered: tuple[int, int]) -> Iterator[Block]:
     grams = (pairs >> np.uint64(32)).astype(np.uint32)
     documents = pairs.astype(np.uint32)
-    if len(grams):
-        starts = np.flatnonzero(np.concatenate(([True], grams[1:] != grams[:-1])))
-    else:
-        starts = np.empty(0, np.int64)
+    is_first = np.ones(len(grams), bool)
+    np.not_equal(grams[1:], grams[:-1], out=is_first[1:])
+    starts = np.flatnonzero(is_first)
     # Store the differences between documents; each list begins with the number itself.
     gaps: Numbers = documents.copy()
     gaps[1:] -= documents[:-1]
     gaps[starts] = documents[starts]
-    payload, ends = _encode_leb128(gaps)
-    if len(starts):
-        list_ends = ends[np.append(starts[1:], len(grams)) - 1]
-    else:
-        list_ends = np.empty(0, np.int64)
-    yield from _cut_blocks(grams[starts], list_ends, payload, segment, covered)
+    stops = np.append(starts, len(grams))[1:]
+    payload, ends = _encode_leb128(gaps, stops)
+    yield from _cut_blocks(grams[starts], ends, payload, segment, covered)
 
 
 def _encode_leb128(
-    values: Numbers,
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return the values as LEB128, and the end of each one."""
+    values: Numbers, stops: Counts
+) -> tuple[npt.NDArray[np.uint8], Counts]:
+    """Return the values as LEB128, and how many bytes those before each stop take; ``stops``: ascending."""
     # Nine of ten take one byte, so only the others are processed by index: all their
     # second bytes, then all third.
     wide = np.flatnonzero(values >= MORE)
+    first_bytes = values.astype(np.uint8)
+    first_bytes[wide] |= MORE
+    if not len(wide):
+        return first_bytes, stops
     rest = values.take(wide)
+    rest >>= np.uint32(7)
     lengths = np.ones(len(wide), np.int64)
-    for bits in (14, 21, 28):
+    for bits in (7, 14, 21):
         lengths += rest >= (1 << bits)
-    widths = np.ones(len(values), np.int64)
-    widths[wide] += lengths
-    ends = np.cumsum(widths)
-    out = (values & (MORE - 1)).astype(np.uint8)
-    out[wide] |= MORE
-    out = out.repeat(widths)
-    at = ends.take(wide) - lengths
+    added = np.append(0, np.cumsum(lengths))
+    ends = stops + added.take(np.searchsorted(wide, stops))
+    out = np.empty(len(values) + int(added[-1]), np.uint8)
+    is_first_byte = np.ones(len(out), bool)
+    at = wide + added[:-1] + 1
     while len(at):
-        rest >>= np.uint32(7)
         lengths -= 1
-        out[at] = (rest & (MORE - 1)) | np.where(lengths > 0, MORE, 0)
+        following = rest & (MORE - 1)
+        following[lengths > 0] |= MORE
+        out[at] = following
+        is_first_byte[at] = False
         longer = np.flatnonzero(lengths)
-        at = at.take(longer) + 1
         rest = rest.take(longer)
+        rest >>= np.uint32(7)
+        at = at.take(longer) + 1
         lengths = lengths.take(longer)
+    out[is_first_byte] = first_bytes
     return out, ends
 
 
@@ -386,7 +389,9 @@ def splice(
     gaps = firsts[lists] + added[lists]
     gaps[1:] -= np.where(heads[1:], 0, lasts[lists[:-1]])
     # Only these numbers are encoded again; their widths may have changed.
-    first_bytes, first_ends = _encode_leb128(gaps.astype(np.uint32))
+    first_bytes, first_ends = _encode_leb128(
+        gaps.astype(np.uint32), np.arange(1, len(gaps) + 1)
+    )
 
     # Each list now consists of two pieces: its new first number, and its other bytes,
     # unchanged.
