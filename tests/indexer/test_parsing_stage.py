@@ -64,7 +64,8 @@ def test_batches_come_in_order_and_no_more_of_them_wait_than_are_worked_on(
             assert [(row.text_id, row.names) for row in done.rows] == [
                 (at, (f"number_{at}".encode(),))
             ]
-            assert len(taken) <= at + 3
+            # Two are parsed, two are read, and one waits.
+            assert len(taken) <= at + 5
     finally:
         parsers.close()
     assert taken == list(range(12))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from queue import SimpleQueue
 from typing import NamedTuple, Self
 
 from flashgrep.base.languages import language_of
@@ -16,6 +17,8 @@ from flashgrep.parts.symbols.symbol_table import StoredSymbols
 PARSE_BATCH = 32
 PARSE_BYTES = 1 << 20
 """Bytes of text parsed at a time: half a second's work."""
+BATCHES_PER_PARSER = 2
+"""One that is parsed, and one that is read meanwhile: a process that waits for its texts idles a tenth of the time."""
 
 
 def store_symbols(work: ProjectWork, _embedding: str) -> Iterator[StageBacklog]:
@@ -55,7 +58,7 @@ class Symbols(NamedTuple):
 
 
 class Parsers:
-    """Some parsing processes, each lent to one batch at a time."""
+    """Some parsing processes, each lent to one batch at a time; meanwhile the next batch of each is read."""
 
     def __init__(
         self, read: Callable[[Texts], Iterable[bytes | None]], count: int
@@ -64,7 +67,10 @@ class Parsers:
         self._read = read
         self._count = count
         self._parsers = [IsolatedParser() for _ in range(count)]
-        self._threads = ThreadPoolExecutor(count)
+        self._idle = SimpleQueue[IsolatedParser]()
+        for parser in self._parsers:
+            self._idle.put(parser)
+        self._threads = ThreadPoolExecutor(BATCHES_PER_PARSER * count)
 
     def __enter__(self) -> Self:
         return self
@@ -81,10 +87,10 @@ class Parsers:
     def run(self, batches: Iterable[Texts]) -> Iterator[Symbols]:
         """Parse batches in parallel and yield their symbols in order; a text that has changed is left unparsed.
 
-        At most one finished batch waits besides those in progress: generated headers define 30,000 names each.
+        At most one batch waits besides those in progress: generated headers define 30,000 names each.
         """
         futures = (self._threads.submit(self._parse, batch) for batch in batches)
-        for future in hold_back(futures, self._count):
+        for future in hold_back(futures, BATCHES_PER_PARSER * self._count):
             yield future.result()
 
     def _parse(self, batch: Texts) -> Symbols:
@@ -99,7 +105,7 @@ class Parsers:
                 sources.append((text_id, language.name, data))
             else:
                 declined.append((text_id, ""))
-        parser = self._parsers.pop()  # there is one for each thread
+        parser = self._idle.get()
         try:
             answers = parser.parse([(language, data) for _, language, data in sources])
             for (text_id, _, _), answer in zip(sources, answers, strict=True):
@@ -108,7 +114,7 @@ class Parsers:
                 else:
                     declined.append((text_id, answer.reason))
         finally:
-            self._parsers.append(parser)
+            self._idle.put(parser)
         return Symbols(rows, declined, sum(len(data) for _, _, data in sources))
 
 
