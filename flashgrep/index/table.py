@@ -3,7 +3,7 @@
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import compress, islice
@@ -59,6 +59,8 @@ _TEST = re.compile(
 
 COMPARED = 4096
 """Files compared at once. Their temporary objects live that long, and the memory pages they took are never returned."""
+FEW_SHARE = 16
+"""One path of so many files or fewer is looked up by bisection (1 µs); more are intersected with all (0.1 µs a file)."""
 MANY_TEXTS = 1000
 """More than this many are found by one pass over the whole table, at 2 ns a file."""
 
@@ -134,6 +136,12 @@ class FileTable:
         """Return the path's position, or None."""
         at = bisect_left(self.paths, path)
         return at if at < len(self.paths) and self.paths[at] == path else None
+
+    def count_among(self, paths: Collection[bytes]) -> int:
+        """Return how many of these paths, each given once, are in the table."""
+        if len(paths) < len(self.paths) // FEW_SHARE:
+            return sum(self.find(path) is not None for path in paths)
+        return len(set(paths).intersection(self.paths))
 
     def below(self, folder: bytes) -> list[bytes]:
         """Return the files below a folder; ``b""`` is the root."""

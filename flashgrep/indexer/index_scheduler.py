@@ -188,11 +188,12 @@ class ProjectIndexing:
         text_ids = [
             row.text_id for row in part.rows if 0 < row.text_id <= self.parsed_to
         ]
-        fresh = np.setdiff1d(
-            np.array(text_ids, np.int64), self.files.table.columns[:, 0]
-        )
-        if len(fresh):
-            self.parsed_to = int(fresh[0]) - 1
+        if text_ids:
+            fresh = np.setdiff1d(
+                np.array(text_ids, np.int64), self.files.table.columns[:, 0]
+            )
+            if len(fresh):
+                self.parsed_to = int(fresh[0]) - 1
         self.files.take_update(sent, part.rows, part.gone, part.generation)
         self.progress.advance(len(part.rows) + len(part.gone), part.bytes_read)
 

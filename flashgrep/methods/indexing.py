@@ -445,7 +445,7 @@ async def stats(call: Call[Catalogue], params: ProjectParams) -> StatsResult:
             "pid": os.getpid(),
         }
     workspace = await call.host.workspace(call, params.project)
-    size = await workspace.size() or NOTHING_STORED
+    size = await workspace.recent_size() or NOTHING_STORED
     progress = workspace.progress
     facts = workspace.facts()
     return {

@@ -94,10 +94,9 @@ class Tree:
     def count(self) -> int:
         """Return how many files the project has, as far as is known."""
         if self._count is None:
-            found_count = len(self.table)
-            for path, mark in self.pending.items():
-                found_count += mark.ours - (self.table.find(path) is not None)
-            self._count = found_count
+            ours = sum(mark.ours for mark in self.pending.values())
+            overridden = self.table.count_among(self.pending)
+            self._count = len(self.table) + ours - overridden
         return self._count
 
     def has(self, path: bytes) -> bool:

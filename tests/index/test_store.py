@@ -365,6 +365,8 @@ def test_the_table_takes_changes_as_a_dictionary_does() -> None:
         for path in gone:
             truth.pop(path, None)
         assert table.paths == sorted(truth)
+        paths = {b"%d" % rng.randrange(80) for _ in range(rng.choice([1, 2, 40]))}
+        assert table.count_among(paths) == len(paths & truth.keys())
         assert table.columns[:, 0].tolist() == [
             truth[path].text_id for path in table.paths
         ]

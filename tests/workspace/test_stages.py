@@ -87,6 +87,30 @@ async def test_exact_search_is_ready_before_segments_are_merged(root: Path) -> N
     assert seen[0] == {b"a.py"}
 
 
+async def test_whoever_watches_a_stage_does_not_count_rows_at_each_change(
+    root: Path,
+) -> None:
+    put(root, {f"{at}.py": b"def number_%d():\n    pass\n" % at for at in range(9)})
+    async with opened(root) as workspace:
+        await workspace.wait_embedded()
+        progress = workspace.progress
+        progress.enter("chunks")
+        reused = False
+        # The count is used again for a time that depends on how long it took.
+        for at in range(100):
+            before = await workspace.recent_size()
+            progress.left["chunks"] = at + 1
+            reused = await workspace.recent_size() is before
+            if reused:
+                break
+        assert reused
+        exact = await workspace.size()
+        assert exact is not before
+        progress.enter("ready")
+        assert await workspace.recent_size() is not exact
+        assert await workspace.recent_size() == await workspace.size() == exact
+
+
 @pytest.mark.parametrize(
     ("stage", "kept"),
     [("chunks", {"symbols"}), ("vectors", {"symbols", "chunks"}), ("", None)],
