@@ -131,7 +131,7 @@ class BadSetting(FlashgrepError):
 
 
 class NotFound(FlashgrepError):
-    """No such file, directory, symbol, spec or project; pass ``reason``."""
+    """No such file, folder, symbol, specification or project; the reason says which."""
 
     code = -32001
     default_reason = "path_not_found"

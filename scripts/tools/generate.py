@@ -13,6 +13,7 @@ from typing import Any
 
 from flashgrep import __version__
 from flashgrep.base import config
+from flashgrep.base.errors import FlashgrepError
 from flashgrep.base.languages import LANGUAGES, SYNTAX, WORDS
 from flashgrep.base.paths import bundled_ripgrep
 from flashgrep.base.registry import Handler
@@ -67,6 +68,16 @@ definitions and uses come from: a tree-sitter grammar, or patterns for definitio
 
 | Language | Files | Symbols | Syntax |
 |---|---|---|---|"""
+ERRORS_HEAD = """# Errors
+
+Generated from the code by `scripts/generate`; do not edit. A failed call has a JSON-RPC error: `code`, a `message` for
+people, and `data` with `reason`, which programs decide by; some classes have further reasons, named in the message's
+`data`. A command prints the message on stderr and ends with status 2; a name or a text that is not found is status 1.
+
+| Code | Reason | Meaning |
+|---|---|---|"""
+FULL_RUN = 10
+"""A run of the benchmark with at least so many rows beside ripgrep's is shown among other tools."""
 WRONG = 1
 
 
@@ -121,6 +132,8 @@ def generated() -> dict[Path, str]:
         root / "ARCHITECTURE.md": _architecture(root),
         root / "README.md": _readme(root),
         root / "docs" / "languages.md": _languages(),
+        root / "docs" / "errors.md": _errors(),
+        root / "docs" / "comparison.md": _comparison(root),
     }
 
 
@@ -191,6 +204,44 @@ def _languages() -> str:
         files = " ".join(f"`{glob}`" for glob in language.globs())
         rows.append(f"| `{language.name}` | {files} | {source} | {syntax} |")
     return "\n".join([LANGUAGES_HEAD, *sorted(rows)]) + "\n"
+
+
+def _errors() -> str:
+    """Return docs/errors.md: every class of errors with its code, its reason and what it means."""
+    classes: list[type[FlashgrepError]] = [FlashgrepError]
+    for kind in classes:
+        classes += kind.__subclasses__()
+    rows = []
+    for kind in classes:
+        if not kind.__module__.startswith("flashgrep.base."):
+            continue
+        meaning = (kind.__doc__ or "").partition("\n\n")[0].replace("``", "`")
+        if kind is FlashgrepError:
+            meaning = "A fault of flashgrep; `fgrep daemon logs` has it."
+        rows.append(f"| {kind.code} | `{kind.default_reason}` | {meaning} |")
+    return "\n".join([ERRORS_HEAD, *rows]) + "\n"
+
+
+def _comparison(root: Path) -> str:
+    """Return docs/comparison.md with the figures of the newest whole run of ``scripts/bench`` over Linux."""
+    for path in sorted((root / "scripts" / "bench-results").glob("*-linux-*.json")):
+        run = json.loads(path.read_text("utf-8"))
+        rows = [row for row in run["rows"] if "rg" in row]
+        if len(rows) >= FULL_RUN:
+            newest = path
+            tree = run["tree"]
+            shown = rows
+    lines = [
+        f"{tree['name']}, {tree['files']:,} files, {date.fromisoformat(newest.name[:10]):%B %-d, %Y}:",
+        "",
+        "| Question | flashgrep | ripgrep |",
+        "|---|---|---|",
+    ]
+    for row in shown:
+        ours = f"{row['ours']['p50']:.1f}"
+        lines.append(f"| {row['name']} | {ours} | {row['rg']['p50']:.1f} |")
+    text = (root / "docs" / "comparison.md").read_text("utf-8")
+    return _fill(text, "figures", lines)
 
 
 def _module(path: Path) -> str:
