@@ -23,11 +23,12 @@ from flashgrep.pattern import ANYTHING, FOLDS, Gram, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.search.hits import make_hit, put_spans
 from flashgrep.search.printed import (
-    FILE_HITS,
     LEAST_CHARS,
     LEAST_FILES,
     LEAST_HITS,
     MOST_FILES,
+    SAMPLE,
+    SAMPLE_BYTES,
     Printed,
     Printer,
 )
@@ -380,9 +381,12 @@ class Search:
         printer = Printer.of(self.snapshot, question.pattern)
         if printer is None:
             return
+        share = self._sample_hits()
         paths = self.files()
         self.paths = paths
-        size = min(FIRST_BATCH, question.limit // FILE_HITS)
+        size = min(FIRST_BATCH, self._estimate_files(share))
+        if size < LEAST_FILES:
+            return
         while batch := take_batch(paths, size):
             if len(batch) < LEAST_FILES:
                 self.paths = chain(batch, paths)
@@ -392,19 +396,38 @@ class Search:
             self.answer.files_read += len(batch) - len(matching)
             names = iter([*matching])
             for path in names:
-                if not self._take_file(path, matching.pop(path)):
+                lines = matching.pop(path)
+                printed = None
+                if lines is not None:
+                    printed = printer.judge(path, lines)
+                if not self._take_file(path, printed):
                     self.paths = chain((path,), names, paths)
                     return
-            # As many as may fill the page, by what these have.
             share = (self.taken - before + 1) / len(batch)
-            wanted = 1.1 * (question.limit - self.taken) / share
-            largest = min(wanted, 4 * size, MOST_FILES)
-            size = int(
-                max(
-                    LEAST_FILES,
-                    largest,
-                )
-            )
+            wanted = self._estimate_files(share)
+            largest = min(4 * size, MOST_FILES)
+            size = min(wanted, largest)
+            size = max(size, LEAST_FILES)
+
+    def _sample_hits(self) -> float:
+        """Return how many hits a file has, by the first ones; at least a little."""
+        hits = 1.0
+        for path in islice(self.files(), SAMPLE):
+            document = self.snapshot.read(path)
+            if not isinstance(document, Document):
+                continue
+            head = document.data[:SAMPLE_BYTES]
+            count = self.matcher.count_lines(head)
+            times = len(document.data) / SAMPLE_BYTES
+            hits += count * max(1.0, times)
+            checkpoint()
+        return hits / SAMPLE
+
+    def _estimate_files(self, share: float) -> int:
+        """Return how many files fill the page if each has ``share`` hits."""
+        hits_left = self.question.limit - self.taken
+        files = hits_left / share
+        return int(1.1 * files)
 
     def _take_file(self, path: bytes, printed: Printed | None) -> bool:
         """Take the hits of a file if all have room; ``printed``: its lines, unless it has to be read."""

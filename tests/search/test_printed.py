@@ -13,7 +13,7 @@ from flashgrep.base.checkpoint import Expired
 from flashgrep.index.table import FileRow
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Answer, Position, Question, search
-from flashgrep.search.printed import Printer
+from flashgrep.search.printed import LEAST_FILES, Printer
 from flashgrep.search.ripgrep import Ripgrep
 from flashgrep.search.snapshot import Snapshot, ask_and_close
 from tests.support.workspace import opened
@@ -175,7 +175,11 @@ def test_ripgrep_prints_most_files(snapshot: Snapshot) -> None:
     printer = Printer.of(snapshot, PATTERNS["literal"])
     assert printer is not None
     lines = printer.print(snapshot.table.paths)
-    read = {path for path, of_file in lines.items() if of_file is None}
+    read = {
+        path
+        for path, of_file in lines.items()
+        if of_file is None or printer.judge(path, of_file) is None
+    }
     assert len(read) < FILES / 3
     assert read >= {
         b"late.txt",
@@ -199,10 +203,9 @@ def test_a_file_that_became_a_link_is_read_here(
     try:
         printer = Printer.of(snapshot, PATTERNS["literal"])
         assert printer is not None
-        assert (
-            printer.print([b"folder3/3.txt", b"folder4/4.txt"])[b"folder3/3.txt"]
-            is None
-        )
+        lines = printer.print([b"folder3/3.txt", b"folder4/4.txt"])[b"folder3/3.txt"]
+        assert lines is not None
+        assert printer.judge(b"folder3/3.txt", lines) is None
     finally:
         path.unlink()
         kept.rename(path)
@@ -231,6 +234,30 @@ def test_a_page_of_few_characters_is_not_worth_its_start(
     assert (tmp_path / "started").exists()
 
 
+def test_a_page_that_few_files_fill_is_not_worth_its_start(tmp_path: Path) -> None:
+    """Ripgrep printed all lines of 1,000 files for a page that the first ones filled."""
+    program = tmp_path / "rg"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    program.chmod(0o755)
+    root = tmp_path / "dense"
+    root.mkdir()
+    for at in range(LEAST_FILES + 10):
+        (root / f"{at}.txt").write_bytes(b"many\n" * 40 + b"few\n")
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(opened(root)) as workspace,
+    ):
+        portal.call(workspace.wait_indexed)
+        watched = replace(
+            workspace.snapshot(), ripgrep=Ripgrep(str(program), bundled=True)
+        )
+        for text, starts in ("many", False), ("few", True):
+            pattern = Pattern(texts=(text,), mode="literal")
+            question = Question(pattern=pattern, limit=2_000, max_chars=10**6)
+            ask(watched, question)
+            assert (tmp_path / "started").exists() is starts
+
+
 def test_a_deadline_leaves_a_part_of_the_page(snapshot: Snapshot) -> None:
     question = Question(
         pattern=PATTERNS["literal"],
@@ -249,7 +276,7 @@ def test_a_deadline_between_two_batches_leaves_a_place_to_go_on(
 ) -> None:
     table = snapshot.table
     text_id = int(table.columns[table.find(b"-n"), 0])
-    names = [b"zz/%03d" % at for at in range(400)]
+    names = [b"zz/%04d" % at for at in range(1_400)]
     gone = [FileRow(name, text_id, "", 1, 1, 1, 1) for name in names]
     grown = replace(snapshot, table=table.with_changes(gone, ()))
 
