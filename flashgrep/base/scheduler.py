@@ -40,6 +40,12 @@ THREADS = 256
 """Most started lookups in all; a waiting thread costs about 100 KB."""
 SPARE = 32
 """Once this many have started, only connections without one may start another."""
+BESIDE_SECONDS = 1.0
+"""Connections whose lookups met count as beside each other for this long."""
+HOLD_SECONDS = 0.1
+"""Beside others, a connection that workers serve starts nothing here unless they take longer than this."""
+WEIGHT = 0.25
+"""Of a connection's last lookup in the mean duration of its lookups."""
 
 ResultT = TypeVar("ResultT")
 ResultT_co = TypeVar("ResultT_co", covariant=True)
@@ -117,6 +123,10 @@ class _Flow:
     members: int = 0
     begun: int = 0
     waiting: "deque[_Task]" = field(default_factory=deque)
+    elsewhere: "list[_Task]" = field(default_factory=list)
+    """Those that workers run."""
+    typical: float = 0.0
+    """Seconds that a lookup takes in a worker, the last ones counting most."""
 
 
 @dataclass(slots=True, eq=False)
@@ -149,6 +159,10 @@ class _Task:
     """When its turn, or its worker, began; on the clock of time.monotonic()."""
     used: float = 0.0
     """Processor time of its thread when last charged, by time.thread_time()."""
+
+    def is_quick(self, now: float) -> bool:
+        """Return whether a lookup in a worker is likely to end soon, by those before it and its own time so far."""
+        return self.flow.typical < QUANTUM and now - self.since < QUANTUM
 
     def give_way(self) -> None:
         # By the clock, since others wait by the clock: by processor time, a turn was up
@@ -189,6 +203,10 @@ class Scheduler:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_thread = 0
         self._watched = False
+        self._elsewhere: list[_Task] = []
+        """Lookups that workers run."""
+        self._met = -BESIDE_SECONDS
+        """When a lookup came while another connection had some, on the clock of time.monotonic()."""
         self._used = anyio.Event()  # since the last rest
         self._used_seconds = 0.0
         self._ended = 0.0
@@ -257,6 +275,11 @@ class Scheduler:
             self._leave(task)
 
     @property
+    def is_shared(self) -> bool:
+        """Whether several connections have lookups, or had some just now."""
+        return time.monotonic() - self._met < BESIDE_SECONDS
+
+    @property
     def ended_at(self) -> float | None:
         """When the last lookup ended, on the clock of time.monotonic(); None: one runs or waits."""
         if self._flows:
@@ -293,6 +316,9 @@ class Scheduler:
     def _enqueue(self, key: Hashable, portable: Portable[object] | None) -> _Task:
         with self._lock:
             flow = self._flows.get(key)
+            others = len(self._flows) - (flow is not None)
+            if others:
+                self._met = time.monotonic()
             if flow is None:
                 flow = self._flows[key] = _Flow(key, self._now)
             elif not flow.waiting and flow.begun == 0:
@@ -343,12 +369,24 @@ class Scheduler:
         return task
 
     def _waits_for_worker(self, task: _Task) -> bool:
-        """Return whether a worker is going to run a lookup, so that it takes no turn here."""
-        return (
-            task.portable is not None
-            and self._workers is not None
-            and task.place in self._workers.serving
-        )
+        """Return whether a worker is going to run a lookup, so that it takes no turn here.
+
+        Not for long ones of others: a quick one waited for up to 40 ms until one of two workers was free.
+        """
+        if task.portable is None or self._workers is None:
+            return False
+        is_served = task.place in self._workers.serving
+        now = time.monotonic()
+        own = task.flow.elsewhere
+        if not own:
+            quick = (other.is_quick(now) for other in self._elsewhere)
+            return is_served and (not self._elsewhere or any(quick))
+        if is_served or not self.is_shared:
+            return is_served
+        # Workers give its connection its share: threads here are for the others.
+        newest = max(other.since for other in own)
+        is_held = now - newest < HOLD_SECONDS
+        return is_held and any(other.place == task.place for other in own)
 
     def _assign_to_workers(self) -> None:
         """Give free workers the next lookups they can run; on the event loop."""
@@ -393,6 +431,8 @@ class Scheduler:
                 return
             task.flow.waiting.remove(task)
             self._now = max(self._now, task.flow.served)
+            self._elsewhere.append(task)
+            task.flow.elsewhere.append(task)
             task.worker = worker
             task.since = time.monotonic()
         worker.ask(request, portable.limit, partial(self._take_reply, task))
@@ -400,7 +440,14 @@ class Scheduler:
     def _take_reply(self, task: _Task, reply: bytes | None) -> None:
         with self._lock:
             task.worker = None
+            self._elsewhere.remove(task)
+            flow = task.flow
+            flow.elsewhere.remove(task)
             took = time.monotonic() - task.since
+            if flow.typical:
+                flow.typical += WEIGHT * (took - flow.typical)
+            else:
+                flow.typical = took
             self._serve(task.flow, took)
             self._used_seconds += took
             if task.stopped:

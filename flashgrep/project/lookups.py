@@ -88,6 +88,15 @@ class Lookups:
         if self.workers is not None:
             self.workers.drop(self)
 
+    def snapshot(self) -> Snapshot:
+        """Return the project as it is known now, for a lookup."""
+        snapshot = self.project.snapshot()
+        ripgrep = snapshot.ripgrep
+        if ripgrep is None or not self._scheduler.is_shared:
+            return snapshot
+        shared = ripgrep._replace(is_shared=True)
+        return replace(snapshot, ripgrep=shared)
+
     def describe(self) -> tuple[LoadProject, Loaded] | None:
         """Return the request to load the project as it is now; None: there is no index."""
         snapshot = self.project.snapshot()
@@ -123,7 +132,7 @@ class Lookups:
 
         def begin() -> Callable[[], ResultT]:
             nonlocal snapshot
-            snapshot = self.project.snapshot()  # as known when its turn has come
+            snapshot = self.snapshot()  # as known when its turn has come
             return partial(ask_and_close, ask, snapshot)
 
         elsewhere = None
@@ -281,7 +290,7 @@ class PortableLookup(Generic[ResultT]):
         project = self.place.project
         loaded = worker.loaded[self.place]
         workers = self.place.workers
-        snapshot = project.snapshot()
+        snapshot = self.place.snapshot()
         if snapshot.reader is None or len(snapshot.pending) > MOST_MARKS:
             return None
         marks = project.tree.changed_since(loaded.generation)

@@ -71,6 +71,8 @@ class Ripgrep(NamedTuple):
 
     program: str
     bundled: bool
+    is_shared: bool = False
+    """Whether other clients wait beside: half of the processors are left to them."""
 
 
 class Output(NamedTuple):
@@ -238,6 +240,8 @@ def run(
 
     """
     threads = min(MOST_THREADS, count_cores())
+    if ripgrep.is_shared:
+        threads = max(1, threads // 2)
     # By the descriptor where that has a path: another folder may have taken the root's
     # own path.
     if sys.platform == "linux":

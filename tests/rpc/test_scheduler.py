@@ -351,6 +351,117 @@ async def test_what_workers_did_counts_as_work() -> None:
         assert await scheduler.wait_for_rest(0.01) > 3 * PATIENCE
 
 
+class LongWorker(QuickWorker):
+    """A worker that answers when it is told to."""
+
+    def end(self) -> None:
+        reply, self.reply = self.reply, None
+        assert reply is not None
+        reply(b"answer")
+        self.crowd.freed()
+
+    def ask(
+        self, request: bytes, limit: float, reply: Callable[[bytes | None], None]
+    ) -> None:
+        assert request
+        assert limit
+        self.reply = reply
+
+
+class AlwaysServing(Crowd):
+    """Workers that count as quick whatever they do."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.workers = [LongWorker(self) for _ in range(2)]
+
+    def want(self, place: Hashable, waiting: int) -> None:
+        assert place
+        assert waiting
+
+
+class PlainQuestion(Question):
+    """A look-up that may always be asked elsewhere."""
+
+    def request(self, _worker: object) -> bytes | None:
+        return b"question"
+
+
+async def test_a_quick_one_waits_for_no_worker_with_long_ones_of_another_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It waited until the workers counted as busy with long ones, 20 to 40 ms."""
+    monkeypatch.setattr("flashgrep.base.scheduler.PATIENCE", BOUND)
+    crowd = AlwaysServing()
+    scheduler = Scheduler(crowd)
+
+    async def be_greedy() -> None:
+        FLOW.set("greedy")
+        assert (
+            await scheduler.run(lambda: lambda: "here", PlainQuestion(crowd))
+            == "answer"
+        )
+
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(6):
+                tasks.start_soon(be_greedy)
+            # The first two end late, and more are as long as these.
+            await anyio.sleep(2 * QUANTUM)
+            for worker in crowd.workers:
+                worker.end()
+            FLOW.set("polite")
+            for _ in range(3):
+                assert not crowd.has_idle
+                answer = await scheduler.run(
+                    lambda: lambda: "here", PlainQuestion(crowd)
+                )
+                assert answer == "here"
+            while len(scheduler._flows) > 0:
+                for worker in crowd.workers:
+                    if worker.reply is not None:
+                        worker.end()
+                await anyio.lowlevel.checkpoint()
+
+
+async def test_beside_others_a_connection_that_workers_serve_starts_nothing_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("flashgrep.base.scheduler.HOLD_SECONDS", BOUND)
+    crowd = AlwaysServing()
+    scheduler = Scheduler(crowd)
+    here = list[str]()
+
+    async def be_greedy() -> None:
+        FLOW.set("greedy")
+        where = await scheduler.run(lambda: lambda: "here", PlainQuestion(crowd))
+        here.append(where)
+
+    async def be_polite() -> None:
+        """Ask what no worker can be asked, as most lookups."""
+        FLOW.set("polite")
+        await scheduler.run(lambda: lambda: None)
+
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(4):
+                tasks.start_soon(be_greedy)
+            await anyio.lowlevel.checkpoint()
+            assert not crowd.has_idle
+            await be_polite()
+            # Now they count as busy with long ones: alone, it would go on here.
+            crowd.serving = frozenset()
+            for _ in range(3):
+                await be_polite()
+                await anyio.sleep(2 * PATIENCE)
+            assert not here
+            monkeypatch.setattr("flashgrep.base.scheduler.BESIDE_SECONDS", 0.0)
+            while here.count("here") < 2:
+                await anyio.lowlevel.checkpoint()
+            for worker in crowd.workers:
+                worker.end()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_whether_here_or_elsewhere_and_whenever_cancelled_none_is_lost(
