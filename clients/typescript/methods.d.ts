@@ -659,6 +659,8 @@ export interface UnparsedFile {
 
 /** What was done to one file, or would be (``dry_run``), or what of it arrived (a chunk that is not the last). */
 export interface WriteResult {
+  unparsed?: UnparsedFile[];
+  unchecked?: number;
   ok: boolean;
   file_path: string;
   file_path_bytes?: string;
@@ -675,7 +677,6 @@ export interface WriteResult {
   diff_truncated?: boolean;
   continuation?: StagedContinuation;
   received_bytes?: number;
-  unparsed?: UnparsedFile[];
 }
 
 /** One operation of a batch. */
@@ -741,6 +742,8 @@ export interface OperationResult {
 
 /** The outcome of a batch, operations in the requested order; ``diff``: what would change (dry_run). */
 export interface BatchWriteCodeBatchResult {
+  unparsed?: UnparsedFile[];
+  unchecked?: number;
   ok: boolean;
   mode: "atomic" | "best_effort";
   results: OperationResult[];
@@ -750,7 +753,6 @@ export interface BatchWriteCodeBatchResult {
   skipped_count: number;
   diff?: string;
   diff_truncated?: boolean;
-  unparsed?: UnparsedFile[];
 }
 
 /** Parameters of fs_create. */
@@ -1487,6 +1489,8 @@ export interface UsePlace {
 
 /** What was renamed, or would be (`dry_run`: with the `diff`, its `change`, and what stands against it). */
 export interface RenameResult {
+  unparsed?: UnparsedFile[];
+  unchecked?: number;
   ok: boolean;
   old_name: string;
   new_name: string;
@@ -1505,7 +1509,6 @@ export interface RenameResult {
   change?: string;
   edits?: RenameEdit[];
   obstacles?: string[];
-  unparsed?: UnparsedFile[];
 }
 
 /** Which definition, and what is done to it. */
@@ -1532,6 +1535,8 @@ export interface EditSymbolParams {
 
 /** As of `write_code`; `uses`: what still uses a deleted definition, or may. */
 export interface EditSymbolResult {
+  unparsed?: UnparsedFile[];
+  unchecked?: number;
   ok: boolean;
   file_path: string;
   file_path_bytes?: string;
@@ -1548,7 +1553,6 @@ export interface EditSymbolResult {
   diff_truncated?: boolean;
   continuation?: StagedContinuation;
   received_bytes?: number;
-  unparsed?: UnparsedFile[];
   uses: UsePlace[];
 }
 
@@ -1745,6 +1749,8 @@ export interface StructuralRewriteParams {
 
 /** The outcome of a batch, operations in the requested order; ``diff``: what would change (dry_run). */
 export interface StructuralRewriteBatchResult {
+  unparsed?: UnparsedFile[];
+  unchecked?: number;
   ok: boolean;
   mode: "atomic" | "best_effort";
   results: OperationResult[];
@@ -1754,7 +1760,6 @@ export interface StructuralRewriteBatchResult {
   skipped_count: number;
   diff?: string;
   diff_truncated?: boolean;
-  unparsed?: UnparsedFile[];
 }
 
 /** What to compare, and how much to show. */

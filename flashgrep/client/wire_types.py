@@ -850,6 +850,8 @@ class UnparsedFile(TypedDict):
 class BatchResult(TypedDict):
     """The outcome of a batch, operations in the requested order."""
 
+    unparsed: NotRequired[list["UnparsedFile"]]
+    unchecked: NotRequired[int]
     ok: bool
     mode: Literal["atomic", "best_effort"]
     results: list["OperationResult"]
@@ -859,7 +861,6 @@ class BatchResult(TypedDict):
     skipped_count: int
     diff: NotRequired[str]
     diff_truncated: NotRequired[bool]
-    unparsed: NotRequired[list["UnparsedFile"]]
 
 
 class Mentions(TypedDict):
@@ -910,6 +911,8 @@ class UsePlace(TypedDict):
 class RenameResult(TypedDict):
     """What was renamed, or would be (`dry_run`: with the `diff`, its `change`, and what stands against it)."""
 
+    unparsed: NotRequired[list["UnparsedFile"]]
+    unchecked: NotRequired[int]
     ok: bool
     old_name: str
     new_name: str
@@ -928,7 +931,6 @@ class RenameResult(TypedDict):
     change: NotRequired[str]
     edits: NotRequired[list["RenameEdit"]]
     obstacles: NotRequired[list[str]]
-    unparsed: NotRequired[list["UnparsedFile"]]
 
 
 class IndexCodebaseOptions(TypedDict, total=False):

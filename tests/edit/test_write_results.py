@@ -14,6 +14,7 @@ from flashgrep.base.errors import (
     TooLarge,
 )
 from flashgrep.files.editor import Editor, Limits
+from flashgrep.parts.edit import syntax_check
 from flashgrep.parts.edit.edits import (
     Edit,
     LineEdit,
@@ -21,7 +22,9 @@ from flashgrep.parts.edit.edits import (
     TextEdit,
     format_diff,
 )
+from flashgrep.parts.edit.syntax_check import SyntaxCheck
 from flashgrep.parts.edit.write import WriteRequest, check_size, write_file
+from flashgrep.parts.symbols.syntax_errors import find_syntax_errors
 from tests.edit.harness import root_at, sha
 
 SIX = b"one\ntwo\nthree\nfour\nfive\nsix\n"
@@ -285,3 +288,23 @@ def test_a_diff_shows_a_line_that_changed_in_its_place_among_lines_like_the_old_
         format_diff(old, new, "f").splitlines()[2:]
         == ["@@ -1,6 +1,6 @@", " a", " b", "-same", "+new"] + [" same"] * 3
     )
+
+
+def test_a_check_of_what_was_written_ends_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The files are written: an answer after the call's limit said that the call failed."""
+    check = SyntaxCheck()
+    for at in range(3):
+        check.add(b"%d.py" % at, b"a = 1\n", b"a = (\n")
+    whole = check.run(find_syntax_errors)
+    assert [file["file_path"] for file in whole["unparsed"]] == [
+        "0.py",
+        "1.py",
+        "2.py",
+    ]
+    assert "unchecked" not in whole
+    monkeypatch.setattr(syntax_check, "CHECK_SECONDS", -1.0)
+    assert check.run(find_syntax_errors) == {"unchecked": 3}
+    lines = [*syntax_check.describe_errors({"unchecked": 3})]
+    assert lines == ["[not checked whether they parse: 3 files]"]

@@ -25,7 +25,7 @@ from flashgrep.parts.edit.edits import (
     overlap,
 )
 from flashgrep.parts.edit.replace import Change, NotCommitted, commit_all, commit_one
-from flashgrep.parts.edit.syntax_check import SyntaxCheck, UnparsedFile
+from flashgrep.parts.edit.syntax_check import SyntaxCheck, SyntaxReport
 from flashgrep.parts.edit.write import (
     LoadedFile,
     WriteRequest,
@@ -72,7 +72,7 @@ class OperationResult(TypedDict):
     data: NotRequired[dict[str, object]]
 
 
-class BatchResult(TypedDict):
+class BatchResult(SyntaxReport):
     """The outcome of a batch, operations in the requested order; ``diff``: what would change (dry_run)."""
 
     ok: bool
@@ -84,7 +84,6 @@ class BatchResult(TypedDict):
     skipped_count: int
     diff: NotRequired[str]
     diff_truncated: NotRequired[bool]
-    unparsed: NotRequired[list[UnparsedFile]]
 
 
 @dataclass(slots=True)

@@ -42,7 +42,7 @@ from flashgrep.parts.edit.batch import (
 from flashgrep.parts.edit.edits import Edit, LineEdit, Precondition, TextEdit
 from flashgrep.parts.edit.syntax_check import (
     SyntaxCheck,
-    UnparsedFile,
+    SyntaxReport,
     describe_errors,
 )
 from flashgrep.parts.edit.write import (
@@ -260,7 +260,7 @@ def render_write(result: WriteResult, style: Style) -> Iterator[str]:
         lines = f":{result.get('start_line')}-{result.get('end_line')}"
     count = result.get("new_line_count", 0)
     yield f"{style.path({**result})}{lines} {did}, {count} line{'' if count == 1 else 's'} now #{after[:HASH_SHOWN]}"
-    yield from describe_errors(result.get("unparsed", ()))
+    yield from describe_errors(result)
 
 
 def _is_plain(outcome: OperationResult) -> bool:
@@ -315,7 +315,7 @@ def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
         details = dict(outcome.get("data", {}))
         details.pop("file_path", None)  # the line above has it
         yield from render_details(message, details)
-    yield from describe_errors(result.get("unparsed", ()))
+    yield from describe_errors(result)
     if "diff" in result:
         yield from _render_diff(
             result["diff"], style, is_cut=result.get("diff_truncated", False)
@@ -355,8 +355,7 @@ async def write_code(call: Call[Host], params: WriteCodeParams) -> WriteResult:
         # Before the answer is sent: the caller's next question must see the new text
         # even before its watch event.
         project.note_changes([path])
-    if unparsed := await find_new_errors(call.host.searchers, check):
-        result["unparsed"] = unparsed
+    await report_new_errors(result, call.host.searchers, check)
     return result
 
 
@@ -448,22 +447,22 @@ async def batch_write_code(
     )
     result, paths = await to_the_end(run)
     project.note_changes(paths)
-    if unparsed := await find_new_errors(call.host.searchers, check):
-        result["unparsed"] = unparsed
+    await report_new_errors(result, call.host.searchers, check)
     return result
 
 
 HANDLERS: tuple[Handler, ...] = (write_code, batch_write_code)
 
 
-async def find_new_errors(
-    searchers: Searchers, check: SyntaxCheck
-) -> list[UnparsedFile]:
-    """Return which of the files that were written no longer parse."""
+async def report_new_errors(
+    result: SyntaxReport, searchers: Searchers, check: SyntaxCheck
+) -> None:
+    """Add to a result which of the files that were written no longer parse."""
     find_errors = searchers.syntax_errors
     if find_errors is None or not check.written:
-        return []
-    return await run_sync(check.run, find_errors)
+        return
+    report = await run_sync(check.run, find_errors)
+    result.update(report)
 
 
 async def to_the_end(run: Callable[[], ResultT]) -> ResultT:

@@ -60,7 +60,7 @@ from flashgrep.parts.edit.edits import (
     split_lines,
 )
 from flashgrep.parts.edit.replace import Change, Original, commit_one, read_original
-from flashgrep.parts.edit.syntax_check import SyntaxCheck, UnparsedFile
+from flashgrep.parts.edit.syntax_check import SyntaxCheck, SyntaxReport
 
 _FOLDER = b"staged"
 _HEADER = b"header"
@@ -92,7 +92,7 @@ class StagedContinuation(TypedDict):
     completed: bool
 
 
-class WriteResult(TypedDict):
+class WriteResult(SyntaxReport):
     """What was done to one file, or would be (``dry_run``), or what of it arrived (a chunk that is not the last).
 
     Lines are the original's; hashes are SHA-256 of the raw bytes.
@@ -114,7 +114,6 @@ class WriteResult(TypedDict):
     diff_truncated: NotRequired[bool]
     continuation: NotRequired[StagedContinuation]
     received_bytes: NotRequired[int]
-    unparsed: NotRequired[list[UnparsedFile]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Annotated, Final, NotRequired, TypeVar
 
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from flashgrep.base.checkpoint import Expired, expiring
 from flashgrep.base.errors import (
@@ -43,13 +42,13 @@ from flashgrep.parts.edit.batch import (
 from flashgrep.parts.edit.edits import Precondition
 from flashgrep.parts.edit.methods import (
     check_may_write,
-    find_new_errors,
     render_write,
+    report_new_errors,
     to_the_end,
 )
 from flashgrep.parts.edit.syntax_check import (
     SyntaxCheck,
-    UnparsedFile,
+    SyntaxReport,
     describe_errors,
     name_file,
 )
@@ -150,7 +149,7 @@ class RenameEdit(FilePlace):
     expected_file_hash: str
 
 
-class RenameResult(TypedDict):
+class RenameResult(SyntaxReport):
     """What was renamed, or would be (`dry_run`: with the `diff`, its `change`, and what stands against it).
 
     `possible`: uses that only may be meant, renamed if `includes_possible`. `unlikely`: places that have the name, but
@@ -175,7 +174,6 @@ class RenameResult(TypedDict):
     change: NotRequired[str]
     edits: NotRequired[list[RenameEdit]]
     obstacles: NotRequired[list[str]]
-    unparsed: NotRequired[list[UnparsedFile]]
 
 
 def render_rename(result: RenameResult, style: Style) -> Iterator[str]:
@@ -217,7 +215,7 @@ def render_rename(result: RenameResult, style: Style) -> Iterator[str]:
         yield Note(
             f"[mentions left in comments, strings and documents: {result['mention_count']}: {shown}]"
         )
-    yield from describe_errors(result.get("unparsed", ()))
+    yield from describe_errors(result)
 
 
 @dataclass(slots=True)
@@ -274,8 +272,7 @@ async def rename_symbol(
     result = _format_rename(rename, params, written)
     if params.edits:
         result["edits"] = rename.edits
-    if unparsed := await find_new_errors(call.host.searchers, check):
-        result["unparsed"] = unparsed
+    await report_new_errors(result, call.host.searchers, check)
     return result
 
 
@@ -539,8 +536,7 @@ async def edit_symbol(
     if not params.dry_run:
         project.note_changes([path])
     result: EditSymbolResult = {**written, "uses": uses}
-    if unparsed := await find_new_errors(call.host.searchers, check):
-        result["unparsed"] = unparsed
+    await report_new_errors(result, call.host.searchers, check)
     return result
 
 
