@@ -1,7 +1,7 @@
 """Who owns which file, as a repository's CODEOWNERS says.
 
 The formats of GitHub and of GitLab: a pattern a line with its owners, of which the last that matches counts; in GitLab's
-sections, the last of each section.
+sections, the last of each section, unless a line with ``!`` in the section takes the file out.
 """
 
 import re
@@ -37,27 +37,54 @@ BLANK: Final = re.compile(r"(?<!\\)\s+")
 
 
 @dataclass(slots=True)
+class _Patterns:
+    """Patterns as regular expressions, compiled when they are first needed."""
+
+    regexes: list[str] = field(default_factory=list)
+    batches: list[tuple[list[int], Any]] | None = None
+    """Sets of patterns, the last first, each after the numbers of its patterns."""
+
+    def find_last(self, path: str) -> int | None:
+        """Return the number of the last one that matches."""
+        if self.batches is None:
+            self.batches = _compile(self.regexes)
+        for numbers, batch in self.batches:
+            matching = batch.Match(path)
+            if matching:
+                return numbers[max(matching)]
+        return None
+
+
+@dataclass(slots=True)
 class _Section:
     """Patterns, of which the last that matches a file names its owners."""
 
     owners: tuple[str, ...] = ()
     """Of patterns that name none."""
-    patterns: list[str] = field(default_factory=list)
-    """As regular expressions."""
+    patterns: _Patterns = field(default_factory=_Patterns)
     owners_of: list[tuple[str, ...]] = field(default_factory=list)
-    batches: list[tuple[list[int], Any]] | None = None
-    """Sets of patterns, the last first, each after the numbers of its patterns."""
+    exclusions: _Patterns = field(default_factory=_Patterns)
+    """Files that are nobody's here, whatever comes before or after."""
+
+    def add(self, glob: str, owners: tuple[str, ...]) -> None:
+        """Add a line with its owners."""
+        pattern = _read_pattern(glob)
+        if pattern is not None:
+            self.patterns.regexes.append(pattern)
+            self.owners_of.append(owners or self.owners)
+
+    def exclude(self, glob: str) -> None:
+        """Add a line of GitLab that begins with ``!``; ``glob``: the rest."""
+        pattern = _read_pattern(glob)
+        if pattern is not None:
+            self.exclusions.regexes.append(pattern)
 
     def find_owners(self, path: str) -> tuple[str, ...]:
         """Return the owners of a file."""
-        if self.batches is None:
-            self.batches = _compile(self.patterns)
-        for numbers, batch in self.batches:
-            matching = batch.Match(path)
-            if matching:
-                last: int = numbers[max(matching)]
-                return self.owners_of[last]
-        return ()
+        last = self.patterns.find_last(path)
+        if last is None or self.exclusions.find_last(path) is not None:
+            return ()
+        return self.owners_of[last]
 
 
 def _compile(patterns: Sequence[str]) -> list[tuple[list[int], Any]]:
@@ -88,8 +115,10 @@ class CodeOwners:
         """Read the file's text; lines that are malformed name nobody, as for GitHub."""
         self._sections = {"": _Section()}
         section = self._sections[""]
-        for raw_line in text.split("\n"):
-            line = COMMENT.sub("", raw_line).strip()
+        lines = [COMMENT.sub("", line).strip() for line in text.split("\n")]
+        # Only GitLab has sections, and exclusions.
+        of_gitlab = any(SECTION.fullmatch(line) for line in lines)
+        for line in lines:
             if not line:
                 continue
             heading = SECTION.fullmatch(line)
@@ -99,10 +128,10 @@ class CodeOwners:
                 section.owners = _read_owners((heading["owners"] or "").split())
                 continue
             glob, *owners = BLANK.split(line)
-            pattern = _read_pattern(glob)
-            if pattern is not None:
-                section.patterns.append(pattern)
-                section.owners_of.append(_read_owners(owners) or section.owners)
+            if of_gitlab and glob.startswith("!"):
+                section.exclude(glob[1:])
+            else:
+                section.add(glob, _read_owners(owners))
 
     @property
     def names(self) -> frozenset[str]:
@@ -119,7 +148,7 @@ class CodeOwners:
         text = path_to_text(path)
         owners = frozenset[str]()
         for section in self._sections.values():
-            if section.patterns:
+            if section.owners_of:
                 owners |= frozenset(section.find_owners(text))
         return owners
 
@@ -129,7 +158,7 @@ def _read_owners(words: list[str]) -> tuple[str, ...]:
 
 
 def _read_pattern(glob: str) -> str | None:
-    # Neither format has these, which .gitignore has.
+    # Neither format has these so, which .gitignore has.
     if glob.startswith("!") or "[" in glob or len(glob) > MOST_GLOB:
         return None
     # None: a comment, or nothing.

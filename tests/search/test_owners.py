@@ -89,6 +89,17 @@ def test_each_section_names_an_owner_and_has_a_default() -> None:
     assert owners.find_owners(b"data/x.md") == {"@all", "@writers", "@dba"}
 
 
+def test_gitlab_takes_files_out_of_a_section() -> None:
+    owners = CodeOwners(
+        "* @all\n!*.lock\n[Docs] @writers\n!docs/generated/\ndocs/\n*.lock\n"
+    )
+    assert owners.find_owners(b"a.py") == {"@all"}
+    assert owners.find_owners(b"uv.lock") == {"@writers"}
+    assert owners.find_owners(b"docs/a.md") == {"@all", "@writers"}
+    assert owners.find_owners(b"docs/generated/a.md") == {"@all"}
+    assert owners.names == {"@all", "@writers"}
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -127,6 +138,12 @@ async def test_something_else_of_that_name_is_no_codeowners(tmp_path: Path) -> N
         owners = await read_owners(workspace)
         assert owners is not None
         assert owners.find_owners(b"a") == {"@docs"}
+        # Read and compiled once for all pages.
+        assert await read_owners(workspace) is owners
+        put(tmp_path, {"docs/CODEOWNERS": b"* @others\n"})
+        others = await read_owners(workspace)
+        assert others is not None
+        assert others.find_owners(b"a") == {"@others"}
 
 
 def test_an_owner_is_a_filter_of_text_and_files(
