@@ -44,8 +44,6 @@ BESIDE_SECONDS = 1.0
 """Connections whose lookups met count as beside each other for this long."""
 HOLD_SECONDS = 0.1
 """Beside others, a connection that workers serve starts nothing here unless they take longer than this."""
-WEIGHT = 0.25
-"""Of a connection's last lookup in the mean duration of its lookups."""
 
 ResultT = TypeVar("ResultT")
 ResultT_co = TypeVar("ResultT_co", covariant=True)
@@ -125,8 +123,8 @@ class _Flow:
     waiting: "deque[_Task]" = field(default_factory=deque)
     elsewhere: "list[_Task]" = field(default_factory=list)
     """Those that workers run."""
-    typical: float = 0.0
-    """Seconds that a lookup takes in a worker, the last ones counting most."""
+    latest: float = 0.0
+    """Seconds that the last of its lookups in a worker took."""
 
 
 @dataclass(slots=True, eq=False)
@@ -161,8 +159,9 @@ class _Task:
     """Processor time of its thread when last charged, by time.thread_time()."""
 
     def is_quick(self, now: float) -> bool:
-        """Return whether a lookup in a worker is likely to end soon, by those before it and its own time so far."""
-        return self.flow.typical < QUANTUM and now - self.since < QUANTUM
+        """Return whether a lookup in a worker is likely to end soon, by the one before it and its own time so far."""
+        longest = max(self.flow.latest, now - self.since)
+        return longest < QUANTUM
 
     def give_way(self) -> None:
         # By the clock, since others wait by the clock: by processor time, a turn was up
@@ -316,9 +315,6 @@ class Scheduler:
     def _enqueue(self, key: Hashable, portable: Portable[object] | None) -> _Task:
         with self._lock:
             flow = self._flows.get(key)
-            others = len(self._flows) - (flow is not None)
-            if others:
-                self._met = time.monotonic()
             if flow is None:
                 flow = self._flows[key] = _Flow(key, self._now)
             elif not flow.waiting and flow.begun == 0:
@@ -334,6 +330,8 @@ class Scheduler:
                 None if portable is None else portable.place,
             )
             flow.members += 1
+            if len(self._flows) > 1:
+                self._met = time.monotonic()
             self._used.set()
             flow.waiting.append(task)
         # Use a free worker without queueing: if one is free, no other lookup that could
@@ -444,10 +442,7 @@ class Scheduler:
             flow = task.flow
             flow.elsewhere.remove(task)
             took = time.monotonic() - task.since
-            if flow.typical:
-                flow.typical += WEIGHT * (took - flow.typical)
-            else:
-                flow.typical = took
+            flow.latest = took
             self._serve(task.flow, took)
             self._used_seconds += took
             if task.stopped:

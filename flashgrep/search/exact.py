@@ -404,9 +404,11 @@ class Search:
                     self.paths = chain((path,), names, paths)
                     return
             share = (self.taken - before + 1) / len(batch)
-            wanted = self._estimate_files(share)
-            largest = min(4 * size, MOST_FILES)
-            size = min(wanted, largest)
+            size = min(
+                self._estimate_files(share),
+                4 * size,
+                MOST_FILES,
+            )
             size = max(size, LEAST_FILES)
 
     def _sample_hits(self) -> float:
@@ -414,13 +416,11 @@ class Search:
         hits = 1.0
         for path in islice(self.files(), SAMPLE):
             document = self.snapshot.read(path)
-            if not isinstance(document, Document):
-                continue
-            head = document.data[:SAMPLE_BYTES]
-            count = self.matcher.count_lines(head)
-            times = len(document.data) / SAMPLE_BYTES
-            hits += count * max(1.0, times)
             checkpoint()
+            if isinstance(document, Document):
+                head = document.data[:SAMPLE_BYTES]
+                count = self.matcher.count_lines(head)
+                hits += count * len(document.data) / (len(head) or 1)
         return hits / SAMPLE
 
     def _estimate_files(self, share: float) -> int:

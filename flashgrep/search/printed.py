@@ -137,18 +137,14 @@ class Printer:
             Abandoned, Expired: as ``base.checkpoint.checkpoint``.
 
         """
-        sure = [
-            path for path in paths if path not in self._doubtful and b"\n" not in path
-        ]
+        plain = (path for path in paths if b"\n" not in path)
+        sure = [path for path in plain if path not in self._doubtful]
         printed = self._run(self._snapshot.root, sure)
         if printed is None:
             return dict.fromkeys(paths)
         checkpoint()
-        return {
-            path: printed.get(path)
-            for path in paths
-            if path in printed or path in self._doubtful or b"\n" in path
-        }
+        absent = {*sure}.difference(printed)
+        return {path: printed.get(path) for path in paths if path not in absent}
 
     def _run(
         self, root: RootFolder, paths: Sequence[bytes]
@@ -170,12 +166,13 @@ class Printer:
         )
         if output is None:
             return None
-        unread = find_unread(output, frozenset(paths))
+        asked = frozenset(paths)
+        unread = find_unread(output, asked)
         if unread is None:
             return None
         printed: dict[bytes, bytes | None] = dict.fromkeys(unread)
         printed.update(_read(output.printed))
-        if printed.keys() <= {*paths}:
+        if asked.issuperset(printed):
             return printed
         return None
 
