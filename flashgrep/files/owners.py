@@ -51,7 +51,8 @@ class _Patterns:
         for numbers, batch in self.batches:
             matching = batch.Match(path)
             if matching:
-                return numbers[max(matching)]
+                last: int = max(matching)
+                return numbers[last]
         return None
 
 
