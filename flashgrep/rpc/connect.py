@@ -30,6 +30,9 @@ READY_SECONDS = 30.0
 LAST_BYTES = 2000
 """Of the crash log, looked at for why a daemon ended."""
 NO_SUCH_METHOD = "-32601"
+DIGITS = "0123456789"
+PRERELEASES = {"dev": -4, "a": -3, "b": -2, "rc": -1}
+"""What comes before a release, the earliest first."""
 DAEMON_MODULE = "flashgrep.cli.daemon_process"
 WRONG_SETTINGS = "settings: "
 """What a daemon puts before its reason if its settings prevent the start."""
@@ -285,8 +288,8 @@ def _is_older(connection: socket.socket) -> bool:
             return True
         raise StartFailed(answer["error"]["message"])
     daemon = answer["result"]
-    version = _parse_version(daemon["version"])
-    known_version = _parse_version(__version__)
+    version = parse_version(daemon["version"])
+    known_version = parse_version(__version__)
     if version != known_version:
         return version < known_version
     # An upgrade may keep the version: a reinstallation, or a pull into an editable
@@ -332,13 +335,25 @@ def find_newest_source(folder: str) -> tuple[int, int]:
     return newest, count
 
 
-def _parse_version(version: str) -> list[int]:
-    """Return the numbers a version begins with; the rest is ignored when comparing."""
+def parse_version(version: str) -> list[int]:
+    """Return the numbers of a version, in the order of Python's versions: 1.0.0rc1 is older than 1.0.0.
+
+    What follows a plus sign is ignored.
+    """
     numbers: list[int] = []
-    for part in version.split("."):
-        if not part.isdigit():
-            break
-        numbers.append(int(part))
+    for part in version.partition("+")[0].split("."):
+        letters = part.strip(DIGITS)
+        if not letters:
+            numbers.append(int(part or 0))
+            continue
+        first, _, last = part.partition(letters)
+        if first:
+            numbers.append(int(first))
+        numbers.append(PRERELEASES.get(letters, 0))
+        if last:
+            numbers.append(int(last))
+    # A release is newer than what comes before it and has more parts.
+    numbers.append(0)
     return numbers
 
 

@@ -21,7 +21,7 @@ from flashgrep.base.vocabulary import FLAGS, SYNONYMS
 from flashgrep.cli.command_table import format_table
 from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from scripts.tools.client_types import format_client_types
-from scripts.tools.plugins import make_plugin_files
+from scripts.tools.plugins import make_plugin_files, write_semantic
 from scripts.tools.shell_files import format_shell_files
 from scripts.tools.typescript_types import format_typescript_types
 
@@ -113,13 +113,16 @@ def generated() -> dict[Path, str]:
         **{
             path: re.sub(
                 r'(?m)^( *"?version"?: "?)[0-9][^",\n]*',
-                rf"\g<1>{__version__}",
+                rf"\g<1>{version}",
                 path.read_text("utf-8"),
             )
-            for path in (
-                root / "server.json",
-                root / "skills" / "SKILL.md",
-                root / "clients" / "typescript" / "package.json",
+            for path, version in (
+                (root / "server.json", __version__),
+                (root / "skills" / "SKILL.md", __version__),
+                (
+                    root / "clients" / "typescript" / "package.json",
+                    write_semantic(__version__),
+                ),
             )
         },
         root / "flashgrep" / "cli" / "commands.tsv": table,

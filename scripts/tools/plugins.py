@@ -22,6 +22,7 @@ AUTHOR = {"name": "the flashgrep maintainers"}
 KEYWORDS = ["search", "grep", "code", "symbols", "references", "mcp", "lsp"]
 PLUGIN = Path("plugins") / SERVER
 COMMAND = [SERVER, "mcp"]
+PRERELEASE = re.compile(r"^(\d+\.\d+\.\d+)(a|b|rc)(\d+)$")
 FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 
 
@@ -37,6 +38,11 @@ def make_plugin_files(root: Path) -> dict[Path, str]:
     for name, value in _make_manifests().items():
         files[base / name] = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     return files
+
+
+def write_semantic(version: str) -> str:
+    """Return a version of Python's as semantic versioning has it: 1.0.0rc1 is 1.0.0-rc.1."""
+    return PRERELEASE.sub(r"\1-\2.\3", version)
 
 
 def make_skill(text: str) -> str:
@@ -59,7 +65,7 @@ def make_skill(text: str) -> str:
 def _make_manifests() -> dict[str, Any]:
     about = {
         "name": SERVER,
-        "version": __version__,
+        "version": write_semantic(__version__),
         "description": SUMMARY,
         "author": AUTHOR,
         "homepage": REPOSITORY,
@@ -78,7 +84,10 @@ def _make_manifests() -> dict[str, Any]:
         ".claude-plugin/marketplace.json": {
             "name": SERVER,
             "owner": AUTHOR,
-            "metadata": {"description": SUMMARY, "version": __version__},
+            "metadata": {
+                "description": SUMMARY,
+                "version": write_semantic(__version__),
+            },
             "plugins": [{"name": SERVER, "source": "./", "description": SUMMARY}],
         },
         ".mcp.json": {"mcpServers": {SERVER: HOSTS["claude-code"].make_entry(COMMAND)}},
@@ -114,7 +123,7 @@ def _make_manifests() -> dict[str, Any]:
         "mcp.json": plain,
         "gemini/gemini-extension.json": {
             "name": SERVER,
-            "version": __version__,
+            "version": write_semantic(__version__),
             "description": SUMMARY,
             **plain,
         },

@@ -30,7 +30,7 @@ SECTIONS: Final = {
     "Start": ("index", "first-steps", "coming-from", "how-it-works", "comparison"),
     "Use": ("terminal", "agents", "editors", "web", "python", "typescript", "scripts", "team", "servers"),
     "Look up": ("reference", "settings", "all-settings", "languages", "errors", "troubleshooting", "limits"),
-    "About": ("security", "changelog", "contributing", "architecture", "decisions"),
+    "About": ("security", "changelog", "contributing", "architecture", "decisions", "packaging/README"),
 }  # fmt: skip
 """The pages in the order of the navigation; those of ``design/`` follow."""
 LINK: Final = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)(?P<path>[^)\s#]+)")

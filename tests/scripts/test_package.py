@@ -1,6 +1,7 @@
 """The wheel: built from this checkout, installed where nothing else is, it has its commands and its skill."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -58,6 +59,16 @@ def test_the_wheel_holds_the_package_and_its_skill_and_nothing_else(
     assert not [
         name for name in names if "test" in name.lower() or name.endswith(".pyc")
     ]
+
+
+def test_links_of_its_description_lead_somewhere_on_an_index(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (place,) = [name for name in archive.namelist() if name.endswith("/METADATA")]
+        description = archive.read(place).decode()
+    links = re.findall(r"\]\(([^)]+)\)", description)
+    assert len(links) > 10
+    assert not [link for link in links if not link.startswith(("https://", "#"))]
+    assert "mcp-name: io.github.flashgrep/flashgrep" in description
 
 
 def test_installed_in_a_bare_environment_fgrep_shows_its_help(
