@@ -76,3 +76,24 @@ async def test_a_rare_word_a_short_text_and_a_word_of_the_path_count_more(
         assert [path_from_json(hit["file_path"], None) for hit in kept.results] == [
             b"rare.py"
         ]
+
+
+async def test_code_comes_before_prose_that_has_more_of_the_words(root: Path) -> None:
+    prose = b"How the rules are parsed: parse, ignore, rules, lines.\n"
+    put(root, {"README.md": prose, "docs/ignore rules.md": prose})
+    put(root, {"src/rules.py": b"def parse_rules(lines):\n    return lines\n"})
+    question = "parse the lines of ignore rules"
+    async with opened(root) as workspace:
+        assert (await best(workspace, question))[0] == (b"src/rules.py", 1)
+        await workspace.wait_indexed()
+        answer = await workspace.in_thread(
+            lambda snapshot: search_words(snapshot, question, 20, None)
+        )
+        paths = [path_from_json(hit["file_path"], None) for hit in answer.results]
+        assert paths[0] == b"src/rules.py"
+        asked = await workspace.in_thread(
+            lambda snapshot: search_words(
+                snapshot, f"documentation: {question}", 20, None
+            )
+        )
+        assert path_from_json(asked.results[0]["file_path"], None).endswith(b".md")

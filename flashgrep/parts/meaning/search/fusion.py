@@ -520,8 +520,7 @@ def rank_files(
     """
     factors = {current_candidate.path: 0.0 for current_candidate in candidates}
     for path in factors:
-        nature = declare_nature(_nature(path), kinds.find_kind(path))
-        factors[path] = _weigh_nature(nature, query, rules)
+        factors[path] = weigh_file(path, kinds, query, rules)
     _reward_names(candidates, query, rules, factors)
     by_file: dict[bytes, list[Candidate]] = defaultdict(list)
     for candidate in sorted(candidates, key=_order):
@@ -682,6 +681,14 @@ class FunctionOrder:
 
 def _order(one: Candidate) -> tuple[float, bytes, tuple[int, int]]:
     return -one.score, one.path, one.key
+
+
+def weigh_file(
+    path: bytes, kinds: DeclaredKinds, query: AnalyzedQuery, rules: Rules
+) -> float:
+    """Return the factor of a file according to its path, and what is declared about it."""
+    nature = declare_nature(_nature(path), kinds.find_kind(path))
+    return _weigh_nature(nature, query, rules)
 
 
 def _weigh_nature(nature: "_Nature", query: AnalyzedQuery, rules: Rules) -> float:

@@ -17,8 +17,14 @@ from flashgrep.base.model import Document, path_to_json
 from flashgrep.parts.meaning.index.word_impacts import Family, words_of
 from flashgrep.parts.meaning.search.chunk_index import idf
 from flashgrep.parts.meaning.search.current_chunks import FoundChunk
-from flashgrep.parts.meaning.search.fusion import query_words
+from flashgrep.parts.meaning.search.fusion import (
+    RULES,
+    analyze_query,
+    query_words,
+    weigh_file,
+)
 from flashgrep.pattern import LineMatch, Pattern
+from flashgrep.search.declared_kinds import read_kinds
 from flashgrep.search.exact import Answer
 from flashgrep.search.hits import make_hit
 from flashgrep.search.ripgrep import Ripgrep, names_in, pattern_flags, walk
@@ -140,7 +146,7 @@ def search_words(
     """
     answer = Answer()
     words = [word.encode() for word in query_words(text)]
-    for score, path in _score_files(snapshot, words, answer):
+    for score, path in _rank_files(snapshot, text, answer):
         if len(answer.results) == limit:
             break
         if keep is None or keep(path):
@@ -160,8 +166,7 @@ def search_words(
 
 def rank_by_words(snapshot: Snapshot, text: str) -> list[bytes]:
     """Return up to a few thousand files with most of a question's words, best first, indexed or not."""
-    words = [word.encode() for word in query_words(text)]
-    return [path for _, path in _score_files(snapshot, words, SearchStats())]
+    return [path for _, path in _rank_files(snapshot, text, SearchStats())]
 
 
 def show_best_lines(chunks: Sequence[FoundChunk], text: str) -> Answer:
@@ -214,10 +219,27 @@ def _find_best_line(
     )
 
 
+def _rank_files(
+    snapshot: Snapshot, text: str, stats: SearchStats
+) -> list[tuple[float, bytes]]:
+    """Return files with some of a question's words and their scores, 0 to 1, best first.
+
+    Prose, data, tests and generated code count less, unless asked for, as in the search by meaning.
+    """
+    words = [word.encode() for word in query_words(text)]
+    query = analyze_query(text, {})
+    kinds = read_kinds(snapshot)
+    weighed = [
+        (score * weigh_file(path, kinds, query, RULES), path)
+        for score, path in _score_files(snapshot, words, stats)
+    ]
+    return sorted(weighed, key=lambda item: (-item[0], item[1]))
+
+
 def _score_files(
     snapshot: Snapshot, words: list[bytes], stats: SearchStats
 ) -> list[tuple[float, bytes]]:
-    """Return files with some of the words and their scores, 0 to 1, best first."""
+    """Return files with some of the words and their scores, 0 to 1."""
     if not words:
         return []
     scored = _score_by_index(snapshot, words)
@@ -233,7 +255,7 @@ def _score_files(
             share = sum(word in folded for word in words) / len(words)
             if share >= ENOUGH_WORDS:
                 scored.append((share * SCANNED_WEIGHT, path))
-    return sorted(scored, key=lambda item: (-item[0], item[1]))
+    return scored
 
 
 def _score_by_index(
