@@ -9,7 +9,10 @@ import pytest
 from flashgrep.base.errors import InvalidParams
 from flashgrep.index.table import Mark
 from flashgrep.parts.symbols.relevance import (
+    DEFINITIONS,
+    MOST_JUDGED,
     MOST_PARSED,
+    choose_sure,
     find_definers,
     names_in_pattern,
 )
@@ -151,6 +154,20 @@ async def test_an_answer_started_without_symbols_continues_without_them(
         led = (await workspace.search(asked("launch", limit=5))).next
         with pytest.raises(InvalidParams, match="has been rebuilt"):
             search(unparsed, asked("launch", at=led))
+
+
+@pytest.mark.parametrize(("share", "read"), [(1, DEFINITIONS), (4, MOST_JUDGED)])
+def test_of_many_defining_files_a_bounded_number_is_read(share: int, read: int) -> None:
+    paths = [b"%03d" % number for number in range(1000)]
+    looked_at = list[bytes]()
+
+    def is_sure(path: bytes) -> bool:
+        looked_at.append(path)
+        return int(path) % share == 0
+
+    sure = choose_sure(paths, is_sure)
+    assert looked_at == paths[:read]
+    assert sure == paths[:read:share]
 
 
 async def test_many_changed_files_are_not_parsed_for_one_question(root: Path) -> None:

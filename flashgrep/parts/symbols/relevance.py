@@ -7,7 +7,7 @@ fit together while files are being indexed.
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from functools import lru_cache
@@ -44,7 +44,8 @@ DEFINITIONS = 30
 """Most defining lines that are ranked: each file that has one costs 0.4 ms."""
 
 MOST_JUDGED = 100
-"""Most defining files that are ordered by what they define, not only by their paths."""
+"""Most defining files that are read to see whether they define a function or a type, likely ones first; the others are
+ordered by their paths alone. Fewer are read once ``DEFINITIONS`` of them do, or ``KEPT_BYTES`` were read."""
 
 KEPT_BYTES = 8 << 20
 """Most bytes of defining files that are kept, so that they are not read again for their other lines."""
@@ -141,6 +142,7 @@ class RankedSearch(Search):
         self._definers: Definers | None = None
         self._kept: dict[bytes, Document] = {}
         self._kept_bytes = 0
+        self._judged_bytes = 0
 
     def hits(self) -> Iterator[tuple[Position, int, bytes, Document, LineMatch]]:
         """Rank window by window; a position names a window's first file and how many of its hits were already taken."""
@@ -272,15 +274,22 @@ class RankedSearch(Search):
         likely = sorted(
             tiers, key=lambda path: (tiers[path], path not in definers.called, path)
         )
-        for path in likely[:MOST_JUDGED] if len(likely) > 1 else ():
-            checkpoint()
-            document = self._read_definer(path)
-            if document is None:
-                continue
-            ways = definers.definitions(path, document).values()
-            if min(ways, default=Definition.USED) <= Definition.OTHER_CASE:
+        if len(likely) > 1:
+            for path in choose_sure(likely, self._is_sure_definer):
                 tiers[path] += _SURE
         return sorted((tier + _DEFINING, path) for path, tier in tiers.items())
+
+    def _is_sure_definer(self, path: bytes) -> bool:
+        """Return whether a file defines a function or a type of the name."""
+        checkpoint()
+        if self._definers is None or self._judged_bytes > KEPT_BYTES:
+            return False
+        document = self._read_definer(path)
+        if document is None:
+            return False
+        self._judged_bytes += len(document.data)
+        ways = self._definers.definitions(path, document).values()
+        return min(ways, default=Definition.USED) <= Definition.OTHER_CASE
 
     def _read_definer(self, path: bytes) -> Document | None:
         """Return a defining file's text, which is kept if there is room."""
@@ -385,6 +394,14 @@ class RankedSearch(Search):
         return (position is None or (tier, path) >= position[:2]) and (
             keep is None or keep(path)
         )
+
+
+def choose_sure(
+    likely: Sequence[bytes], is_sure: Callable[[bytes], bool]
+) -> list[bytes]:
+    """Return the first ``DEFINITIONS`` files that are sure, of the first ``MOST_JUDGED``."""
+    judged = filter(is_sure, likely[:MOST_JUDGED])
+    return list(islice(judged, DEFINITIONS))
 
 
 def rank_key(
