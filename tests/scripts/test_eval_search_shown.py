@@ -44,6 +44,8 @@ def test_a_fall_of_any_column_is_reported_and_chance_is_not() -> None:
     by_chance[8] = by_chance[8]._replace(file=0.9)
     assert list(find_falls(before, {"text": by_chance})) == []
     assert list(find_falls(before, {})) == ["text: 0 questions instead of 60"]
+    by_rounding = {"text": make_rows(60, range=0.3996)}
+    assert list(find_falls(before, by_rounding)) == []
     unnamed = {"text": make_rows(60, named=None)}
     assert list(find_falls(unnamed, unnamed)) == []
 

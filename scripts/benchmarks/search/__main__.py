@@ -39,6 +39,8 @@ from scripts.benchmarks.search.shown import (
 )
 from scripts.benchmarks.search.team import compare_stores, print_table
 
+LAST_TABLE = Path(__file__).parents[2] / "bench-results" / "search-shown.jsonl"
+"""The rows of the last change of the ranking, of all development questions."""
 Results = dict[str, dict[str, list[Figures]]]
 """The figures of each question, by repository and way of ranking."""
 
@@ -116,9 +118,11 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--compare",
+        nargs="?",
         type=Path,
+        const=LAST_TABLE,
         metavar="FILE",
-        help="with --shown: fail if anything is worse than in a saved table, beyond chance",
+        help="with --shown: fail if anything is worse than in a saved table, beyond chance (usual: %(const)s)",
     )
     parser.add_argument(
         "--set",

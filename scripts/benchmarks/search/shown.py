@@ -16,6 +16,7 @@ from flashgrep.methods.common import CHARS_PER_TOKEN
 from flashgrep.methods.text import FOR_MODEL
 from flashgrep.parts.meaning.methods import (
     MOST_FILES,
+    MOST_FUNCTIONS,
     CodeMatch,
     FileMatch,
     choose_for_model,
@@ -64,6 +65,8 @@ class Row(NamedTuple):
 
 COSTS: Final = {"tokens"}
 """Columns that are better if lower."""
+DIGITS: Final = 3
+"""Decimals that are kept."""
 Table = dict[str, list[Row]]
 """Rows of all questions in order, by way."""
 
@@ -117,7 +120,9 @@ def show_answer(
     answer: MeaningAnswer, query: str
 ) -> Iterator[tuple[str, tuple[list[Place], float]]]:
     """Yield an answer as ``search_code`` shows it: as JSON, its list of files, and as text."""
-    files = [format_file(file) for file in answer.files]
+    files = [
+        format_file(file, file.functions[:MOST_FUNCTIONS]) for file in answer.files
+    ]
     results = fit_code(
         answer.results, query, Settings().query.max_tokens, as_text=False
     )
@@ -195,7 +200,7 @@ def save_table(table: Mapping[str, Sequence[Row]], file: Path) -> None:
     lines = []
     for way, rows in table.items():
         for row in rows:
-            values = [None if value is None else round(value, 3) for value in row]
+            values = [None if value is None else round(value, DIGITS) for value in row]
             lines.append(json.dumps([way, *values]))
     file.write_text("\n".join(lines) + "\n")
 
@@ -223,8 +228,9 @@ def find_falls(
             continue
         for name in Row._fields:
             sign = -1 if name in COSTS else 1
+            # Both as they are kept.
             gains = [
-                sign * (new - old)
+                sign * (round(new, DIGITS) - round(old, DIGITS))
                 for new, old in zip(
                     column_of(now, name), column_of(rows, name), strict=True
                 )

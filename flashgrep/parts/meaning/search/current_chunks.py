@@ -10,6 +10,7 @@ from flashgrep.files.buffers import UnsavedText
 from flashgrep.files.columns import SHOWN
 from flashgrep.parts.meaning.chunking import chunk_text
 from flashgrep.parts.meaning.index.chunks import CHUNK_ROWS, ChunkedText, StoredChunk
+from flashgrep.parts.meaning.search.functions import FoundFunction
 from flashgrep.parts.meaning.search.passages import Passage
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.relevance import search_by_relevance
@@ -35,6 +36,8 @@ class FoundChunk:
     """Its ranking score relative to the best answer, 0 to 1, ignoring other chunks of its file."""
     passage: Passage | None = None
     """The chunk and the function around it, if requested."""
+    functions: Sequence[FoundFunction] = ()
+    """The functions in it, with the passage."""
 
 
 class FoundFile(NamedTuple):
@@ -43,7 +46,7 @@ class FoundFile(NamedTuple):
     path: bytes
     near: float
     """Its ranking score relative to the best file, 0 to 1."""
-    functions: Sequence[FoundChunk]
+    functions: Sequence[FoundFunction]
     """Best first."""
 
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,13 @@ from flashgrep.parts.meaning.search.current_chunks import (
     FoundFile,
     cut_chunks,
 )
+from flashgrep.parts.meaning.search.functions import (
+    PLACES_OF_SYMBOL,
+    FoundFunction,
+    QuestionWords,
+    choose_places,
+    find_functions,
+)
 from flashgrep.parts.meaning.search.fusion import (
     RULES,
     AnalyzedQuery,
@@ -48,7 +56,7 @@ from flashgrep.parts.meaning.search.fusion import (
     rank_files,
     semantic_share,
 )
-from flashgrep.parts.meaning.search.passages import find_passage
+from flashgrep.parts.meaning.search.passages import Span, find_passage
 from flashgrep.parts.meaning.search.word_search import (
     covered_share,
     forms_of,
@@ -72,13 +80,14 @@ MOST_OPENED = 16
 NAMED_KINDS = TYPE_KINDS - {"extension"} | {"type", "module"}
 """Kinds of definitions by which a question may name a file: an extension adds to a type of another file."""
 
-FUNCTIONS_OF_BEST, FUNCTIONS_OF_FILE = 6, 3
-"""Functions that are returned of a file: of one with at least ``NEAR_BEST`` of the best file's score, and of others."""
+NEAR_FILE = 0.55
+"""Share of the best file's score from which a model is told of a file."""
 
-NEAR_BEST = 0.8
+CHUNKS_OF_NEAR, CHUNKS_OF_FILE = 12, 3
+"""Chunks of a file whose functions are compared: of one with at least that score, and of others."""
 
-PLACES_OF_SYMBOL = 2
-"""Results with one qualified name in a file: a declaration and a definition, or two of many overloads."""
+MOST_OF_FILE = 20
+"""Functions that are returned of a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +159,7 @@ class MeaningSearch:
         self._known: ChunkState | None = None
         self._families: Mapping[str, Family] = {}
         """The question's words, each with its forms and their weights."""
+        self._words = QuestionWords({}, {})
         self._vector: Floats | None = None
         self._share = 0.0
         """Share of similarity in the scores."""
@@ -254,6 +264,7 @@ class MeaningSearch:
         self._query = analyze_query(
             self._question.text, {word: families[word][word] for word in families}
         )
+        self._words = QuestionWords(self._query.words, families)
 
     def _choose_texts(self, texts: Texts) -> Ints | None:
         """Return the texts to search in the index; None: all. Note those that are read instead."""
@@ -528,25 +539,34 @@ class MeaningSearch:
 
     def _collect_files(self, files: Sequence[RankedFile]) -> None:
         """Add the best files to the answer, each with its best functions."""
+        best = max((file.chunks[0].strength for file in files), default=1.0)
         for file in files:
             if len(self._answer.files) == self._question.files:
                 break
-            functions = list[FoundChunk]()
             near = file.score / files[0].score
-            most = FUNCTIONS_OF_BEST if near >= NEAR_BEST else FUNCTIONS_OF_FILE
-            for candidate in file.chunks:
-                if len(functions) == most:
-                    break
-                chunk = self._read_chunk(candidate)
-                if chunk is None or is_repeated(chunk, functions):
-                    continue
-                # A place shows no score.
-                if self._question.threshold > 0:
-                    chunk = self._score_chunk(candidate)
-                if chunk is not None and self._counts(chunk):
-                    functions.append(chunk)
+            count = CHUNKS_OF_NEAR if near >= NEAR_FILE else CHUNKS_OF_FILE
+            functions = self._rank_functions(file.chunks[:count], best)
             if functions:
                 self._answer.files.append(FoundFile(file.path, near, functions))
+
+    def _rank_functions(
+        self, chunks: Sequence[Candidate], best: float
+    ) -> list[FoundFunction]:
+        """Return the best functions of some chunks of a file; ``best``: the best chunk's score."""
+        functions = dict[Span, FoundFunction]()
+        for candidate in chunks:
+            chunk = self._read_chunk(candidate)
+            # A place shows no score.
+            if chunk is not None and self._question.threshold > 0:
+                chunk = self._score_chunk(candidate)
+            if chunk is None or not self._counts(chunk):
+                continue
+            near = candidate.strength / best
+            for function in chunk.functions:
+                scored = replace(function, score=near + function.relevance)
+                functions.setdefault(function.lines, scored)
+        ranked = sorted(functions.values(), key=attrgetter("score"), reverse=True)
+        return choose_places(ranked, MOST_OF_FILE)
 
     def _counts(self, found: FoundChunk) -> bool:
         """Return whether a chunk is wanted and good enough; a reranker scores anew."""
@@ -583,51 +603,58 @@ class MeaningSearch:
             )  # a worse-placed chunk never shows a higher score
             self._answer.results.append(replace(chunk, score=round(highest, 4)))
 
-    def _read_chunk(self, one: Candidate) -> FoundChunk | None:
+    def _read_chunk(self, candidate: Candidate) -> FoundChunk | None:
         """Return a candidate's chunk from its file, with the enclosing function if requested."""
-        if one.key not in self._found:
-            self._found[one.key] = self._find_chunk(one)
-        return self._found[one.key]
+        if candidate.key not in self._found:
+            self._found[candidate.key] = self._find_chunk(candidate)
+        return self._found[candidate.key]
 
-    def _score_chunk(self, one: Candidate) -> FoundChunk | None:
+    def _score_chunk(self, candidate: Candidate) -> FoundChunk | None:
         """Return a candidate's chunk with how good an answer it is by itself."""
-        chunk = self._read_chunk(one)
+        chunk = self._read_chunk(candidate)
         if chunk is None:
             return None
-        return replace(chunk, score=round(self.relevance(one, chunk), 4))
+        return replace(chunk, score=round(self.relevance(candidate, chunk), 4))
 
-    def _find_chunk(self, one: Candidate) -> FoundChunk | None:
-        text_id, place = one.key
-        if text_id >= 0 and one.path not in self._read:
+    def _find_chunk(self, candidate: Candidate) -> FoundChunk | None:
+        text_id, place = candidate.key
+        if text_id >= 0 and candidate.path not in self._read:
             # A file that has changed since it was indexed no longer has this chunk.
-            stat, document = self._snapshot.read_with_stat(one.path)
-            version = self._snapshot.indexed_version(one.path)
+            stat, document = self._snapshot.read_with_stat(candidate.path)
+            version = self._snapshot.indexed_version(candidate.path)
             is_same = (
                 stat is not None
                 and version is not None
                 and version[1:] == (stat.size, stat.mtime_ns)
             )
-            self._read[one.path] = (
+            self._read[candidate.path] = (
                 document.data if is_same and isinstance(document, Document) else None
             )
-        data = self._changed[-text_id - 1].data if text_id < 0 else self._read[one.path]
+        data = (
+            self._changed[-text_id - 1].data
+            if text_id < 0
+            else self._read[candidate.path]
+        )
         if data is None:
             return None
         chunk = self._chunks[text_id][place]
         passage = None
+        functions: Sequence[FoundFunction] = ()
         if self._question.passages:
-            symbols = self._open(one.path)
+            symbols = self._open(candidate.path)
             if symbols is not None and symbols.data != data:
                 symbols = None
             passage = find_passage(data, chunk, symbols)
+            functions = find_functions(data, chunk, passage, symbols, self._words)
         return FoundChunk(
-            one.path,
+            candidate.path,
             chunk,
             data[chunk.start : chunk.end].decode("utf-8", SHOWN),
             passage=passage,
+            functions=functions,
         )
 
-    def relevance(self, one: Candidate, found: FoundChunk) -> float:
+    def relevance(self, candidate: Candidate, found: FoundChunk) -> float:
         """Return how good an answer a chunk is by itself, 0 to 1, independent of other results.
 
         The better of two: the embedder's confidence that question and chunk belong together, and the share of the
@@ -640,10 +667,14 @@ class MeaningSearch:
             and self._known is not None
             and self._known.embedder is not None
         ):
-            by_meaning = self._known.embedder.confidence(one.similarity)
+            by_meaning = self._known.embedder.confidence(candidate.similarity)
         if self._share < 1:
             text = "\n".join(
-                [found.text, one.path.decode("utf-8", "replace"), found.chunk.name]
+                [
+                    found.text,
+                    candidate.path.decode("utf-8", "replace"),
+                    found.chunk.name,
+                ]
             ).encode()
             by_words = covered_share(self._families.values(), text)
         return min(1.0, max(by_meaning, by_words))

@@ -5,11 +5,12 @@ Of a long comment only the first line is shown: the space saved fits another fun
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from flashgrep.base.lazy import LazyAttribute
 from flashgrep.files.columns import SHOWN, Lines
 from flashgrep.parts.meaning.index.chunks import StoredChunk
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
@@ -53,7 +54,7 @@ class Excerpt(NamedTuple):
     lines: tuple[Span, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Passage:
     """A chunk and its enclosing function."""
 
@@ -69,8 +70,27 @@ class Passage:
     """Qualified name of the enclosing function; empty if there is none."""
     text: str = ""
     """The chunk's text, if it is a part of a line."""
-    asides: tuple[Span, ...] = ()
-    """Lines of long comments that are left out, in order."""
+    left_out: tuple[Span, ...] = ()
+    """Lines of other functions between those that are shown, in order."""
+    symbols: FileSymbols | None = field(default=None, repr=False)
+
+    @LazyAttribute
+    def asides(self) -> tuple[Span, ...]:
+        """Return the lines that are left out, in order: of long comments, and ``left_out``.
+
+        Most passages are compared, not shown, and finding comments takes half of the time of finding a passage.
+        """
+        if self.symbols is None:
+            return self.left_out
+        asides = list[Span]()
+        for first, last in sorted(
+            (*_find_asides(self.symbols, self.whole), *self.left_out)
+        ):
+            if asides and first <= asides[-1][1] + 1:
+                asides[-1] = (asides[-1][0], max(last, asides[-1][1]))
+            else:
+                asides.append((first, last))
+        return tuple(asides)
 
     def covers(self, other: "Passage") -> bool:
         """Return whether this passage, shown whole, contains most of another passage's chunk."""
@@ -236,9 +256,7 @@ def find_passage(
     else:
         index = _find_below_comment(symbols, chunk)
     if index < 0:
-        return Passage(
-            lines=lines, part=part, whole=part, asides=_find_asides(symbols, part)
-        )
+        return Passage(lines=lines, part=part, whole=part, symbols=symbols)
     first = lines.line(int(starts[index]))
     last = lines.line(int(ends[index]) - 1)
     head = (first, min(symbols.find_head_end(index), first + MOST_HEAD - 1))
@@ -252,7 +270,7 @@ def find_passage(
         head=head if head[1] < part[0] else None,
         kind=symbols.kind(index),
         name=symbols.qualified(index),
-        asides=_find_asides(symbols, whole),
+        symbols=symbols,
     )
 
 

@@ -1,0 +1,223 @@
+"""The functions of a chunk: named one by one, and shown if they say as much of the question as the best of them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flashgrep.methods.text import FOR_MODEL
+from flashgrep.parts.meaning.methods import (
+    MOST_NAMED,
+    choose_functions,
+    render_chunks,
+)
+from flashgrep.parts.meaning.search.current_chunks import FoundFile, cut_chunks
+from flashgrep.parts.meaning.search.functions import (
+    MOST_TOGETHER,
+    PLACES_OF_SYMBOL,
+    FoundFunction,
+    QuestionWords,
+    choose_places,
+    find_functions,
+    narrow,
+)
+from flashgrep.parts.meaning.search.passages import Passage, find_passage
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.symbol_source import parse_file
+
+WORDS = QuestionWords(
+    {"brake": 2.0, "signal": 1.0},
+    {"brake": {"brake": 2.0, "braking": 1.0}, "signal": {"signal": 1.0}},
+)
+SMALL = b"""class Wheel:
+    def start(self):
+        self.turning = True
+
+    def whistle(self):
+        self.steam.open()
+        self.steam.close()
+
+    def stop(self):
+        # at the signal
+        self.turning = False
+
+    def brake(self):
+        self.shoe.press()
+        self.signal()
+"""
+
+
+def split(data: bytes) -> tuple[Passage, tuple[FoundFunction, ...]]:
+    """Return the passage of a text of one chunk, and its functions."""
+    symbols = parse_file(b"wheel.py", data)
+    assert isinstance(symbols, FileSymbols)
+    (chunk,) = cut_chunks(b"wheel.py", data).chunks
+    passage = find_passage(data, chunk, symbols)
+    return passage, find_functions(data, chunk, passage, symbols, WORDS)
+
+
+def test_a_chunk_of_small_functions_has_each_with_its_lines() -> None:
+    _, functions = split(SMALL)
+    assert [(one.name, one.lines) for one in functions] == [
+        ("Wheel", (1, 15)),
+        ("Wheel.start", (2, 3)),
+        ("Wheel.whistle", (5, 7)),
+        ("Wheel.stop", (9, 11)),
+        ("Wheel.brake", (13, 15)),
+    ]
+    relevance = {one.plain_name: one.relevance for one in functions}
+    # By its name and its text; by its text; not at all.
+    assert (
+        relevance["brake"]
+        > relevance["stop"]
+        > relevance["start"]
+        == relevance["whistle"]
+        == 0
+    )
+    assert WORDS.measure("x", b"Braking") == WORDS.measure("x", b"brake") > 0
+
+
+def test_a_function_of_several_chunks_is_one() -> None:
+    data = b"def wait():\n" + b"    wheel.turn()\n" * 400
+    symbols = parse_file(b"wheel.py", data)
+    assert isinstance(symbols, FileSymbols)
+    chunk = cut_chunks(b"wheel.py", data).chunks[2]
+    passage = find_passage(data, chunk, symbols)
+    (function,) = find_functions(data, chunk, passage, symbols, WORDS)
+    assert (function.name, function.lines) == ("wait", (1, 401))
+
+
+def test_what_has_no_functions_is_itself() -> None:
+    passage, (function,) = split(b"LEFT = 1\nRIGHT = 2\n")
+    assert function.lines == passage.part == (1, 2)
+    assert function.kind == ""
+
+
+def test_only_what_says_most_is_shown_of_small_functions() -> None:
+    passage, (_, *functions) = split(SMALL)
+    narrowed = narrow(passage, functions)
+    assert (narrowed.name, narrowed.kind, narrowed.whole) == (
+        "Wheel.brake",
+        "method",
+        (13, 15),
+    )
+    shown = narrowed.fit(1000)
+    assert shown is not None
+    assert shown.text.encode() == SMALL[SMALL.index(b"    def brake") :].rstrip()
+
+
+def test_functions_between_those_that_are_shown_are_told_by_their_lines() -> None:
+    first, *rest = SMALL.split(b"\n", 1)
+    data = first + b"\n    def signal(self):\n        brake()\n\n" + rest[0]
+    passage, (_, *functions) = split(data)
+    narrowed = narrow(passage, functions)
+    assert narrowed.whole == (2, 18)
+    shown = narrowed.fit(1000)
+    assert shown is not None
+    assert shown.lines == ((2, 3), (16, 18))
+    assert "… 4-15" in shown.text
+
+
+def test_where_no_function_says_anything_all_are_shown() -> None:
+    passage, functions = split(SMALL.replace(b"brak", b"slow").replace(b"signal", b"x"))
+    assert narrow(passage, functions) is passage
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([b"brake", b"signal", b"brake, signal", b"turn"]),
+        min_size=1,
+        max_size=9,
+    ),
+    st.integers(1, 4),
+)
+def test_what_is_narrowed_is_in_the_chunk_and_has_the_best_whole(
+    says: list[bytes], lines: int
+) -> None:
+    data = b"".join(
+        b"def f%d():\n" % number + b"    x(%s)\n" % text * lines + b"\n"
+        for number, text in enumerate(says)
+    )
+    passage, functions = split(data)
+    narrowed = narrow(passage, functions)
+    assert passage.whole[0] <= narrowed.whole[0] <= narrowed.whole[1]
+    assert narrowed.whole[1] <= passage.whole[1]
+    shown = narrowed.fit(10_000)
+    assert shown is not None
+    best = max(functions, key=lambda function: function.relevance)
+    assert any(
+        first <= best.lines[0] and best.lines[1] <= last for first, last in shown.lines
+    )
+    numbers = [range(first, last + 1) for first, last in shown.lines]
+    whole = [
+        function
+        for function in functions
+        if any(set(function.lines) <= set(span) for span in numbers)
+    ]
+    if narrowed is not passage:
+        # Where functions are as short as a marker, those between are shown, too.
+        assert len(whole) <= MOST_TOGETHER or lines == 1
+
+
+@pytest.mark.parametrize("count", [1, PLACES_OF_SYMBOL, PLACES_OF_SYMBOL + 3])
+def test_of_one_name_few_places_are_told(count: int) -> None:
+    same = [FoundFunction((at, at), 1.0, "brake") for at in range(count)]
+    others = [FoundFunction((at, at), 1.0, f"turn{at}") for at in range(5)]
+    chosen = choose_places([*same, *others], PLACES_OF_SYMBOL + 4)
+    assert chosen == [*same[:PLACES_OF_SYMBOL], *others][: PLACES_OF_SYMBOL + 4]
+
+
+def make_file(path: bytes, near: float, count: int) -> FoundFile:
+    """Return a file with functions of a line each, best first."""
+    functions = [
+        FoundFunction((at, at), 0.1, f"turn{at}", score=1 - at / 50)
+        for at in range(1, count + 1)
+    ]
+    return FoundFile(path, near, functions)
+
+
+def test_the_best_functions_of_all_files_are_named_and_one_of_each_at_least() -> None:
+    files = [make_file(b"a.py", 1.0, 60), make_file(b"b.py", 0.9, 60)]
+    files += [make_file(b"c.py", 0.6, 60), make_file(b"d.py", 0.5, 60)]
+    code: Any = [{"path": "a.py", "start_line": 2, "end_line": 3}]
+    named = {
+        one["path"]: [function["start_line"] for function in one["functions"]]
+        for one in choose_functions(files, code)
+    }
+    assert list(named) == ["a.py", "b.py", "c.py"]
+    assert sum(map(len, named.values())) == MOST_NAMED
+    counts = [len(lines) for lines in named.values()]
+    assert counts == sorted(counts, reverse=True)
+    assert named["a.py"] == [1, *range(4, counts[0] + 3)]
+    assert named["b.py"] == [*range(1, counts[1] + 1)]
+
+
+def test_further_functions_stand_below_the_last_code_of_their_file() -> None:
+    def make_piece(path: str, first: int) -> Any:
+        return {
+            "path": path,
+            "file_path": path,
+            "kind": "function",
+            "name": "turn",
+            "start_line": first,
+            "end_line": first + 1,
+            "content": "code",
+            "score": 0.9,
+        }
+
+    pieces = [make_piece("a.py", 1), make_piece("b.py", 1), make_piece("a.py", 8)]
+    places = [{"name": "Wheel.stop", "start_line": 20, "end_line": 29}]
+    places += [{"name": "turn", "start_line": 8, "end_line": 9}]
+    files = [
+        {"path": path, "file_path": path, "functions": places}
+        for path in ("a.py", "c.py")
+    ]
+    result: Any = {"results": pieces, "files": files}
+    assert list(render_chunks(result, FOR_MODEL)) == [
+        *("a.py:1-2 function turn (0.90)", "code", ""),
+        *("b.py:1-2 function turn", "code", ""),
+        *("a.py:8-9 function turn", "code", "also: stop 20-29", ""),
+        "c.py: stop 20-29, turn 8-9",
+    ]
