@@ -298,7 +298,12 @@ async def search_code(call: Call[Host], params: SearchCodeParams) -> SearchCodeR
 
     Use it when you do not know names; query finds text, get_symbol names.
     """
-    return await ask_projects(call, params, _ask, _join)
+    return await ask_projects(
+        call,
+        params,
+        _ask,
+        _join,
+    )
 
 
 async def _ask(
@@ -334,7 +339,12 @@ async def _ask(
             )
             if (call.as_text or call.for_person) and likely.results:
                 # An agent drops a tool that fails in its first minutes, and a person, too.
-                lines = _format_lines(workspace, view, likely, started)
+                lines = _format_lines(
+                    workspace,
+                    view,
+                    likely,
+                    started,
+                )
                 return Page(lines, lambda at: -lines["results"][at]["score"])
             error.data["likely_lines"] = [
                 f"{hit['file_path']}:{hit['start_line']}: {clip(hit['text'].strip(), LINE_LENGTH)}"
@@ -370,7 +380,12 @@ async def _ask(
     if call.as_text and "limit" not in params.model_fields_set:
         results, files = choose_for_model(answer, params.query, tokens)
     else:
-        results = fit_code(answer.results, params.query, tokens, as_text=call.as_text)
+        results = fit_code(
+            answer.results,
+            params.query,
+            tokens,
+            as_text=call.as_text,
+        )
         files = [
             format_file(file, file.functions[:MOST_FUNCTIONS]) for file in answer.files
         ]
@@ -581,7 +596,12 @@ def choose_for_model(
     A function whose code does not fit has its place in the line of its file, if that is among the best.
     """
     near = [narrow_piece(piece) for piece in answer.results if piece.near >= NEAR]
-    fitted = fit_code(near, query, tokens, as_text=True)
+    fitted = fit_code(
+        near,
+        query,
+        tokens,
+        as_text=True,
+    )
     code = [piece for piece in fitted if piece["content"]]
     return code, choose_functions(answer.files, code)
 

@@ -112,7 +112,12 @@ def _take_distinct(
     distinct: dict[str, FoundChunk] = {}
     for chunk in chunks:
         if chunk.text not in distinct and (wanted is None or wanted(chunk)):
-            distinct[chunk.text] = FoundChunk(chunk.path, chunk.chunk, chunk.text, 1.0)
+            distinct[chunk.text] = FoundChunk(
+                chunk.path,
+                chunk.chunk,
+                chunk.text,
+                1.0,
+            )
             if len(distinct) == limit:
                 break
     return list(distinct.values())

@@ -111,7 +111,12 @@ def find_functions(
         end = min(passage.lines.start(lines[1] + 1), start + MOST_WHOLE)
         name = passage.name or chunk.name
         relevance = words.measure(name.rpartition(".")[2], data[start:end])
-        return (FoundFunction(lines, relevance, name),)
+        function = FoundFunction(
+            lines=lines,
+            relevance=relevance,
+            plain_name=name,
+        )
+        return (function,)
     starts = symbols.parsed.definitions[:, START]
     low, high = starts.searchsorted([chunk.start, chunk.end]).tolist()
     rows = symbols.parsed.definitions[low:high].tolist()
@@ -126,12 +131,23 @@ def find_functions(
         relevance = words.measure(name, text)
         first = symbols.lines.line(start)
         last = symbols.lines.line(end)
-        function = FoundFunction((first, last), relevance, name, symbols, index)
+        function = FoundFunction(
+            lines=(first, last),
+            relevance=relevance,
+            plain_name=name,
+            symbols=symbols,
+            index=index,
+        )
         functions.append(function)
     if functions:
         return tuple(functions)
     relevance = words.measure(chunk.name, data[chunk.start : chunk.end])
-    return (FoundFunction(passage.part, relevance, chunk.name),)
+    itself = FoundFunction(
+        lines=passage.part,
+        relevance=relevance,
+        plain_name=chunk.name,
+    )
+    return (itself,)
 
 
 def choose_places(ranked: Iterable[FoundFunction], most: int) -> list[FoundFunction]:
@@ -167,12 +183,16 @@ def narrow(passage: Passage, functions: Sequence[FoundFunction]) -> Passage:
     if not spans:
         return passage
     whole = (spans[0][0], spans[-1][1])
-    left_out = tuple((before[1] + 1, after[0] - 1) for before, after in pairwise(spans))
+    left_out = list[Span]()
+    for before, after in pairwise(spans):
+        first = before[1] + 1
+        last = after[0] - 1
+        left_out.append((first, last))
     return replace(
         passage,
         part=whole,
         whole=whole,
-        left_out=left_out,
+        left_out=tuple(left_out),
         kind=best.kind,
         name=best.name,
     )

@@ -205,7 +205,12 @@ class MeaningSearch:
             self._rerank(self._collect_functions(files, rules))
             self._collect_files(files)
         else:
-            ranked = apply_rules(described, self._query, rules, types)
+            ranked = apply_rules(
+                described,
+                self._query,
+                rules,
+                types,
+            )
             self._rerank(self._collect_chunks(ranked))
         self._answer.chunks += sum(
             len(changed.text.chunks) for changed in self._changed
@@ -645,7 +650,13 @@ class MeaningSearch:
             if symbols is not None and symbols.data != data:
                 symbols = None
             passage = find_passage(data, chunk, symbols)
-            functions = find_functions(data, chunk, passage, symbols, self._words)
+            functions = find_functions(
+                data,
+                chunk,
+                passage,
+                symbols,
+                self._words,
+            )
         return FoundChunk(
             candidate.path,
             chunk,

@@ -4,8 +4,9 @@ Of a long comment only the first line is shown: the space saved fits another fun
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,12 +14,13 @@ import numpy as np
 from flashgrep.base.lazy import LazyAttribute
 from flashgrep.files.columns import SHOWN, Lines
 from flashgrep.parts.meaning.index.chunks import StoredChunk
+from flashgrep.parts.meaning.search.excerpts import choose_lines
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import (
     CALLABLE_KINDS,
     END,
     KIND,
-    KIND_ID,
+    KINDS,
     START,
     TYPE_KINDS,
 )
@@ -32,10 +34,9 @@ MOST_COMMENT: Final = 2
 with the same number of tokens, 33 % instead of 31 % of answers then contain all the relevant code."""
 MOST_LOOKED_AT: Final = 400
 """In functions of up to this many lines all lines are scored; in longer ones, only those of the chunk."""
-GAP: Final = 4
-"""Extra bytes counted for a line of a cut passage, for the gap marker that may precede it."""
-_CALLABLES: Final = [KIND_ID[kind] for kind in sorted(CALLABLE_KINDS - {"macro"})]
-_DOCUMENTED: Final = [*_CALLABLES, *(KIND_ID[kind] for kind in sorted(TYPE_KINDS))]
+_IS_CALLABLE: Final = np.isin(KINDS, sorted(CALLABLE_KINDS - {"macro"}))
+_IS_DOCUMENTED: Final = _IS_CALLABLE | np.isin(KINDS, sorted(TYPE_KINDS))
+"""By the number of a kind: a look-up takes a tenth of the time of ``np.isin``."""
 _OPENS: Final = re.compile(rb"\s*(?:[rRuU]?(?:\"\"\"|'''))?")
 """What may precede a comment on its line: blanks, or the quotes of a Python docstring."""
 _CLOSES: Final = b" \t\r\n\"'"
@@ -83,9 +84,8 @@ class Passage:
         if self.symbols is None:
             return self.left_out
         asides = list[Span]()
-        for first, last in sorted(
-            (*_find_asides(self.symbols, self.whole), *self.left_out)
-        ):
+        comments = _find_asides(self.symbols, self.whole)
+        for first, last in sorted((*comments, *self.left_out)):
             if asides and first <= asides[-1][1] + 1:
                 asides[-1] = (asides[-1][0], max(last, asides[-1][1]))
             else:
@@ -125,66 +125,28 @@ class Passage:
         return None
 
     def crop(self, size: int, words: Sequence[Sequence[bytes]]) -> Excerpt:
-        """Return the head and the lines with the rarest of the words, with their neighbours, as far as they fit.
-
-        A line has a word if it contains one of its spellings. A word that n lines contain adds 1/n to each of them.
-        Lines of the chunk come before other lines of the function; remaining space goes to the chunk's first lines.
-        """
+        """Return the head and the statements with the rarest of the words, with their neighbours, as far as they fit."""
         if self.text:
             return Excerpt(f"{self.text[:size]}…", (self.part,))
-        first, last = (
-            self.whole if self.whole[1] - self.whole[0] < MOST_LOOKED_AT else self.part
+        around = self.whole
+        if around[1] - around[0] >= MOST_LOOKED_AT:
+            around = self.part
+        texts = dict[int, str]()
+        for first, last in self.leave_out_asides([around]):
+            for line in range(first, last + 1):
+                texts[line] = self.lines.text(line)
+        head: Iterable[int] = islice(texts, 1)
+        if self.head is not None:
+            head = range(self.head[0], self.head[1] + 1)
+        part = range(self.part[0], self.part[1] + 1)
+        chosen = choose_lines(
+            texts,
+            head={*head},
+            part=part,
+            words=words,
+            size=size,
         )
-        numbers = [
-            line
-            for span in self.leave_out_asides([(first, last)])
-            for line in range(span[0], span[1] + 1)
-        ]
-        lowered = {line: self.lines.text(line).lower().encode() for line in numbers}
-        # A word that is in every line does not distinguish them.
-        having = [
-            {line for line, text in lowered.items() if any(map(text.count, word))}
-            for word in words
-        ]
-        scores = {
-            line: sum(1 / len(lines) for lines in having if line in lines)
-            for line in lowered
-        }
-        in_part = range(self.part[0], self.part[1] + 1)
-        telling = sorted(
-            (line for line in numbers if scores[line]),
-            key=lambda line: -scores[line] - (line in in_part) / 2,
-        )
-
-        lines_shown = set(
-            range(self.head[0], self.head[1] + 1) if self.head else numbers[:1]
-        )
-        lines_shown.update(telling[:1])
-        room = size - sum(self._measure((line, line)) for line in lines_shown)
-        # Lines after a relevant line explain it better than those before.
-        around = (line + step for line in telling for step in (0, 1, -1, 2))
-        for line in (*around, *in_part):
-            if (
-                line in scores
-                and line not in lines_shown
-                and self._measure((line, line)) + GAP <= room
-            ):
-                room -= self._measure((line, line)) + GAP
-                lines_shown.add(line)
-        spans = list[Span]()
-        for line in sorted(lines_shown):
-            if (
-                spans
-                and line <= spans[-1][1] + 2
-                and (line - 1 in lines_shown or line - 1 in scores)
-            ):
-                spans[-1] = (
-                    spans[-1][0],
-                    line,
-                )  # a marker for one missing line is as long as that line
-            else:
-                spans.append((line, line))
-        return self._show(spans)
+        return self._show(_join_lines(chosen, texts))
 
     def leave_out_asides(self, spans: Sequence[Span]) -> list[Span]:
         """Return the lines without those in long comments."""
@@ -208,12 +170,28 @@ class Passage:
         for first, last in spans:
             if first > at:
                 texts.append(f"… {at}-{first - 1}")
-            text = self.lines.data[self.lines.start(first) : self.lines.start(last + 1)]
-            texts.append(text.rstrip().decode("utf-8", SHOWN))
+            start = self.lines.start(first)
+            end = self.lines.start(last + 1)
+            text = self.lines.data[start:end].rstrip()
+            texts.append(text.decode("utf-8", SHOWN))
             at = last + 1
         if at <= self.whole[1]:
             texts.append(f"… {at}-{self.whole[1]}")
         return Excerpt("\n".join(texts), tuple(spans))
+
+
+def _join_lines(chosen: Collection[int], texts: Collection[int]) -> list[Span]:
+    """Return lines as ranges; one missing line of the text is shown, since a marker would be as long."""
+    spans = list[Span]()
+    for line in sorted(chosen):
+        last = spans[-1][1] if spans else -1
+        is_next = line == last + 1
+        is_near = line == last + 2 and line - 1 in texts
+        if is_next or is_near:
+            spans[-1] = (spans[-1][0], line)
+        else:
+            spans.append((line, line))
+    return spans
 
 
 def find_passage(
@@ -230,11 +208,9 @@ def find_passage(
     part = (chunk.start_line, chunk.end_line)
     # Other text on the chunk's lines means that it was cut inside a long line, which
     # whole lines cannot show.
-    beside = (
-        data[lines.start(part[0]) : chunk.start]
-        + data[chunk.end : lines.start(part[1] + 1)]
-    )
-    if beside.strip():
+    before = data[lines.start(part[0]) : chunk.start]
+    after = data[chunk.end : lines.start(part[1] + 1)]
+    if before.strip() or after.strip():
         return Passage(
             lines=lines,
             part=part,
@@ -242,21 +218,31 @@ def find_passage(
             text=data[chunk.start : chunk.end].decode("utf-8", SHOWN),
         )
     if symbols is None:
-        return Passage(lines=lines, part=part, whole=part)
+        return Passage(
+            lines=lines,
+            part=part,
+            whole=part,
+        )
     table = symbols.parsed.definitions
     starts = table[:, START]
     ends = table[:, END]
     shared = np.minimum(ends, chunk.end) - np.maximum(starts, chunk.start)
     is_cut = (starts < chunk.start) | (ends > chunk.end)
-    around = (is_cut & (2 * shared > chunk.end - chunk.start)).nonzero()[0]
-    around = around[np.isin(table[around, KIND], _CALLABLES)]
+    is_most = 2 * shared > chunk.end - chunk.start
+    around = (is_cut & is_most).nonzero()[0]
+    around = around[_IS_CALLABLE[table[around, KIND]]]
     # The shortest enclosing function is the innermost.
     if len(around):
         index = int(around[(ends - starts)[around].argmin()])
     else:
         index = _find_below_comment(symbols, chunk)
     if index < 0:
-        return Passage(lines=lines, part=part, whole=part, symbols=symbols)
+        return Passage(
+            lines=lines,
+            part=part,
+            whole=part,
+            symbols=symbols,
+        )
     first = lines.line(int(starts[index]))
     last = lines.line(int(ends[index]) - 1)
     head = (first, min(symbols.find_head_end(index), first + MOST_HEAD - 1))
@@ -289,9 +275,8 @@ def _find_below_comment(symbols: FileSymbols, chunk: StoredChunk) -> int:
     while at + 1 < len(skips) and not symbols.data[end : skips[at + 1, 0]].strip():
         at += 1
         end = int(skips[at, 1])
-    below = (
-        np.isin(table[:, KIND], _DOCUMENTED) & (table[:, START] >= end - 1)
-    ).nonzero()[0]
+    first = int(table[:, START].searchsorted(end - 1))
+    below = first + _IS_DOCUMENTED[table[first:, KIND]].nonzero()[0]
     if not len(below):
         return -1
     index = int(below[table[below, START].argmin()])
@@ -331,25 +316,31 @@ def _find_asides(symbols: FileSymbols, span: Span) -> tuple[Span, ...]:
         after = data[end : lines.start(last + 1)]
         if after.strip(_CLOSES):
             continue
-        above = data[
-            max(0, lines.start(first) - _LOOK_BACK) : lines.start(first)
-        ].rstrip()
-        if before.strip() and not above.endswith(b":"):
+        line_start = lines.start(first)
+        above = data[max(0, line_start - _LOOK_BACK) : line_start]
+        if before.strip() and not above.rstrip().endswith(b":"):
             continue
+        last = min(last, span[1])
         if comments and first <= comments[-1][1] + 1:
-            comments[-1][1] = min(last, span[1])
+            comments[-1][1] = last
         else:
-            comments.append([first, min(last, span[1])])
+            comments.append([first, last])
     asides = list[Span]()
+    count = 0
     for first, last in comments:
-        shown_line = next(
-            (line for line in range(first, last + 1) if _WORD.search(lines.text(line))),
-            last,
-        )
-        if last - first >= MOST_COMMENT and last > shown_line:
-            asides.append((shown_line + 1, last))
+        count += last - first + 1
+        telling = _find_telling_line(lines, first, last)
+        if last - first >= MOST_COMMENT and last > telling:
+            asides.append((telling + 1, last))
     # If the comments are nearly everything, they are what was found, and are shown.
-    is_all = sum(last - first + 1 for first, last in comments) > span[1] - span[0]
-    if is_all:
+    if count > span[1] - span[0]:
         return ()
     return tuple(asides)
+
+
+def _find_telling_line(lines: Lines, first: int, last: int) -> int:
+    """Return the first line with a word, or the last line."""
+    for line in range(first, last):
+        if _WORD.search(lines.text(line)):
+            return line
+    return last

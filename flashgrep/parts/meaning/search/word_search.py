@@ -230,7 +230,16 @@ def _rank_files(
     query = analyze_query(text, {})
     kinds = read_kinds(snapshot)
     weighed = [
-        (score * weigh_file(path, kinds, query, RULES), path)
+        (
+            score
+            * weigh_file(
+                path,
+                kinds,
+                query,
+                RULES,
+            ),
+            path,
+        )
         for score, path in _score_files(snapshot, words, stats)
     ]
     return sorted(weighed, key=lambda item: (-item[0], item[1]))
@@ -245,7 +254,12 @@ def _score_files(
     scored = _score_by_index(snapshot, words)
     changed = snapshot.changed_paths()
     if len(changed) > MOST_SCANNED and snapshot.ripgrep is not None:
-        changed = _sort_by_words(snapshot, snapshot.ripgrep, words, changed)
+        changed = _sort_by_words(
+            snapshot,
+            snapshot.ripgrep,
+            words,
+            changed,
+        )
     for path in changed[:MOST_SCANNED]:
         checkpoint()
         document = snapshot.read(path)
