@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from flashgrep.parts.meaning.methods import MOST_FUNCTIONS
 from flashgrep.parts.meaning.questions import search_by_meaning
 from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
 from flashgrep.parts.team.database import connect
@@ -47,7 +48,8 @@ async def ask_locally(
                 MeaningQuestion(text=question, limit=10, passages=True, files=10),
             )
             files[question] = [
-                (file.path.decode(), len(file.functions)) for file in answer.files
+                (file.path.decode(), min(MOST_FUNCTIONS, len(file.functions)))
+                for file in answer.files
             ]
             found[question] = [
                 (piece.path.decode(), piece.chunk.start_line, piece.score)
