@@ -377,7 +377,8 @@ class Scheduler:
     def _waits_for_worker(self, task: _Task) -> bool:
         """Return whether a worker is going to run a lookup, so that it takes no turn here.
 
-        Not for long ones of others: a quick one waited for up to 40 ms until one of two workers was free.
+        Not for long ones of connections with more lookups than its own: a quick one waited for up to 40 ms until one of
+        two workers was free.
         """
         if task.portable is None or self._workers is None:
             return False
@@ -385,8 +386,13 @@ class Scheduler:
         now = time.monotonic()
         own = task.flow.elsewhere
         if not own:
-            quick = (other.is_quick(now) for other in self._elsewhere)
-            return is_served and (not self._elsewhere or any(quick))
+            # In a crowd each has as few as this one: threads here would slow all down.
+            fewest = task.flow.members
+            near = (
+                other.flow.members <= fewest or other.is_quick(now)
+                for other in self._elsewhere
+            )
+            return is_served and (not self._elsewhere or any(near))
         if is_served or not self.is_shared:
             return is_served
         # Workers give its connection its share: threads here are for the others.

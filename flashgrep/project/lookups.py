@@ -44,6 +44,7 @@ from flashgrep.search.lookup_worker import (
     RunLookup,
     pack,
 )
+from flashgrep.search.ripgrep import Ripgrep
 from flashgrep.search.ripgrep_walks import search_before_listing, search_or_count
 from flashgrep.search.snapshot import Snapshot, ask_and_close
 
@@ -104,14 +105,11 @@ class Lookups:
         if self.workers is not None:
             self.workers.drop(self)
 
-    def snapshot(self) -> Snapshot:
-        """Return the project as it is known now, for a lookup."""
-        snapshot = self.project.snapshot()
-        ripgrep = snapshot.ripgrep
+    def share(self, ripgrep: Ripgrep | None) -> Ripgrep | None:
+        """Return the ripgrep for a lookup that begins now."""
         if ripgrep is None or not self._scheduler.is_shared:
-            return snapshot
-        shared = ripgrep._replace(is_shared=True)
-        return replace(snapshot, ripgrep=shared)
+            return ripgrep
+        return ripgrep._replace(is_shared=True)
 
     def describe(self) -> tuple[LoadProject, Loaded] | None:
         """Return the request to load the project as it is now; None: there is no index."""
@@ -148,7 +146,10 @@ class Lookups:
 
         def begin() -> Callable[[], ResultT]:
             nonlocal snapshot
-            snapshot = self.snapshot()  # as known when its turn has come
+            snapshot = self.project.snapshot()  # as known when its turn has come
+            ripgrep = self.share(snapshot.ripgrep)
+            if ripgrep is not snapshot.ripgrep:
+                snapshot = replace(snapshot, ripgrep=ripgrep)
             return partial(ask_and_close, ask, snapshot)
 
         elsewhere = None
@@ -306,7 +307,7 @@ class PortableLookup(Generic[ResultT]):
         project = self.place.project
         loaded = worker.loaded[self.place]
         workers = self.place.workers
-        snapshot = self.place.snapshot()
+        snapshot = project.snapshot()
         if snapshot.reader is None or len(snapshot.pending) > MOST_MARKS:
             return None
         marks = project.tree.changed_since(loaded.generation)
@@ -316,7 +317,7 @@ class PortableLookup(Generic[ResultT]):
             return None
         facts = (
             snapshot.max_size,
-            snapshot.ripgrep,
+            self.place.share(snapshot.ripgrep),
             snapshot.parsed,
             snapshot.parsed_to,
         )
