@@ -22,7 +22,10 @@ def call(
     """Call a method by its name with JSON, in the current folder's project, and print the result as JSON."""
     text = sys.stdin.read() if params == "-" else params
     with failing_cleanly():
-        fields: Any = json.loads(text)
+        try:
+            fields: Any = json.loads(text)
+        except RecursionError:
+            fail("the parameters are nested too deep")
         if not isinstance(fields, dict):
             fail('the parameters are a JSON object, such as \'{"query": "main"}\'')
         paths = find_user_paths()

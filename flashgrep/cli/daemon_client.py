@@ -21,6 +21,17 @@ PATIENCE_SECONDS = 5.0
 """A running daemon reports its status in milliseconds; one that is stopped or stuck never answers."""
 
 
+CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 160))}
+"""How a terminal is shown the characters that it would obey."""
+
+
+def show_name(name: str) -> str:
+    """Return the name of a project or a folder for standard output: on a terminal with its control characters escaped."""
+    if sys.stdout.isatty():
+        return name.translate(CONTROLS)
+    return name
+
+
 def find_user_paths() -> Paths:
     """Return the paths of this user's daemon."""
     return Paths(state_folder(os.environ), cache_folder(os.environ))
@@ -113,14 +124,17 @@ def status_rows(status: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("clients", str(status["clients"])),
         ("socket", status["socket"]),
         ("tcp", listens),
-        *(("project", f"{project['name']}  {project['root']}") for project in projects),
+        *(
+            ("project", show_name(f"{project['name']}  {project['root']}"))
+            for project in projects
+        ),
         *(
             ("warning", warning)
             for project in projects
             for warning in project.get("warnings", ())
         ),
         *(
-            ("problem", f"{root}: {problem}")
+            ("problem", show_name(f"{root}: {problem}"))
             for root, problem in status["problems"].items()
         ),
     ]

@@ -12,7 +12,13 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from flashgrep.base.paths import as_latin1, from_latin1
 from flashgrep.cli.commands import INTERRUPTED
-from flashgrep.cli.daemon_client import ask_daemon, ask_running, fail, failing_cleanly
+from flashgrep.cli.daemon_client import (
+    ask_daemon,
+    ask_running,
+    fail,
+    failing_cleanly,
+    show_name,
+)
 from flashgrep.cli.project_files import clear_project
 
 app = typer.Typer(
@@ -57,7 +63,7 @@ def index(
     with failing_cleanly():
         opened = add_project(path)
         try:
-            typer.echo(f"{opened['name']}  {from_latin1(opened['root'])}")
+            typer.echo(describe_new_project(opened))
             if not background:
                 show_progress(opened["root"], wait)
         except KeyboardInterrupt:
@@ -70,7 +76,7 @@ def add(path: PathArgument = Path()) -> None:
     """Make a folder a project; it is indexed in the background."""
     with failing_cleanly():
         opened = add_project(path)
-        typer.echo(f"{opened['name']}  {from_latin1(opened['root'])}")
+        typer.echo(describe_new_project(opened))
 
 
 @app.command("list")
@@ -78,7 +84,7 @@ def list_projects() -> None:
     """List the projects: name and folder."""
     with failing_cleanly():
         for project in ask_daemon("$/status")["projects"]:
-            typer.echo(f"{project['name']}  {project['root']}")
+            typer.echo(show_name(f"{project['name']}  {project['root']}"))
 
 
 @app.command()
@@ -95,7 +101,7 @@ def remove(
             project_name = name
         for root in ask_daemon("$/remove", name=as_latin1(project_name))["removed"]:
             clear_project(Path(from_latin1(root)))
-            typer.echo(f"removed {from_latin1(root)}")
+            typer.echo(show_name(f"removed {from_latin1(root)}"))
 
 
 @store_app.command("list")
@@ -106,12 +112,14 @@ def list_stored() -> None:
     """
     with failing_cleanly():
         for store in ask_daemon("$/stores")["stores"]:
+            owner = show_name(from_latin1(store["owner"]))
             typer.echo(
-                f"{store['bytes'] / MB:.1f} MB  {from_latin1(store['owner'])}{', gone' * store['gone']}"
+                f"{store['bytes'] / MB:.1f} MB  {owner}{', gone' * store['gone']}"
             )
             for project in store["projects"]:
+                root = show_name(from_latin1(project["root"]))
                 typer.echo(
-                    f"    {from_latin1(project['root'])}, {project['files']:,} files{', gone' * project['gone']}"
+                    f"    {root}, {project['files']:,} files{', gone' * project['gone']}"
                 )
             if store["revision_texts"]:
                 size = store["revision_bytes"] / MB
@@ -125,7 +133,12 @@ def clean() -> None:
     """Remove the data of projects whose folder is gone."""
     with failing_cleanly():
         for root in ask_daemon("$/clean")["removed"]:
-            typer.echo(f"removed {from_latin1(root)}")
+            typer.echo(show_name(f"removed {from_latin1(root)}"))
+
+
+def describe_new_project(opened: Mapping[str, str]) -> str:
+    """Return the name and the folder of a project that was opened, as they are printed."""
+    return show_name(f"{opened['name']}  {from_latin1(opened['root'])}")
 
 
 def add_project(path: Path) -> Any:

@@ -5,7 +5,7 @@ import plistlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -17,13 +17,14 @@ from flashgrep.cli.stopping import stop_daemon
 
 LABEL = "io.github.flashgrep"
 UNIT = "flashgrep.service"
+FOLDERS = ("FLASHGREP_STATE_DIR", "FLASHGREP_CACHE_DIR")
 UNIT_TEXT = """\
 [Unit]
 Description=flashgrep, the code search daemon
 Documentation=https://github.com/flashgrep/flashgrep
 
 [Service]
-ExecStart={command}
+{environment}ExecStart={command}
 Restart=on-failure
 RestartPreventExitStatus=2
 Nice=5
@@ -73,9 +74,14 @@ def install_service(
 
 
 def remove_service() -> None:
-    """End the service and remove its file; without one, do nothing."""
+    """End the service and remove its file; without one, or if it serves another state folder, do nothing."""
     service = describe_service()
     if not service.file.exists():
+        return
+    if not serves_this_state(service.file.read_bytes()):
+        sys.stderr.write(
+            f"fgrep: left alone, of another state folder: {service.file}\n"
+        )
         return
     # Its file goes even if the manager fails: else every login would start it again.
     problem = run_all(service.end)
@@ -85,6 +91,33 @@ def remove_service() -> None:
     typer.echo(f"removed {service.file}")
 
 
+def serves_this_state(text: bytes) -> bool:
+    """Return whether a service's file names the folders that this process uses."""
+    if sys.platform == "darwin":
+        variables = plistlib.loads(text).get("EnvironmentVariables", {})
+        return bool(variables == find_folders())
+    named = [line for line in text.splitlines() if line.startswith(b"Environment=")]
+    return named == write_environment(find_folders()).encode().splitlines()
+
+
+def find_folders() -> dict[str, str]:
+    """Return the variables that name other folders than the usual ones: at login they are not set."""
+    return {
+        name: str(Path(os.environ[name]).absolute())
+        for name in FOLDERS
+        if os.environ.get(name)
+    }
+
+
+def write_environment(variables: Mapping[str, str]) -> str:
+    """Return the lines that set variables in a unit."""
+    lines = [
+        f"Environment={quote_value(f'{name}={value}')}\n"
+        for name, value in variables.items()
+    ]
+    return "".join(lines)
+
+
 def describe_service() -> Service:
     """Return the service as this system's manager takes it."""
     home = Path.home()
@@ -92,7 +125,12 @@ def describe_service() -> Service:
     command = [sys.executable, "-m", "flashgrep", "daemon", "run", "--idle-minutes=0"]
     if sys.platform == "darwin":
         file = home / "Library" / "LaunchAgents" / f"{LABEL}.plist"
-        job = {"Label": LABEL, "ProgramArguments": command, "RunAtLoad": True}
+        job = {
+            "Label": LABEL,
+            "ProgramArguments": command,
+            "EnvironmentVariables": find_folders(),
+            "RunAtLoad": True,
+        }
         return Service(
             file,
             plistlib.dumps(job),
@@ -105,7 +143,9 @@ def describe_service() -> Service:
     manager = ("systemctl", "--user")
     return Service(
         file,
-        UNIT_TEXT.format(command=words).encode(),
+        UNIT_TEXT.format(
+            command=words, environment=write_environment(find_folders())
+        ).encode(),
         ((*manager, "daemon-reload"), (*manager, "enable", "--now", UNIT)),
         ((*manager, "disable", "--now", UNIT),),
     )
@@ -113,8 +153,12 @@ def describe_service() -> Service:
 
 def quote_word(word: str) -> str:
     """Return a word as systemd reads it: in quotes, without its specifiers and variables."""
-    quoted = word.replace("\\", "\\\\").replace('"', '\\"')
-    quoted = quoted.replace("%", "%%").replace("$", "$$")
+    return quote_value(word.replace("$", "$$"))
+
+
+def quote_value(value: str) -> str:
+    """Return the value of a variable as systemd reads it, where a dollar sign means itself."""
+    quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{quoted}"'
 
 

@@ -39,6 +39,7 @@ def test_a_call_that_cannot_be_says_why(
         (("query", "[1]"), "JSON object"),
         (("query", "{"), "Expecting"),
         (("query", '{"quer": "x"}'), "quer"),
+        (("query", '{"query":' + "[" * 100_000), "nested too deep"),
     ):
         answer = daemon.run("call", *arguments, cwd=root)
         assert (answer.returncode, answer.stdout) == (2, "")

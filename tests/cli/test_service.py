@@ -100,6 +100,31 @@ def test_a_manager_that_fails_is_reported(
     assert not cold_daemon.run("daemon", "install-service", "--uninstall").stdout
 
 
+def test_a_service_serves_the_folders_of_its_installation_alone(
+    cold_daemon: DaemonAtHand, tmp_path: Path
+) -> None:
+    calls = make_manager(cold_daemon, tmp_path)
+    cold_daemon.environ["FLASHGREP_STATE_DIR"] += '/a "b" 5% $HOME'
+    wrote = cold_daemon.run("daemon", "install-service").stdout
+    unit = Path(wrote.removeprefix("wrote ").removesuffix("\n"))
+    state = cold_daemon.environ["FLASHGREP_STATE_DIR"]
+    escaped = state.replace('"', '\\"').replace("%", "%%")
+    assert f'Environment="FLASHGREP_STATE_DIR={escaped}"\n' in unit.read_text()
+    other = {**cold_daemon.environ, "FLASHGREP_STATE_DIR": str(tmp_path / "other")}
+    mine = dict(cold_daemon.environ)
+    cold_daemon.environ.update(other)
+    listed = cold_daemon.run("uninstall", "--dry-run").stdout
+    assert "end the service" not in listed
+    left = cold_daemon.run("daemon", "install-service", "--uninstall")
+    assert (left.returncode, left.stdout) == (0, "")
+    assert "another state folder" in left.stderr
+    assert unit.exists()
+    cold_daemon.environ.update(mine)
+    removed = cold_daemon.run("daemon", "install-service", "--uninstall")
+    assert removed.stdout == f"removed {unit}\n"
+    assert calls.read_text().endswith("disable --now flashgrep.service\n")
+
+
 def test_uninstall_ends_the_service(cold_daemon: DaemonAtHand, tmp_path: Path) -> None:
     calls = make_manager(cold_daemon, tmp_path)
     cold_daemon.run("daemon", "install-service")

@@ -361,6 +361,24 @@ def test_picking_finds_while_one_types_and_prints_the_place(
     assert (picked.status, picked.lines[-1]) == (0, "shop/cart.py:8:7")
 
 
+def test_folders_cannot_write_on_the_terminal(terminal: Terminal, shop: Path) -> None:
+    hostile = shop.parent / "e\x1b[31mvil"
+    hostile.mkdir()
+    subprocess.run(["git", "init", "-q", str(hostile)], check=True)
+    terminal.type("cd ../e*vil")
+    for command in (
+        "fgrep index",
+        "fgrep projects list",
+        "fgrep daemon status",
+        "fgrep store list",
+        "fgrep projects remove .",
+    ):
+        shown = terminal.type(command)
+        check(shown, 0, ["~e\\x1b[31mvil"], [])
+        assert shown.colored == []
+    terminal.type("cd ../shop")
+
+
 def test_top_ends_with_an_interrupt_and_leaves_the_line(terminal: Terminal) -> None:
     terminal.start("fgrep top")
     terminal.wait_for("stage")

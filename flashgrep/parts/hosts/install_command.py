@@ -29,7 +29,11 @@ from flashgrep.base.plain_files import read_plain_file
 from flashgrep.cli.daemon_client import fail, find_user_paths
 from flashgrep.cli.launcher import TABLE
 from flashgrep.cli.project_files import clear_project, find_ours
-from flashgrep.cli.service_command import describe_service, remove_service
+from flashgrep.cli.service_command import (
+    describe_service,
+    remove_service,
+    serves_this_state,
+)
 from flashgrep.cli.stopping import stop_daemon
 from flashgrep.daemon import lifecycle
 from flashgrep.parts.hosts.hooks import HOOK_PLACES, is_ours, plan_hook
@@ -454,7 +458,7 @@ def uninstall(
     else:
         steps = []
     service = describe_service().file
-    if service.exists():
+    if service.exists() and serves_this_state(service.read_bytes()):
         steps.append(f"end the service {service}")
     steps += [f"take flashgrep out of {entry.path}" for entry in hosts] + [
         f"remove {path}" for path in files
