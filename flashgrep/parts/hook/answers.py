@@ -181,31 +181,48 @@ def searches_whole_folder(argv: Sequence[str]) -> bool:
     except Unplannable:
         return False
     names = {flag.name for flag in arguments.flags}
-    paths = arguments.positional if "regexp" in names else arguments.positional[1:]
-    return not names & _NOT_TOLD and all(path in {".", "./"} for path in paths)
+    if not names.isdisjoint(_NOT_TOLD):
+        return False
+    paths = arguments.positional
+    if "regexp" not in names:
+        paths = paths[1:]
+    return {".", "./"}.issuperset(paths)
 
 
 def describe_omissions(snapshot: Snapshot, cwd: bytes) -> str:
     """Return which entries below a folder ripgrep leaves out because they are ignored, hidden or binary; or nothing."""
     inside = os.path.relpath(cwd, snapshot.root.path)
-    lead = b"" if inside == b"." else inside + b"/"
+    lead = inside + b"/"
+    if inside == b".":
+        lead = b""
     names: list[str] = []
     for path, is_folder in (snapshot.excluded or {}).items():
-        if path.startswith(lead) and path.rpartition(b"/")[2] not in _OWN:
-            text = path[len(lead) :].decode(errors="replace")
-            names.append(text + "/" if is_folder else text)
+        if not path.startswith(lead):
+            continue
+        _, _, name = path.rpartition(b"/")
+        if name in _OWN:
+            continue
+        text = path.removeprefix(lead).decode(errors="replace")
+        if is_folder:
+            text += "/"
+        names.append(text)
     binary = 0
     for path, reason in snapshot.table.skipped.items():
         if reason == "binary" and path.startswith(lead):
             binary += 1
     parts: list[str] = []
     if names:
-        names_sorted = sorted(names, key=lambda name: (not name.endswith("/"), name))
+        # Folders first.
+        names.sort(key=lambda name: (not name.endswith("/"), name))
+        omitted = f"ignored or hidden {', '.join(names[:MOST_TOLD])}"
         rest = len(names) - MOST_TOLD
-        more = f" and {rest} more" if rest > 0 else ""
-        parts.append(f"ignored or hidden {', '.join(names_sorted[:MOST_TOLD])}{more}")
-    if binary:
-        parts.append(f"{binary} binary file{'s' if binary > 1 else ''}")
+        if rest > 0:
+            omitted += f" and {rest} more"
+        parts.append(omitted)
+    if binary == 1:
+        parts.append("1 binary file")
+    elif binary:
+        parts.append(f"{binary} binary files")
     if not parts:
         return ""
     return f"rg did not search {'; '.join(parts)} (rg -uuu does)"

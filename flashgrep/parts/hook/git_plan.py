@@ -36,7 +36,8 @@ MOST_NAMED: Final = 400
 SECONDS: Final = 2.0
 MOST_ASKED: Final = 8
 """Words that git says are no revisions, in 3 ms each."""
-NOTHING: Final = b":(literal).git/nothing"
+LITERAL: Final = b":(literal)"
+NOTHING: Final = LITERAL + b".git/nothing"
 """A path that git never tracks: it still checks its arguments, prints nothing and exits with its status."""
 SETTINGS: Final = (
     r"^(grep\.(patterntype|extendedregexp)|submodule\.recurse|core\.sparsecheckout)$"
@@ -135,23 +136,12 @@ def _plan(
     scope = Scope([path for path in paths if not path.startswith(b":")])
     check_repository(git, cwd)
 
-    names: list[bytes] = []
     searched = snapshot.table.below(below.inside)
-    files = [path for path, mark in snapshot.pending.items() if mark.ours]
-    files += find_likely(pattern, snapshot)
-    for path in dict.fromkeys(files):
-        checkpoint()
-        inner = path.removeprefix(below.lead)
-        if path.startswith(below.lead) and scope.has(inner):
-            names.append(b":(literal)" + inner)
-    for path, is_folder in (snapshot.excluded or {}).items():
-        checkpoint()
-        inner = path.removeprefix(below.lead)
-        if path.startswith(below.lead) and inner.rpartition(b"/")[2] != b".git":
-            names += scope.narrow(inner, is_folder=is_folder)
-    if len(names) > max(FEW, len(searched) * MOST_SHARE):
+    names = _name_files(find_likely(pattern, snapshot), snapshot, below.lead, scope)
+    limit = max(FEW, len(searched) * MOST_SHARE)
+    if len(names) > min(limit, MOST_NAMED):
         raise Unplannable
-    if len(names) > MOST_NAMED or sum(map(len, names)) > MOST_BYTES:
+    if sum(map(len, names)) > MOST_BYTES:
         raise Unplannable
     words = [*argv[: argv.index(GREP) + 1], *arguments.words]
     if not arguments.has_pattern_flags:
@@ -160,6 +150,34 @@ def _plan(
     excluding = [path for path in paths if path.startswith(b":")]
     given = [*map(os.fsencode, words), b"--", *(names or [NOTHING]), *excluding]
     return Plan(given, max(0, len(searched) - len(names)))
+
+
+def _name_files(
+    likely: Sequence[bytes], snapshot: Snapshot, lead: bytes, scope: "Scope"
+) -> list[bytes]:
+    """Return the paths that name the files that may match, and all that the index does not cover."""
+    files: dict[bytes, None] = {}
+    for path, mark in snapshot.pending.items():
+        if mark.ours:
+            files[path] = None
+    files.update(dict.fromkeys(likely))
+    names: list[bytes] = []
+    for path in files:
+        checkpoint()
+        if not path.startswith(lead):
+            continue
+        inner = path.removeprefix(lead)
+        if scope.has(inner):
+            names.append(LITERAL + inner)
+    for path, is_folder in (snapshot.excluded or {}).items():
+        checkpoint()
+        if not path.startswith(lead):
+            continue
+        inner = path.removeprefix(lead)
+        _, _, name = inner.rpartition(b"/")
+        if name != b".git":
+            names += scope.narrow(inner, is_folder=is_folder)
+    return names
 
 
 def _read_paths(
@@ -230,13 +248,13 @@ class Scope:
 
         """
         if not is_folder:
-            return [b":(literal)" + path] if self.has(path) else []
+            return [LITERAL + path] if self.has(path) else []
         folder = path + b"/"
         if self._is_all or any(_is_in(folder, plain) for plain in self._plain):
-            return [b":(literal)" + path]
+            return [LITERAL + path]
         # What the call names may lie inside the folder.
         inner = [plain for plain in self._plain if _is_in(plain, path)]
-        names = [b":(literal)" + plain for plain in inner]
+        names = [LITERAL + plain for plain in inner]
         for glob in self._globs:
             ending = glob.removeprefix(b"*")
             # Of other wildcards a part may match in the folder's own name.

@@ -30,7 +30,7 @@ MOST_SIGNATURE, MOST_VALUE = 100, 50
 """Most characters of an outline's line; fewer for a constant, whose value is seldom needed."""
 LONG_FUNCTION = 200
 """From this many lines on, a function counts as a module of its own (a factory), and its functions are shown."""
-_BROUGHT: Final = re.compile(r"= (?:await )?(?:require|import)\(")
+_BROUGHT: Final = re.compile(rb"[^=]*=\s*(?:await\s+)?(?:require|import)\(")
 """A value that is an imported module: a definition only in form."""
 _FUNCTIONS: Final = frozenset({"function", "method", "constructor"})
 _VALUES: Final = frozenset({"constant", "variable", "field", "property"})
@@ -129,21 +129,31 @@ def read_entries(
     path: bytes, symbols: FileSymbols, *, everything: bool
 ) -> Iterator[Entry]:
     """Yield what a file defines, in order of position."""
+    previous: Entry | None = None
     for index, depth in nest(symbols, everything=everything):
         span = symbols.defined(index)
         kind = symbols.kind(index)
-        signature = clip(
-            symbols.signature(index), MOST_VALUE if kind in _VALUES else MOST_SIGNATURE
-        )
-        if kind in _VALUES and _BROUGHT.search(signature) and not everything:
-            continue
-        yield Entry(path, span.start_line, span.end_line, depth, kind, signature)
+        head = symbols.signature(index)
+        limit = MOST_SIGNATURE
+        if kind in _VALUES:
+            limit = MOST_VALUE
+            place = symbols.row(index)
+            is_brought = _BROUGHT.match(symbols.data, place[START], place[END])
+            if is_brought and not everything:
+                continue
+        signature = clip(head, limit)
+        entry = Entry(path, span.start_line, span.end_line, depth, kind, signature)
+        # One statement may define several names.
+        if entry != previous:
+            yield entry
+        previous = entry
 
 
 def nest(symbols: FileSymbols, *, everything: bool) -> Iterator[tuple[int, int]]:
     """Yield the definitions of a file that an outline shows, in order of position, each with its nesting depth."""
     kinds = _DEEP_KINDS if everything else SHOWN_KINDS
     ends: list[int] = []  # of the enclosing definitions
+    previous = (-1, -1)
     helpers_to = 0  # end of the short function whose nested functions are shown only with ``everything``
     for index, row in enumerate(symbols.rows):
         checkpoint()
@@ -160,8 +170,13 @@ def nest(symbols: FileSymbols, *, everything: bool) -> Iterator[tuple[int, int]]
             ) - symbols.lines.line(row[START])
             if size < LONG_FUNCTION:
                 helpers_to = row[END]
-        yield index, len(ends)
-        ends.append(row[END])
+        span = (row[START], row[END])
+        # Names of one statement stand beside each other.
+        depth = len(ends) - (span == previous)
+        yield index, depth
+        if span != previous:
+            ends.append(row[END])
+        previous = span
 
 
 def open_all(

@@ -444,3 +444,19 @@ def test_a_map_tells_a_method_below_its_type_and_only_where_its_type_is_named(
     assert "func get()" in told
     assert told[-2:] == ["impl Sack", "pub fn open(&self)"]
     assert "jobs:" not in told, "data is no code"
+
+
+def test_names_of_one_statement_stand_beside_each_other(tmp_path: Path) -> None:
+    (tmp_path / "a.js").write_text(
+        "const {\n  one,\n  two: other\n} = require('./names')\n"
+        "const { left, right = {} } = sides(\n  1)\nlet { depth } = sides\n"
+    )
+    source = FolderSource(tmp_path)
+    usual = outline(source, [b"a.js"], max_chars=900)
+    assert [(entry.signature, entry.depth) for entry in usual.entries] == [
+        ("const { left } = sides(", 0),
+        ("const { right } = sides(", 0),
+    ]
+    everything = outline(source, [b"a.js"], max_chars=900, everything=True)
+    assert {entry.depth for entry in everything.entries} == {0}
+    assert everything.entries[0].signature == "const { one } = require('./names')"

@@ -35,10 +35,23 @@ _KEYWORDS: Final = frozenset({b"case", b"return", b"in", b"else", b"where"})
 _LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
 
 
+_DESTRUCTURING: Final = re.compile(rb"\s*((?:export\s+)?(?:const|let|var))\s*\{")
+_UNPACKED_VALUE: Final = re.compile(rb"\}\s*=\s*([^\n;]*)")
+_IDENTIFIER: Final = re.compile(rb"[\w$]+")
+
+
 def signature(lines: Lines, name: int, start: int, end: int) -> str:
     """Return a definition up to its body, on one line of at most ``SIGNATURE_CHARS``."""
     data = lines.data
     start_line = lines.line(start)
+    unpacked = _DESTRUCTURING.match(data, lines.start(start_line), name)
+    if unpacked is not None:
+        source = _UNPACKED_VALUE.search(data, name, min(end, name + _WINDOW))
+        word = _IDENTIFIER.match(data, name)
+        if source is not None and word is not None:
+            # The other names are definitions of their own.
+            parts = (unpacked[1], b"{", word[0], b"} =", source[1])
+            return b" ".join(parts).decode("utf-8", "replace")[:SIGNATURE_CHARS]
     name_line = lines.line(name)
     first = max(start, lines.start(max(start_line, name_line - 1)))
     if data[first : first + 40].lstrip()[:1] in (b"@", b"[", b"#", b"/", b"*"):
