@@ -5,7 +5,8 @@ scripts/eval_symbols definitions LANGUAGE=FOLDER …     LANGUAGE as we name it
 scripts/eval_symbols callers [--jedi FOLDER] PACKAGE_FOLDER …
 scripts/eval_symbols uses FOLDER=TRUTH.jsonl …     TRUTH: printed by a program of scripts/tools/oracles
 scripts/eval_symbols implements FOLDER=TRUTH.jsonl …     the same of types and interfaces
-scripts/eval_symbols ORACLE FOLDER …     callers and uses as pyright, tsserver, gopls, rust-analyzer or clangd has them
+scripts/eval_symbols ORACLE FOLDER …     callers and uses as pyright, tsserver, gopls, rust-analyzer, clangd or
+                                         intelephense has them for a sample, or javac, go-types, clang or typescript for all
 scripts/eval_symbols first-ten FOLDER …     where query shows the definitions of names with 100 and more uses
 scripts/eval_symbols defined-once FOLDER …     where query shows the definition of 100 names that have one
 """
@@ -46,6 +47,7 @@ from scripts.tools.eval_definitions import (
 )
 from scripts.tools.eval_implements import compare_implements
 from scripts.tools.eval_uses import Folder, compare_rows, compare_uses, report_told
+from scripts.tools.oracles.checkers import CHECKERS, read_checker
 from scripts.tools.oracles.language_server import SERVERS, find_uses
 
 TARGETS: Final = 40
@@ -77,6 +79,7 @@ def main() -> int:
             "first-ten",
             "defined-once",
             *SERVERS,
+            *CHECKERS,
         ],
     )
     parser.add_argument("sources", nargs="+")
@@ -98,6 +101,16 @@ def main() -> int:
         return report_told(
             [
                 compare_rows(folder, find_uses(arguments.what, folder), is_whole=False)
+                for folder in folders
+            ]
+        )
+    if arguments.what in CHECKERS:
+        folders = [Path(source).resolve() for source in arguments.sources]
+        return report_told(
+            [
+                compare_rows(
+                    folder, read_checker(arguments.what, folder), is_whole=True
+                )
                 for folder in folders
             ]
         )

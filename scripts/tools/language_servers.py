@@ -20,6 +20,7 @@ OTHERS: Final = {".c": ["clangd", "--log=error"], ".go": ["gopls"], ".py": ["pyl
 """Each language's own server; used if installed."""
 CAPABILITIES: Final = {
     "general": {"positionEncodings": ["utf-16"]},
+    "experimental": {"serverStatusNotification": True},
     "textDocument": {"documentSymbol": {"hierarchicalDocumentSymbolSupport": True}},
 }
 CALL: Final = re.compile(
@@ -81,17 +82,30 @@ class LanguageServer:
         number = next(self._ids)
         self.send({"id": number, "method": method, "params": params})
         while True:
-            length = 0
-            while header := self._output.readline().strip():
-                if header.lower().startswith(b"content-length:"):
-                    length = int(header[15:])
-            if not length:
-                raise ConnectionError(f"{self.command[0]} ended")
-            message = json.loads(self._output.read(length))
-            if "method" in message and "id" in message:
-                self.send({"id": message["id"], "result": None})
-            elif message.get("id") == number and "method" not in message:
+            message = self._read()
+            if message.get("id") == number and "method" not in message:
                 return message.get("result")
+
+    def wait_until_loaded(self) -> None:
+        """Wait until a server that says how far it is has read the whole project."""
+        while True:
+            message = self._read()
+            is_status = message.get("method") == "experimental/serverStatus"
+            if is_status and message["params"]["quiescent"]:
+                return
+
+    def _read(self) -> dict[str, Any]:
+        """Return the next message; a request of the server is answered with null."""
+        length = 0
+        while header := self._output.readline().strip():
+            if header.lower().startswith(b"content-length:"):
+                length = int(header[15:])
+        if not length:
+            raise ConnectionError(f"{self.command[0]} ended")
+        message: dict[str, Any] = json.loads(self._output.read(length))
+        if "method" in message and "id" in message:
+            self.send({"id": message["id"], "result": None})
+        return message
 
     def open(self, path: Path, text: str, language: str = "") -> None:
         """Open a document."""

@@ -6,8 +6,9 @@ For a sample of the definitions that the server lists, by kind. A use is a call 
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +23,8 @@ class Server(NamedTuple):
     endings: dict[str, str]
     opens_all: bool = False
     """Whether it knows the uses only in open files, or in those of a project's own build."""
+    has_status: bool = False
+    """Whether it answers before it has read the project, and says when it has."""
 
 
 SERVERS: Final = {
@@ -32,15 +35,18 @@ SERVERS: Final = {
         opens_all=True,
     ),
     "gopls": Server(["gopls"], {".go": "go"}),
-    "rust-analyzer": Server(["rust-analyzer"], {".rs": "rust"}),
+    "rust-analyzer": Server(["rust-analyzer"], {".rs": "rust"}, has_status=True),
     "clangd": Server(["clangd", "--log=error"], {".c": "c", ".h": "c"}, opens_all=True),
+    "intelephense": Server(
+        ["intelephense", "--stdio"], {".php": "php"}, opens_all=True
+    ),
 }
 KINDS: Final = {
     5: "class", 6: "method", 9: "method", 10: "type", 11: "type", 12: "function", 14: "constant", 22: "constant",
     23: "type",
 }  # fmt: skip
 """Kinds of definitions, by their numbers in the protocol."""
-HOLDING: Final = {2, 3, 4, 5, 10, 11, 23}
+HOLDING: Final = {2, 3, 4, 5, 10, 11, 19, 23}
 """Kinds whose members are definitions of a project; what is in functions is local."""
 CONSTRUCTORS: Final = frozenset({"__init__", "__new__"})
 """Pyright counts the calls of their types as uses of the types alone."""
@@ -48,12 +54,19 @@ FUNCTION: Final = 12
 PROTOTYPED: Final = frozenset({".c", ".h"})
 TARGETS: Final = 40
 """Definitions per kind whose uses are asked for."""
+MOST_WORDS: Final = 200
+"""Occurrences of a name, outside its uses, at which the server is asked whether it knows what is meant."""
 CALLED: Final = re.compile(r"\s*(?:<[^<>()]*>|\?\.)?\s*\(")
 DECORATES: Final = re.compile(r"\s*@[\w.]*\Z")
-IMPORTS: Final = re.compile(r"\s*(?:import|from|export\s*(?:type\s*)?[{*])")
+IMPORTS: Final = re.compile(
+    r"\s*(?:import|from|export\s*(?:type\s*)?[{*]|(?:pub(?:\([^)]*\))?\s+)?use\s)"
+)
+COMMENTS: Final = re.compile(r"\s*(?:\*[\s/]|/\*|//|#(?!\[))")
 LISTS: Final = re.compile(r"[\s\w,.*}()$]*(?:from\s*[\"'][^\"']*[\"'];?)?(?:[#/].*)?")
 """A line of an import over several lines."""
 MOST_LINES: Final = 100
+IMPLEMENTS: Final = re.compile(r"impl\b.*?(?:\bfor\s+)?(\w+)(?:<[^ ]*>)?\Z")
+"""How Rust's server names what holds the methods of a type."""
 
 
 class Named(NamedTuple):
@@ -92,13 +105,17 @@ def find_uses(oracle: str, root: Path) -> Iterator[dict[str, Any]]:
 
         for path in texts if server.opens_all else ():
             open_file(path)
+        if server.has_status:
+            connection.wait_until_loaded()
         by_kind = defaultdict[str, list[Named]](list)
+        defined = set[tuple[Path, int, int]]()
         for path in texts:
             open_file(path)
             asked = {"textDocument": {"uri": path.as_uri()}}
             symbols = connection.ask("textDocument/documentSymbol", asked)
             for named in _list_definitions(symbols or [], root, path, lines[path]):
                 by_kind[named.kind].append(named)
+                defined.add((path, named.line, named.column))
         words = Counter(re.findall(r"\w+", "\n".join(texts.values())))
         for each in by_kind.values():
             # Of overloads the last, which is the one with a body.
@@ -109,7 +126,7 @@ def find_uses(oracle: str, root: Path) -> Iterator[dict[str, Any]]:
                 if words[named.name] > 1 and named.name not in CONSTRUCTORS
             ]
         for named in (one for each in by_kind.values() for one in draw(each)[:TARGETS]):
-            yield from _ask_uses(connection, named, root, lines)
+            yield from _ask_uses(connection, named, root, lines, defined)
 
 
 def _list_definitions(
@@ -137,29 +154,46 @@ def _list_definitions(
         if symbol["kind"] not in HOLDING:
             continue
         inside = symbol.get("children") or []
-        yield from _list_definitions(inside, root, path, lines, name)
+        implemented = IMPLEMENTS.match(name)
+        container = implemented[1] if implemented else name
+        yield from _list_definitions(inside, root, path, lines, container)
 
 
 def _ask_uses(
-    connection: LanguageServer, named: Named, root: Path, lines: dict[Path, list[str]]
+    connection: LanguageServer,
+    named: Named,
+    root: Path,
+    lines: dict[Path, list[str]],
+    defined: Container[tuple[Path, int, int]],
 ) -> Iterator[dict[str, Any]]:
     where = {
-        "textDocument": {"uri": (root / named.file).as_uri()},
-        "position": {"line": named.line, "character": named.column},
+        **_position(root / named.file, named.line, named.column),
         "context": {"includeDeclaration": False},
     }
+    used = set[tuple[Path, int, int]]()
     for place in connection.ask("textDocument/references", where) or ():
         path = Path(place["uri"].removeprefix("file://"))
         start, end = place["range"]["start"], place["range"]["end"]
-        if path not in lines or (path, start["line"]) == (
-            root / named.file,
-            named.line,
-        ):
+        at = (path, start["line"], start["character"])
+        used.add(at)
+        # An implementation's own name is no use of what it implements.
+        is_named = (path, start["line"]) == (root / named.file, named.line)
+        if path not in lines or is_named or at in defined:
             continue
         text = lines[path][start["line"]]
-        is_quoted = text[: start["character"]].endswith(('"', "'"))
-        if is_quoted or _is_import(lines[path], start["line"]):
+        # What a macro is expanded to is no text.
+        is_written = text.startswith(named.name, start["character"])
+        if path.suffix in PROTOTYPED and not is_written:
             continue
+        is_quoted = text[: start["character"]].endswith(('"', "'"))
+        is_prose = is_quoted or COMMENTS.match(text) is not None
+        if is_prose or _is_import(lines[path], start["line"]):
+            continue
+        # References of a method are those of all that it overrides or implements.
+        if named.kind == "method":
+            meant = _ask_definitions(connection, *at)
+            if meant and not _is_among(named, root, lines, meant):
+                continue
         is_type = path.suffix in PROTOTYPED and named.kind != "function"
         is_called = not is_type and CALLED.match(text, end["character"]) is not None
         yield {
@@ -171,6 +205,55 @@ def _ask_uses(
             "call": is_called
             or DECORATES.match(text[: start["character"]]) is not None,
         }
+    word = re.compile(rf"(?<!\w){re.escape(named.name)}(?!\w)")
+    places = (
+        (path, number, match.start())
+        for path, texts in lines.items()
+        for number, text in enumerate(texts)
+        for match in word.finditer(text)
+    )
+    others = (place for place in places if place not in used)
+    for path, number, column in islice(others, MOST_WORDS):
+        if not _ask_definitions(connection, path, number, column):
+            file = path.relative_to(root).as_posix()
+            yield {"unseen": [file, number + 1, number + 1]}
+
+
+def _position(path: Path, line: int, column: int) -> dict[str, Any]:
+    return {
+        "textDocument": {"uri": path.as_uri()},
+        "position": {"line": line, "character": column},
+    }
+
+
+def _ask_definitions(
+    connection: LanguageServer, path: Path, line: int, column: int
+) -> list[tuple[Path, int]]:
+    """Return the files and lines of what a name means; none: the server does not know."""
+    answer = connection.ask("textDocument/definition", _position(path, line, column))
+    if isinstance(answer, dict):
+        answer = [answer]
+    return [
+        (
+            Path((place.get("uri") or place["targetUri"]).removeprefix("file://")),
+            (place.get("range") or place["targetSelectionRange"])["start"]["line"],
+        )
+        for place in answer or ()
+    ]
+
+
+def _is_among(
+    named: Named,
+    root: Path,
+    lines: dict[Path, list[str]],
+    meant: list[tuple[Path, int]],
+) -> bool:
+    """Whether a definition is among those that a server goes to, or an overload of it beside it."""
+    return any(
+        path == root / named.file
+        and (line == named.line or named.name in lines[path][line])
+        for path, line in meant
+    )
 
 
 def _is_import(lines: list[str], number: int) -> bool:

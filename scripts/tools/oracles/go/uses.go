@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"go/ast"
 	"go/types"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -32,6 +34,7 @@ func tellUses() {
 			})
 		}
 	}
+	tellUnseen(infos)
 	seen := map[string]bool{}
 	for _, info := range infos {
 		for use, object := range info.Uses {
@@ -76,4 +79,35 @@ func tellUses() {
 			}
 		}
 	}
+}
+
+// tellUnseen reports the lines with a name that the checker knows nothing of, and the files that it has not read.
+func tellUnseen(infos []*types.Info) {
+	read := map[string]bool{}
+	for _, files := range parsed {
+		for _, file := range files {
+			read[fset.Position(file.Pos()).Filename] = true
+			ast.Inspect(file, func(node ast.Node) bool {
+				name, ok := node.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				for _, info := range infos {
+					if info.Uses[name.Sel] != nil {
+						return true
+					}
+				}
+				where := place(name.Sel.Pos())
+				out.Encode(map[string]any{"unseen": []any{where[0], where[1], where[1]}})
+				return true
+			})
+		}
+	}
+	filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
+		if err == nil && strings.HasSuffix(path, ".go") && !read[path] {
+			name, _ := filepath.Rel(root, path)
+			out.Encode(map[string]any{"unseen": []any{name, 1, 1 << 30}})
+		}
+		return nil
+	})
 }

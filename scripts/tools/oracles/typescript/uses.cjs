@@ -47,7 +47,7 @@ function report(node) {
     const file = path.relative(root, one.getSourceFile().fileName);
     if (!kind || !one.name || file.startsWith("..") || skipped.test(file)) continue;
     // Local definitions are not targets themselves, but chains lead through them.
-    const told = kind !== "method" && isLocal(one) ? "local " + kind : kind;
+    const told = isLocal(one) ? "local " + kind : kind;
     const container = kind === "method" && one.parent.name ? one.parent.name.text : "";
     const row = { use: place(node), target: place(one.name), name: one.name.text, container, kind: told, call: isCall };
     print(row);
