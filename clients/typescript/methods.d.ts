@@ -1118,7 +1118,6 @@ export interface OutlineResult {
   left_out: number;
   files_skipped: Record<string, number>;
   fresh: boolean;
-  unmapped?: Record<string, number>;
 }
 
 /** Which part of the project, and how much. */

@@ -615,7 +615,6 @@ class OutlineResult(TypedDict):
     left_out: int
     files_skipped: dict[str, int]
     fresh: bool
-    unmapped: NotRequired[dict[str, int]]
 
 
 class ChangesOptions(TypedDict, total=False):

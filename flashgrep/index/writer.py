@@ -253,10 +253,7 @@ class Writer:
                 chosen = [list(segments.worth_merging(rows)) for rows in chosen]
             total, merged = sum(row.bytes for rows in chosen for row in rows), 0
             for rows in filter(None, chosen):
-                if dropped:
-                    alive = self._find_alive(rows)
-                else:
-                    alive = None
+                alive = self._find_alive(rows) if dropped else None
                 size = sum(row.bytes for row in rows)
                 for share in segments.merge(connection, rows, alive):
                     # Inside the transaction, so that closing the generator here rolls

@@ -292,10 +292,7 @@ async def watch_codebase(
         else:
             paths = []
         named: list[Any] = [path_to_json(path) for path in paths[: params.limit]]
-        if changed:
-            when = "from now on"
-        else:
-            when = "as before"
+        when = "from now on" if changed else "as before"
         sweeping = f"{state}, {when}: each question scans the whole tree"
         return {
             "action": params.action,

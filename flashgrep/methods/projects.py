@@ -418,21 +418,21 @@ def _find_parts(call: Call[Host], params: Params) -> tuple[int | None, list[Part
     def read(
         total: int | None, *nexts: Any
     ) -> tuple[int | None, dict[str, tuple[str | None, int]]]:
-        triples = zip(nexts[::3], nexts[1::3], nexts[2::3], strict=True)
+        each = zip(nexts[::3], nexts[1::3], nexts[2::3], strict=True)
         places = {
             str(name): (None if cursor is None else str(cursor), int(skip))
-            for name, cursor, skip in triples
+            for name, cursor, skip in each
         }
         if any(skip < FAILED for _, skip in places.values()):
             raise ValueError(places)
         return None if total is None else int(total), places
 
     total, places = decode_cursor(params, given.cursor, read)
-    named = {part.name: part for part in parts}
+    known = {part.name: part for part in parts}
     going_on = []
     for name, (cursor, skip) in places.items():
         # One removed since then says so.
-        part = named.get(name, Part[Any](name, name))
+        part = known.get(name, Part[Any](name, name))
         part.cursor = cursor
         part.skip = skip
         if skip == FAILED:

@@ -452,10 +452,7 @@ class Workspace:
 
     async def resolve(self, path: str, *, folder: bool = False) -> bytes:
         """Return a file or folder that a caller named, relative to the root; raises NotFound, Forbidden."""
-        if folder:
-            find = folder_of
-        else:
-            find = place_of
+        find = folder_of if folder else place_of
         return await anyio.to_thread.run_sync(
             find, self.root, path, self.options.private
         )
@@ -505,10 +502,7 @@ class Workspace:
         ``is_known``: the tree is watched and listed, so that only files are looked at that match; else the folders are
         walked. ``unsaved``: sizes in bytes and times in nanoseconds that replace those on disk.
         """
-        if is_known:
-            present_files = self.tree.known(snapshot)
-        else:
-            present_files = None
+        present_files = self.tree.known(snapshot) if is_known else None
         return find(
             self.root,
             options,
@@ -779,8 +773,7 @@ class UnsavedView:
         folded = part.encode(errors="surrogateescape").lower()
         new = [path for path in filter(keep, new) if folded in path.lower()]
         # Copy only if something is added: the list belongs to the table.
-        if new:
-            paths = [*paths]
+        paths = [*paths] if new else paths
         for path in new:
             insort(paths, path)
         return paths

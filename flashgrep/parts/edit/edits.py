@@ -108,9 +108,7 @@ class Lines:
             or (number == self.count and not self.ended)
         ):
             return self.ending
-        if self.line(number).endswith("\r\n"):
-            return "\r\n"
-        return "\n"
+        return "\r\n" if self.line(number).endswith("\r\n") else "\n"
 
 
 def split_lines(decoded: DecodedText) -> Lines:

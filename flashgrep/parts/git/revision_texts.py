@@ -153,10 +153,7 @@ class RevisionTexts:
         )
         if object_ is None or object_.data is None:
             return None
-        if len(name[0]) == _SHA1_BYTES:
-            algorithm = "sha1"
-        else:
-            algorithm = "sha256"
+        algorithm = "sha1" if len(name[0]) == _SHA1_BYTES else "sha256"
         digest = hashlib.new(
             algorithm, b"blob %d\0" % len(object_.data), usedforsecurity=False
         )

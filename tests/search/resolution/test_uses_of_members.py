@@ -75,5 +75,5 @@ def test_a_receiver_means_the_type_that_its_file_sees_and_its_own_base(
     }
     assert found == {
         ("Crane.own", "a/Tag.java", 0.95),
-        ("Read.start", "a/Token.java", 0.9),
+        ("Read.start", "a/Token.java", 0.95),
     }

@@ -43,10 +43,26 @@ _TYPE_FIRST: Final = (
     rb"|typeof|default|package|import|using)\b)\w{1,99}(?:\s?<[^()=;{}&|]{0,200}>)?(?:\[[\s,]{0,9}\])?\??(?:\.\.\.)?"
     rb"\s{1,99}%s\s{0,9}(?=[=;:,)\[]|in\b)"
 )
+_C_TYPE: Final = rb"(?!(?:return|throw|new|else|case|goto|delete|sizeof|typedef|using|not|and|or)\b)[A-Za-z_]\w{0,99}"
 _C_FIRST: Final = (
-    rb"(?<![\w.>])(?!(?:return|throw|new|else|case|goto|delete|sizeof|typedef|using|not|and|or)\b)[A-Za-z_]\w{0,99}"
-    rb"(?:\s?<[^()=;{}&|]{0,200}>)?(?:\s{1,9}[*&\s]{0,9}|[*&]{1,3}\s{0,9})(?:const\s{1,9})?%s\s{0,9}(?=[=;:,)\[{])"
+    rb"(?<![\w.>])"
+    + _C_TYPE
+    + rb"(?:\s?<[^()=;{}&|]{0,200}>)?(?:\s{1,9}[*&\s]{0,9}|[*&]{1,3}\s{0,9})(?:const\s{1,9})?%s\s{0,9}(?=[=;:,)\[{])"
 )
+# In a product the first factor looks like the type of a pointer, so what is before
+# it, or behind it, has to be that of a declaration.
+_POINTER: Final = _C_TYPE + rb"\s{0,9}\*[*\s]{0,9}(?:const\s{1,9})?%s\s{0,9}"
+_PLAIN_C_FIRST: Final = (
+    rb"(?<![\w.>])"
+    + _C_TYPE
+    + rb"\s{1,9}%s\s{0,9}(?=[=;:,)\[{])"
+    + rb"|(?<![\w.>=+/%&|<(,?!:-])(?<![=+/%&|<(,?!:-]\s)"
+    + _POINTER
+    + rb"(?=[=;,\[])|(?<=\()"
+    + _POINTER
+    + rb"(?==(?!=))"
+)
+"""In C ``mask & FLAG`` declares nothing, nor does ``(size * COUNT)``."""
 _LET: Final = rb"\b(?:if|guard|while|case)\s{1,9}(?:let|var)\s{1,9}[^:=\n{]{0,99}\b%s\b"
 _LUA: Final = (
     rb"\blocal\s{1,9}(?:[\w\s,]{0,200},\s{0,9})?%s\b(?!\s*\()"
@@ -63,7 +79,8 @@ _DECLARED: Final = {
     "swift": (_WORD_FIRST, _LET, _ARROW, _LOOP),
     "rust": (_WORD_FIRST, _LET),
     **dict.fromkeys(("java", "csharp", "dart", "groovy"), (_TYPE_FIRST, _ARROW, _LOOP)),
-    **dict.fromkeys(("c", "cpp", "cuda", "objc", "objcpp"), (_C_FIRST,)),
+    **dict.fromkeys(("cpp", "cuda", "objcpp"), (_C_FIRST,)),
+    **dict.fromkeys(("c", "objc"), (_PLAIN_C_FIRST,)),
     "lua": (_LUA,),
     "ruby": (_RUBY,),
 }
@@ -111,8 +128,9 @@ _PARAMETERS: Final = {
     **dict.fromkeys(("java", "csharp", "cpp", "cuda"), _TYPED_PARAMETER),
     **dict.fromkeys(("dart", "groovy"), rb"(?:^|[,\s])%s\s*(?:[=,]|$)"),
     "ruby": rb"(?:^|[,*&])\s*%s\s*(?:[:=,]|$)",
+    "php": rb"(?!)",
 }
-"""How parameters are named, where types and names can be told apart."""
+"""How parameters are named, where types and names can be told apart; in PHP a name without a dollar sign is none."""
 _CALLED_ALONE: Final = frozenset({
     "java", "kotlin", "scala", "csharp", "swift", "dart", "groovy", "ruby", "c", "cpp", "cuda", "objc", "objcpp",
 })  # fmt: skip

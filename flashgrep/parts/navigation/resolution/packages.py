@@ -34,7 +34,7 @@ _BEFORE: Final = re.compile(rb"(?<![\w.\\$>])([A-Za-z_\\][\w.\\]{0,200}[.\\])\Z"
 """What is written before a name: its package or the start of one."""
 _NESTED: Final = frozenset({"csharp", "scala"})
 """Languages in which a package sees the definitions of enclosing packages."""
-_STRICT: Final = frozenset({"java", "php"})
+STRICT: Final = frozenset({"java", "php"})
 """Languages in which a definition of another package is visible only through an import."""
 _DOTTED: Final = re.compile(rb"([A-Za-z_][\w.]{0,200})\.\s*\Z")
 _MODULES: Final = frozenset({"module", "interface", "extension"})
@@ -94,7 +94,7 @@ def resolve_by_package(
     if inherits:
         return Resolution(SEEN, "inherited")
     # A constant may follow ``case`` without its type.
-    is_told = symbols.language in _STRICT and (
+    is_told = symbols.language in STRICT and (
         around == package or target.kind in TYPE_KINDS
     )
     return None if is_told else INCONCLUSIVE

@@ -61,6 +61,11 @@ from flashgrep.parts.navigation.resolution.symbol_graph import (
     Inconclusive,
     Resolution,
 )
+from flashgrep.parts.navigation.resolution.written_types import (
+    ABOVE,
+    UNKNOWN,
+    WrittenTypes,
+)
 from flashgrep.parts.symbols.parse.describe import receiver
 from flashgrep.parts.symbols.parse.imports import PACKAGED
 from flashgrep.parts.symbols.parse.lookup import OWN, FileSymbols
@@ -69,6 +74,7 @@ from flashgrep.parts.symbols.parse.model import (
     END,
     NAME,
     QUALIFIER,
+    QUALIFIER_END,
     START,
     TYPE_KINDS,
 )
@@ -441,7 +447,7 @@ class Resolver:
             return Resolution(PROVEN, how)
         # A call on a type may run the method of a subtype, or of a type that conforms
         # to it.
-        if owners and target.kind in METHODS and use.receiver != "super":
+        if owners and target.kind in METHODS and use.receiver not in ABOVE:
             owner = self.names.owner_of(target)
         else:
             owner = None
@@ -574,7 +580,7 @@ class Resolver:
             owner = next(iter(use.owners()), "")
         if owner:
             resolution = self._resolve_of(
-                use, target, owner, is_super=use.receiver == "super"
+                use, target, owner, is_super=use.receiver in ABOVE
             )
         else:
             resolution = None
@@ -713,6 +719,9 @@ class Resolver:
     def _resolve_by_type(
         self, use: Use, target: Definition, on: str
     ) -> Resolution | None:
+        settled = self._resolve_by_chain(use, target)
+        if settled is not INCONCLUSIVE:
+            return settled
         constructed = (
             None
             if on
@@ -763,6 +772,39 @@ class Resolver:
         if real_name in self.ancestors(owner):
             return Resolution(POSSIBLE, OVERRIDDEN)
         return Resolution(WEAK, "name only")
+
+    def _resolve_by_chain(
+        self, use: Use, target: Definition
+    ) -> Resolution | Inconclusive | None:
+        """Resolve by the type that the declarations along the receiver's chain write."""
+        owner = self._types.type_of(target)
+        row = target.symbols.row(target.index)
+        is_extension = bool(
+            row[QUALIFIER_END] > row[QUALIFIER] or find_extended_type(target)
+        )
+        is_alike = is_same_family(use.symbols.language, target.language)
+        if owner is None or is_extension or not is_alike:
+            return INCONCLUSIVE
+        type_ = self._types.find_receiver(use.path, use.symbols, use.offset)
+        if type_ is UNKNOWN:
+            return INCONCLUSIVE
+        if not isinstance(type_, Definition):
+            # What is not of the project may still be a base of the target's type.
+            is_apart = self._types.is_whole(owner)
+            return Resolution(WEAK, "name only") if is_apart else INCONCLUSIVE
+        # The type is sure, so any member of it that is not the target rules that out,
+        # but where the target overrides it.
+        members, is_whole = self._types.members(type_, target.name)
+        if any(member.key == target.key for member in members):
+            return Resolution(PROVEN, "receiver type")
+        if members or self._types.derives(owner, type_):
+            is_over = self._types.derives(owner, type_)
+            return Resolution(POSSIBLE, OVERRIDDEN) if is_over else None
+        return None if is_whole else Resolution(WEAK, "name only")
+
+    @LazyAttribute
+    def _types(self) -> WrittenTypes:
+        return WrittenTypes(self.names)
 
     def _resolve_by_name(self, target: Definition, most: float = GUESS) -> Resolution:
         """Return a confidence by how many definitions it may be; a family of types or its constructors count once."""

@@ -468,6 +468,10 @@ class FileSymbols:
                 found[at] = role  # type: ignore[assignment] # mypy takes the tuples' first part for any text
         return found
 
+    def is_text(self, offset: int) -> bool:
+        """Whether an offset is in a comment or in the text of a string."""
+        return self._within(self.parsed.skips, offset)
+
     @LazyAttribute
     def _fences(self) -> Ints:
         """Return the blocks of code in prose, as spans in order."""

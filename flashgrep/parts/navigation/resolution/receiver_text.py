@@ -1,0 +1,216 @@
+"""What a member is accessed on, read backwards from its name: a chain of names, calls and constructions.
+
+``shop.open().tables(4).first`` is read without a tree, since only the end of the expression is known.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+
+Form = Literal["name", "call", "new", "cast"]
+DIALECTS: Final = frozenset({"java", "csharp", "kotlin", "php", "rust"})
+"""Languages whose declarations write types, and whose expressions are read here."""
+_MOST_CHAIN: Final = 200
+"""Most steps of one chain."""
+_MOST_TEXT: Final = 8_000
+"""Most bytes between a bracket and its partner."""
+_MOST_BEFORE: Final = 300
+"""Most bytes of one name or operator with the blanks around it."""
+_BRACKETS: Final = re.compile(rb"[()\[\]{}]")
+_ANGLES: Final = re.compile(rb"[<>]")
+_OPERATOR: Final = re.compile(rb"(?:\?\.|!!?\.|\?->|->|\.|::)\Z")
+_LAST_WORD: Final = re.compile(rb"(?<![\w$])(\$?[A-Za-z_]\w*(?:!(?=\Z))?)\Z")
+_MADE: Final = re.compile(rb"\bnew\s+(\\?[A-Za-z_]\w*(?:\s*[.\\]\s*\w+)*)\Z")
+_CAST: Final = re.compile(rb"\(\s*([A-Za-z_][\w.]*)(?:<[^()]*>)?\s*\)\s*[\w(\"]")
+_AS: Final = re.compile(rb"\bas\??\s+([A-Za-z_][\w.]*)(?:<[^()]*>)?\s*\Z")
+_ARROWED: Final = frozenset({"php"})
+_HEADS: Final = re.compile(
+    rb"if|while|for|switch|catch|match|when|using|lock|synchronized"
+)
+"""Words whose parentheses are no expression of their own."""
+_KEYWORDS: Final = re.compile(
+    rb"return|throw|else|in|case|await|yield|do|try|assert|typeof|sizeof|nameof|move|unsafe|echo|print|and|or|not|is|as"
+)
+"""Words before a parenthesis that call nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One name of a chain; ``offset``: of the name. ``base``: what it is a member of."""
+
+    form: Form
+    name: str
+    offset: int
+    end: int
+    base: "Step | None" = None
+
+
+def read_receiver(
+    symbols: FileSymbols,
+    offset: int,
+) -> Step | None:
+    """Return what the member at an offset is accessed on; None: nothing, or what is not understood."""
+    operator = _find_operator(symbols, offset)
+    if operator is None:
+        return None
+    return read_expression(symbols, operator)
+
+
+def read_expression(
+    symbols: FileSymbols,
+    end: int,
+    depth: int = 0,
+) -> Step | None:
+    """Return the chain that ends at an offset; None: it is not one."""
+    data = symbols.data
+    closing = _skip_blanks(symbols, end)
+    while data[closing - 1 : closing] in {b"?", b"!"}:
+        closing = _skip_blanks(symbols, closing - 1)
+    if depth > _MOST_CHAIN or closing <= 0:
+        return None
+    opening = name_end = closing
+    is_call = data[closing - 1 : closing] == b")"
+    if is_call:
+        opening = _find_opening(symbols, closing - 1)
+        name_end = _skip_type_arguments(symbols, opening) if opening >= 0 else 0
+    word = _LAST_WORD.search(data, max(0, name_end - _MOST_BEFORE), name_end)
+    if opening < 0 or (word is not None and _HEADS.fullmatch(word[1])):
+        return None
+    if word is None or _KEYWORDS.fullmatch(word[1]):
+        return _read_parentheses(symbols, opening, closing, depth) if is_call else None
+    construction = _MADE.search(data, max(0, word.start() - _MOST_BEFORE), name_end)
+    # The base of a construction is its own start: ``new A().b``.
+    if construction is not None and is_call:
+        name = "".join(construction[1].decode().split())
+        return Step("new", name, word.start(), closing)
+    return _read_member(symbols, word, closing, depth, is_call=is_call)
+
+
+def _read_member(
+    symbols: FileSymbols,
+    word: re.Match[bytes],
+    closing: int,
+    depth: int,
+    *,
+    is_call: bool,
+) -> Step | None:
+    """Return the chain that ends with a name, and the list of arguments of a call."""
+    start = word.start()
+    if is_call and symbols.language == "java":
+        start = _skip_type_arguments(symbols, start)
+    operator = _find_operator(symbols, start)
+    base = None
+    if operator is not None:
+        base = read_expression(symbols, operator, depth + 1)
+        if base is None:
+            return None
+    form: Form = "call" if is_call else "name"
+    return Step(form, word[1].decode(), word.start(), closing, base)
+
+
+def _read_parentheses(
+    symbols: FileSymbols,
+    opening: int,
+    closing: int,
+    depth: int,
+) -> Step | None:
+    """Return what stands in parentheses: a chain, or a value of a type that is written there."""
+    inside = symbols.data[opening + 1 : closing - 1]
+    cast = _CAST.match(inside.strip()) or _AS.search(inside)
+    if cast is not None:
+        return Step("cast", cast[1].decode(), opening, closing)
+    step = read_expression(symbols, closing - 1, depth + 1)
+    if step is None or symbols.data[opening : _start_of(step)].strip(b" \t\r\n("):
+        return None
+    return step
+
+
+def _start_of(step: Step) -> int:
+    while step.base is not None:
+        step = step.base
+    if step.form == "new":
+        return step.offset - len(step.name) - len("new ")
+    return step.offset
+
+
+def _find_operator(
+    symbols: FileSymbols,
+    offset: int,
+) -> int | None:
+    """Return where the expression ends that a member is accessed on; None: there is no operator."""
+    end = _skip_blanks(symbols, offset)
+    match = _OPERATOR.search(symbols.data, max(0, end - 3), end)
+    if match is None:
+        return None
+    is_arrow = match[0].endswith(b"->")
+    is_dot = match[0].endswith(b".")
+    has_arrows = symbols.language in _ARROWED
+    if (is_arrow and not has_arrows) or (is_dot and has_arrows):
+        return None
+    return match.start()
+
+
+def _skip_blanks(
+    symbols: FileSymbols,
+    at: int,
+) -> int:
+    """Return the end of the code before an offset, without blanks and comments."""
+    data = symbols.data
+    skips = symbols.parsed.skips
+    while at > 0:
+        if data[at - 1 : at].isspace():
+            at -= 1
+            continue
+        span = int(skips[:, 0].searchsorted(at, side="left")) - 1
+        is_comment = (
+            span >= 0
+            and int(skips[span, 1]) >= at
+            and data[int(skips[span, 0]) :][:1] in {b"/", b"#"}
+        )
+        if not is_comment:
+            return at
+        at = int(skips[span, 0])
+    return at
+
+
+def _skip_type_arguments(
+    symbols: FileSymbols,
+    at: int,
+) -> int:
+    """Return where a name ends that type arguments may follow, as in ``List<String>(``."""
+    at = _skip_blanks(symbols, at)
+    data = symbols.data
+    if data[at - 1 : at] != b">":
+        return at
+    # Only balanced angles are arguments; others compare.
+    depth = 0
+    least = max(0, at - _MOST_BEFORE)
+    for angle in reversed(list(_ANGLES.finditer(data, least, at))):
+        depth += 1 if angle[0] == b">" else -1
+        if not depth:
+            end = _skip_blanks(symbols, angle.start())
+            return end - 2 if data.endswith(b"::", 0, end) else end
+    return at
+
+
+def _find_opening(
+    symbols: FileSymbols,
+    closing: int,
+) -> int:
+    """Return the offset of the bracket that one at an offset closes; -1: it is too far away."""
+    data = symbols.data
+    least = max(0, closing - _MOST_TEXT)
+    depth = 0
+    brackets = [match.start() for match in _BRACKETS.finditer(data, least, closing + 1)]
+    for at in reversed(brackets):
+        if symbols.is_text(at) or data[at - 1 : at] == data[at + 1 : at + 2] == b"'":
+            continue
+        if data[at : at + 1] in b")]}":
+            depth += 1
+        else:
+            depth -= 1
+            if not depth:
+                return at
+    return -1

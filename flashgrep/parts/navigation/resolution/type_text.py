@@ -1,0 +1,211 @@
+"""Where declarations write a type: before or behind a name, in a comment, or by the value that follows."""
+
+import re
+from typing import Final
+
+from flashgrep.parts.navigation.resolution.symbol_graph import Definition
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import (
+    CALLABLE_KINDS,
+    END,
+    NAME,
+    NAME_END,
+    START,
+)
+
+FIELDS: Final = frozenset({"field", "property", "constant", "variable", "enumerator"})
+_MOST_HEAD: Final = 2_000
+"""Most bytes of a declaration that are read for its type."""
+_PATH: Final = rb"\\?[A-Za-z_]\w*(?:(?:\.|::|\\)[A-Za-z_]\w*)*"
+_ARGUMENTS: Final = rb"(?:\s*<[^;(){}=]{0,200}>)?"
+
+
+def _compile(pattern: bytes) -> re.Pattern[bytes]:
+    return re.compile(_fill(pattern))
+
+
+def _fill(pattern: bytes) -> bytes:
+    """Return a pattern with PATH and ARGUMENTS as what they stand for: a type's name, and its arguments."""
+    pattern = pattern.replace(b"PATH", _PATH)
+    return pattern.replace(b"ARGUMENTS", _ARGUMENTS)
+
+
+_BEFORE_NAME: Final = _compile(
+    rb"(?<![\w.])(PATH)ARGUMENTS(\s*\[[\s,]*\])*\??(?:\s*\.\.\.)?\s+\Z"
+)
+"""A type directly before the name that it is the type of."""
+_BEHIND: Final = {
+    "kotlin": _compile(rb"\s*:\s*(PATH)ARGUMENTS\s*(\[\])?"),
+    "php": _compile(
+        rb"\s*:\s*(?:null\s*\|\s*)?\??(PATH)(?:\s*\|\s*null)?(?=\s*[{;|]()?)"
+    ),
+    "rust": _compile(
+        rb"\s*(?:->|:)\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+)?(?:(?:dyn|impl)\s+)?(PATH)(\s*<)?"
+    ),
+}
+"""A type behind the list of parameters, or behind a name."""
+_DOCUMENTED: Final = _compile(
+    rb"@(?:psalm-|phpstan-)?(?:return|var)\s+(?:null\|)?\??(\$?PATH)(?:\|null)?(?=[\s*])"
+)
+_LAST_STATEMENT: Final = re.compile(rb"[;{}]")
+_NO_TYPES: Final = re.compile(
+    rb"return|new|throw|else|case|in|is|as|await|yield|instanceof|void|goto|package|import|using|out|ref|mut|echo|static"
+    rb"|final|public|private|protected|readonly|var|val|auto|let"
+)
+"""Words before a name that are no type."""
+_LOCAL: Final = {
+    "java": rb"(?<![\w.])(PATH)ARGUMENTS(\s*\[\])*(?:\s*\.\.\.)?\s+%s\b\s*(?=[=;,):&])",
+    "csharp": rb"(?<![\w.])(PATH)ARGUMENTS(\s*\[[\s,]*\])*\??\s+%s\b\s*(?=[=;,)]|in\b)",
+    "kotlin": rb"(?<![\w.])%s\s*:\s*(PATH)ARGUMENTS()",
+    "php": rb"(?<![\w|])\??(PATH)(?:\s*\|\s*null)?()\s+(?:\.\.\.\s*)?&?%s\b\s*(?=[=,)])",
+    "rust": rb"(?<![\w.])%s\s*:\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+)?(?:(?:dyn|impl)\s+)?(PATH)(\s*<)?",
+}
+"""Where a local name and its type are declared: the type, and what makes it another one."""
+_ASSIGNED: Final = {
+    "java": rb"\bvar\s+%s\s*=(?!=)",
+    "csharp": rb"\bvar\s+%s\s*=(?![=>])",
+    "kotlin": rb"\b(?:val|var)\s+%s\s*=(?!=)",
+    "php": rb"(?<![\w>:])%s\s*=(?![=>])",
+    "rust": rb"\blet\s+(?:mut\s+)?%s\s*=(?!=)",
+}
+_BINDS: Final = {
+    "java": rb"(?<![\w.])(?:%s\s*->|\(\s*(?:\w+\s*,\s*)*%s\s*(?:,\s*\w+\s*)*\)\s*->|\bvar\s+%s\b\s*:)",
+    "csharp": rb"(?<![\w.])(?:%s\s*=>|\(\s*(?:\w+\s*,\s*)*%s\s*(?:,\s*\w+\s*)*\)\s*=>|\bvar\s+%s\b(?!\s*=))",
+    "kotlin": rb"(?:\{\s*(?:[\w:<>?.]+\s*,\s*)*%s\b(?:\s*,\s*[\w:<>?. ]+)*\s*->|\bfor\s*\(\s*%s\s+in\b|\bit\b(?<=\b%s))",
+    "php": rb"\bas\s+(?:\$\w+\s*=>\s*)?&?%s\b|(?:\[|\blist\s*\()[^;=]{0,200}%s\b[^;=]{0,200}[\])]\s*=|,?&%s\b",
+    "rust": rb"\|[^|;{}]{0,100}\b%s\b[^|;{}]{0,100}\||\bfor\s+[^;{}]{0,100}\b%s\b[^;{}]{0,100}\bin\b"
+    rb"|\w\s?[({][^;]{0,100}\b%s\b[^;]{0,100}[)}]\s*(?:=(?!=)|=>)",
+}  # fmt: skip
+"""Where a name is bound to what no declaration says the type of."""
+
+
+def match_type(member: Definition) -> re.Match[bytes] | None:
+    """Return where a member's type is written: the type, and what makes it another one."""
+    symbols = member.symbols
+    data = symbols.data
+    row = symbols.row(member.index)
+    behind = _BEHIND.get(symbols.language)
+    if behind is not None:
+        at = row[NAME_END]
+        if member.kind in CALLABLE_KINDS:
+            at = _find_list_end(data, at, row[END])
+        match = behind.match(data, at, min(row[END], at + _MOST_HEAD) + 1)
+        if match is not None or symbols.language != "php":
+            return match
+        documented = _find_comment_type(data, row[START])
+        if documented is not None or member.kind in CALLABLE_KINDS:
+            return documented
+    end = row[NAME]
+    if data[end - 1 : end] == b"$":
+        end -= 1
+    # A field begins behind its type.
+    head = data[max(0, end - _MOST_HEAD) : end]
+    match = _BEFORE_NAME.search(_LAST_STATEMENT.split(head)[-1])
+    if match is None or _NO_TYPES.fullmatch(match[1]):
+        return None
+    return match
+
+
+def _find_comment_type(
+    data: bytes,
+    start: int,
+) -> re.Match[bytes] | None:
+    """Return the type that the comment right above a definition writes."""
+    # Of PHP's comments only those with two stars have types, and only the one
+    # right above belongs to the definition.
+    above = data[max(0, start - _MOST_HEAD) : start]
+    opened = above.rfind(b"/**")
+    closed = above.rfind(b"*/")
+    if opened < 0 or above[closed + 2 :].strip():
+        return None
+    return _DOCUMENTED.search(above, opened)
+
+
+def is_type_parameter(
+    member: Definition,
+    written: str,
+) -> bool:
+    """Whether a type's name is that of a type parameter of a member or of the type around it."""
+    symbols = member.symbols
+    word = re.compile(rb"[<,]\s*(?:\w+\s+)?%s\b" % re.escape(written.encode()))
+    row = symbols.row(member.index)
+    # Only the head has type parameters: what is in angles later is an argument.
+    heads = [symbols.data[row[START] : row[NAME_END] + _MOST_HEAD]]
+    around = symbols.parent(member.index)
+    while around >= 0:
+        above = symbols.row(around)
+        heads.append(symbols.data[above[NAME_END] : above[NAME_END] + _MOST_HEAD])
+        around = symbols.parent(around)
+    heads = [re.split(rb"[({;]", head, maxsplit=1)[0] for head in heads]
+    return any(word.search(head) is not None for head in heads)
+
+
+def find_binding(
+    symbols: FileSymbols,
+    name: str,
+    start: int,
+    end: int,
+) -> tuple[int, re.Match[bytes]] | None:
+    """Return the last binding of a name in a text: 0, its type is written; 1, a value follows it; 2, neither."""
+    language = symbols.language
+    word = re.escape(name.encode())
+    tables = (_LOCAL, _ASSIGNED, _BINDS)
+    forms = [_fill(table[language]).replace(b"%s", word) for table in tables]
+    last: tuple[int, re.Match[bytes]] | None = None
+    # The last one before the use is in force, of whichever form; a name in a
+    # comment binds nothing.
+    for form, pattern in enumerate(forms):
+        for match in re.compile(pattern).finditer(symbols.data, start, end):
+            is_type = form > 0 or not _NO_TYPES.fullmatch(match[1])
+            is_later = last is None or match.end() > last[1].end()
+            if is_type and is_later and symbols.role(match.start()) is not None:
+                last = (form, match)
+    return last
+
+
+def _find_list_end(
+    data: bytes,
+    start: int,
+    end: int,
+) -> int:
+    """Return the offset behind the list of parameters that follows a name."""
+    # Commas and ends of lines inside of brackets end nothing.
+    depth = 0
+    for match in re.compile(rb"[()]").finditer(
+        data, start, min(end, start + _MOST_HEAD)
+    ):
+        depth += 1 if match[0] == b"(" else -1
+        if not depth:
+            return match.end()
+    return start
+
+
+def find_statement_end(
+    symbols: FileSymbols,
+    start: int,
+) -> int:
+    """Return where a statement ends: at a semicolon, in Kotlin at a line that no operator goes on from."""
+    data = symbols.data
+    depth = 0
+    for match in re.compile(rb"[()\[\]{};,\n]").finditer(
+        data, start, start + _MOST_HEAD
+    ):
+        at = match.start()
+        if symbols.is_text(at):
+            continue
+        sign = match[0]
+        if sign in b"([{":
+            depth += 1
+        elif sign in b")]}":
+            if not depth:
+                return at
+            depth -= 1
+        elif depth:
+            continue
+        elif sign == b";" or (sign == b"," and symbols.language != "kotlin"):
+            return at
+        elif sign == b"\n" and symbols.language == "kotlin":
+            following = data[at : at + _MOST_HEAD].lstrip()
+            if not following.startswith((b".", b"?.")):
+                return at
+    return start

@@ -1,0 +1,520 @@
+"""The type of what a member is accessed on, by declarations that write types: in Java, C#, Kotlin, PHP and Rust.
+
+A chain is followed step by step: a local name, a field or a method has the type that its declaration writes, found as
+the file with the declaration would find it. A step that nothing settles makes the whole unknown.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Final
+
+from flashgrep.parts.navigation.resolution.inference import Names
+from flashgrep.parts.navigation.resolution.overloads import OVERLOADED, choose_overloads
+from flashgrep.parts.navigation.resolution.packages import (
+    STRICT,
+    choose_base,
+    full_name,
+    resolve_by_package,
+)
+from flashgrep.parts.navigation.resolution.plain_text import find_real_name
+from flashgrep.parts.navigation.resolution.receiver_text import (
+    DIALECTS,
+    Step,
+    read_expression,
+    read_receiver,
+)
+from flashgrep.parts.navigation.resolution.symbol_graph import (
+    Definition,
+    Resolution,
+    SymbolKey,
+)
+from flashgrep.parts.navigation.resolution.type_text import (
+    FIELDS,
+    find_binding,
+    find_statement_end,
+    is_type_parameter,
+    match_type,
+)
+from flashgrep.parts.symbols.parse.imports import PACKAGED
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import (
+    CALLABLE_KINDS,
+    END,
+    NAME,
+    NAME_END,
+    START,
+    TYPE_KINDS,
+)
+
+_OWN: Final = frozenset({"this", "self", "$this", "static", "Self"})
+ABOVE: Final = frozenset({"super", "parent", "base"})
+"""Words for the object itself as one of the type above."""
+_OWN_TYPES: Final = frozenset({"self", "static", "$this", "this", "Self"})
+_MOST_DEPTH: Final = 40
+"""Most declarations that lead from one to the next."""
+_MOST_BASES: Final = 100
+"""Most types above one that are looked at."""
+_BEFORE_VALUE: Final = frozenset({"new", "await", "&", "clone"})
+_SEVERAL: Final = 2
+_SPLITS: Final = re.compile(r"\.|::|\\")
+
+
+class Unsettled(Enum):
+    """Why the type of an expression is no type of the project."""
+
+    OUTSIDE = auto()
+    """It is a type, but none of the project."""
+    UNKNOWN = auto()
+
+
+OUTSIDE: Final = Unsettled.OUTSIDE
+UNKNOWN: Final = Unsettled.UNKNOWN
+Type = Definition | Unsettled
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in a file at which names are looked up."""
+
+    path: bytes
+    symbols: FileSymbols
+    offset: int
+
+
+@dataclass
+class WrittenTypes:
+    """Finds the types of receivers for one question."""
+
+    names: Names
+    _receivers: dict[SymbolKey, Type] = field(default_factory=dict)
+    _bases: dict[SymbolKey, tuple[list[Definition], bool]] = field(default_factory=dict)
+
+    def find_receiver(
+        self,
+        path: bytes,
+        symbols: FileSymbols,
+        offset: int,
+    ) -> Type:
+        """Return the type that the member at an offset is accessed on."""
+        if symbols.language not in DIALECTS:
+            return UNKNOWN
+        key = (path, offset)
+        if key not in self._receivers:
+            step = read_receiver(symbols, offset)
+            site = Site(path, symbols, offset)
+            self._receivers[key] = (
+                UNKNOWN if step is None else self._evaluate(site, step, 0)
+            )
+        return self._receivers[key]
+
+    def members(
+        self,
+        owner: Definition,
+        name: str,
+    ) -> tuple[list[Definition], bool]:
+        """Return a type's members of a name, else those of its nearest bases; and whether all bases are known."""
+        alike = [
+            (definition, type_)
+            for definition in self.names.definitions(name)
+            if (type_ := self.type_of(definition)) is not None
+        ]
+        is_whole = True
+        level = [owner]
+        seen = {owner.key}
+        while level:
+            keys = {self._identity(type_) for type_ in level}
+            own = [member for member, type_ in alike if self._identity(type_) in keys]
+            # The nearest level hides those above it.
+            if own:
+                return own, is_whole
+            above = list[Definition]()
+            for type_ in level:
+                bases, is_known = self.bases(type_)
+                is_whole = is_whole and is_known
+                above += [base for base in bases if base.key not in seen]
+                seen.update(base.key for base in bases)
+            level = above if len(seen) < _MOST_BASES else []
+        return [], is_whole
+
+    def derives(
+        self,
+        type_: Definition,
+        base: Definition,
+    ) -> bool:
+        """Whether a type is or derives from another, as far as its bases are known."""
+        sought = self._identity(base)
+        waiting = [type_]
+        seen = {type_.key}
+        while waiting and len(seen) < _MOST_BASES:
+            current = waiting.pop()
+            if self._identity(current) == sought:
+                return True
+            bases, _ = self.bases(current)
+            waiting += [base for base in bases if base.key not in seen]
+            seen.update(base.key for base in bases)
+        return False
+
+    def is_whole(self, type_: Definition) -> bool:
+        """Whether all types above a type are of the project."""
+        _, is_whole = self.members(type_, "")
+        return is_whole
+
+    def bases(self, type_: Definition) -> tuple[list[Definition], bool]:
+        """Return a type's bases, and whether they are all of the project."""
+        if type_.key not in self._bases:
+            symbols = type_.symbols
+            bases = list[Definition]()
+            is_whole = True
+            for at in symbols.bases(type_.index):
+                word = symbols.word_at(at)
+                base = choose_base(type_, word, self._types_of(word))
+                if base is None:
+                    is_whole = False
+                else:
+                    bases.append(base)
+            self._bases[type_.key] = (bases, is_whole)
+        return self._bases[type_.key]
+
+    def type_of(self, member: Definition) -> Definition | None:
+        """Return the type that a definition is a member of."""
+        if member.index < 0:
+            return None
+        around = member.symbols.parent(member.index)
+        if around < 0 or member.symbols.kind(around) not in TYPE_KINDS:
+            return None
+        return Definition(member.path, member.symbols, around)
+
+    def _identity(self, type_: Definition) -> object:
+        """Return what parts of one type have in common."""
+        if type_.language == "rust":
+            return type_.name
+        return full_name(type_)
+
+    def _types_of(self, name: str) -> Sequence[Definition]:
+        return [
+            definition
+            for definition in self.names.definitions(name)
+            if definition.kind in TYPE_KINDS
+        ]
+
+    def _evaluate(
+        self,
+        site: Site,
+        step: Step,
+        depth: int,
+    ) -> Type:
+        """Return the type of an expression."""
+        if depth > _MOST_DEPTH:
+            return UNKNOWN
+        if step.form in {"new", "cast"}:
+            return self._find_written(site, step.name)
+        if step.base is None:
+            return self._evaluate_first(site, step, depth)
+        owner = self._evaluate(site, step.base, depth + 1)
+        if not isinstance(owner, Definition):
+            return owner
+        return self._follow(site, step, owner, depth)
+
+    def _evaluate_first(
+        self,
+        site: Site,
+        step: Step,
+        depth: int,
+    ) -> Type:
+        """Return the type of the first name of a chain."""
+        around = self._find_around(site)
+        if step.name in _OWN:
+            return around or UNKNOWN
+        if step.name in ABOVE:
+            bases = self.bases(around)[0] if around is not None else []
+            return bases[0] if len(bases) == 1 else UNKNOWN
+        if step.form == "name":
+            local = self._find_local(site, step.name, depth)
+            if local is not None:
+                return local
+        # In Kotlin a construction looks like a call.
+        is_made = step.form == "name" or site.symbols.language == "kotlin"
+        if step.name[:1].isupper() and is_made:
+            type_ = self._find_written(site, step.name)
+            if isinstance(type_, Definition):
+                return type_
+        if around is None:
+            return UNKNOWN
+        return self._find_member_around(site, step, around, depth)
+
+    def _find_member_around(
+        self,
+        site: Site,
+        step: Step,
+        around: Definition,
+        depth: int,
+    ) -> Type:
+        """Return the type of a member of the types around a place."""
+        for owner in self._list_around(around):
+            members, is_whole = self.members(owner, step.name)
+            if members:
+                return self._find_type_of(members, step, site, owner, depth)
+            if not is_whole:
+                # A base outside the project may have it, and comes before what is around.
+                return UNKNOWN
+        return UNKNOWN
+
+    def _follow(
+        self,
+        site: Site,
+        step: Step,
+        owner: Definition,
+        depth: int,
+    ) -> Type:
+        """Return the type of a member of a type."""
+        members, _ = self.members(owner, step.name)
+        if members:
+            return self._find_type_of(members, step, site, owner, depth)
+        if step.form == "name" and step.name[:1].isupper():  # a type in a type
+            nested = f"{owner.qualified}.{step.name}"
+            for type_ in self._types_of(step.name):
+                if type_.qualified == nested and type_.path == owner.path:
+                    return type_
+        return UNKNOWN
+
+    def _find_type_of(
+        self,
+        members: list[Definition],
+        step: Step,
+        site: Site,
+        owner: Definition,
+        depth: int,
+    ) -> Type:
+        """Return the type that the declarations of members agree on."""
+        is_call = step.form == "call"
+        fitting = [
+            member for member in members if (member.kind in CALLABLE_KINDS) == is_call
+        ]
+        if is_call and len(fitting) >= _SEVERAL and fitting[0].language in OVERLOADED:
+            end = step.offset + len(step.name.encode())
+            fitting = choose_overloads(fitting, site.symbols, end)
+        # Overloads that are left may all return the same.
+        types = [self._find_member_type(member, owner, depth) for member in fitting]
+        if not types or any(type_ is UNKNOWN for type_ in types):
+            return UNKNOWN
+        keys = {
+            type_.key if isinstance(type_, Definition) else type_ for type_ in types
+        }
+        return types[0] if len(keys) == 1 else UNKNOWN
+
+    def _find_member_type(
+        self,
+        member: Definition,
+        owner: Definition,
+        depth: int,
+    ) -> Type:
+        """Return the type that a member's declaration writes; ``owner``: of the object that has the member."""
+        symbols = member.symbols
+        row = symbols.row(member.index)
+        site = Site(member.path, symbols, row[NAME])
+        if member.kind == "enumerator":
+            return self.type_of(member) or UNKNOWN
+        match = match_type(member)
+        if match is None:
+            return self._find_initial(member, depth)
+        written = match[1].decode()
+        if match.lastindex is not None and match.lastindex > 1 and match[2]:
+            return UNKNOWN if symbols.language == "rust" else OUTSIDE
+        # It is the type of the object, which may be a subtype of the one that declares it.
+        if written in _OWN_TYPES:
+            return owner
+        if is_type_parameter(member, written):
+            return UNKNOWN
+        return self._find_written(site, written)
+
+    def _find_initial(
+        self,
+        member: Definition,
+        depth: int,
+    ) -> Type:
+        """Return the type of a field's first value."""
+        symbols = member.symbols
+        if member.kind not in FIELDS:
+            return UNKNOWN
+        row = symbols.row(member.index)
+        equals = re.compile(rb"\s*=(?![=>])").match(symbols.data, row[NAME_END])
+        if equals is None:
+            return UNKNOWN
+        site = Site(member.path, symbols, row[NAME])
+        return self._evaluate_value(site, equals.end(), depth)
+
+    def _evaluate_value(
+        self,
+        site: Site,
+        start: int,
+        depth: int,
+    ) -> Type:
+        """Return the type of the value that begins at an offset and ends with its statement."""
+        symbols = site.symbols
+        end = find_statement_end(symbols, start)
+        step = read_expression(symbols, end)
+        if step is None:
+            return UNKNOWN
+        first = step
+        while first.base is not None:
+            first = first.base
+        between = symbols.data[start : first.offset].decode("utf-8", "replace")
+        if not _BEFORE_VALUE.issuperset(between.split()):
+            return UNKNOWN
+        there = Site(site.path, symbols, start)
+        return self._evaluate(there, step, depth + 1)
+
+    def _find_local(
+        self,
+        site: Site,
+        name: str,
+        depth: int,
+    ) -> Type | None:
+        """Return the type of a local name; None: no function around binds it."""
+        symbols = site.symbols
+        around = symbols.enclosing(site.offset)
+        while around >= 0:
+            # A field's value may be a function.
+            if symbols.kind(around) in CALLABLE_KINDS | FIELDS:
+                row = symbols.row(around)
+                end = min(site.offset, row[END])
+                binding = find_binding(symbols, name, row[START], end)
+                if binding is not None:
+                    return self._type_of_binding(site, *binding, depth)
+            around = symbols.parent(around)
+        is_script = symbols.language == "php" and symbols.enclosing(site.offset) < 0
+        binding = find_binding(symbols, name, 0, site.offset) if is_script else None
+        if binding is None:
+            return None
+        return self._type_of_binding(site, *binding, depth)
+
+    def _type_of_binding(
+        self,
+        site: Site,
+        form: int,
+        match: re.Match[bytes],
+        depth: int,
+    ) -> Type:
+        here = Site(site.path, site.symbols, match.start())
+        if form == 1:
+            return self._evaluate_value(here, match.end(), depth)
+        if form > 1:
+            return UNKNOWN
+        if match[2]:
+            return UNKNOWN if site.symbols.language == "rust" else OUTSIDE
+        written = match[1].decode()
+        around = site.symbols.enclosing(match.start())
+        if around >= 0:
+            function = Definition(site.path, site.symbols, around)
+            if is_type_parameter(function, written):
+                return UNKNOWN
+        if written in _OWN_TYPES:
+            return self._find_around(here) or UNKNOWN
+        return self._find_written(here, written)
+
+    def _find_around(self, site: Site) -> Definition | None:
+        """Return the type that the code at a place is of; of an extension, the type that it extends."""
+        type_ = self._find_enclosing_type(site)
+        if type_ is None or type_.kind != "extension":
+            return type_
+        top = Site(site.path, site.symbols, 0)
+        extended = self._find_written(top, type_.name)
+        return extended if isinstance(extended, Definition) else None
+
+    def _list_around(self, type_: Definition) -> Iterator[Definition]:
+        """Yield a type and those around it, innermost first."""
+        at = type_.index
+        while at >= 0:
+            if type_.symbols.kind(at) in TYPE_KINDS:
+                yield Definition(type_.path, type_.symbols, at)
+            at = type_.symbols.parent(at)
+
+    def _find_written(
+        self,
+        site: Site,
+        written: str,
+    ) -> Type:
+        """Return the type that a written name means at a place."""
+        parts = [part for part in _SPLITS.split(written) if part]
+        if len(parts) == 1:
+            parts = [find_real_name(site.symbols, parts[0])]
+        types = self._types_of(parts[-1]) if parts else []
+        if not types:
+            return OUTSIDE
+        if len(parts) == 1:
+            return self._find_word(site, parts[0], types)
+        # The first word may be a type, a package or the end of one.
+        ending = f".{'.'.join(parts)}"
+        matching = [type_ for type_ in types if f".{full_name(type_)}".endswith(ending)]
+        return self._choose(site, matching)
+
+    def _find_word(
+        self,
+        site: Site,
+        word: str,
+        types: Sequence[Definition],
+    ) -> Type:
+        """Return the type that a word means, of those with that name."""
+        around = self._find_enclosing_type(site)
+        for owner in self._list_around(around) if around is not None else ():
+            if owner.name == word:
+                return owner
+            nested = self._find_type_inside(owner, types)
+            if nested is not None:
+                return nested
+        # Types of a language without packages are told apart by nothing but their
+        # number.
+        visible = types
+        if site.symbols.language in PACKAGED:
+            visible = [type_ for type_ in types if _sees(site, word, type_, types)]
+        if visible:
+            return self._choose(site, visible)
+        # Elsewhere an import of the whole project, or a package around, may bring it.
+        is_told = site.symbols.language in STRICT
+        return OUTSIDE if is_told else UNKNOWN
+
+    def _find_enclosing_type(self, site: Site) -> Definition | None:
+        symbols = site.symbols
+        at = symbols.enclosing(site.offset)
+        while at >= 0 and symbols.kind(at) not in TYPE_KINDS:
+            at = symbols.parent(at)
+        return Definition(site.path, symbols, at) if at >= 0 else None
+
+    def _find_type_inside(
+        self,
+        owner: Definition,
+        types: Sequence[Definition],
+    ) -> Definition | None:
+        """Return the one of several types that is a member of another, or of its bases."""
+        for above in (owner, *self.bases(owner)[0]):
+            for type_ in types:
+                is_inside = type_.path == above.path
+                around = type_.symbols.parent(type_.index) if is_inside else -1
+                if is_inside and around == above.index:
+                    return type_
+        return None
+
+    def _choose(
+        self,
+        site: Site,
+        types: Sequence[Definition],
+    ) -> Type:
+        """Return a type, if all that a name may mean are parts of it."""
+        real = [type_ for type_ in types if type_.kind != "extension"] or types
+        identities = {self._identity(type_) for type_ in real}
+        if site.symbols.language == "rust" and len(real) > 1:
+            return UNKNOWN
+        return real[0] if len(identities) == 1 else UNKNOWN
+
+
+def _sees(
+    site: Site,
+    word: str,
+    type_: Definition,
+    types: Sequence[Definition],
+) -> bool:
+    """Whether a word may mean a type by the packages and imports of its file."""
+    resolved = resolve_by_package(site.symbols, word, type_, types, inherits=False)
+    return isinstance(resolved, Resolution)
