@@ -12,6 +12,7 @@ from flashgrep.parts.http import part as http
 from flashgrep.parts.libraries import part as libraries
 from flashgrep.parts.lsp import part as lsp
 from flashgrep.parts.meaning import part as meaning
+from flashgrep.parts.models import part as models
 from flashgrep.parts.navigation import part as navigation
 from flashgrep.parts.pick import part as pick
 from flashgrep.parts.refactoring import part as refactoring
@@ -32,6 +33,7 @@ BUILT_IN: tuple[Part, ...] = (
     meaning.PART,
     structural.PART,
     git.PART,
+    models.PART,
     collections.PART,
     specs.PART,
     ripgrep.PART,

@@ -16,13 +16,9 @@ from hypothesis import strategies as st
 from flashgrep.base.config import Embedding, Settings
 from flashgrep.base.errors import ProviderUnavailable
 from flashgrep.parts.meaning.embed import available, open_embedder
-from flashgrep.parts.meaning.embed.local import (
-    _StaticTable,
-    fingerprint,
-    open_folder,
-    read_tensors,
-    tensor_names,
-)
+from flashgrep.parts.meaning.embed.local import _StaticTable, open_folder
+from flashgrep.parts.meaning.embed.model_folder import fingerprint
+from flashgrep.parts.meaning.embed.tensors import read_tensors, tensor_names
 
 WORDS = ["[UNK]", "read", "file", "write", "the"]
 ROWS = np.array(

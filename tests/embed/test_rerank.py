@@ -172,7 +172,8 @@ def test_a_cross_encoder_needs_its_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
-    (tmp_path / "config.json").write_text("{}")
+    settings = '{"architectures": ["BertForSequenceClassification"]}'
+    (tmp_path / "config.json").write_text(settings)
     section = Reranking(provider="local", model=str(tmp_path))
     with pytest.raises(ProviderUnavailable, match="pip install sentence-transformers"):
         open_reranker(Settings(reranking=section), {})

@@ -266,6 +266,7 @@ def test_nothing_below_the_daemon_reads_the_environment() -> None:
         "parts.http",
         "parts.gain",
         "parts.hosts",
+        "parts.models",
         "parts.pick",
         "parts.team",
     }

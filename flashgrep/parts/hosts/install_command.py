@@ -21,6 +21,7 @@ from flashgrep.base.own_folders import PROJECTS, STORES
 from flashgrep.base.paths import (
     CACHE_FOLDER,
     GRAMMARS_FOLDER,
+    MODELS_FOLDER,
     PROJECT_FOLDER,
     config_file,
     from_latin1,
@@ -536,7 +537,7 @@ def remove(path: Path) -> None:
     if path == Path(find_user_paths().state):
         for name in (*MINE, PROJECTS_FILE):
             (path / name).unlink(missing_ok=True)
-        for name in (GRAMMARS_FOLDER, NOTES):
+        for name in (GRAMMARS_FOLDER, MODELS_FOLDER, NOTES):
             shutil.rmtree(path / name, ignore_errors=True)
         # A cache below a state folder that was named for itself (FLASHGREP_STATE_DIR).
         folders = [path / CACHE_FOLDER, path]

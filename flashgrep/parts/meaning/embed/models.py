@@ -3,7 +3,8 @@
 A reranker reads a query and a text together and scores how well the text answers the query. The HTTP API is
 ``/rerank``, from ``query`` and ``documents`` to ``results`` of ``index`` and ``relevance_score``, in Jina, Cohere,
 llama.cpp's server, vLLM and Infinity. Voyage uses ``data`` instead of ``results``; Text Embeddings Inference uses
-``texts``, and returns a bare list of ``index`` and ``score``. A cross-encoder in a folder needs sentence-transformers.
+``texts``, and returns a bare list of ``index`` and ``score``. A cross-encoder in a folder is run by onnxruntime, or by
+sentence-transformers.
 """
 
 import re
@@ -25,7 +26,8 @@ from flashgrep.parts.meaning.embed.http_api import (
     RetryPolicy,
     Service,
 )
-from flashgrep.parts.meaning.embed.local import fingerprint, import_library
+from flashgrep.parts.meaning.embed.model_folder import fingerprint, read_model_folder
+from flashgrep.parts.meaning.embed.onnx_model import import_library, open_pairs
 from flashgrep.parts.meaning.embed.static import release
 
 MAX_CHARS = 4000  # of a text; rerankers read 512 to 8,192 tokens of query and text
@@ -194,7 +196,7 @@ class HttpReranker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossEncoder:
-    """A sentence-transformers model in this process."""
+    """A cross-encoder in this process."""
 
     name: str
     top: int
@@ -235,14 +237,19 @@ def open_reranker(settings: Settings, environ: Mapping[str, str]) -> Reranker | 
     if not (folder.is_absolute() and (folder / "config.json").is_file()):
         message = f"{section.model or 'reranking.model'}: not the absolute path of a cross-encoder folder"
         raise ProviderUnavailable(message, provider="local")
-    transformers = import_library(
-        "sentence_transformers", "pip install sentence-transformers"
-    )
-    encoder = transformers.CrossEncoder(
-        str(folder), local_files_only=True, trust_remote_code=False
-    )
+    described = read_model_folder(folder)
+    if described.kind == "cross-encoder":
+        predict = open_pairs(described)
+    else:
+        transformers = import_library(
+            "sentence_transformers", "pip install sentence-transformers"
+        )
+        encoder = transformers.CrossEncoder(
+            str(folder), local_files_only=True, trust_remote_code=False
+        )
+        predict = encoder.predict
     return CrossEncoder(
-        name=f"local:{fingerprint(folder)}", top=section.top, predict=encoder.predict
+        name=f"local:{fingerprint(folder)}", top=section.top, predict=predict
     )
 
 

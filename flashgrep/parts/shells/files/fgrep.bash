@@ -3,7 +3,7 @@ _fgrep() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} key words values
     COMPREPLY=()
     if (( COMP_CWORD == 1 )); then
-        words="query slice read files glob index-codebase watch-codebase stats bootstrap-skill batch write-code batch-write-code fs-create fs-read fs-write fs-list fs-stat fs-copy fs-move fs-remove buffers symbol outline repo-map folds enclosing definition declaration implementations references hover callers calls supertypes code-research rename edit-symbol search-code semantic-search structural structural-rewrite changes revisions history blame folder search-code-semantic search-code-fulltext search-code-by-payload list-specs get-spec-requirements get-scenario search-specs validate-specs index doctor version rpc projects store daemon config call top mcp scip rg hook web serve install install-hook uninstall gain discover pick completion team lsp --help --version"
+        words="query slice read files glob index-codebase watch-codebase stats bootstrap-skill batch write-code batch-write-code fs-create fs-read fs-write fs-list fs-stat fs-copy fs-move fs-remove buffers symbol outline repo-map folds enclosing definition declaration implementations references hover callers calls supertypes code-research rename edit-symbol search-code semantic-search structural structural-rewrite changes revisions history blame folder search-code-semantic search-code-fulltext search-code-by-payload list-specs get-spec-requirements get-scenario search-specs validate-specs index doctor version rpc projects store daemon config call top mcp scip model rg hook web serve install install-hook uninstall gain discover pick completion team lsp --help --version"
         COMPREPLY=($(compgen -W "$words" -- "$cur"))
         return
     fi
@@ -36,6 +36,12 @@ _fgrep() {
         scip)
             if (( COMP_CWORD == 2 )); then
                 COMPREPLY=($(compgen -W "import list remove --help" -- "$cur"))
+                return
+            fi
+            key="$key ${COMP_WORDS[2]}" ;;
+        model)
+            if (( COMP_CWORD == 2 )); then
+                COMPREPLY=($(compgen -W "add list remove use --help" -- "$cur"))
                 return
             fi
             key="$key ${COMP_WORDS[2]}" ;;
@@ -167,6 +173,10 @@ _fgrep() {
         "scip import") words="--project --below --help" ;;
         "scip list") words="--project --help" ;;
         "scip remove") words="--project --help" ;;
+        "model add") words="--yes -y --project --questions --use --no-use --help" ;;
+        "model list") words="--help" ;;
+        "model remove") words="--help" ;;
+        "model use") words="--help" ;;
         "rg") words="--help" ;;
         "hook") words="" ;;
         "web") words="--port --browser --no-browser --help" ;;
