@@ -70,6 +70,8 @@ export interface QueryParams {
   projects?: string[] | "*" | null;
   /** A library that the project uses, instead of the project: requests, or requests@2.31. */
   library?: string | null;
+  /** All libraries that the project's environments and lock files name, instead of the project. */
+  libraries?: boolean;
 }
 
 /** What an answer covered, so that an empty list never hides a timeout. */
@@ -99,6 +101,7 @@ export interface Explanation {
 /** A hit; with output `files` or `count` only the file, and the count; `project` if several were asked. */
 export interface QueryHit {
   project?: string;
+  library?: string;
   file_path?: string;
   file_path_bytes?: string;
   start_line?: number;
@@ -236,6 +239,8 @@ export interface ReadCodeParams {
   rev?: string | null;
   /** A library that the project uses, instead of the project: requests, or requests@2.31. */
   library?: string | null;
+  /** All libraries that the project's environments and lock files name, instead of the project. */
+  libraries?: boolean;
   /** Path relative to the project's root; an absolute path inside it is accepted. With symbol_name: the file that defines it. */
   path?: string | null;
   /** The path's bytes in base64, for a name that is not UTF-8; instead of the text. */
@@ -1033,6 +1038,8 @@ export interface GetSymbolParams {
   projects?: string[] | "*" | null;
   /** A library that the project uses, instead of the project: requests, or requests@2.31. */
   library?: string | null;
+  /** All libraries that the project's environments and lock files name, instead of the project. */
+  libraries?: boolean;
 }
 
 /** One occurrence: lines of the whole construct, `line_number` and `column` of the name. */
@@ -1040,6 +1047,7 @@ export interface SymbolHit {
   project?: string;
   file_path: string;
   file_path_bytes?: string;
+  library?: string;
   symbol_name: string;
   start_line: number;
   end_line: number;
@@ -1585,11 +1593,16 @@ export interface SearchCodeParams {
   project?: string | null;
   /** Several projects at once, by name or root, or `*` for all known ones; instead of `project`. */
   projects?: string[] | "*" | null;
+  /** A library that the project uses, instead of the project: requests, or requests@2.31. */
+  library?: string | null;
+  /** All libraries that the project's environments and lock files name, instead of the project. */
+  libraries?: boolean;
 }
 
 /** A chunk of code; `kind`: function, class, section, block and so on; `score` 0 to 1; lines from 1, both inclusive. */
 export interface CodeMatch {
   project?: string;
+  library?: string;
   content: string;
   shown?: ([number, number])[];
   path: string;
@@ -1608,6 +1621,7 @@ export interface CodeMatch {
 /** One of the best files, with its best functions, best first; `project`: if several were asked. */
 export interface FileMatch {
   project?: string;
+  library?: string;
   path: string;
   file_path: string;
   file_path_bytes?: string;
@@ -1645,6 +1659,7 @@ export interface SemanticSearchParams {
 /** A chunk of code and its repository. */
 export interface RepositoryCode {
   project?: string;
+  library?: string;
   content: string;
   shown?: ([number, number])[];
   path: string;

@@ -3,8 +3,10 @@
 A library's file is named by its absolute path, a project's own file by one relative to its root.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
+from flashgrep.api.searchers import Holds
 from flashgrep.api.service import ProjectService, ServiceKey
 from flashgrep.api.view import Project
 from flashgrep.base.model import Document, Skipped
@@ -51,6 +53,22 @@ class LibraryLookup(Protocol):
         """Return the library of a name, as ``requests`` or ``requests@2.31``; None: the project uses none."""
 
 
+class LibraryPlace(NamedTuple):
+    """A folder with libraries, opened to be read and searched."""
+
+    project: Project
+    holds: Holds | None
+    """Whether a file of the folder, by its path in it, is of a library that the project uses; None: all are."""
+
+
+class UsedLibraries(NamedTuple):
+    """All libraries of a project, for one question."""
+
+    places: Sequence[LibraryPlace]
+    lookup: LibraryLookup
+    """Says which library a file of theirs is of."""
+
+
 class ProjectLibraries(ProjectService):
     """Finds the libraries of one project."""
 
@@ -63,6 +81,15 @@ class ProjectLibraries(ProjectService):
 
         Raises:
             NotFound: library_not_found, the project uses none of that name, or its source is not there.
+
+        """
+        raise NotImplementedError
+
+    async def open_all(self, call: Call[Any]) -> UsedLibraries:
+        """Return all libraries that the project's environments and lock files name, to be searched for a call.
+
+        Raises:
+            NotFound: library_not_found, there are none.
 
         """
         raise NotImplementedError

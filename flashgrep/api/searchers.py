@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from flashgrep.api.service import PART_LEFT_OUT
 from flashgrep.api.view import Project, View
@@ -10,6 +10,9 @@ from flashgrep.base.errors import Unavailable
 from flashgrep.base.registry import Session
 from flashgrep.files.globs import PathFilter
 from flashgrep.search.exact import Answer, Ranking
+
+Holds: TypeAlias = Callable[[bytes], bool]
+"""Whether a file, by its path in a view, is of what is asked."""
 
 
 class BestDefinition(NamedTuple):
@@ -28,7 +31,9 @@ class SyntaxErrors(NamedTuple):
     line: int
 
 
-async def _refuse_definition(_view: View, _name: str, _under: bytes) -> BestDefinition:
+async def _refuse_definition(
+    _view: View, _name: str, _under: bytes, _holds: Holds | None
+) -> BestDefinition:
     raise Unavailable(
         "symbols are not installed: the part `symbols` is left out",
         reason=PART_LEFT_OUT,
@@ -56,10 +61,11 @@ class Searchers:
         None
     )
     """Returns the best lines for words; at most so many, of the files that the filter wants. None: nobody does."""
-    definition: Callable[[View, str, bytes], Awaitable[BestDefinition]] = (
-        _refuse_definition
-    )
-    """Returns the best definition of a name in a file or below a folder (empty: anywhere); raises NotFound."""
+    definition: Callable[
+        [View, str, bytes, Holds | None], Awaitable[BestDefinition]
+    ] = _refuse_definition
+    """Returns the best definition of a name in a file or below a folder (empty: anywhere), in a file that is held (None:
+    in any); raises NotFound."""
     near_names: Callable[[View, str], Awaitable[list[str]]] | None = None
     """Returns names with a definition that are similar to one that has none. None: nobody does."""
     syntax_errors: Callable[[bytes, bytes], SyntaxErrors | None] | None = None

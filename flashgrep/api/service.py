@@ -1,6 +1,7 @@
 """What a part keeps for a project, or for all projects of a host, between questions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from flashgrep.base.errors import Unavailable
@@ -72,6 +73,14 @@ class HostService:
     def note_answer(self, answer: "ServedAnswer") -> None:
         """Take note of an answer that a model was given."""
         del answer
+
+    def forget_project(self, root: bytes) -> None:
+        """Forget what is kept for a project, by its root: it was removed."""
+        del root
+
+    def find_leftovers(self) -> Mapping[Path, set[bytes]]:
+        """Return what was stored and nobody uses any more: roots by their store's database; called in a thread."""
+        return {}
 
     def forget_models(self) -> None:
         """Unload what only projects that have just come to rest needed."""

@@ -27,6 +27,8 @@ STORES = "stores"
 """Below the cache folder: one folder a store."""
 PROJECTS = "projects"
 """Below the state folder: one folder a project, for its writes under way. Below the cache folder: former indexes."""
+LIBRARIES = "libraries"
+"""Below the cache folder: what is unpacked of libraries. The store that all libraries share is named after it."""
 INDEX = "index.db"
 OWNER = "owner"
 """The file next to an index with the path, as bytes, of the folder it is named after."""
@@ -210,9 +212,17 @@ def _digest(path: bytes) -> str:
     return hashlib.blake2b(path, digest_size=10).hexdigest()
 
 
-def store_folder(cache: Path, root: bytes) -> Path:
-    """Return the folder of the store that a project belongs to; it need not exist."""
-    return cache / STORES / _digest(find_owner(root))
+def store_folder(cache: Path, root: bytes, owner: bytes = b"") -> Path:
+    """Return the folder of the store that a project belongs to; it need not exist.
+
+    ``owner``: the folder that the store is named after, where it is not the one that the root says.
+    """
+    return cache / STORES / _digest(owner or find_owner(root))
+
+
+def library_owner(cache: Path) -> bytes:
+    """Return the folder that the store of libraries is named after; it need not exist."""
+    return os.fsencode(os.path.realpath(cache / LIBRARIES))
 
 
 def writes_folder(state: Path, root: bytes) -> Path:

@@ -71,6 +71,9 @@ class QueryOptions(TypedDict, total=False):
     library: str | None
     """A library that the project uses, instead of the project: requests, or
     requests@2.31."""
+    libraries: bool
+    """All libraries that the project's environments and lock files name, instead of the
+    project."""
     regex: bool
     """Another name of `mode`."""
     ignore_case: bool
@@ -109,6 +112,7 @@ class QueryHit(TypedDict):
     """A hit."""
 
     project: NotRequired[str]
+    library: NotRequired[str]
     file_path: NotRequired[str]
     file_path_bytes: NotRequired[str]
     start_line: NotRequired[int]
@@ -372,6 +376,9 @@ class GetSymbolOptions(TypedDict, total=False):
     library: str | None
     """A library that the project uses, instead of the project: requests, or
     requests@2.31."""
+    libraries: bool
+    """All libraries that the project's environments and lock files name, instead of the
+    project."""
     ignore_case: bool
     """Another name of `case`."""
     glob: str | Sequence[str]
@@ -384,6 +391,7 @@ class SymbolHit(TypedDict):
     project: NotRequired[str]
     file_path: str
     file_path_bytes: NotRequired[str]
+    library: NotRequired[str]
     symbol_name: str
     start_line: int
     end_line: int
@@ -442,6 +450,12 @@ class SearchCodeOptions(TypedDict, total=False):
     projects: StrPath | Sequence[StrPath] | Literal["*"] | None
     """Several projects at once, by name or root, or `*` for all known ones; instead of
     `project`."""
+    library: str | None
+    """A library that the project uses, instead of the project: requests, or
+    requests@2.31."""
+    libraries: bool
+    """All libraries that the project's environments and lock files name, instead of the
+    project."""
     glob: str | Sequence[str]
     """Another name of `include`."""
 
@@ -450,6 +464,7 @@ class CodeMatch(TypedDict):
     """A chunk of code."""
 
     project: NotRequired[str]
+    library: NotRequired[str]
     content: str
     shown: NotRequired[list[list[Any]]]
     path: str
@@ -469,6 +484,7 @@ class FileMatch(TypedDict):
     """One of the best files, with its best functions, best first."""
 
     project: NotRequired[str]
+    library: NotRequired[str]
     path: str
     file_path: str
     file_path_bytes: NotRequired[str]
@@ -504,6 +520,9 @@ class ReadCodeOptions(TypedDict, total=False):
     library: str | None
     """A library that the project uses, instead of the project: requests, or
     requests@2.31."""
+    libraries: bool
+    """All libraries that the project's environments and lock files name, instead of the
+    project."""
     symbol_name: str | None
     """Symbol whose definition to read."""
     tail: int | None

@@ -12,6 +12,7 @@ from flashgrep.files.ignore import RuleSet, Scope, read_rules
 from flashgrep.files.openat import Descriptor
 from flashgrep.files.outside import States, stat_files
 from flashgrep.files.rule_dialects import GIT_RULES, RIPGREP_RULES, RuleDialect
+from flashgrep.files.subtrees import Subtrees
 
 REPOSITORY = frozenset((b".git", b".jj"))
 _CONFIG_SECONDS = 5  # git reads a few small files; longer means a hung network home
@@ -53,6 +54,8 @@ class WalkOptions:
     """Folders that are not entered, whatever the rules say."""
     nothing: bool = False
     """No file is searched: the root is a bare repository, whose files are git's own."""
+    subtrees: Subtrees | None = None
+    """Only what is below these folders; None: everything."""
 
 
 class Scopes:

@@ -72,6 +72,7 @@ class Walker:
         self._scopes = Scopes(self.root, options)
         self._private = options.private
         self._nothing = options.nothing
+        self._subtrees = options.subtrees
 
     def anew(self) -> "Walker":
         """Return a walker of the same root that has read no rules yet."""
@@ -120,6 +121,8 @@ class Walker:
         folder, _, name = path.rpartition(b"/")
         if not name:
             return is_dir and not folder
+        if self._subtrees is not None and not self._subtrees.admits(path):
+            return False
         scope = self._scopes.of(folder)
         return (
             scope is not None
@@ -166,6 +169,7 @@ class Walker:
         top = self._scopes.of(b"")
         if (
             top is None
+            or self.is_of_libraries
             or self._scopes.cut
             or any(False in rules.signs for rules in top.flashgrep)
         ):
@@ -185,7 +189,14 @@ class Walker:
     @property
     def differs_from_ripgrep(self) -> bool:
         """Whether ripgrep would search other files: it does not know ``.flashgrepignore`` and our own folders."""
-        return self._scopes.differs_from_ripgrep or self._nothing
+        return (
+            self._scopes.differs_from_ripgrep or self._nothing or self.is_of_libraries
+        )
+
+    @property
+    def is_of_libraries(self) -> bool:
+        """Whether it walks what ripgrep, run without flags, would not: ignored files, or single folders only."""
+        return not self._options.ignore or self._subtrees is not None
 
     @property
     def lies_within_ripgreps(self) -> bool:
@@ -244,7 +255,10 @@ class Walker:
             # All names are matched against the rules at once; most are mentioned by
             # none and need no further check.
             doubtful = scope.find_mentions(folder, names)
+            subtrees = self._subtrees
             for name, entry in entries.items():
+                if subtrees is not None and not subtrees.admits(lead + name):
+                    continue
                 try:
                     is_dir = entry.is_dir(follow_symlinks=False)
                     if (name in doubtful or name[0] == _DOT) and not scope.admits(

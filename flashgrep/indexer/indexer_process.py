@@ -43,7 +43,7 @@ import orjson
 from flashgrep.base.damage import Damaged
 from flashgrep.base.errors import Busy, ProviderUnavailable
 from flashgrep.base.frames import frame, receive
-from flashgrep.base.own_folders import belongs_to
+from flashgrep.base.own_folders import belongs_to, identify, library_owner
 from flashgrep.index import schema
 from flashgrep.index.schema import StageBacklog
 from flashgrep.index.stage import load_rows
@@ -107,12 +107,11 @@ class Indexer:
                     {root.encode("latin-1") for root in command[name]}
                     for name in ("roots", "kept")
                 )
-                known_roots, owner = self._writer.list_roots(), self._job.owner
                 gone = [
                     root
-                    for root in known_roots
+                    for root in self._writer.list_roots()
                     if root in roots
-                    or not (root in roots_to_keep or belongs_to(root, owner))
+                    or not (root in roots_to_keep or self._has_place(root))
                 ]
                 self._report("forgotten", remade=self._writer.drop_projects(gone))
             case "stop":
@@ -135,6 +134,15 @@ class Indexer:
                 ]
                 forget = [path.encode("latin-1") for path in command["forget"]]
                 self._update(project, command["batch"], files, forget)
+
+    def _has_place(self, root: bytes) -> bool:
+        """Return whether a project that is not open keeps its part of the store."""
+        owner = self._job.owner
+        # A library is in the store whatever repository its folder may be in.
+        cache = self._job.index.parent.parent.parent
+        if owner == library_owner(cache):
+            return identify(root) is not None
+        return belongs_to(root, owner)
 
     def _report(self, event: str, **facts: object) -> None:
         _send(self._out, event, facts)

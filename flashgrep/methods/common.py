@@ -4,6 +4,7 @@ import base64
 import difflib
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.host import Host
-from flashgrep.api.libraries import LIBRARIES, LibraryLookup
+from flashgrep.api.libraries import LIBRARIES, LibraryLookup, UsedLibraries
+from flashgrep.api.searchers import Holds
 from flashgrep.api.view import Project, View
 from flashgrep.base.bounded_cache import BoundedCache
 from flashgrep.base.errors import (
@@ -37,7 +39,7 @@ from flashgrep.base.errors import (
     TooLarge,
     Unavailable,
 )
-from flashgrep.base.model import path_to_text
+from flashgrep.base.model import path_from_json, path_to_json, path_to_text
 from flashgrep.base.places import find_places
 from flashgrep.base.registry import (
     MOST_PROJECTS,
@@ -97,6 +99,13 @@ LibraryName: TypeAlias = Annotated[
     Usage(rare=True),
     Field(
         description="A library that the project uses, instead of the project: requests, or requests@2.31."
+    ),
+]
+AllLibraries: TypeAlias = Annotated[
+    bool,
+    RARE,
+    Field(
+        description="All libraries that the project's environments and lock files name, instead of the project."
     ),
 ]
 Include: TypeAlias = Annotated[
@@ -225,6 +234,40 @@ async def open_library(call: Call[Host], project: Project, params: Any) -> Proje
     return await project.service(LIBRARIES).open(call, library)
 
 
+async def open_all_libraries(
+    call: Call[Host], project: str | None, params: Any
+) -> UsedLibraries:
+    """Return the libraries of a project, for a question about all of them.
+
+    Raises:
+        InvalidParams: the question also names what has no libraries, or something else in place of them.
+        NotFound: there are none.
+
+    """
+    for field in ("library", "rev", "projects", "owner", "targets"):
+        if getattr(params, field, None):
+            raise InvalidParams(
+                f"give either `libraries` or `{field}`",
+                field=field,
+                incompatible=["libraries", field],
+            )
+    workspace = await call.host.workspace(call, project)
+    return await workspace.service(LIBRARIES).open_all(call)
+
+
+def place_in_library(item: dict[str, Any], root: bytes, lookup: LibraryLookup) -> None:
+    """Give a result about a file below a root its absolute path, and the name and version of its library."""
+    inside = path_from_json(item["file_path"], item.pop("file_path_bytes", None))
+    path = os.path.join(root, inside)  # noqa: PTH118 - bytes
+    place = path_to_json(path)
+    item.update(place)
+    if "path" in item:
+        item["path"] = place["file_path"]
+    library = lookup.find_library(path)
+    if library is not None:
+        item["library"] = library.label
+
+
 def find_root_with(roots: Sequence[str], path: str) -> str | None:
     """Return the only one of several roots that has a path, as ``src/a.py`` or ``src/a.py:10-20``; None: none or two."""
     named = path
@@ -286,12 +329,15 @@ class FileChoice:
     """As CODEOWNERS names them."""
     without: Sequence[bytes] = ()
     """Folders whose files are not wanted, whatever the globs say."""
+    holds: Holds | None = None
+    """Whether a file is of what is asked, where a folder has more than that; None: all are."""
 
     @property
     def limits(self) -> bool:
         """Whether anything is said."""
         globs = self.include or self.exclude or self.below
-        return bool(globs or self.languages or self.owners or self.without)
+        is_chosen = globs or self.languages or self.owners or self.without
+        return bool(is_chosen) or self.holds is not None
 
 
 async def make_path_filter(workspace: View, choice: FileChoice) -> PathFilter | None:
@@ -322,7 +368,7 @@ async def make_path_filter(workspace: View, choice: FileChoice) -> PathFilter | 
             b"",
             make_relative(workspace, [below]),
         )  # a pattern in place of a folder
-    owned = None
+    owned = choice.holds
     if choice.owners:
         owned = await make_owner_test(workspace, choice.owners)
     make = partial(

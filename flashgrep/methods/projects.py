@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, Generic, TypeAlias, TypeVar
@@ -24,6 +25,8 @@ import orjson
 
 from flashgrep.api.coverage import Coverage, milliseconds_since
 from flashgrep.api.host import Host
+from flashgrep.api.libraries import LibraryLookup, LibraryPlace, UsedLibraries
+from flashgrep.api.searchers import Holds
 from flashgrep.api.view import Project
 from flashgrep.base.errors import (
     DeadlineExceeded,
@@ -32,13 +35,16 @@ from flashgrep.base.errors import (
     InvalidParams,
     NotFound,
 )
+from flashgrep.base.model import path_to_text
 from flashgrep.base.registry import MOST_PROJECTS, Call, Params
 from flashgrep.base.shared_turn import SHARED_TURN, SharedTurn
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
     decode_cursor,
     encode_cursor,
+    open_all_libraries,
     open_library,
+    place_in_library,
 )
 
 AT_ONCE: Final = 4
@@ -88,6 +94,8 @@ class ProjectSelection:
     """Folders in it to leave out, since they are asked as projects of their own."""
     projects: int = 1
     """How many are asked: they share what a question may use beyond its page."""
+    holds: Holds | None = None
+    """Whether a file of it is asked about, of a folder of libraries; None: all are."""
 
 
 AskProject: TypeAlias = Callable[
@@ -124,6 +132,8 @@ class Part(Generic[ResultT]):
     pages: list[tuple[str | None, Page[ResultT]]] = field(default_factory=list)
     """Pages, each with the cursor that requested it."""
     error: FlashgrepError | None = None
+    library: LibraryPlace | None = None
+    """The folder of libraries that is asked in place of a project."""
 
     def items(self) -> Iterator[tuple[Any, dict[str, Any]]]:
         """Yield the items that have not been shown, with their ranks."""
@@ -169,17 +179,25 @@ async def ask_projects(
     """
     given: Any = params
     own = call.session.projects or call.session.indexed
-    if given.projects is None and given.project is None and len(own) > 1:
+    libraries: UsedLibraries | None = None
+    if getattr(given, "libraries", False):
+        libraries = await open_all_libraries(call, given.project, given)
+    elif given.projects is None and given.project is None and len(own) > 1:
         # A connection with several roots asks all of them, unless it names one.
         params = params.model_copy(update={"projects": list(own)})
         given = params
-    if given.projects is None:
+    if libraries is None and given.projects is None:
         workspace = await _choose_project(call, given)
         return (await ask(call, params, workspace, ProjectSelection())).result
-    _check_choice(given)
+    if libraries is None:
+        _check_choice(given)
     call.is_forwarded = False  # results of several are merged
     question = _Question(call, params, ask, given.limit or limit)
-    total, parts = _find_parts(call, params)
+    if libraries is None:
+        every_part = _find_parts(call, params)
+    else:
+        every_part = _find_library_parts(libraries)
+    total, parts = _continue_parts(params, every_part)
     async with anyio.create_task_group() as tasks:
         shared = SharedTurn(tasks)
         for part in parts:
@@ -201,8 +219,17 @@ async def ask_projects(
         merged |= {"total": total, "next": following}
     merged["coverage"] = _cover(parts, question.started)
     join(merged, answers)
+    if libraries is not None:
+        place = partial(_place_in_libraries, merged, libraries.lookup)
+        await anyio.to_thread.run_sync(place)
     result: ResultT = merged
     return result
+
+
+def _place_in_libraries(merged: dict[str, Any], lookup: LibraryLookup) -> None:
+    """Give the results of a merged answer, and what it says of files, their libraries in place of their folders."""
+    for item in chain(merged["results"], merged.get("files", ())):
+        place_in_library(item, os.fsencode(item.pop("project")), lookup)
 
 
 def _check_answers(parts: Sequence[Part[ResultT]]) -> list[Part[ResultT]]:
@@ -269,12 +296,16 @@ def _check_choice(given: Any) -> None:
     if getattr(given, "library", None) is not None:
         message = "a library is that of one project: name it by `project`"
         raise InvalidParams(
-            message, field="library", incompatible=["library", "projects"]
+            message,
+            field="library",
+            incompatible=["library", "projects"],
         )
     if given.project is not None:
         message = "give either `project` or `projects`"
         raise InvalidParams(
-            message, field="project", incompatible=["project", "projects"]
+            message,
+            field="project",
+            incompatible=["project", "projects"],
         )
 
 
@@ -327,6 +358,9 @@ class _Question(Generic[ParamsT, ResultT]):
                         await stack.enter_async_context(self._turns)
                     # A call of its own: a project is let go of when it has answered.
                     call = replace(self._call)
+                    if part.library is not None:
+                        await self._fill(part, part.library.project)
+                        return
                     workspace = await call.host.workspace(call, part.root)
                     part.name, part.root = workspace.name, str(workspace.path)
                     await self._fill(part, workspace)
@@ -395,8 +429,8 @@ class _Question(Generic[ParamsT, ResultT]):
         return max(0.0, self.started + deadline_ms / 1000 - time.perf_counter())
 
 
-def _find_parts(call: Call[Host], params: Params) -> tuple[int | None, list[Part[Any]]]:
-    """Return the total from the first page, and the projects that contribute to this one."""
+def _find_parts(call: Call[Host], params: Params) -> list[Part[Any]]:
+    """Return the projects that are asked."""
     given: Any = params
     roots = call.host.find_roots(call.session, given.projects)
     if not roots:
@@ -412,8 +446,27 @@ def _find_parts(call: Call[Host], params: Params) -> tuple[int | None, list[Part
     parts = [Part[Any](root, names.get(root, root)) for root in roots]
     for part in parts:
         part.among = ProjectSelection(_find_inner_folders(part.root, roots), len(roots))
+    return parts
+
+
+def _find_library_parts(libraries: UsedLibraries) -> list[Part[Any]]:
+    """Return the folders of libraries that are asked, in their order."""
+    count = len(libraries.places)
+    parts: list[Part[Any]] = []
+    for place in libraries.places:
+        root = path_to_text(place.project.root)
+        among = ProjectSelection(projects=count, holds=place.holds)
+        parts.append(Part(root, root, among, library=place))
+    return parts
+
+
+def _continue_parts(
+    params: Params, parts: Sequence[Part[Any]]
+) -> tuple[int | None, list[Part[Any]]]:
+    """Return the total from the first page, and those that contribute to this one."""
+    given: Any = params
     if getattr(params, "cursor", None) is None:
-        return None, parts
+        return None, list(parts)
 
     def read(
         total: int | None, *nexts: Any
@@ -463,8 +516,11 @@ def _merge(
     ]
     # Lazily: items that do not fit are not produced.
     for _, number, item in heapq.merge(*streams, key=itemgetter(0, 1)):
-        shown = {"project": parts[number].name, **item}
+        part = parts[number]
+        shown = {"project": part.name, **item}
         chars -= question.measure(shown)
+        if part.library is not None:  # its path will be absolute
+            chars -= len(part.root)
         # At least one item, however long: an empty page would never end.
         if len(items) == question.limit or (chars < 0 and items):
             break

@@ -30,6 +30,7 @@ from flashgrep.files.columns import Range
 from flashgrep.files.globs import PathFilter
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
+    AllLibraries,
     Below,
     Cursor,
     Deadline,
@@ -56,7 +57,7 @@ from flashgrep.methods.projects import (
     ProjectSelection,
     ask_projects,
 )
-from flashgrep.methods.text import Note, Style, render_hits
+from flashgrep.methods.text import Note, Style, note_libraries, render_hits
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import COUNT_ON_FILES, Answer, Position, Question
 from flashgrep.search.path_search import near_paths
@@ -188,6 +189,7 @@ class QueryParams(Params):
     project: ProjectName = None
     projects: ProjectNames = None
     library: LibraryName = None
+    libraries: AllLibraries = False
 
 
 class Explanation(TypedDict):
@@ -207,6 +209,7 @@ class QueryHit(TypedDict, total=False):
     """
 
     project: str
+    library: str
     file_path: str
     file_path_bytes: str
     start_line: int
@@ -253,6 +256,7 @@ def render_query(result: QueryResult, style: Style) -> Iterator[str]:
             style.path(hit) + (f":{hit['count']}" if "count" in hit else "")
             for hit in hits
         )
+    yield from note_libraries(hits)
     if "explained" in result:
         yield Note(f"explained: {json.dumps(result['explained'])}")
 
@@ -302,6 +306,7 @@ async def _ask(
             exclude=params.exclude,
             languages=params.language,
             without=among.nested,
+            holds=among.holds,
             below=params.path,
             owners=params.owner,
         ),

@@ -1,18 +1,15 @@
 """Reading: get_slice reads lines of a file, read_code files and symbols."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from flashgrep.api.host import Host
+from flashgrep.api.searchers import Holds
 from flashgrep.api.view import View
-from flashgrep.base.errors import (
-    FlashgrepError,
-    Forbidden,
-    InvalidParams,
-    NotFound,
-)
+from flashgrep.base.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
 from flashgrep.base.model import Document, path_from_json, path_to_text
 from flashgrep.base.places import SYMBOL_OF_FILE, find_places
 from flashgrep.base.registry import (
@@ -37,12 +34,16 @@ from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
     PATH,
     PATH_BYTES,
+    AllLibraries,
     LibraryName,
     ProjectParams,
     Rev,
+    current_view,
     locate_in_libraries,
     look_up_libraries,
+    open_all_libraries,
     open_view,
+    place_in_library,
     resolve_path,
     tell_near,
 )
@@ -105,6 +106,8 @@ class GetSliceParams(TargetParams, RangeParams):
 
 class ReadCodeParams(RangeParams):
     """Parameters of read_code."""
+
+    libraries: AllLibraries = False
 
     path: PathText | None = Field(
         None, description=PATH + " With symbol_name: the file that defines it."
@@ -235,6 +238,8 @@ async def read_code(call: Call[Host], params: ReadCodeParams) -> SliceResult:
 
     Use it instead of cat, head and sed. A longer text comes in parts: pass what the answer names to get the rest.
     """
+    if params.libraries:
+        return await _read_in_libraries(call, params)
     view = await open_view(call, params)
     if params.targets and (params.path or params.path_bytes or params.symbol_name):
         raise InvalidParams(
@@ -255,7 +260,7 @@ async def read_code(call: Call[Host], params: ReadCodeParams) -> SliceResult:
             try:
                 # A symbol first: if there is none, treat it as a path, whose error
                 # names similar paths.
-                await call.host.searchers.definition(view, target, b"")
+                await call.host.searchers.definition(view, target, b"", None)
                 asked |= {"symbol_name": target, "symbol_context_lines": 0}
             except NotFound:
                 asked["path"] = target
@@ -267,12 +272,42 @@ async def read_code(call: Call[Host], params: ReadCodeParams) -> SliceResult:
     return found[0]
 
 
+async def _read_in_libraries(call: Call[Host], params: ReadCodeParams) -> SliceResult:
+    """Read what a path or a symbol stands for in the libraries of a project; the first that has it is read."""
+    libraries = await open_all_libraries(call, params.project, params)
+    missing: FlashgrepError | None = None
+    for place in libraries.places:
+        view = await current_view(call, place.project)
+        try:
+            result = await _read_place(call, view, params, place.holds)
+        except (NotFound, Forbidden) as error:
+            missing = missing or error
+            continue
+        item: Any = result
+        root = place.project.root
+        await view.in_turn(partial(place_in_library, item, root, libraries.lookup))
+        others = result.get("also_defined", [])
+        if others:
+            lead = path_to_text(root)
+            result["also_defined"] = [f"{lead}/{other}" for other in others]
+        return result
+    if missing is None:
+        raise NotFound("the project has no libraries", reason="library_not_found")
+    raise missing
+
+
 async def _read_place(
-    call: Call[Host], view: View, params: ReadCodeParams
+    call: Call[Host],
+    view: View,
+    params: ReadCodeParams,
+    holds: Holds | None = None,
 ) -> SliceResult:
-    """Read a target; if nothing has that name, try it as a file with lines or with a symbol."""
+    """Read a target; if nothing has that name, try it as a file with lines or with a symbol.
+
+    ``holds``: only files of which it is true are read.
+    """
     try:
-        return await _read_one(call, view, params)
+        return await _read_one(call, view, params, holds)
     except NotFound as error:
         named = params.symbol_name or params.path or ""
         if params.symbol_name and params.path:
@@ -290,6 +325,7 @@ async def _read_place(
                     call,
                     view,
                     params.model_copy(update={"symbol_name": None, **reading}),
+                    holds,
                 )
             except NotFound:
                 continue
@@ -299,7 +335,7 @@ async def _read_place(
 
 
 async def _read_one(
-    call: Call[Host], view: View, params: ReadCodeParams
+    call: Call[Host], view: View, params: ReadCodeParams, holds: Holds | None
 ) -> SliceResult:
     """Read what one path or symbol stands for."""
     is_named = params.path is not None or params.path_bytes is not None
@@ -323,7 +359,7 @@ async def _read_one(
         else:
             below = path
         path, first, last, others = await call.host.searchers.definition(
-            view, params.symbol_name, below
+            view, params.symbol_name, below, holds
         )
         # A model pays for what it reads, and asked only for the symbol.
         usual = call.as_text and "symbol_context_lines" not in params.model_fields_set
@@ -348,6 +384,13 @@ async def _read_one(
         with_total=is_standard,
         deadline=call.deadline,
     )
+    if holds is not None:
+        inside = await resolve_path(view, path_to_text(path))
+        if not holds(inside):
+            raise NotFound(
+                f"of no library of the project: {path_to_text(path)}",
+                reason="library_not_found",
+            )
     result = await read(view, path, query)
     if others:
         result["also_defined"] = others

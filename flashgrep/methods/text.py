@@ -432,6 +432,15 @@ def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:
             yield coverage["detail"]
 
 
+def note_libraries(results: Iterable[Mapping[str, Any]]) -> Iterator[Note]:
+    """Yield which libraries results are in, if they are in any."""
+    libraries = dict.fromkeys(
+        item["library"] for item in results if item.get("library")
+    )
+    if libraries:
+        yield Note(f"[in {', '.join(libraries)}, not of the project]")
+
+
 def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     """Yield what the reader has to know about an answer: that it is empty, cut or incomplete."""
     coverage = result.get("coverage") or {}

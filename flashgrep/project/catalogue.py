@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -19,7 +20,7 @@ from flashgrep.api.host import ProjectInfo
 from flashgrep.api.part import Part, make_registry
 from flashgrep.api.searchers import Searchers
 from flashgrep.api.service import HostService, ServedAnswer, ServiceKey, Services
-from flashgrep.base.config import Loaded, Settings
+from flashgrep.base.config import Embedding, Loaded, Settings
 from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.base.failures import FailureLog
 from flashgrep.base.machine import count_cores, release_memory
@@ -28,6 +29,7 @@ from flashgrep.base.own_folders import (
     INDEX,
     PrivateFolders,
     identify,
+    library_owner,
     remove_former,
     store_folder,
     writes_folder,
@@ -40,10 +42,17 @@ from flashgrep.files.buffers import Buffers
 from flashgrep.files.editor import Limits
 from flashgrep.files.outside import OutsideWatch
 from flashgrep.files.repositories import is_bare
+from flashgrep.files.scopes import WalkOptions
+from flashgrep.files.subtrees import Subtrees
 from flashgrep.pattern import forget_patterns
 from flashgrep.project import Workspace, WorkspaceOptions
 from flashgrep.project.lookup_workers import LookupWorkers
-from flashgrep.project.project import MOST_OPEN, find_idle, order_for_closing
+from flashgrep.project.project import (
+    MOST_OPEN,
+    LibraryFolder,
+    find_idle,
+    order_for_closing,
+)
 from flashgrep.project.stores import Stores, find_gone
 from flashgrep.search.ripgrep import ripgrep_of
 
@@ -59,11 +68,13 @@ them are kept."""
 RECOVERY_SECONDS = 5.0
 """Seconds without a lookup after which it is given back."""
 
+TIDY_SECONDS = 3600.0
+"""Seconds between two looks at what parts have stored that nobody uses any more."""
 COLLECT_SECONDS = 60.0
 """Seconds of work without such a rest after which garbage is collected all the same: a busy daemon never rests."""
 
 VISITED = "the folder is no project: it is read and searched, not indexed; index_codebase makes it one"
-LIBRARY = "read and searched where it is, not indexed: the library"
+LARGE = "too large to be indexed: each question reads its files"
 ALONE = "nothing is indexed: no daemon runs"
 HOW_TO_GET_A_PROJECT = (
     "start the client in a project's folder, pass `project` (a name or an absolute path), "
@@ -112,17 +123,19 @@ class Catalogue:
         self._starting = 0
         """Projects that are being opened, which takes seconds each."""
         self.state_dir = state_dir
-        self._cache_dir = cache_dir or state_dir / CACHE_FOLDER
+        self.cache_dir = cache_dir or state_dir / CACHE_FOLDER
         self._private = PrivateFolders(
-            [str(state_dir), str(self._cache_dir), *private_folders(self.environ)]
+            [str(state_dir), str(self.cache_dir), *private_folders(self.environ)]
         )
         self._file = state_dir / PROJECTS_FILE
         self._roots: dict[str, Path] = self._load()
         self._visited: dict[str, Path] = {}
         """By name: folders that a host was started in and that are no projects; read, and neither indexed nor listed.
         Lost with the daemon."""
-        self._labels: dict[Path, str] = {}
-        """The name and version of each library among them."""
+        self._libraries: dict[Path, LibraryFolder] = {}
+        """The folders of libraries among them."""
+        self._subtrees: dict[Path, Subtrees] = {}
+        """What is walked of those that have more than projects use."""
         self._open: dict[str, Workspace] = {}
         self._opening: set[str] = set()
         self._locks: WeakValueDictionary[Path, anyio.Lock] = WeakValueDictionary()
@@ -143,7 +156,7 @@ class Catalogue:
         self._tasks = await self._exit.enter_async_context(anyio.create_task_group())
         self._workers.open(self._tasks)
         self._former.update(
-            await anyio.to_thread.run_sync(remove_former, self._cache_dir)
+            await anyio.to_thread.run_sync(remove_former, self.cache_dir)
         )
         self._tasks.start_soon(self._release_models)
         self._tasks.start_soon(self._release_caches)
@@ -188,36 +201,37 @@ class Catalogue:
         """Drop the caches that speed up lookups, and what garbage is left in cycles."""
         forget_patterns()
         self.forget_caches()
-        for reader in filter(
-            None, (workspace.index.reader for workspace in self._open.values())
-        ):
-            reader.shrink()
+        for workspace in self._open.values():
+            reader = workspace.index.reader
+            if reader is not None:
+                reader.shrink()
         gc.collect()  # all threads wait, 60 to 80 ms
 
     async def _release_models(self) -> None:
         if self._indexes:
             await self.tidy()
         forgotten_at = 0.0
+        tidied_at = anyio.current_time()
         while True:
             await anyio.sleep(IDLE_SECONDS)
-            if any(
-                workspace.is_lost() for workspace in self._open.values()
-            ) or find_idle(self._open.values()):
+            if anyio.current_time() - tidied_at >= TIDY_SECONDS:
+                tidied_at = anyio.current_time()
+                await self._drop_leftovers()
+            is_lost = False
+            for workspace in self._open.values():
+                is_lost |= workspace.is_lost()
+            if is_lost or find_idle(self._open.values()):
                 await self.tidy()
             for service in self._services:
                 service.rest()
-            rested = [
-                workspace.name
-                for workspace in self._open.values()
-                if workspace.rest(IDLE_SECONDS)
-            ]
+            rested = False
+            for workspace in self._open.values():
+                rested |= workspace.rest(IDLE_SECONDS)
             # A few questions can leave as much: ten about callers in 15,000 C files
             # left 60 MB.
-            is_over = (
-                forgotten_at
-                < (self._scheduler.ended_at or 0)
-                <= anyio.current_time() - IDLE_SECONDS
-            )
+            ended_at = self._scheduler.ended_at or 0
+            rested_since = anyio.current_time() - IDLE_SECONDS
+            is_over = forgotten_at < ended_at <= rested_since
             if is_over:
                 self._drop_caches()
                 forgotten_at = anyio.current_time()
@@ -395,27 +409,35 @@ class Catalogue:
         """Return whether the folder at a root is only visited: it is no project."""
         return Path(root) in self._visited.values()
 
-    async def visit(self, root: Path, name: str = "") -> Workspace:
+    async def visit(self, root: Path) -> Workspace:
         """Open a folder, by its resolved path, that is no project, to be read but not indexed, written to or listed.
-
-        ``name``: of the library that it is; nothing is watched then, so that each question lists its files.
 
         Raises:
             NotFound: it does not exist.
             Forbidden: it is one of flashgrep's own folders.
 
         """
-        if name:
-            label = self._labels.get(root, name)
-            self._labels[root] = name
-            # After an update the same folder has another version.
-            if label != name:
-                await self._leave(root)
         if root not in {*self._roots.values(), *self._visited.values()}:
-            self._visited[self._choose_name(root, name)] = root
-        workspace = await self.open(str(root), adopt=False)
+            self._visited[self._choose_name(root)] = root
+        return await self.open(str(root), adopt=False)
+
+    async def visit_library(self, root: Path, library: LibraryFolder) -> Workspace:
+        """Open a folder of libraries, indexed in the store of all libraries; raises as ``visit``.
+
+        Nothing is watched, so that each question lists its files.
+        """
+        if library.folders is not None:
+            # Walkers of the folder, one perhaps at work, share it.
+            subtrees = self._subtrees.setdefault(root, Subtrees())
+            subtrees.replace(library.folders)
+        former = self._libraries.get(root, library)
+        self._libraries[root] = library
+        # After an update the same folder has another version.
+        if former.label != library.label or former.is_indexed != library.is_indexed:
+            await self._leave(root)
+        workspace = await self.visit(root)
         # A library may also be a project, as one that is being worked on.
-        if name and self.is_visited(str(root)):
+        if self.is_visited(str(root)):
             await workspace.freshness.switch(on=False)
         return workspace
 
@@ -573,7 +595,7 @@ class Catalogue:
                 await workspace.close()
             root = self._roots[known]
             file = (
-                store_folder(self._cache_dir, os.fsencode(root)) / INDEX
+                store_folder(self.cache_dir, os.fsencode(root)) / INDEX
                 if workspace is None
                 else workspace.store.file
             )
@@ -581,7 +603,10 @@ class Catalogue:
             # can be removed again.
             await self._stores.forget(file, [os.fsencode(root)])
             await self._forget(known)
-            return root
+            for service in self._services:
+                service.forget_project(os.fsencode(root))
+        await self._drop_leftovers()
+        return root
 
     async def tidy(self, *, stores: bool = False) -> list[Path]:
         """Close projects that are gone or no longer used, and drop removed work trees; return their roots.
@@ -589,10 +614,16 @@ class Catalogue:
         ``stores``: also delete what is stored of repositories and folders that are gone.
         """
         unused = find_idle(self._open.values())
+        # Nobody watches these, and what is open is never dropped from a store.
+        for name in self._visited.keys() & self._open.keys():
+            if self._open[name].is_idle():
+                unused.append(self._open[name])
         for name, workspace in list(self._open.items()):
             if workspace.is_lost() or workspace in unused:
                 with contextlib.suppress(NotFound):  # removed meanwhile
-                    async with self._lock_project(name, make=False) as known:
+                    # A visited folder is no project that could be named.
+                    place = str(self._visited.get(name, name))
+                    async with self._lock_project(place, make=False) as known:
                         # It may have been closed and reopened, or used, while we waited
                         # for the lock.
                         if self._open.get(known) is workspace and (
@@ -600,10 +631,11 @@ class Catalogue:
                         ):
                             await self._open.pop(known).close()
         gone = await anyio.to_thread.run_sync(
-            partial(find_gone, self._cache_dir, stores=stores)
+            partial(find_gone, self.cache_dir, stores=stores)
         )
         for file, roots in gone.items():
             await self._stores.forget(file, roots)
+        await self._drop_leftovers()
         forgotten = {
             Path(os.fsdecode(root)) for roots in gone.values() for root in roots
         }
@@ -616,6 +648,17 @@ class Catalogue:
                     ):
                         await self._forget(known)
         return sorted(forgotten)
+
+    async def _drop_leftovers(self) -> None:
+        """Drop what parts stored and nobody uses any more, unless it is open."""
+        for service in self._services:
+            unused = await anyio.to_thread.run_sync(service.find_leftovers)
+            for file, roots in unused.items():
+                for root in roots:
+                    workspace = self._find_open(os.fsdecode(root))
+                    if workspace is not None and not workspace.is_in_use:
+                        await self._leave(workspace.path)
+                await self._stores.forget(file, roots)
 
     async def _forget(self, name: str) -> None:
         """Remove a project from the list, with its unfinished writes."""
@@ -676,8 +719,7 @@ class Catalogue:
         is_visited = name in self._visited
         unindexed = ALONE
         if is_visited:
-            label = self._labels.get(root)
-            unindexed = f"{LIBRARY} {label}" if label else VISITED
+            unindexed = VISITED
         if not root.is_dir():
             raise NotFound(
                 f"no such folder: {root}",
@@ -687,11 +729,15 @@ class Catalogue:
         # A folder that is only visited gets nothing of ours, not even a socket.
         if not is_visited:
             self._on_open(root)
-        loaded = await anyio.to_thread.run_sync(self._settings_for, root)
+        library = self._libraries.get(root) if is_visited else None
+        if library is None:
+            loaded = await anyio.to_thread.run_sync(self._settings_for, root)
+        else:  # what settings a library may bring are not the user's
+            loaded = Loaded(self.settings, {})
         settings = loaded.settings
         options = WorkspaceOptions(
             state_dir=self.state_dir,
-            cache_dir=self._cache_dir,
+            cache_dir=self.cache_dir,
             private=self._private,
             max_file_size=settings.index.max_file_size,
             kept_bytes=settings.index.revision_bytes,
@@ -708,6 +754,8 @@ class Catalogue:
                 read_bytes=settings.read.max_bytes, write_bytes=settings.write.max_bytes
             ),
         )
+        if library is not None:
+            options = self._change_for_library(options, root, library)
         workspace = Workspace(
             name,
             os.fsencode(root),
@@ -732,6 +780,28 @@ class Catalogue:
                 await workspace.close()
             raise
         return workspace
+
+    def _change_for_library(
+        self, options: WorkspaceOptions, root: Path, library: LibraryFolder
+    ) -> WorkspaceOptions:
+        """Return the options of a project, changed for a folder of libraries."""
+        # A project ignores its environment, and packages their own builds.
+        walk = WalkOptions(
+            ignore=False,
+            flashgrep_ignore=False,
+            subtrees=self._subtrees.get(root),
+        )
+        # An embedder elsewhere would cost the user money for code that is not theirs.
+        embedding = Embedding().model_dump_json()
+        return replace(
+            options,
+            indexes=self._indexes and library.is_indexed,
+            unindexed=ALONE if library.is_indexed else LARGE,
+            embedding=embedding,
+            walk=walk,
+            owner=library_owner(self.cache_dir),
+            label=library.label,
+        )
 
     def _find_root(self, root_or_name: str) -> Path | None:
         if root_or_name.startswith("/") and "\0" not in root_or_name:

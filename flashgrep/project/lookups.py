@@ -253,6 +253,7 @@ class Lookups:
             tree.listed_since is not None
             or len(tree.table)
             or question.position is not None
+            or project.walker.is_of_libraries
         ):
             return None
         walker = (

@@ -5,7 +5,7 @@ import sqlite3
 import time
 from bisect import insort
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -105,9 +105,26 @@ class WorkspaceOptions:
     environ: Mapping[str, str] = field(default_factory=dict)
     """Holds the keys of embedding providers."""
     indexes: bool = True
+    """Whether an index is built and kept up to date; without one everything is found by scanning."""
     unindexed: str = ""
     """Why nothing is indexed, if so."""
-    """Whether an index is built and kept up to date; without one everything is found by scanning."""
+    walk: WalkOptions = field(default_factory=WalkOptions)
+    """Which rules apply."""
+    owner: bytes = b""
+    """The folder that its store is named after, see ``store_folder``."""
+    label: str = ""
+    """What answers call it if it is no project: the name and version of a library."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryFolder:
+    """How a folder of libraries is opened."""
+
+    label: str = ""
+    """The name and version, if it is one library."""
+    folders: frozenset[bytes] | None = None
+    """What of it some project uses; None: everything."""
+    is_indexed: bool = True
 
 
 class _CountedSize(NamedTuple):
@@ -126,8 +143,10 @@ class ServiceHost(Protocol):
     def service(self, key: ServiceKey[ServiceT]) -> ServiceT:
         """Return what a part keeps; raises Unavailable if the part is left out."""
 
-    def visit(self, root: Path, name: str = "", /) -> Awaitable["Workspace"]:
-        """Open a folder that is no project, to be read; ``name``: of the library that it is."""
+    def visit_library(
+        self, root: Path, library: LibraryFolder, /
+    ) -> Awaitable["Workspace"]:
+        """Open a folder of libraries, to be read and searched."""
 
 
 class Workspace:
@@ -167,7 +186,12 @@ class Workspace:
         for part in parts:
             functions.update(part.indexer_functions)
         self.store = (stores or Stores(stages)).find(
-            options.cache_dir, root, options.workers, versions, functions
+            options.cache_dir,
+            root,
+            options.workers,
+            versions,
+            functions,
+            options.owner,
         )
         self.index = ProjectIndex(self.store.file, root, versions, stages)
         self._watcher = SwitchableWatcher(
@@ -177,7 +201,7 @@ class Workspace:
         # one.
         self._identity = _identity(self.path)
         self._folder = RootFolder(root, self._identity)
-        walk = WalkOptions(private=options.private, nothing=self.is_bare)
+        walk = replace(options.walk, private=options.private, nothing=self.is_bare)
         self.walker = Walker(root, walk, folder=self._folder)
         self.tree = Tree(self._folder, self.walker, self._watcher, outside)
         self.freshness = Freshness(self.tree, self._watcher)
@@ -698,10 +722,11 @@ def cover_tree(
         "took_ms": milliseconds_since(started),
     }
     details = [
+        f"the library {project.options.label}" if project.options.label else "",
         BARE if project.is_bare else project.find_problem(),
         "" if is_listed else UNLISTED,
         stats.detail,
-        project.freshness.swept_because,
+        "" if project.options.owner else project.freshness.swept_because,
         project.freshness.link_problem,
         project.progress.detail,
     ]

@@ -146,17 +146,19 @@ class Stores:
         workers: int,
         versions: Mapping[str, str],
         functions: Mapping[str, str],
+        owner: bytes = b"",
     ) -> Store:
         """Return the store of the project at a root; reads which repository the root belongs to.
 
-        ``functions``: what parts do in its indexer, see ``IndexJob``.
+        ``functions``: what parts do in its indexer, see ``IndexJob``. ``owner``: as for ``store_folder``.
         """
-        file = store_folder(cache, root) / INDEX
+        owner = owner or find_owner(root)
+        file = store_folder(cache, root, owner) / INDEX
         store = self._stores.get(file)
         if store is None:
             lock = self._locks.setdefault(file, anyio.Lock())
             rows = name_rows(self.stages)
-            job = IndexJob(file, find_owner(root), workers, versions, functions, rows)
+            job = IndexJob(file, owner, workers, versions, functions, rows)
             store = self._stores[file] = Store(job, lock, self._turns)
         return store
 

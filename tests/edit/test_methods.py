@@ -105,7 +105,7 @@ class Host:
     @property
     def searchers(self) -> Searchers:
         async def find_definition(
-            _view: object, name: str, _under: bytes
+            _view: object, name: str, _under: bytes, _holds: object
         ) -> BestDefinition:
             return await self.project.find_definition(name)
 

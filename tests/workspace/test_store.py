@@ -22,6 +22,7 @@ from flashgrep.base.own_folders import (
 from flashgrep.index.schema import row_checksum
 from flashgrep.parts.built_in import BUILT_IN
 from flashgrep.project.catalogue import PROJECTS_FILE, Catalogue
+from flashgrep.project.project import LibraryFolder
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.workspace import (
     BOUND,
@@ -225,9 +226,12 @@ async def test_a_library_that_is_a_project_is_watched_as_before(
         parts=BUILT_IN, state_dir=tmp_path, settings=Settings(), indexes=False
     ) as catalogue:
         workspace = await catalogue.open(str(root))
-        assert await catalogue.visit(root, "own@2.1") is workspace
+        assert (
+            await catalogue.visit_library(root, LibraryFolder(label="own@2.1"))
+            is workspace
+        )
         assert not await workspace.freshness.switch(on=True), "it still was"
-        library = await catalogue.visit(other, "other@2.1")
+        library = await catalogue.visit_library(other, LibraryFolder(label="other@2.1"))
         assert await library.freshness.switch(on=True)
 
 

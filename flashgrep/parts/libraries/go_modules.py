@@ -6,9 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from flashgrep.api.libraries import Library
-from flashgrep.parts.libraries.library_files import LibraryFiles, is_below, list_upward
+from flashgrep.parts.libraries.library_files import (
+    LibraryFiles,
+    LibraryRoot,
+    is_below,
+    list_upward,
+)
 
 _REPLACED: Final = "=>"
+_AT: Final = b"@"
 _CAPITAL: Final = re.compile(r"[A-Z]")
 _ROOTS: Final = (
     b"/usr/local/go",
@@ -91,6 +97,27 @@ class GoModules:
         if is_below(path, self._files.root):
             return self._find_in_vendor(path)
         return None
+
+    def list_roots(self, folder: bytes) -> Iterator[LibraryRoot]:
+        """Yield the modules that the ``go.mod`` in a folder of the project requires, and its ``vendor``."""
+        modules = self._read_modules(folder)
+        if not modules:
+            return
+        vendor = self._files.trust_inside(folder + b"/vendor")
+        if vendor is not None:
+            yield LibraryRoot(vendor)
+        cache = self._files.trust(self._cache)
+        if cache is None:
+            return
+        required = set[bytes]()
+        for place in modules.values():
+            # A hostile name may lead to another module, and no further.
+            inner = os.path.relpath(place, self._cache)
+            is_module = _AT in os.path.basename(inner)
+            if is_module and self._files.is_folder(os.path.join(cache, inner)):
+                required.add(inner)
+        if required:
+            yield LibraryRoot(cache, frozenset(required))
 
     def find_by_name(self, name: str) -> Library | None:
         """Return the library of a module that the project requires."""

@@ -184,7 +184,9 @@ class JavaSources:
             b"/opt/java",
             b"/Library/Java/JavaVirtualMachines",
         ):
-            names = sorted(os.listdir(parent)) if os.path.isdir(parent) else []
+            names: list[bytes] = []
+            if os.path.isdir(parent):
+                names = sorted(os.listdir(parent))
             for name in reversed(names):
                 for inner in (b"lib/src.zip", b"src.zip", b"Contents/Home/lib/src.zip"):
                     place = os.path.realpath(os.path.join(parent, name, inner))
@@ -266,15 +268,15 @@ class JavaSources:
     def _tidy(self, latest: bytes) -> None:
         """Remove the folders of the jars unpacked longest ago while all of them are too large."""
         folders = []
+        total = 0
         for name in os.listdir(self._cache):
             folder = os.path.join(self._cache, name)
-            size = sum(
-                os.lstat(os.path.join(at, file)).st_size
-                for at, _, entries in os.walk(folder)
-                for file in entries
-            )
+            size = 0
+            for place, _, entries in os.walk(folder):
+                for entry in entries:
+                    size += os.lstat(os.path.join(place, entry)).st_size
+            total += size
             folders.append((os.stat(folder).st_mtime_ns, size, folder, name))
-        total = sum(size for _, size, _, _ in folders)
         for _, size, folder, name in sorted(folders):
             if total > _MOST_UNPACKED and name != latest:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -292,7 +294,11 @@ def _has_short_list(jar: bytes) -> bool:
 
 
 def _order_versions(jar: _Jar) -> list[tuple[bool, int, str]]:
-    parts = re.split(r"[.-]", jar.version)
-    return [
-        (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts
-    ]
+    """Return a jar's version as its parts compare: numbers by value, and after words."""
+    order = []
+    for part in re.split(r"[.-]", jar.version):
+        number = 0
+        if part.isdigit():
+            number = int(part)
+        order.append((part.isdigit(), number, part))
+    return order

@@ -3,7 +3,7 @@
 import os
 import stat
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import Busy
@@ -18,6 +18,14 @@ MOST_MANIFEST: Final = 16 << 20
 MOST_ENTRIES: Final = 20_000
 """Most entries of a folder that are looked at: an environment has hundreds."""
 _GIT: Final = b"/.git/"
+
+
+class LibraryRoot(NamedTuple):
+    """A folder with libraries that a project uses."""
+
+    path: bytes
+    folders: frozenset[bytes] | None = None
+    """What of it the project uses, relative to it; None: everything."""
 
 
 class LibraryFiles:

@@ -2,25 +2,35 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import anyio.to_thread
 
-from flashgrep.api.libraries import Library, ProjectLibraries
-from flashgrep.base.errors import NotFound
+from flashgrep.api.libraries import (
+    Library,
+    LibraryPlace,
+    ProjectLibraries,
+    UsedLibraries,
+)
+from flashgrep.base.errors import NotFound, Unavailable
 from flashgrep.base.model import Document, Skipped
+from flashgrep.base.own_folders import LIBRARIES as LIBRARIES_FOLDER
 from flashgrep.base.registry import Call
+from flashgrep.files.globs import PathFilter
+from flashgrep.files.subtrees import Subtrees
 from flashgrep.parts.libraries.go_modules import GoModules
 from flashgrep.parts.libraries.java_sources import JavaSources
-from flashgrep.parts.libraries.library_files import LibraryFiles
+from flashgrep.parts.libraries.library_files import LibraryFiles, LibraryRoot
+from flashgrep.parts.libraries.library_uses import LIBRARY_USES
 from flashgrep.parts.libraries.node_modules import NodeModules
 from flashgrep.parts.libraries.python_environment import PythonEnvironment
 from flashgrep.parts.libraries.rust_crates import RustCrates
 from flashgrep.parts.libraries.system_headers import SystemHeaders
 from flashgrep.project import Workspace
-from flashgrep.project.project import ServiceHost
+from flashgrep.project.project import LibraryFolder
 
 _SCRIPTS: Final = frozenset(
     {"javascript", "typescript", "tsx", "vue", "svelte", "astro"}
@@ -28,7 +38,26 @@ _SCRIPTS: Final = frozenset(
 _LABEL: Final = re.compile(
     r"(?P<name>@?\w[\w./~-]{0,200})(?:@(?P<version>[\w.+!~-]{1,100}))?"
 )
+_ENDS_PART: Final = frozenset(".+-_!~")
+_MANIFESTS: Final = (
+    "pyproject.toml",
+    "requirements.txt",
+    "setup.py",
+    "package.json",
+    "go.mod",
+    "Cargo.lock",
+)
+"""Files next to which a tool has an environment, or which name what is in its cache."""
+_MOST_MANIFESTS: Final = 200
+"""Most folders of a project with such files that are looked at, those nearest to the root."""
 _OF_JAVA: Final = frozenset({"java", "kotlin", "groovy", "scala"})
+
+
+class _Tool(Protocol):
+    """What keeps libraries for a language's projects."""
+
+    def list_roots(self, folder: bytes) -> Iterator[LibraryRoot]:
+        """Yield the folders with the libraries that a folder of the project uses."""
 
 
 class Lookup:
@@ -102,6 +131,19 @@ class Lookup:
             or self._python.find_library(path)
         )
 
+    def list_roots(self, folders: Iterable[bytes]) -> list[LibraryRoot]:
+        """Return the folders of the libraries that folders of the project use, each once."""
+        chosen: dict[bytes, frozenset[bytes] | None] = {}
+        tools: tuple[_Tool, ...] = (self._python, self._node, self._go, self._rust)
+        for folder, tool in product(folders, tools):
+            for root in tool.list_roots(folder):
+                former = chosen.get(root.path, frozenset())
+                if former is None or root.folders is None:
+                    chosen[root.path] = None
+                else:
+                    chosen[root.path] = former | root.folders
+        return [LibraryRoot(path, inner) for path, inner in chosen.items()]
+
     def find_by_name(self, label: str) -> Library | None:
         """Return the library of a name, as ``requests`` or ``requests@2.31``; None: the project uses none."""
         matched = _LABEL.fullmatch(label)
@@ -111,7 +153,7 @@ class Lookup:
         version = matched["version"] or ""
         for ecosystem in (self._python, self._node, self._go, self._rust):
             library = ecosystem.find_by_name(name)
-            if library is not None and library.version.startswith(version):
+            if library is not None and is_version(library.version, version):
                 return library
         return None
 
@@ -127,41 +169,90 @@ class Lookup:
         self._headers.discover()
 
 
+def is_version(version: str, named: str) -> bool:
+    """Return whether a version is one that was named, perhaps without its last parts: 2.31 is 2.31.0, and not 2.310."""
+    version = version.removeprefix("v")
+    named = named.removeprefix("v")
+    if not named or version == named:
+        return True
+    following = version.removeprefix(named)
+    return following != version and following[0] in _ENDS_PART
+
+
 class Libraries(ProjectLibraries):
     """Finds the libraries of one project."""
 
-    def __init__(
-        self,
-        root: bytes,
-        environ: Mapping[str, str],
-        cache: bytes,
-        host: ServiceHost | None,
-    ) -> None:
-        self._root = root
-        self._environ = environ
-        self._cache = cache
-        self._host = host
+    def __init__(self, project: Workspace) -> None:
+        options = project.options
+        self._project = project
+        self._environ = options.environ
+        cache = os.path.realpath(os.fsencode(options.cache_dir))
+        self._cache = os.path.join(cache, LIBRARIES_FOLDER.encode())
 
     def look_up(self) -> Lookup:
         """Return them for one question; call it in a thread."""
-        return Lookup(self._root, self._environ, self._cache)
+        return Lookup(self._project.root, self._environ, self._cache)
 
     async def open(self, call: Call[Any], label: str) -> Workspace:
         """Return the folder of a library, by its name or with its version, to be read and searched for a call."""
         library = await anyio.to_thread.run_sync(self._find, label)
-        if library is None or self._host is None:
+        if library is None:
             raise NotFound(
                 f"the project uses no library of this name, or its source is not there: {label}",
                 reason="library_not_found",
                 library=label,
             )
-        root = Path(os.fsdecode(library.folder))
-        workspace = await self._host.visit(root, library.label)
+        root = LibraryRoot(library.folder)
+        workspace = await self._visit(root, library.label)
         workspace.calls.add(call)
         return workspace
+
+    async def open_all(self, call: Call[Any]) -> UsedLibraries:
+        """Return the folders of all libraries, to be read and searched for a call."""
+        await self._project.refresh()
+        lookup, roots = await anyio.to_thread.run_sync(self._list_roots)
+        if not roots:
+            raise NotFound(
+                "the project names no libraries, or none of them is on this machine",
+                reason="library_not_found",
+            )
+        places: list[LibraryPlace] = []
+        for root in roots:
+            workspace = await self._visit(root)
+            workspace.calls.add(call)
+            holds = None
+            if root.folders is not None:
+                holds = Subtrees(root.folders).holds
+            places.append(LibraryPlace(workspace, holds))
+        return UsedLibraries(places, lookup)
+
+    async def _visit(self, root: LibraryRoot, label: str = "") -> Workspace:
+        """Open a folder of libraries in the store that all projects share."""
+        host = self._project.host
+        if host is None:
+            raise Unavailable("the project was opened alone, without its libraries")
+        uses = host.service(LIBRARY_USES)
+
+        def prepare() -> LibraryFolder:
+            folders = uses.note(root, self._project.root)
+            is_indexed = uses.is_small(root.path, folders)
+            return LibraryFolder(label=label, folders=folders, is_indexed=is_indexed)
+
+        folder = await anyio.to_thread.run_sync(prepare)
+        return await host.visit_library(Path(os.fsdecode(root.path)), folder)
 
     def _find(self, label: str) -> Library | None:
         library = self.look_up().find_by_name(label)
         if library is None or not library.version:
             return None
         return library._replace(folder=os.path.realpath(library.folder))
+
+    def _list_roots(self) -> tuple[Lookup, list[LibraryRoot]]:
+        """Return the folders that the project's environments and lock files lead to, and what found them."""
+        manifests = PathFilter([f"**/{name}" for name in _MANIFESTS], [])
+        folders = {os.path.dirname(path) for path in self._project.paths(manifests)}
+        nearest = sorted(folders, key=lambda folder: (folder.count(b"/"), folder))
+        root = self._project.root
+        places = [os.path.join(root, folder) for folder in nearest[:_MOST_MANIFESTS]]
+        lookup = self.look_up()
+        return lookup, lookup.list_roots(dict.fromkeys([root, *places]))

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from flashgrep.api.libraries import Library
 from flashgrep.parts.libraries.library_files import (
     LibraryFiles,
+    LibraryRoot,
     is_below,
     list_upward,
 )
@@ -87,13 +88,15 @@ class PythonEnvironment:
         for top in (*environment.standard[:1], *environment.packages):
             # Stubs come last: a reader wants the code.
             place = os.path.join(top, *parts)
-            if file := self._find_file(place):
+            file = self._find_file(place)
+            if file is not None:
                 return file
+        if not parts:
+            return None
         for top in environment.packages:
-            stubs = (
-                os.path.join(top, parts[0] + b"-stubs", *parts[1:]) if parts else b""
-            )
-            if stubs and (file := self._find_file(stubs)):
+            stubs = os.path.join(top, parts[0] + b"-stubs", *parts[1:])
+            file = self._find_file(stubs)
+            if file is not None:
                 return file
         return None
 
@@ -109,6 +112,15 @@ class PythonEnvironment:
                     version = os.path.basename(top).removeprefix(b"python").decode()
                     return Library(STANDARD, version, top)
         return None
+
+    def list_roots(self, folder: bytes) -> Iterator[LibraryRoot]:
+        """Yield the packages of the environment in a folder of the project, if there is one."""
+        if folder not in self._environments:
+            self._environments[folder] = self._read_environment(folder)
+        environment = self._environments[folder]
+        if environment is not None:
+            for top in environment.packages:
+                yield LibraryRoot(top)
 
     def find_by_name(self, name: str) -> Library | None:
         """Return the library of a name: of a distribution, or of one of its packages."""
@@ -182,14 +194,18 @@ class PythonEnvironment:
         told = self._files.read_text(folder + b"/top_level.txt")
         if not told:
             # The first part of each path, of which a line of RECORD begins with one.
-            lines = self._files.read_text(folder + b"/RECORD").splitlines()
-            tops = {line.partition(",")[0].partition("/")[0] for line in lines}
-            told = "\n".join(
-                top.removesuffix(".py") for top in tops if not top.endswith("-info")
-            )
+            record = self._files.read_text(folder + b"/RECORD")
+            tops = set[str]()
+            for line in record.splitlines():
+                path = line.partition(",")[0]
+                top = path.partition("/")[0]
+                if not top.endswith("-info"):
+                    tops.add(top.removesuffix(".py"))
+            told = "\n".join(tops)
         for line in told.splitlines():
-            if line.strip() and not line.startswith((".", "__pycache__")):
-                yield line.strip().encode()
+            package = line.strip()
+            if package and not line.startswith((".", "__pycache__")):
+                yield package.encode()
 
     def _list_environments(self) -> Iterator[_Environment]:
         for environment in list(self._environments.values()):
@@ -217,10 +233,10 @@ class PythonEnvironment:
         for name in _ENVIRONMENTS:
             folder = os.path.join(above, name)
             settings = os.path.join(folder, b"pyvenv.cfg")
+            has_settings = os.path.isfile(settings)
+            is_conda = os.path.isdir(folder + b"/conda-meta")
             # A folder of that name that is none has neither.
-            if not os.path.isfile(settings) and not os.path.isdir(
-                folder + b"/conda-meta"
-            ):
+            if not has_settings and not is_conda:
                 continue
             real = self._files.trust_inside(folder, *self._tools)
             if real is None:
@@ -235,7 +251,9 @@ class PythonEnvironment:
                     standard.append(library)
             text = self._files.read_text(settings)
             for tool in self._tools:
-                self._files.trust(tool) if tool.endswith(b".cache/uv") else None
+                # uv's files may be links to those in its cache.
+                if tool.endswith(b".cache/uv"):
+                    self._files.trust(tool)
             standard += self._find_standard(real, text)
             return _Environment(tuple(packages), tuple(standard))
         return None
@@ -270,8 +288,9 @@ class PythonEnvironment:
     def _list_system(self) -> Iterator[bytes]:
         for prefix in (b"/usr/local/lib", b"/usr/lib"):
             # Python's newest version, where several are installed: 3.9 comes before 3.12.
-            names = os.listdir(prefix) if os.path.isdir(prefix) else []
-            versions = [name for name in names if _LIBRARY.fullmatch(name)]
+            versions: list[bytes] = []
+            if os.path.isdir(prefix):
+                versions = list(filter(_LIBRARY.fullmatch, os.listdir(prefix)))
             for name in sorted(versions, key=lambda name: (-len(name), name)):
                 library = os.path.join(prefix, name)
                 if self._is_standard(library):

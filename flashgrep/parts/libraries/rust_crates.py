@@ -7,10 +7,16 @@ expanded: what they define is found where its name is written as a definition.
 import os
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from flashgrep.api.libraries import Library
-from flashgrep.parts.libraries.library_files import LibraryFiles, is_below, list_upward
+from flashgrep.parts.libraries.library_files import (
+    LibraryFiles,
+    LibraryRoot,
+    is_below,
+    list_upward,
+)
 from flashgrep.parts.symbols.parse.imports import ALL, Import, read_rust
 
 _PACKAGE: Final = re.compile(
@@ -103,6 +109,23 @@ class RustCrates:
         version = _VERSION.search(manifest)
         return Library(name, version[1] if version else "", folder)
 
+    def list_roots(self, folder: bytes) -> Iterator[LibraryRoot]:
+        """Yield the crates that the ``Cargo.lock`` in a folder of the project names, and its ``vendor``."""
+        locked = self._read_lock(folder)
+        if not locked:
+            return
+        vendor = self._files.trust_inside(folder + b"/vendor")
+        if vendor is not None:
+            yield LibraryRoot(vendor)
+        for registry in self._list_registries():
+            crates = set[bytes]()
+            for place in chain.from_iterable(locked.values()):
+                parent, name = os.path.split(place)
+                if parent == registry and self._files.is_folder(place):
+                    crates.add(name)
+            if crates:
+                yield LibraryRoot(registry, frozenset(crates))
+
     def find_by_name(self, name: str) -> Library | None:
         """Return the crate of a name that the project has locked."""
         root = self._find_crate(
@@ -166,7 +189,9 @@ class RustCrates:
 
     def _list_standard(self) -> Iterator[bytes]:
         toolchains = self._rustup + b"/toolchains"
-        names = sorted(os.listdir(toolchains)) if os.path.isdir(toolchains) else []
+        names: list[bytes] = []
+        if os.path.isdir(toolchains):
+            names = sorted(os.listdir(toolchains))
         for name in sorted(names, key=lambda name: not name.startswith(b"stable")):
             top = self._files.trust(
                 os.path.join(toolchains, name, b"lib/rustlib/src/rust/library")
@@ -187,14 +212,10 @@ class RustCrates:
         folder = os.path.dirname(root)
         for number, segment in enumerate(segments):
             place = os.path.join(folder, segment.encode())
-            inner = next(
-                (
-                    place + ending
-                    for ending in (b".rs", b"/mod.rs")
-                    if self._files.has(place + ending)
-                ),
-                None,
-            )
+            inner = None
+            for ending in (b"/mod.rs", b".rs"):
+                if self._files.has(place + ending):
+                    inner = place + ending
             if inner is None:
                 text = self._read(file)
                 rest = segments[number:]

@@ -83,12 +83,9 @@ class SystemHeaders:
             for folder in _TOPS:
                 real = self._files.trust(folder)
                 if real is not None:
-                    names = self._files.list_names(real)
-                    tops += [
-                        os.path.join(real, name)
-                        for name in names
-                        if name.endswith((b"-linux-gnu", b"-linux-musl"))
-                    ]
+                    for name in self._files.list_names(real):
+                        if name.endswith((b"-linux-gnu", b"-linux-musl")):
+                            tops.append(os.path.join(real, name))
                     versions = self._list_versions(os.path.join(real, b"c++"))
                     tops += versions
                     tops.append(real)
@@ -101,6 +98,11 @@ class SystemHeaders:
         return self._tops
 
     def _list_versions(self, folder: bytes) -> list[bytes]:
-        names = [name for name in self._files.list_names(folder) if name[:1].isdigit()]
-        newest = sorted(names, key=lambda name: (len(name), name))[-1:]
-        return [os.path.join(folder, name) for name in newest]
+        newest = b""
+        for name in self._files.list_names(folder):
+            is_newer = (len(name), name) > (len(newest), newest)
+            if name[:1].isdigit() and is_newer:
+                newest = name
+        if not newest:
+            return []
+        return [os.path.join(folder, newest)]

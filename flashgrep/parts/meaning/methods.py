@@ -29,12 +29,14 @@ from flashgrep.base.registry import (
 from flashgrep.base.vocabulary import VERBATIM
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
+    AllLibraries,
     Below,
     Exclude,
     FileChoice,
     Fresh,
     Include,
     InLanguages,
+    LibraryName,
     MaxTokensIfSet,
     Owners,
     ProjectName,
@@ -50,7 +52,7 @@ from flashgrep.methods.projects import (
     ProjectSelection,
     ask_projects,
 )
-from flashgrep.methods.text import Code, Style, render_places, span
+from flashgrep.methods.text import Code, Style, note_libraries, render_places, span
 from flashgrep.parts.meaning.embed.models import MODELS
 from flashgrep.parts.meaning.questions import find_best_lines, search_by_meaning
 from flashgrep.parts.meaning.search.current_chunks import FoundChunk, FoundFile
@@ -121,6 +123,8 @@ class SearchCodeParams(Params):
     fresh: Fresh = True
     project: ProjectName = None
     projects: ProjectNames = None
+    library: LibraryName = None
+    libraries: AllLibraries = False
 
 
 class CodeMatch(TypedDict):
@@ -133,6 +137,7 @@ class CodeMatch(TypedDict):
     """
 
     project: NotRequired[str]
+    library: NotRequired[str]
     content: str
     shown: NotRequired[list[Span]]
     path: str
@@ -160,6 +165,7 @@ class FileMatch(TypedDict):
     """One of the best files, with its best functions, best first; `project`: if several were asked."""
 
     project: NotRequired[str]
+    library: NotRequired[str]
     path: str
     file_path: str
     file_path_bytes: NotRequired[str]
@@ -184,6 +190,7 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
     """Yield each chunk's place, kind and name; for a model those with code first, then names of functions by file."""
     if style.is_person and style.headings:
         yield from _render_on_terminal(result, style)
+        yield from note_libraries(result["results"])
         return
     if style.is_person:
         # For a pipe a line each, as grep prints them.
@@ -194,6 +201,7 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
             ),
             style,
         )
+        yield from note_libraries(result["results"])
         return
     further = name_functions(result, style)
     pieces = [piece for piece in result["results"] if piece["content"]]
@@ -211,6 +219,7 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
         yield ""
     for path, places in further.items():
         yield f"{path}: {', '.join(places)}"
+    yield from note_libraries([*result["results"], *result["files"]])
 
 
 def _render_on_terminal(result: SearchCodeResult, style: Style) -> Iterator[str]:
@@ -323,6 +332,7 @@ async def _ask(
             exclude=params.exclude,
             languages=params.language,
             without=among.nested,
+            holds=among.holds,
             below=params.path,
             owners=params.owner,
         ),

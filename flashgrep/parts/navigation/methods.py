@@ -33,7 +33,7 @@ from flashgrep.methods.common import (
     open_view,
     resolve_path,
 )
-from flashgrep.methods.text import Note, Style, render_places
+from flashgrep.methods.text import Note, Style, note_libraries, render_places
 from flashgrep.parts.navigation import language_server_source
 from flashgrep.parts.navigation.hierarchy import (
     Hierarchy,
@@ -147,13 +147,7 @@ def render_targets(result: PlacesResult, style: Style) -> Iterator[str]:
             named_place.get("source") == source for named_place in result["results"]
         ):
             yield Note(f"[{number} of {len(result['results'])} from {text}]")
-    libraries = {
-        named_place["library"]: None
-        for named_place in result["results"]
-        if "library" in named_place
-    }
-    if libraries:
-        yield Note(f"[in {', '.join(libraries)}, not of the project]")
+    yield from note_libraries(result["results"])
     if "reason" in result and not style.is_person:
         yield Note(f"[{result['reason']}: {result.get('detail', '')}]")
 

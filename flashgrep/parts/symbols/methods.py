@@ -31,6 +31,7 @@ from flashgrep.files.columns import Columns, PositionEncoding, Range
 from flashgrep.files.globs import PathFilter
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
+    AllLibraries,
     Below,
     Budget,
     Cursor,
@@ -62,7 +63,14 @@ from flashgrep.methods.projects import (
     ProjectSelection,
     ask_projects,
 )
-from flashgrep.methods.text import Note, Style, render_places, shorten_entries, span
+from flashgrep.methods.text import (
+    Note,
+    Style,
+    note_libraries,
+    render_places,
+    shorten_entries,
+    span,
+)
 from flashgrep.parts.symbols.outlines import Outline, nest, open_all, outline
 from flashgrep.parts.symbols.parse.lookup import Role
 from flashgrep.parts.symbols.parse.model import END, NAME, NAME_END, START
@@ -149,6 +157,7 @@ class GetSymbolParams(Params):
     project: ProjectName = None
     projects: ProjectNames = None
     library: LibraryName = None
+    libraries: AllLibraries = False
 
 
 class SymbolHit(FilePlace):
@@ -157,6 +166,7 @@ class SymbolHit(FilePlace):
     `column` counts characters or, if that is given, by `position_encoding`; then `end_column` is after the name.
     """
 
+    library: NotRequired[str]
     symbol_name: str
     start_line: int
     end_line: int
@@ -246,6 +256,7 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
             ),
             style,
         )
+    yield from note_libraries(result["results"])
     for key, note in NOTES:
         count = result.get(key)
         if count:
@@ -300,6 +311,7 @@ async def _ask(
             exclude=params.exclude,
             languages=params.language,
             without=among.nested,
+            holds=among.holds,
             below=params.path,
         ),
     )
@@ -317,6 +329,7 @@ async def _ask(
                     exclude=params.exclude,
                     languages=params.language,
                     without=among.nested,
+                    holds=among.holds,
                     below=placed["path"],
                 ),
             )

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from rapidfuzz import fuzz, process
 
-from flashgrep.api.searchers import BestDefinition
+from flashgrep.api.searchers import BestDefinition, Holds
 from flashgrep.api.view import View
 from flashgrep.base.checkpoint import Expired, checkpoint, expiring
 from flashgrep.base.errors import NotFound
@@ -151,18 +151,19 @@ def find_best_definition(
     name: str,
     under: bytes = b"",
     resolve: ResolveName | None = None,
+    holds: Holds | None = None,
 ) -> BestDefinition:
     """Return the best definition of a name, which may be qualified.
 
-    ``under``: only in this file or below this folder. Among equally ranked ones, a definition without a container comes
-    first: callers who mean a method with a common name qualify it.
+    ``under``: only in this file or below this folder. ``holds``: only in files of which it is true. Among equally
+    ranked ones, a definition without a container comes first: callers who mean a method with a common name qualify it.
 
     Raises:
         NotFound: no definition exists; the error has ``near`` names, or locations outside ``under``.
 
     """
-    if under:
-        keep = PathFilter((), (), under=under)
+    if under or holds is not None:
+        keep = PathFilter((), (), under=under, owned=holds)
     else:
         keep = None
     question = SymbolQuestion(
@@ -202,12 +203,14 @@ def find_best_definition(
     raise NotFound(message, reason="symbol_not_found", symbol_name=name, near=near)
 
 
-async def find_definition(view: View, name: str, under: bytes = b"") -> BestDefinition:
+async def find_definition(
+    view: View, name: str, under: bytes = b"", holds: Holds | None = None
+) -> BestDefinition:
     """Return the best definition of a name in a view; raises as ``find_best_definition``."""
     resolve = find_resolution(view)
     return await view.in_thread(
         lambda snapshot: find_best_definition(
-            SnapshotSource(snapshot), name, under, resolve
+            SnapshotSource(snapshot), name, under, resolve, holds
         )
     )
 
