@@ -257,7 +257,9 @@ async def open_all_libraries(
 
 def place_in_library(item: dict[str, Any], root: bytes, lookup: LibraryLookup) -> None:
     """Give a result about a file below a root its absolute path, and the name and version of its library."""
-    inside = path_from_json(item["file_path"], item.pop("file_path_bytes", None))
+    name = item["file_path"]
+    encoded = item.pop("file_path_bytes", None)
+    inside = path_from_json(name, encoded)
     path = os.path.join(root, inside)  # noqa: PTH118 - bytes
     place = path_to_json(path)
     item.update(place)

@@ -113,8 +113,9 @@ class GoModules:
         for place in modules.values():
             # A hostile name may lead to another module, and no further.
             inner = os.path.relpath(place, self._cache)
+            module = os.path.join(cache, inner)
             is_module = _AT in os.path.basename(inner)
-            if is_module and self._files.is_folder(os.path.join(cache, inner)):
+            if is_module and self._files.is_folder(module):
                 required.add(inner)
         if required:
             yield LibraryRoot(cache, frozenset(required))

@@ -51,12 +51,14 @@ class LibraryUses(HostService):
 
     def note(self, root: LibraryRoot, project: bytes) -> frozenset[bytes] | None:
         """Remember that a project asks about a folder; return all that projects use of it, None: everything."""
+        today = _count_days()
         folders = None
         if root.folders is not None:
             folders = sorted(map(os.fsdecode, root.folders))
         with self._lock:
             uses = self._load().setdefault(os.fsdecode(root.path), {})
-            uses[os.fsdecode(project)] = (_count_days(), folders)
+            name = os.fsdecode(project)
+            uses[name] = (today, folders)
             self._save()
             if root.folders is None:
                 return None
@@ -104,8 +106,10 @@ class LibraryUses(HostService):
                 leftovers.add(root)
             else:
                 days.append((day, root))
-        if days and _measure(self._index.parent) > MOST_STORED:
-            leftovers.add(min(days)[1])
+        size = _measure(self._index.parent)
+        if days and size > MOST_STORED:
+            _, oldest = min(days)
+            leftovers.add(oldest)
         if not leftovers:
             return {}
         return {self._index: leftovers}
@@ -115,8 +119,10 @@ class LibraryUses(HostService):
         asked: dict[str, int] = {}
         for root, uses in self._load().items():
             for project in list(uses):
-                if _is_alive(project, uses[project]):
-                    asked[root] = max(uses[project][0], asked.get(root, 0))
+                use = uses[project]
+                if _is_alive(project, use):
+                    latest = asked.get(root, 0)
+                    asked[root] = max(use[0], latest)
                 else:
                     del uses[project]
         self._save()
@@ -134,7 +140,8 @@ class LibraryUses(HostService):
 
     def _save(self) -> None:
         uses = {root: uses for root, uses in self._load().items() if uses}
-        text = json.dumps({"format": _FORMAT, "uses": uses})
+        described = {"format": _FORMAT, "uses": uses}
+        text = json.dumps(described)
         if text == self._written:
             return
         # On a full disk: what is not remembered is indexed again, no more.
@@ -156,12 +163,18 @@ def _count_days() -> int:
 
 def _is_alive(project: str, use: _Use) -> bool:
     """Whether a project is still there and has asked lately."""
-    return use[0] > _count_days() - UNUSED_DAYS and identify(project) is not None
+    oldest = _count_days() - UNUSED_DAYS
+    is_recent = use[0] > oldest
+    return is_recent and identify(project) is not None
 
 
 def _measure(folder: Path) -> int:
     """Return the bytes of a store."""
-    return sum(entry.stat().st_size for entry in folder.iterdir())
+    size = 0
+    with suppress(OSError):
+        for file in folder.iterdir():
+            size += file.stat().st_size
+    return size
 
 
 LIBRARY_USES: Final = ServiceKey[LibraryUses]("library_uses")

@@ -38,7 +38,7 @@ _SCRIPTS: Final = frozenset(
 _LABEL: Final = re.compile(
     r"(?P<name>@?\w[\w./~-]{0,200})(?:@(?P<version>[\w.+!~-]{1,100}))?"
 )
-_ENDS_PART: Final = frozenset(".+-_!~")
+_BETWEEN_PARTS: Final = re.compile(r"[.+_!~-]")
 _MANIFESTS: Final = (
     "pyproject.toml",
     "requirements.txt",
@@ -171,12 +171,9 @@ class Lookup:
 
 def is_version(version: str, named: str) -> bool:
     """Return whether a version is one that was named, perhaps without its last parts: 2.31 is 2.31.0, and not 2.310."""
-    version = version.removeprefix("v")
-    named = named.removeprefix("v")
-    if not named or version == named:
-        return True
-    following = version.removeprefix(named)
-    return following != version and following[0] in _ENDS_PART
+    wanted = _BETWEEN_PARTS.split(named.removeprefix("v"))
+    parts = _BETWEEN_PARTS.split(version.removeprefix("v"))
+    return not named or parts[: len(wanted)] == wanted
 
 
 class Libraries(ProjectLibraries):
