@@ -150,9 +150,11 @@ class _Table:
             source = dialect.translate(glob)
             head, tail, needle = _find_fixed_parts(source)
         if len(head) >= len(tail):
-            key, tables = (head, self._heads)
+            key = head
+            tables = self._heads
         else:
-            key, tables = (tail, self._tails)
+            key = tail
+            tables = self._tails
         length = next((length for length in KEY_LENGTHS if length <= len(key)), 0)
         sharing = self._others
         if length:

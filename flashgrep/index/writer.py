@@ -251,7 +251,8 @@ class Writer:
             chosen = [segments.segments(connection, kind) for kind in segments.Kind]
             if not dropped:
                 chosen = [list(segments.worth_merging(rows)) for rows in chosen]
-            total, merged = sum(row.bytes for rows in chosen for row in rows), 0
+            total = sum(row.bytes for rows in chosen for row in rows)
+            merged = 0
             for rows in filter(None, chosen):
                 alive = self._find_alive(rows) if dropped else None
                 size = sum(row.bytes for row in rows)
@@ -277,7 +278,8 @@ class Writer:
 
     def _find_alive(self, rows: Sequence[SegmentRow]) -> npt.NDArray[np.bool_]:
         """Return which documents of adjacent segments still exist."""
-        first, last = rows[0].first, rows[-1].last
+        first = rows[0].first
+        last = rows[-1].last
         alive = np.zeros(last - first + 1, bool)
         if rows[0].kind == segments.Kind.GRAMS:
             cursor = self.connection.execute(

@@ -159,15 +159,18 @@ class Indexer:
         # since the last part's event ends the command. The first are small, so that
         # progress shows soon and no process waits long for its first part.
         parts: list[list[bytes]] = [[]]
-        weight, most = 0, FIRST_BYTES
+        weight = 0
+        most = FIRST_BYTES
         for path, size in files:
             if parts[-1] and (weight + size > most or len(parts[-1]) >= BATCH_FILES):
                 parts.append([])
-                weight, most = 0, min(2 * most, BATCH_BYTES)
+                weight = 0
+                most = min(2 * most, BATCH_BYTES)
             parts[-1].append(path)
             weight += size
 
-        writer, number = self._writer, self._writer.add_project(project.root.path)
+        writer = self._writer
+        number = self._writer.add_project(project.root.path)
         calls = (
             (
                 project.root,
@@ -213,7 +216,8 @@ class Indexer:
 
     def _finish(self, project: ProjectJob, stage: str, embedding: str) -> None:
         """Run a late stage over every text of a project, or until another command arrives."""
-        stage_backlog, problem = StageBacklog(-1, 0), ""
+        stage_backlog = StageBacklog(-1, 0)
+        problem = ""
         work = self._begin(project)
         try:
             for stage_backlog in self._find_function(stage)(work, embedding):
@@ -226,7 +230,8 @@ class Indexer:
                     last=False,
                 )
         except ProviderUnavailable as error:
-            stage_backlog, problem = StageBacklog(-1, 0), str(error)
+            stage_backlog = StageBacklog(-1, 0)
+            problem = str(error)
         self._report(
             "left",
             texts=stage_backlog.texts,

@@ -71,7 +71,9 @@ METHODS = (
     "prompts/get",
 )
 SCHEME = "flashgrep://"
-MARKDOWN, JSON, TEXT = "text/markdown", "application/json", "text/plain"
+MARKDOWN = "text/markdown"
+JSON = "application/json"
+TEXT = "text/plain"
 MOST_URI = 16 * 1024
 """Characters: a path of 4 KiB with each byte escaped, and its project."""
 TEMPLATES = [
@@ -213,7 +215,8 @@ class Service:
         if name == "prompts/get":
             return get_prompt(params.get("name"), params.get("arguments"))
         field, find = self._lists[name]
-        items, start = find(session), read_cursor(params.get("cursor"))
+        items = find(session)
+        start = read_cursor(params.get("cursor"))
         end = start + self.page
         page: dict[str, Any] = {field: items[start:end]}
         if end < len(items):
@@ -434,7 +437,8 @@ class Service:
             stats = await self.dispatcher.call(
                 session, "stats", {"project": address.project}
             )
-            mime_type, text = JSON, encode(stats).decode()
+            mime_type = JSON
+            text = encode(stats).decode()
         else:
             path = base64.b64encode(address.path).decode()
             params = {"project": address.project, "path_bytes": path}
@@ -443,10 +447,8 @@ class Service:
             except NotFound:
                 raise _no_resource(uri) from None
             suffix = PurePosixPath(address.path.decode("utf-8", "replace")).suffix
-            mime_type, text = (
-                {".md": MARKDOWN, ".json": JSON}.get(suffix, TEXT),
-                found["content"],
-            )
+            mime_type = {".md": MARKDOWN, ".json": JSON}.get(suffix, TEXT)
+            text = found["content"]
             # A resource has no parameters, so the rest of a long file is read with the
             # tool.
             meta = (
@@ -481,7 +483,8 @@ def read_cursor(cursor: Any) -> int:
     try:
         word, _, number = base64.urlsafe_b64decode(cursor).partition(b" ")
     except (TypeError, ValueError, binascii.Error):
-        word, number = b"", b""
+        word = b""
+        number = b""
     if word != b"from" or not number.isdigit():
         raise InvalidParams("cursor: not one of ours", field="cursor")
     return int(number)

@@ -794,7 +794,8 @@ class UnsavedView:
 
     def paths(self, keep: PathFilter | None = None, part: str = "") -> list[bytes]:
         """Return the files, by path: all, or those that ``keep`` wants, and with ``part`` in any case."""
-        paths, new = self.project.paths(keep, part), self.find_new()
+        paths = self.project.paths(keep, part)
+        new = self.find_new()
         folded = part.encode(errors="surrogateescape").lower()
         new = [path for path in filter(keep, new) if folded in path.lower()]
         # Copy only if something is added: the list belongs to the table.

@@ -492,17 +492,17 @@ def edit_lines(text: str, replacements: Sequence[Replacement]) -> list[LineEdit]
         else:
             groups.append([replacement])
     edits: list[LineEdit] = []
-    line, at = 1, 0
+    line = 1
+    at = 0
     for group in groups:
-        begin, stop = (
-            text.rfind("\n", 0, group[0].start) + 1,
-            text.find("\n", group[-1].end),
-        )
+        begin = text.rfind("\n", 0, group[0].start) + 1
+        stop = text.find("\n", group[-1].end)
         if stop < 0:
             stop = len(text)
         # Counted from the last group's first line: the whole text is gone through once.
         line += text.count("\n", at, begin)
-        parts, at = [], begin
+        parts = []
+        at = begin
         for replacement in group:
             parts += [text[at : replacement.start], replacement.new]
             at = replacement.end

@@ -113,14 +113,16 @@ class Lines:
 
 def split_lines(decoded: DecodedText) -> Lines:
     """Return a text with its lines, ready for edits."""
-    text, lossless = decoded.text, decoded.lossless
+    text = decoded.text
+    lossless = decoded.lossless
     ending = usual_ending(text)
     # An empty text needs no line end: it has no line yet.
     has_ending = (
         not text or text.endswith("\n") or (ending == "\r" and text.endswith("\r"))
     )
     if not has_ending:
-        text, lossless = text + ending, lossless + ending
+        text = text + ending
+        lossless = lossless + ending
     starts = [0]
     for at in range(
         0, len(text), _BLOCK
@@ -140,10 +142,13 @@ def count_lines(text: str) -> int:
 
 def apply_spans(lines: Lines, changes: Sequence[Span]) -> str:
     """Return the lossless text with all spans replaced; they must not overlap. A missing final line end stays so."""
-    parts, at, last = [], 0, None
+    parts = []
+    at = 0
+    last = None
     for span in sorted(changes):
         parts += [lines.lossless[at : span.start], span.new]
-        at, last = span.end, span
+        at = span.end
+        last = span
     text = "".join([*parts, lines.lossless[at:]])
     if lines.ended:
         return text
@@ -272,7 +277,8 @@ def _not_once(lines: Lines, edit: TextEdit, places: Sequence[int]) -> Conflict:
         guidance = "give more of the text around it, or set replace_all"
         problem = f"old_text occurs {many} times: {guidance}"
     else:
-        problem, guidance = "old_text does not occur", "read the file again"
+        problem = "old_text does not occur"
+        guidance = "read the file again"
         # The lines that are its first line except for the space around it: the caller
         # may have read them otherwise.
         first = next(

@@ -287,9 +287,11 @@ def _check_kind(path: bytes, status: os.stat_result, *, folder: bool) -> None:
             return
         raise not_a_file(path)
     if folder:
-        problem, reason = ("is no directory", "not_a_directory")
+        problem = "is no directory"
+        reason = "not_a_directory"
     else:
-        problem, reason = ("is a directory", "target_is_directory")
+        problem = "is a directory"
+        reason = "target_is_directory"
     text = format_path(path)
     raise InvalidParams(f"{problem}: {text}", reason=reason, target_path=text)
 

@@ -204,10 +204,8 @@ def check_size(
         text = edit.replacement
     else:
         text = edit.new
-    observed, most = (
-        len(text.encode("utf-8", "surrogatepass")),
-        editor.limits.write_bytes,
-    )
+    observed = len(text.encode("utf-8", "surrogatepass"))
+    most = editor.limits.write_bytes
     if observed > most:
         shown_text = format_path(request.path)
         raise TooLarge(
@@ -254,7 +252,8 @@ def write_file(
         loaded = load_file(editor, place)
         spans = resolve_edit(loaded, request)
         data = loaded.encode_with(spans)
-        edit, text = request.edit, loaded.lines.text
+        edit = request.edit
+        text = loaded.lines.text
         replaced = sum(span.lines[1] - span.lines[0] + 1 for span in spans)
         if isinstance(edit, LineEdit) and edit.columns is None:
             new_count = count_lines(edit.replacement)

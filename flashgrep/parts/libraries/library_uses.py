@@ -97,11 +97,11 @@ class LibraryUses(HostService):
         If all together are too large, the one asked about longest ago is among them.
         """
         with self._lock:
-            asked = self._find_alive()
+            days_of_roots = self._find_alive()
         leftovers = set[bytes]()
         days: list[tuple[int, bytes]] = []
         for root in list_files(self._index):
-            day = asked.get(os.fsdecode(root))
+            day = days_of_roots.get(os.fsdecode(root))
             if day is None:
                 leftovers.add(root)
             else:
@@ -116,17 +116,17 @@ class LibraryUses(HostService):
 
     def _find_alive(self) -> dict[str, int]:
         """Forget uses of long ago, and of projects that are gone; return when each folder was asked about last."""
-        asked: dict[str, int] = {}
+        days_of_roots: dict[str, int] = {}
         for root, uses in self._load().items():
             for project in list(uses):
                 use = uses[project]
                 if _is_alive(project, use):
-                    latest = asked.get(root, 0)
-                    asked[root] = max(use[0], latest)
+                    latest = days_of_roots.get(root, 0)
+                    days_of_roots[root] = max(use[0], latest)
                 else:
                     del uses[project]
         self._save()
-        return asked
+        return days_of_roots
 
     def _load(self) -> _Uses:
         """Return the uses; what cannot be read is made again by the next questions."""

@@ -171,9 +171,9 @@ class Lookup:
 
 def is_version(version: str, named: str) -> bool:
     """Return whether a version is one that was named, perhaps without its last parts: 2.31 is 2.31.0, and not 2.310."""
-    wanted = _BETWEEN_PARTS.split(named.removeprefix("v"))
+    named_parts = _BETWEEN_PARTS.split(named.removeprefix("v"))
     parts = _BETWEEN_PARTS.split(version.removeprefix("v"))
-    return not named or parts[: len(wanted)] == wanted
+    return not named or parts[: len(named_parts)] == named_parts
 
 
 class Libraries(ProjectLibraries):
