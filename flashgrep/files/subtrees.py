@@ -22,6 +22,7 @@ class Subtrees:
 
     def holds(self, path: bytes) -> bool:
         """Return whether a path is one of the folders, or below one."""
+        # Upwards, not through all folders: a lock file may name a thousand.
         folder = path
         while folder:
             if folder in self.folders:

@@ -358,6 +358,7 @@ class _Question(Generic[ParamsT, ResultT]):
                         await stack.enter_async_context(self._turns)
                     # A call of its own: a project is let go of when it has answered.
                     call = replace(self._call)
+                    # It was opened with all others of the project, for the whole call.
                     if part.library is not None:
                         await self._fill(part, part.library.project)
                         return

@@ -281,6 +281,7 @@ async def _read_in_libraries(call: Call[Host], params: ReadCodeParams) -> SliceR
         try:
             result = await _read_place(call, view, params, place.holds)
         except (NotFound, Forbidden) as error:
+            # An absolute path is forbidden in every folder but its own.
             missing = missing or error
             continue
         item: Any = result

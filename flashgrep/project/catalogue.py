@@ -655,6 +655,7 @@ class Catalogue:
             unused = await anyio.to_thread.run_sync(service.find_leftovers)
             for file, roots in unused.items():
                 for root in roots:
+                    # Nothing of an open folder is dropped, so it is closed first.
                     workspace = self._find_open(os.fsdecode(root))
                     if workspace is not None and not workspace.is_in_use:
                         await self._leave(workspace.path)

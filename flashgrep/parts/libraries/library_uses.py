@@ -58,10 +58,13 @@ class LibraryUses(HostService):
         with self._lock:
             uses = self._load().setdefault(os.fsdecode(root.path), {})
             name = os.fsdecode(project)
+            # The day, not the second: the file is written once a day for each project.
             uses[name] = (today, folders)
             self._save()
             if root.folders is None:
                 return None
+            # A cache has versions of all projects: were only this one's kept, the others'
+            # would be dropped from the index and made again at their next question.
             together = set[bytes]()
             for other, use in uses.items():
                 if _is_alive(other, use):
@@ -83,6 +86,8 @@ class LibraryUses(HostService):
             subtrees = None
             if folders is not None:
                 subtrees = Subtrees(folders)
+            # Binaries count as well, though not a byte of them is indexed: whether a
+            # file is one shows only when it is read.
             options = WalkOptions(ignore=False, subtrees=subtrees)
             size = 0
             for entry in Walker(path, options).walk():
@@ -102,12 +107,14 @@ class LibraryUses(HostService):
         days: list[tuple[int, bytes]] = []
         for root in list_files(self._index):
             day = days_of_roots.get(os.fsdecode(root))
+            # Not in the list: its project is gone, or the list was lost.
             if day is None:
                 leftovers.add(root)
             else:
                 days.append((day, root))
         size = _measure(self._index.parent)
         if days and size > MOST_STORED:
+            # One only: what dropping it frees shows after the next merge.
             _, oldest = min(days)
             leftovers.add(oldest)
         if not leftovers:

@@ -138,6 +138,7 @@ class Lookup:
         for folder, tool in product(folders, tools):
             for root in tool.list_roots(folder):
                 former = chosen.get(root.path, frozenset())
+                # Two manifests may lead to one cache, each to a part of it.
                 if former is None or root.folders is None:
                     chosen[root.path] = None
                 else:
