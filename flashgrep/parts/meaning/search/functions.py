@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
+from os.path import commonprefix
 from typing import Final
 
 from flashgrep.parts.meaning.chunk_names import NAMED_KINDS
@@ -17,7 +18,7 @@ from flashgrep.parts.meaning.index.word_impacts import Family
 from flashgrep.parts.meaning.search.fusion import Cover
 from flashgrep.parts.meaning.search.passages import MOST_WHOLE, Passage, Span
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
-from flashgrep.parts.symbols.parse.model import END, KIND, START
+from flashgrep.parts.symbols.parse.model import END, KIND, NAME, NAME_END, START
 
 OF_NAME: Final = 0.15
 """Weight of the share of the question's words that a function's name covers; the best chunk has 1."""
@@ -75,9 +76,12 @@ class QuestionWords:
         self._weights = dict(words)
         self._total = sum(words.values())
         self._spellings = dict[str, list[bytes]]()
+        self._beginnings = dict[str, bytes]()
         for word in words:
             forms = families[word]
             self._spellings[word] = [form.encode() for form in forms]
+            beginning = commonprefix([*forms])  # noqa: RUF071 - letters, not folders
+            self._beginnings[word] = beginning.encode()
 
     def measure(self, name: str, text: bytes) -> float:
         """Return how much of the question a function says by its name and its text."""
@@ -88,9 +92,11 @@ class QuestionWords:
     def _find_share(self, folded: bytes) -> float:
         """Return the share of the words' weight that a text has in any form."""
         weight = 0.0
-        for word, spellings in self._spellings.items():
-            has_word = any(map(folded.count, spellings))
-            if has_word:
+        for word, beginning in self._beginnings.items():
+            # Most texts lack what all forms of a word begin with.
+            if beginning not in folded:
+                continue
+            if any(map(folded.count, self._spellings[word])):
                 weight += self._weights[word]
         if not weight:
             return 0.0
@@ -117,16 +123,16 @@ def find_functions(
             plain_name=name,
         )
         return (function,)
-    starts = symbols.parsed.definitions[:, START]
-    low, high = starts.searchsorted([chunk.start, chunk.end]).tolist()
-    rows = symbols.parsed.definitions[low:high].tolist()
+    table = symbols.parsed.definitions
+    low, high = table[:, START].searchsorted([chunk.start, chunk.end]).tolist()
+    rows = table[low:high].tolist()
     functions = list[FoundFunction]()
     for index, row in enumerate(rows, low):
         if row[KIND] not in _NAMED_KINDS:
             continue
         start = row[START]
         end = max(start, row[END] - 1)
-        name = symbols.name(index)
+        name = data[row[NAME] : row[NAME_END]].decode("utf-8", "replace")
         text = data[start : min(end + 1, start + MOST_WHOLE)]
         relevance = words.measure(name, text)
         first = symbols.lines.line(start)

@@ -4,7 +4,7 @@ Of a long comment only the first line is shown: the space saved fits another fun
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, NamedTuple
@@ -23,6 +23,7 @@ from flashgrep.parts.symbols.parse.model import (
     KINDS,
     START,
     TYPE_KINDS,
+    Ints,
 )
 
 MOST_WHOLE: Final = 8_000
@@ -224,8 +225,9 @@ def find_passage(
             whole=part,
         )
     table = symbols.parsed.definitions
-    starts = table[:, START]
-    ends = table[:, END]
+    count = int(table[:, START].searchsorted(chunk.end))
+    starts = table[:count, START]
+    ends = table[:count, END]
     shared = np.minimum(ends, chunk.end) - np.maximum(starts, chunk.start)
     is_cut = (starts < chunk.start) | (ends > chunk.end)
     is_most = 2 * shared > chunk.end - chunk.start
@@ -243,8 +245,8 @@ def find_passage(
             whole=part,
             symbols=symbols,
         )
-    first = lines.line(int(starts[index]))
-    last = lines.line(int(ends[index]) - 1)
+    first = lines.line(int(table[index, START]))
+    last = lines.line(int(table[index, END]) - 1)
     head = (first, min(symbols.find_head_end(index), first + MOST_HEAD - 1))
     if not len(around):
         part = (min(head[1] + 1, last), last)
@@ -264,10 +266,12 @@ def _find_below_comment(symbols: FileSymbols, chunk: StoredChunk) -> int:
     """Return the function or type that begins below a chunk that is mostly a comment; -1: there is none."""
     table = symbols.parsed.definitions
     skips = symbols.parsed.skips
-    shared = np.minimum(skips[:, 1], chunk.end) - np.maximum(skips[:, 0], chunk.start)
     at = int(skips[:, 0].searchsorted(chunk.end)) - 1
+    length = 0
+    for start, end in _find_skips_backwards(skips, at, chunk.start):
+        length += min(end, chunk.end) - max(start, chunk.start)
     if (
-        2 * int(shared[shared > 0].sum()) < chunk.end - chunk.start
+        2 * length < chunk.end - chunk.start
         or symbols.data[skips[at, 1] : chunk.end].strip()
     ):
         return -1
@@ -291,6 +295,16 @@ def _find_below_comment(symbols: FileSymbols, chunk: StoredChunk) -> int:
         and between.count(b"\n") <= MOST_HEAD
     )
     return index if is_next else -1
+
+
+def _find_skips_backwards(skips: Ints, at: int, start: int) -> Iterator[Span]:
+    """Yield the comments and texts before a place, the last first, back to an offset."""
+    while at >= 0:
+        begin, end = skips[at].tolist()
+        if end <= start:
+            break
+        yield begin, end
+        at -= 1
 
 
 def _find_asides(symbols: FileSymbols, span: Span) -> tuple[Span, ...]:
