@@ -5,17 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from scripts.benchmarks.search import history
 from scripts.benchmarks.search.asking import Question, Target
 from scripts.benchmarks.search.history import (
     BUDGETS,
     ask_history,
     collect_cases,
-    find_functions,
     format_history,
     is_held,
     judge_found,
+    list_commits,
+    name_repository,
     place_files,
-    remove_names,
 )
 from scripts.benchmarks.search.judging import Place
 
@@ -76,17 +77,36 @@ def test_a_commit_is_a_question_about_the_code_before_it(repository: Path) -> No
     assert subprocess.run(status, capture_output=True, check=True).stdout == b""
 
 
-def test_names_of_the_change_are_removed_and_words_stay() -> None:
-    names = {"load_rows", "Store", "path", "saveAll"}
-    text = "Let load_rows() and Store.save keep the path given to saveAll"
-    assert remove_names(text, names) == ("Let and Store.save keep the path given to")
-    assert remove_names("use `path` and otherName", names) == "use and otherName"
+def test_commits_of_the_set_are_asked_as_they_are_listed(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (drawn,) = collect_cases(repository, 10)
+    command = ["git", "-C", str(repository), "rev-parse", "main~1"]
+    number = subprocess.run(command, capture_output=True, text=True, check=True)
+    listed = {"shop": [number.stdout.strip()]}
+    monkeypatch.setattr(history, "list_commits", lambda: listed)
+    assert collect_cases(repository, 10) == [drawn]
+    listed["shop"] = ["0" * 40]
+    with pytest.raises(ValueError, match="lacks 0000"):
+        collect_cases(repository, 10)
 
 
-def test_changed_functions_are_the_innermost_around_the_changed_lines() -> None:
-    assert find_functions("rows.py", BEFORE, [2, 7]) == ["load_rows", "save_rows"]
-    assert find_functions("rows.py", BEFORE, [3, 5]) == []
-    assert find_functions("rows.txt", BEFORE, [2]) == []
+def test_the_set_is_large_and_has_no_repository_that_was_trained_on() -> None:
+    commits = list_commits()
+    assert len(commits) >= 20
+    assert sum(map(len, commits.values())) >= 600
+    for rows in commits.values():
+        assert len(set(rows)) == len(rows)
+    folder = Path(history.__file__).parents[2] / "train_embedder"
+    trained = (folder / "repositories.tsv").read_text().lower()
+    others = "".join((folder / name).read_text() for name in ("allow.tsv", "avoid.tsv"))
+    packages = {line.split("\t")[1].lower() for line in others.splitlines()}
+    for name in commits:
+        assert f"\t{name.lower()}\t" not in trained
+        assert name.lower().rpartition("/")[2] not in packages
+        assert name_repository(Path(name.replace("/", "+"))) == name
+    held = [name for name in commits if is_held(name)]
+    assert len(commits) / 3 < len(held) < len(commits) * 2 / 3
 
 
 def test_an_answer_is_judged_by_ranks_and_by_what_fits() -> None:
@@ -115,7 +135,7 @@ async def test_every_way_is_asked_at_the_commits_parent(
     work = tmp_path / "work"
     work.mkdir()
     found = await ask_history(repository, cases, work)
-    assert set(found) >= {"search_code", "search_code as text", "words", "rg"}
+    assert set(found) >= {"search_code", "search_code as text", "words", "query", "rg"}
     assert found["search_code"][0].file == 1
     assert found["search_code"][0].function == 1
 

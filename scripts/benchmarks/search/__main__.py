@@ -23,6 +23,7 @@ from scripts.benchmarks.search.history import (
     collect_cases,
     format_history,
     is_held,
+    name_repository,
 )
 from scripts.benchmarks.search.judging import Judged
 from scripts.benchmarks.search.metrics import Figures, interval, mean
@@ -39,8 +40,6 @@ from scripts.benchmarks.search.shown import (
 )
 from scripts.benchmarks.search.team import compare_stores, print_table
 
-LAST_TABLE = Path(__file__).parents[2] / "bench-results" / "search-shown.jsonl"
-"""The rows of the last change of the ranking, of all development questions."""
 Results = dict[str, dict[str, list[Figures]]]
 """The figures of each question, by repository and way of ranking."""
 
@@ -118,11 +117,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--compare",
-        nargs="?",
         type=Path,
-        const=LAST_TABLE,
         metavar="FILE",
-        help="with --shown: fail if anything is worse than in a saved table, beyond chance (usual: %(const)s)",
+        help="with --shown: fail if anything is worse than in a saved table, beyond chance",
     )
     parser.add_argument(
         "--set",
@@ -240,7 +237,7 @@ def _history(options: argparse.Namespace) -> int:
     """Print what each way finds of what commits changed, by repository and together."""
     together: dict[str, list[Found]] = {}
     for repository in options.history:
-        if is_held(repository.name) != options.held:
+        if is_held(name_repository(repository)) != options.held:
             print(f"left out, of the other half: {repository.name}", file=sys.stderr)
             continue
         cases = collect_cases(repository, options.commits)

@@ -1,29 +1,35 @@
-"""Questions that nobody writes: what a commit says it changes, asked of the code before that commit.
+"""Questions that nobody writes, drawn from histories by ``flashgrep.parts.models.history``, and how each way answers.
 
-The question is the commit's subject and the first sentence of its body, without names that occur in the change. Wanted
-are the functions and the files that it changed. It is the closest to what agents ask: where to make a change.
-Repositories are given as folders with a ``.git``, or bare; nothing is fetched, and nothing is written to them.
+``history.tsv`` lists the commits of the set: 1,050 of 35 repositories in 17 languages, with permissive licences, none
+of which the embedded table was trained on or tuned with. Only their numbers are kept; the questions are made of clones
+that the user has, each a folder named OWNER+NAME, bare or not. Nothing is fetched, and nothing is written to them. A
+repository that is not in the list is asked about commits that are drawn from its history.
 """
 
 import os
-import re
 import statistics
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from flashgrep.base.identifiers import find_identifiers
-from flashgrep.base.languages import language_of
-from flashgrep.index.table import SOURCE, tier_of
+from flashgrep.files.openat import RootFolder
+from flashgrep.parts.git.program import Git
+from flashgrep.parts.git.repository import MOST_COMMIT, Commit, Repository
+from flashgrep.parts.meaning.embed import static
 from flashgrep.parts.meaning.methods import MOST_FILES
-from flashgrep.parts.meaning.questions import search_by_meaning
+from flashgrep.parts.meaning.questions import find_best_lines, search_by_meaning
 from flashgrep.parts.meaning.search.fusion import query_words
 from flashgrep.parts.meaning.search.meaning_search import MeaningQuestion
-from flashgrep.parts.symbols.parse.lookup import FileSymbols
-from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, START
-from flashgrep.parts.symbols.symbol_source import parse_file
+from flashgrep.parts.models.history import (
+    HistoryQuestion,
+    ask_commit,
+    draw_questions,
+)
 from flashgrep.project import Workspace
 from scripts.benchmarks.search.asking import Question, Target
 from scripts.benchmarks.search.judging import Place, target_ranges
@@ -34,22 +40,16 @@ from scripts.benchmarks.search.ranking import (
     answer_question,
     open_repository,
 )
+from scripts.benchmarks.search.rivals import open_semble
 from scripts.benchmarks.search.shown import TEXT, count_tokens, show_answer
-from scripts.train_embedder.commits import MOST_SOURCES, commits_of
 
-MOST_FUNCTIONS: Final = 8
-"""Functions that one commit changes at most: more are no answer to a question."""
-FEWEST_WORDS: Final = 4
-"""Words that a question must keep without the names of the change."""
+COMMITS: Final = Path(__file__).parent / "history.tsv"
 BUDGETS: Final = (1_000, 2_000, 4_000, 8_000)
 """Tokens at which recall is measured."""
 HALVES: Final = 2
 MOST_LINES: Final = 3
 """Lines that one reads of a file found by ``rg``."""
 TOOL_SECONDS: Final = 120.0
-_HUNK: Final = re.compile(rb"^@@ -(\d+)(?:,(\d+))? ", re.MULTILINE)
-_NAME: Final = re.compile(r"`[^`]*`|[A-Za-z_][\w.:]*(?:\(\))?")
-_IS_NAME: Final = re.compile(r"[a-z][A-Z]|_|::|\w\.\w|\(\)|`")
 
 
 class Case(NamedTuple):
@@ -71,136 +71,89 @@ class Found(NamedTuple):
 
 
 def is_held(repository: str) -> bool:
-    """Return whether a repository's questions are held out: half of the repositories, by name."""
+    """Return whether a repository's questions are held out: half of the repositories, by name (OWNER/NAME)."""
     return crc32(repository.encode()) % HALVES == 1
 
 
+def name_repository(repository: Path) -> str:
+    """Return the name of a clone's repository."""
+    return repository.name.replace("+", "/")
+
+
+@cache
+def list_commits() -> dict[str, list[str]]:
+    """Return the commits of the set by repository."""
+    commits = dict[str, list[str]]()
+    for line in COMMITS.read_text().splitlines()[1:]:
+        repository, _licence, _language, commit = line.split("\t")
+        commits.setdefault(repository, []).append(commit)
+    return commits
+
+
 def collect_cases(repository: Path, most: int) -> list[Case]:
-    """Return up to ``most`` questions from a repository's history, newest commit first.
+    """Return up to ``most`` questions of a repository: those of the set, or drawn from its history.
 
-    The commits are drawn by their number: at random, but the same each time.
+    Raises:
+        ValueError: the clone lacks a commit of the set, or its question is another one than when it was chosen.
+
     """
-    commits = commits_of(find_store(repository))
-    # A commit's number says nothing about it.
-    chosen = sorted(commits, key=lambda commit: commit.number)
-    order = {commit.number: at for at, commit in enumerate(commits)}
-    cases = list[tuple[int, Case]]()
-    for commit in chosen:
-        if len(cases) == most:
-            break
-        text = f"{commit.subject}. {commit.sentence}".strip(". ")
-        question = ask_about(repository, commit.number, text)
-        if question is not None:
-            cases.append((order[commit.number], Case(f"{commit.number}^", question)))
-    return [case for _, case in sorted(cases)]
-
-
-def ask_about(repository: Path, commit: str, text: str) -> Question | None:
-    """Return the question of one commit; None: it is not usable as one."""
-    parents = git(repository, "rev-list", "--parents", "-n", "1", commit).split()[1:]
-    if not parents:
-        return None
-    changes = dict(read_changes(repository, commit))
-    if not 1 <= len(changes) <= MOST_SOURCES:
-        return None
-    targets = list[Target]()
-    names = set[str]()
-    for path, (lines, changed) in changes.items():
-        before = git(repository, "show", f"{commit}^:{path}")
-        functions = find_functions(path, before, lines)
-        targets += [Target(path, name) for name in functions] or [Target(path, "")]
-        names.update(functions)
-        names.add(Path(path).stem)
-        names.update(
-            name.decode("ascii", "replace") for name in find_identifiers(changed)
+    chosen = list_commits().get(name_repository(repository))
+    with open_git(repository) as git_repository:
+        if chosen is None:
+            questions = draw_questions(git_repository, most)
+        else:
+            questions = [make_question(git_repository, one) for one in chosen[:most]]
+    return [
+        Case(
+            question.parent,
+            Question(
+                repository.name,
+                question.text,
+                "history",
+                tuple(Target(*target) for target in question.targets),
+            ),
         )
-    if len(targets) > MOST_FUNCTIONS:
-        return None
-    asked = remove_names(text, names)
-    if len(asked.split()) < FEWEST_WORDS:
-        return None
-    return Question(repository.name, asked, "history", tuple(targets))
+        for question in questions
+    ]
 
 
-def read_changes(
-    repository: Path, commit: str
-) -> Iterator[tuple[str, tuple[list[int], bytes]]]:
-    """Yield the sources that a commit changes, each with the changed lines before it, and the text of the change."""
-    listing = git(
-        repository,
-        *("diff-tree", "-r", "-z", "--no-renames", "--diff-filter=M", "--name-only"),
-        *(f"{commit}^", commit),
+def make_question(repository: Repository, commit: str) -> HistoryQuestion:
+    """Return the question of a commit of the set; raises ValueError if there is none."""
+    record = repository.objects.find(commit.encode(), MOST_COMMIT)
+    if record is None or record.data is None:
+        raise ValueError(f"the clone lacks {commit}")
+    head, _, message = record.data.decode("utf-8", "replace").partition("\n\n")
+    parents = [
+        line.removeprefix("parent ")
+        for line in head.split("\n")
+        if line.startswith("parent ")
+    ]
+    # As git's %s: the lines of the first paragraph, joined.
+    subject = " ".join(message.strip().split("\n\n")[0].split("\n"))
+    question = ask_commit(
+        repository, Commit(commit, tuple(parents), 0, "", subject[:300])
     )
-    for raw in filter(None, listing.split(b"\0")):
-        is_code = language_of(raw).nature == "code" and language_of(raw).symbols
-        if not is_code or tier_of(raw) != SOURCE:
-            continue
-        path = os.fsdecode(raw)
-        patch = git(
-            repository,
-            *("diff", "-U0", "--no-ext-diff", "--no-color"),
-            *(f"{commit}^", commit, "--", path),
-        )
-        lines = list[int]()
-        for first, count in _HUNK.findall(patch):
-            # Where only lines are added, the line before them is the place.
-            lines += range(int(first), int(first) + max(1, int(count or 1)))
-        changed = b"\n".join(
-            line[1:]
-            for line in patch.split(b"\n")
-            if line[:1] in {b"+", b"-"} and line[:3] not in {b"+++", b"---"}
-        )
-        if lines:
-            yield path, (lines, changed)
+    if question is None:
+        raise ValueError(f"{commit} is no question")
+    return question
 
 
-def find_functions(path: str, data: bytes, lines: Sequence[int]) -> list[str]:
-    """Return the names of the innermost functions around lines, in order of first occurrence."""
-    symbols = parse_file(os.fsencode(path), data, {})
-    if not isinstance(symbols, FileSymbols):
-        return []
-    spans = []
-    for index, row in enumerate(symbols.rows):
-        if symbols.kind(index) in CALLABLE_KINDS:
-            first = symbols.lines.line(row[START])
-            last = symbols.lines.line(max(row[START], row[END] - 1))
-            spans.append((last - first, first, last, symbols.name(index)))
-    spans.sort()
-    names = dict[str, None]()
-    for line in lines:
-        for _, first, last, name in spans:
-            if first <= line <= last:
-                names[name] = None
-                break
-    return [*names]
-
-
-def remove_names(text: str, names: set[str]) -> str:
-    """Return a sentence without the names of a change, as far as they look like names and not like words."""
-
-    def replace_name(found: re.Match[str]) -> str:
-        word = found[0]
-        bare = word.strip("`").removesuffix("()")
-        last = re.split(r"\.|::", bare)[-1]
-        is_name = _IS_NAME.search(word) is not None
-        return "" if is_name and (bare in names or last in names) else word
-
-    return re.sub(r"\s+", " ", _NAME.sub(replace_name, text)).strip()
-
-
-def git(repository: Path, *arguments: str, **environ: str) -> bytes:
-    """Return what a git command prints."""
-    return subprocess.run(
-        ["git", "-C", str(repository), *arguments],
-        capture_output=True,
-        check=True,
-        env=os.environ | environ,
-    ).stdout
+@contextmanager
+def open_git(repository: Path) -> Iterator[Repository]:
+    """Open a clone, bare or not."""
+    store = RootFolder(os.fsencode(find_store(repository)))
+    with closing(Repository.open(Git.find(store, os.environ))) as opened:
+        yield opened
 
 
 def find_store(repository: Path) -> Path:
     """Return the folder of a repository's commits."""
-    return Path(git(repository, "rev-parse", "--absolute-git-dir").decode().strip())
+    printed = subprocess.run(
+        ["git", "-C", str(repository), "rev-parse", "--absolute-git-dir"],
+        capture_output=True,
+        check=True,
+    ).stdout
+    return Path(printed.decode().strip())
 
 
 async def ask_history(
@@ -273,7 +226,15 @@ async def ask_ways(
             )
             for piece in ranked.results
         ]
+    lines = await find_best_lines(workspace, question.text, RESULTS, None)
+    ways["query"] = [
+        Place(hit["file_path"], hit["start_line"], hit["end_line"], hit["text"])
+        for hit in lines.results
+    ]
     ways["rg"] = list(ask_ripgrep(question.text, tree))
+    if find_spec("semble"):
+        ask_semble = open_semble(tree, static.load(static.DATA))
+        ways["semble, our table"] = list(ask_semble(question.text))
     return ways
 
 

@@ -153,7 +153,7 @@ def others(root: Path, client: Client) -> Iterator[tuple[str, Ask]]:
         )
         yield from _by_vectors(name, embedder, rows, chunks, words)
     if find_spec("semble"):
-        yield "semble, our table", _open_semble(root, ours)
+        yield "semble, our table", open_semble(root, ours)
     else:
         print("left out: semble is not installed", file=sys.stderr)
 
@@ -250,7 +250,8 @@ class _Encoding:
         return self._embed(texts)
 
 
-def _open_semble(root: Path, embedder: Embedder) -> Ask:
+def open_semble(root: Path, embedder: Embedder) -> Ask:
+    """Return semble's whole pipeline, its chunks and rules, with an embedder of ours."""
     create, search = (
         import_module(f"semble.{name}") for name in ("index.create", "search")
     )
