@@ -1126,6 +1126,7 @@ export interface OutlineResult {
   left_out: number;
   files_skipped: Record<string, number>;
   fresh: boolean;
+  unmapped?: Record<string, number>;
 }
 
 /** Which part of the project, and how much. */

@@ -108,7 +108,10 @@ class Question(Generic[ItemT]):
         if "max_tokens" in fields:
             params["max_tokens"] = MOST_TOKENS
         if "cursor" in fields:
-            size = FIRST_PAGE if cursor is None else PAGE
+            if cursor is None:
+                size = FIRST_PAGE
+            else:
+                size = PAGE
             if self.limit is not None:
                 size = min(size, self.limit - taken)
             params["limit"] = size
@@ -226,7 +229,10 @@ def read_all(
         else:
             params |= name_path(target.path)
         if isinstance(target, Hit | Symbol | Chunk) and start_line is None:
-            start_line = target.line if isinstance(target, Hit) else target.start_line
+            if isinstance(target, Hit):
+                start_line = target.line
+            else:
+                start_line = target.start_line
             end_line = target.end_line
     if start_line is not None:
         params["start_line"] = start_line

@@ -634,6 +634,7 @@ class OutlineResult(TypedDict):
     left_out: int
     files_skipped: dict[str, int]
     fresh: bool
+    unmapped: NotRequired[dict[str, int]]
 
 
 class ChangesOptions(TypedDict, total=False):

@@ -366,13 +366,10 @@ class _Search:
             if self._in_scope(path := known.settled[at][lead:]):
                 add(path)
         below = [path[lead:] for path in known.changed if path.startswith(self._lead)]
-        if (
-            self.options.exclude or self.options.max_depth is not None
-        ):  # 50 ms for 78,000 paths
-            self.seen += sum(
-                self._is_entered(known.settled[at][lead:]) for at in places.tolist()
-            )
-            self.seen += sum(map(self._is_entered, below))
+        if self.options.exclude or self.options.max_depth is not None:
+            # 50 ms for 78,000 paths.
+            paths = (known.settled[at][lead:] for at in places.tolist())
+            self.seen += sum(map(self._is_entered, itertools.chain(paths, below)))
         else:
             self.seen += len(places) + len(below)
         for path in below:
@@ -384,34 +381,31 @@ class _Search:
             if (path + b"/").startswith(self._lead)
         )
         if self._ignore is None:
-            excluded = [
-                (path[lead:], is_dir)
-                for path, is_dir in known.excluded.items()
-                if path.startswith(self._lead)
-            ]
-            for path, is_dir in excluded:
-                if (
-                    not is_dir
-                    and self._in_scope(path)
-                    and includes(path)
-                    and self._is_there(path, stat.S_ISREG)
-                ):
-                    add(path)
-            most = self.options.max_depth
-            starts = [
-                _Folder(path, path.count(b"/") + 1)
-                for path, is_dir in excluded
-                if is_dir
-                and (most is None or path.count(b"/") < most)
-                and self._enters(path)
-                and self._is_there(path, stat.S_ISDIR)
-                and identify(self._base + path) not in self._private
-            ]
-            keys.update(
-                (key.path, key)
-                for key in itertools.chain(self._walk(starts), self._find_new())
-            )
+            starts: list[_Folder] = []
+            for path, is_dir in known.excluded.items():
+                if not path.startswith(self._lead):
+                    continue
+                if is_dir and self._is_start(path[lead:]):
+                    starts.append(_Folder(path[lead:], path[lead:].count(b"/") + 1))
+                elif not is_dir and self._is_wanted(path[lead:]):
+                    add(path[lead:])
+            for key in itertools.chain(self._walk(starts), self._find_new()):
+                keys[key.path] = key
         return keys.values()
+
+    def _is_wanted(self, path: bytes) -> bool:
+        """Return whether an excluded file is asked for, and still there."""
+        is_match = self._in_scope(path) and self._patterns.includes(path)
+        return is_match and self._is_there(path, stat.S_ISREG)
+
+    def _is_start(self, path: bytes) -> bool:
+        """Return whether an excluded folder, still there, may hold what is asked for."""
+        most = self.options.max_depth
+        if most is not None and path.count(b"/") >= most:
+            return False
+        if not self._enters(path) or not self._is_there(path, stat.S_ISDIR):
+            return False
+        return identify(self._base + path) not in self._private
 
     def _is_entered(self, path: bytes) -> bool:
         """Return whether a walk would reach the file, judging by its path."""

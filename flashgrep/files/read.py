@@ -309,6 +309,22 @@ def _decode_whole(source: Source, data: bytes) -> str:
     return codecs.getincrementaldecoder(source.encoding)(errors).decode(data)
 
 
+def _make_cursor(path: bytes, part: _Part) -> Cursor:
+    """Return where a part that was cut off by a budget goes on."""
+    last = part.start + part.lines - 1
+    # A cut line continues at the same line's next byte.
+    onward = last if part.is_cut else last + 1
+    cursor = Cursor(file_path=format_path(path), continuation_start_line=onward)
+    in_base64 = encode_path(path)
+    if in_base64 is not None:
+        cursor["file_path_bytes"] = in_base64
+    if part.is_cut:
+        cursor["continuation_start_byte"] = part.offset + part.length
+    if part.end is not None:
+        cursor["end_line"] = part.end
+    return cursor
+
+
 def _format_slice(
     editor: Editor, path: bytes, source: Source, part: _Part, query: SliceQuery
 ) -> SliceResult:
@@ -319,28 +335,14 @@ def _format_slice(
     truncated = stop < source.size and (
         part.is_cut or part.end is None or last < part.end
     )
-    # A cut line continues at the same line's next byte.
-    if truncated:
-        if part.is_cut:
-            onward = last
-        else:
-            onward = last + 1
-    else:
-        onward = None
-    shown_text = format_path(path)
-    in_base64 = encode_path(path)
     cursor: Cursor | None = None
-    if onward is not None:
-        cursor = Cursor(file_path=shown_text, continuation_start_line=onward)
-        if in_base64 is not None:
-            cursor["file_path_bytes"] = in_base64
-        if part.is_cut:
-            cursor["continuation_start_byte"] = stop
-        if part.end is not None:
-            cursor["end_line"] = part.end
+    onward: int | None = None
+    if truncated:
+        cursor = _make_cursor(path, part)
+        onward = cursor["continuation_start_line"]
     text = replace_lone(part.lossless)
     result = SliceResult(
-        file_path=shown_text,
+        file_path=format_path(path),
         start_line=part.start,
         end_line=last,
         content=text,
@@ -370,6 +372,7 @@ def _format_slice(
     )
     if text is not part.lossless:
         result["invalid_bytes"] = count_lone(part.lossless)
+    in_base64 = encode_path(path)
     if in_base64 is not None:
         result["file_path_bytes"] = in_base64
     if query.start_byte is not None or (part.is_cut and truncated):

@@ -149,63 +149,77 @@ def find_literals(
 def _literals(
     glob: bytes, dialect: Dialect, *, any_depth: bool, below: bool
 ) -> Iterator[Literals]:
-    match = _COMMON.fullmatch(glob)
-    if (
-        match
-        and find_plain_name(text := match[match.lastindex or 0], dialect) is not None
-    ):
-        if match.lastindex == _FOLDER and not dialect.free_star:
-            yield Literals(step=text + b"/", exact=True)
-            return
-        if any_depth and below:
-            yield (
-                Literals(step=text, exact=True)
-                if match.lastindex == 1
-                else Literals(inside=text, exact=True)
-            )
-            return
-    special = [found_match.start() for found_match in _SPECIAL.finditer(glob)]
-    if special:
-        first, last = (special[0], special[-1] + 1)
-    else:
-        first, last = (len(glob), 0)
-    start = glob[:first]
-    wild = glob[first:last]
-    end = glob[last:]
+    common = _find_common(glob, dialect, in_any=any_depth and below)
+    if common is not None:
+        yield common
+        return
+    start, wild, end = _split_at_wildcards(glob)
+    ends_step = end.startswith(b"/")
     if wild.endswith(b"**"):
         end = end.removeprefix(b"/")  # "**/" may match nothing
-    simple = not any(mark in wild for mark in (b"[", b"{", b","))
-    if simple:
-        parts = [part.removeprefix(b"/") for part in re.split(rb"[*?]+", wild)]
-    else:
-        parts = []
-    inside = max(parts, key=len, default=b"")
+    inside = _find_longest_text(wild)
     if any_depth:
         inside = max(inside, start, key=len)
         exact = wild == b"*" and not start
         start = b""
     else:
-        bounded = not start or start.endswith(b"/")
-        anything = (
-            {b"*", b"**"}
-            if dialect.free_star
-            else {b"**"}
-            if bounded and not end
-            else set[bytes]()
-        )
-        if bounded and (dialect.free_star or b"/" not in end):
-            anything.add(b"**/*")
-        exact = wild in anything and not (
-            wild.endswith(b"**") and glob[last : last + 1] == b"/"
-        )
-    if below:
-        if exact:
-            yield Literals(start, b"", end, exact=True)
-            if not end:  # everything below the start matches, and so includes what is below a match
-                return
-        yield Literals(start, end + b"/" if exact else max(inside, end, key=len))
-    else:
+        exact = _is_free(start, wild, end, dialect)
+        if wild.endswith(b"**") and ends_step:
+            exact = False
+    if not below:
         yield Literals(start, b"" if exact else inside, end, exact=exact)
+    elif not exact:
+        yield Literals(start, max(inside, end, key=len))
+    else:
+        yield Literals(start, b"", end, exact=True)
+        # Without an end everything below the start matches, and so includes what is
+        # below a match.
+        if end:
+            yield Literals(start, end + b"/")
+
+
+def _find_common(glob: bytes, dialect: Dialect, *, in_any: bool) -> Literals | None:
+    """Return the literal of a glob of the most frequent forms; ``in_any``: in any folder, with all that is below."""
+    match = _COMMON.fullmatch(glob)
+    if match is None:
+        return None
+    text = match[match.lastindex or 0]
+    if find_plain_name(text, dialect) is None:
+        return None
+    if match.lastindex == _FOLDER and not dialect.free_star:
+        return Literals(step=text + b"/", exact=True)
+    if not in_any:
+        return None
+    if match.lastindex == 1:
+        return Literals(step=text, exact=True)
+    return Literals(inside=text, exact=True)
+
+
+def _split_at_wildcards(glob: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return what is before the first wildcard, what is from there to the last, and what is after it."""
+    special = [wildcard.start() for wildcard in _SPECIAL.finditer(glob)]
+    if not special:
+        return glob, b"", glob
+    first = special[0]
+    last = special[-1] + 1
+    return glob[:first], glob[first:last], glob[last:]
+
+
+def _find_longest_text(wild: bytes) -> bytes:
+    if any(mark in wild for mark in (b"[", b"{", b",")):
+        return b""
+    parts = (part.removeprefix(b"/") for part in re.split(rb"[*?]+", wild))
+    return max(parts, key=len, default=b"")
+
+
+def _is_free(start: bytes, wild: bytes, end: bytes, dialect: Dialect) -> bool:
+    """Return whether any text between the start and the end matches."""
+    is_bounded = not start or start.endswith(b"/")
+    if wild == b"**/*":
+        return is_bounded and (dialect.free_star or b"/" not in end)
+    if dialect.free_star:
+        return wild in {b"*", b"**"}
+    return wild == b"**" and is_bounded and not end
 
 
 def compile_matcher(sources: Iterable[bytes]) -> Callable[[bytes], bool]:

@@ -189,7 +189,10 @@ def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
         # A link may come from a repository, and SQLite would write to its target.
         if os.path.lexists(name) and not stat.S_ISREG(name.lstat().st_mode):
             raise Damaged(f"{name.name} is not a file")
-    mode = "rwc" if writer else "rw"
+    if writer:
+        mode = "rwc"
+    else:
+        mode = "rw"
     connection = sqlite3.connect(
         f"{file.absolute().as_uri()}?mode={mode}",
         uri=True,

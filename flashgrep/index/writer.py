@@ -254,7 +254,10 @@ class Writer:
             total = sum(row.bytes for rows in chosen for row in rows)
             merged = 0
             for rows in filter(None, chosen):
-                alive = self._find_alive(rows) if dropped else None
+                if dropped:
+                    alive = self._find_alive(rows)
+                else:
+                    alive = None
                 size = sum(row.bytes for row in rows)
                 for share in segments.merge(connection, rows, alive):
                     # Inside the transaction, so that closing the generator here rolls

@@ -290,7 +290,8 @@ def find_root_with(roots: Sequence[str], path: str) -> str | None:
 
 async def view_of(call: Call[Host], project: Project, rev: str | None) -> View:
     """Return a project as it is, or in a revision, which of a bare repository is HEAD; raises as ``Revisions.at``."""
-    rev = "HEAD" if rev is None and project.is_bare else rev
+    if rev is None and project.is_bare:
+        rev = "HEAD"
     if rev is None:
         return await current_view(call, project)
     return await call.host.searchers.revision(project, rev, call.session)

@@ -292,7 +292,10 @@ async def watch_codebase(
         else:
             paths = []
         named: list[Any] = [path_to_json(path) for path in paths[: params.limit]]
-        when = "from now on" if changed else "as before"
+        if changed:
+            when = "from now on"
+        else:
+            when = "as before"
         sweeping = f"{state}, {when}: each question scans the whole tree"
         return {
             "action": params.action,

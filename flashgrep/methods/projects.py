@@ -472,21 +472,21 @@ def _continue_parts(
     def read(
         total: int | None, *nexts: Any
     ) -> tuple[int | None, dict[str, tuple[str | None, int]]]:
-        each = zip(nexts[::3], nexts[1::3], nexts[2::3], strict=True)
+        triples = zip(nexts[::3], nexts[1::3], nexts[2::3], strict=True)
         places = {
             str(name): (None if cursor is None else str(cursor), int(skip))
-            for name, cursor, skip in each
+            for name, cursor, skip in triples
         }
         if any(skip < FAILED for _, skip in places.values()):
             raise ValueError(places)
         return None if total is None else int(total), places
 
     total, places = decode_cursor(params, given.cursor, read)
-    known = {part.name: part for part in parts}
+    named = {part.name: part for part in parts}
     going_on = []
     for name, (cursor, skip) in places.items():
         # One removed since then says so.
-        part = known.get(name, Part[Any](name, name))
+        part = named.get(name, Part[Any](name, name))
         part.cursor = cursor
         part.skip = skip
         if skip == FAILED:

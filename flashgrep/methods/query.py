@@ -191,6 +191,20 @@ class QueryParams(Params):
     library: LibraryName = None
     libraries: AllLibraries = False
 
+    @property
+    def lines_before(self) -> int:
+        """Lines of context before a match."""
+        if self.before is None:
+            return self.context
+        return self.before
+
+    @property
+    def lines_after(self) -> int:
+        """Lines of context after a match."""
+        if self.after is None:
+            return self.context
+        return self.after
+
 
 class Explanation(TypedDict):
     """How a question was understood and planned."""
@@ -338,23 +352,15 @@ async def _ask(
             else:
                 answer = await words(workspace, params.query, limit, keep)
         else:
-            pattern = Pattern(
-                texts=(params.query, *params.any_of),
-                mode=mode,
-                case=params.case,
-                word=params.word,
-                line=params.line,
-                multiline=params.multiline,
-                dotall=params.dotall,
-            )
+            pattern = _make_pattern(params, mode)
             question = Question(
                 pattern=pattern,
                 keep=keep,
                 output=params.output,
                 ranking=ranking,
                 limit=limit,
-                before=params.context if params.before is None else params.before,
-                after=params.context if params.after is None else params.after,
+                before=params.lines_before,
+                after=params.lines_after,
                 max_chars=min(chars, params.max_bytes or chars),
                 as_text=call.as_text,
                 deadline=time.monotonic() + params.deadline_ms / 1000,
@@ -375,13 +381,9 @@ async def _ask(
         "mode": mode,
         "coverage": workspace.coverage(answer, fresh=fresh, started=started, keep=keep),
     }
-    if (
-        params.mode == "smart"
-        and params.engine == "linear"
-        and mode != "literal"
-        and answer.has_hits
-    ):
-        result["fallback"] = mode
+    if mode != "literal" and params.mode == "smart":
+        if params.engine == "linear" and answer.has_hits:
+            result["fallback"] = mode
     # Only words or parts of names may be meant as a file's name; a regex is not.
     if answer.next is not None:
         tier, path, *reached = answer.next
@@ -389,14 +391,7 @@ async def _ask(
             params, mode, tier, path.decode("latin-1"), *reached
         )
     if not answer.has_hits and params.mode == "smart" and position is None:
-        if params.fresh:  # ripgrep may have answered before the files were listed
-            await workspace.refresh()
-        near = await workspace.in_turn(
-            lambda: near_paths(params.query, workspace.paths(), SUGGESTIONS)
-        )
-        names = await _find_near_names(call, workspace, params)
-        suggestions = [*names, *(path_to_text(path) for path in near)]
-        result["suggestions"] = suggestions[:SUGGESTIONS]
+        result["suggestions"] = await _suggest(call, workspace, params)
     if params.explain and pattern is not None and params.engine == "linear":
         result["explained"] = {
             "pattern": str(pattern),
@@ -476,6 +471,29 @@ async def _find_rarest_word(
     return rarest
 
 
+def _make_pattern(params: QueryParams, mode: Literal["literal", "regex"]) -> Pattern:
+    return Pattern(
+        texts=(params.query, *params.any_of),
+        mode=mode,
+        case=params.case,
+        word=params.word,
+        line=params.line,
+        multiline=params.multiline,
+        dotall=params.dotall,
+    )
+
+
+async def _suggest(call: Call[Host], view: View, params: QueryParams) -> list[str]:
+    """Return names and paths that are similar to a text that was not found."""
+    if params.fresh:  # ripgrep may have answered before the files were listed
+        await view.refresh()
+    near = await view.in_turn(
+        lambda: near_paths(params.query, view.paths(), SUGGESTIONS)
+    )
+    names = await _find_near_names(call, view, params)
+    return [*names, *map(path_to_text, near)][:SUGGESTIONS]
+
+
 async def _find_near_names(
     call: Call[Host], view: View, params: QueryParams
 ) -> list[str]:
@@ -490,12 +508,12 @@ async def _find_near_names(
 def _join(result: QueryResult, answers: Sequence[ProjectAnswer[QueryResult]]) -> None:
     """Merge the suggestions of projects, and how each was searched."""
     if not result["results"] and "suggestions" in result:
-        each = [
+        paths_of_answers = [
             [f"{answer.root}/{path}" for path in answer.result.get("suggestions", ())]
             for answer in answers
         ]
         result["suggestions"] = [
-            path for paths in zip_longest(*each) for path in paths if path
+            path for paths in zip_longest(*paths_of_answers) for path in paths if path
         ][:SUGGESTIONS]
     explained = [
         answer.result["explained"] for answer in answers if "explained" in answer.result

@@ -364,7 +364,10 @@ async def _read_one(
         )
         # A model pays for what it reads, and asked only for the symbol.
         usual = call.as_text and "symbol_context_lines" not in params.model_fields_set
-        around = 0 if usual else params.symbol_context_lines
+        if usual:
+            around = 0
+        else:
+            around = params.symbol_context_lines
         start = max(1, first - around)
         end = last + around
     # A budget in bytes alone is not narrowed by the default one in tokens.
@@ -396,7 +399,10 @@ async def _read_one(
     if others:
         result["also_defined"] = others
     if is_standard:
-        result["mode"] = "slice" if params.symbol_name is None else "symbol"
+        if params.symbol_name is None:
+            result["mode"] = "slice"
+        else:
+            result["mode"] = "symbol"
         if params.symbol_name is not None:
             result["symbol_name"] = params.symbol_name
     return result

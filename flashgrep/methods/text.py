@@ -164,66 +164,81 @@ def render_hits(hits: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
 
     For a model, a file's hits stand by line at the position of the best one, and long lines are cut around the match.
     """
-    last = None
     if not style.is_person:
-        files: dict[str, list[Mapping[str, Any]]] = {}
-        for hit in hits:
-            files.setdefault(style.path(hit), []).append(hit)
-        hits = []
-        for same in files.values():
-            in_order = sorted(same, key=lambda hit: int(hit["start_line"]))
-            hits.extend(trim_context(in_order))
+        hits = _group_by_file(hits, style)
+    last = None
     for hit in hits:
         path = style.path(hit)
-        before = hit.get("before", [])
-        after = hit.get("after", [])
+        has_context = bool(hit.get("before") or hit.get("after"))
+        is_divided = last is not None and style.is_person
         if style.headings and path != last:
-            yield from ([""] if last is not None and style.is_person else [])
+            if is_divided:
+                yield ""
             yield path
-        elif (before or after) and last is not None and style.is_person:
+        elif has_context and is_divided:
             yield "--"
         last = path
-        matched = hit["text"].split("\n")
-        if style.is_person:
-            matched = mark_matches(hit, style).split("\n")
-            if style.columns:
-                matched[0] = f"{hit['column']}:{matched[0]}"
-        elif hit.get("cut") or len(hit["text"]) > LINE_LONG:
-            first = hit.get("text_column", 1)
-            low = 0
-            high = len(hit["text"])
-            if len(matched) == 1:
-                # The hit's text may itself be a part of the line (`text_column`), so
-                # the match is found relative to that.
-                low = max(0, hit["column"] - first - LINE_LEAD)
-                high = min(high, low + LINE_SHOWN)
-            matched = hit["text"][low:high].split("\n")
-            matched[0] = "…" * (first + low > 1) + matched[0]
-            matched[-1] += "…" * (hit.get("cut", False) or high < len(hit["text"]))
-        lines = [
-            *(
-                (number, "-", text)
-                for number, text in enumerate(before, hit["start_line"] - len(before))
-            ),
-            *(
-                (number, ":", text)
-                for number, text in enumerate(matched, hit["start_line"])
-            ),
-            *(
-                (number, "-", text)
-                for number, text in enumerate(after, hit["end_line"] + 1)
-            ),
-        ]
-        for number, separator, text in lines:
-            if style.headings:
-                prefix = ""
-            else:
+        for number, separator, text in _number_lines(hit, style):
+            prefix = ""
+            if not style.headings:
                 prefix = path + separator
-            # What matched is already marked and escaped.
-            line_shown = (
-                text if separator == ":" and style.is_person else style.text(text)
-            )
-            yield prefix + style.line(number) + separator + line_shown
+            yield prefix + style.line(number) + separator + text
+
+
+def _group_by_file(
+    hits: Iterable[Mapping[str, Any]], style: Style
+) -> list[Mapping[str, Any]]:
+    files: dict[str, list[Mapping[str, Any]]] = {}
+    for hit in hits:
+        files.setdefault(style.path(hit), []).append(hit)
+    grouped: list[Mapping[str, Any]] = []
+    for of_file in files.values():
+        in_order = sorted(of_file, key=lambda hit: int(hit["start_line"]))
+        grouped.extend(trim_context(in_order))
+    return grouped
+
+
+def _number_lines(
+    hit: Mapping[str, Any], style: Style
+) -> Iterator[tuple[int, str, str]]:
+    """Yield the lines of a hit as they are shown, each with its number, and what separates both."""
+    before = hit.get("before", [])
+    for number, text in enumerate(before, hit["start_line"] - len(before)):
+        yield number, "-", style.text(text)
+    for number, text in enumerate(_show_match(hit, style), hit["start_line"]):
+        yield number, ":", text
+    for number, text in enumerate(hit.get("after", []), hit["end_line"] + 1):
+        yield number, "-", style.text(text)
+
+
+def _show_match(hit: Mapping[str, Any], style: Style) -> list[str]:
+    if style.is_person:
+        lines = mark_matches(hit, style).split("\n")
+        if style.columns:
+            lines[0] = f"{hit['column']}:{lines[0]}"
+        return lines
+    text = hit["text"]
+    if hit.get("cut") or len(text) > LINE_LONG:
+        text = _cut_around_match(hit)
+    return [style.text(line) for line in text.split("\n")]
+
+
+def _cut_around_match(hit: Mapping[str, Any]) -> str:
+    text = str(hit["text"])
+    first = hit.get("text_column", 1)
+    low = 0
+    high = len(text)
+    if "\n" not in text:
+        # The hit's text may itself be a part of the line (`text_column`), so the match
+        # is found relative to that.
+        low = max(0, hit["column"] - first - LINE_LEAD)
+        high = min(high, low + LINE_SHOWN)
+    shown = text[low:high]
+    if first + low > 1:
+        shown = "…" + shown
+    if hit.get("cut") or high < len(text):
+        shown += "…"
+    return shown
 
 
 def mark_matches(hit: Mapping[str, Any], style: Style) -> str:
@@ -274,7 +289,10 @@ def render_places(
     for path, grouped in groupby(places, key=lambda place: place[0]):
         group = list(grouped)
         if style.is_person or len(group) == 1:
-            separator = ":" if style.is_person else " "
+            if style.is_person:
+                separator = ":"
+            else:
+                separator = " "
             yield from (
                 f"{path}:{style.line(lines)}{separator}{style.text(text)}"
                 for _, lines, text in group
@@ -408,9 +426,9 @@ def _describe_extent(coverage: Mapping[str, Any], style: Style) -> str:
         f"{count} {reason}" for reason, count in counts.items() if count
     )
     if not files and not skipped:
-        narrowing = (
-            "PATH, -g and -t" if style.is_person else "path, include and exclude"
-        )
+        narrowing = "path, include and exclude"
+        if style.is_person:
+            narrowing = "PATH, -g and -t"
         return f": no file is asked; do {narrowing} name one?"
     count = str(files) if style.is_person else f"{files:,}"
     unit = "file" if files == 1 else "files"

@@ -277,9 +277,10 @@ class Tree:
             kept_excluded = {
                 path: is_dir for path, is_dir in merged.items() if is_dir is not None
             }
-            self.excluded = (
-                kept_excluded if len(kept_excluded) <= MOST_EXCLUDED else None
-            )
+            if len(kept_excluded) <= MOST_EXCLUDED:
+                self.excluded = kept_excluded
+            else:
+                self.excluded = None
 
     def take(self, changes: Iterable[Change]) -> None:
         """Mark what changes report; what requires reading folders is left in ``unread``, or to a sweep."""
@@ -299,9 +300,10 @@ class Tree:
         for change in changes:
             name = change.path.rpartition(b"/")[2]
             if change.kind == "file":
-                excluded[change.path] = (
-                    False if self._look(files, change.path) else None
-                )
+                if self._look(files, change.path):
+                    excluded[change.path] = False
+                else:
+                    excluded[change.path] = None
                 sweep |= self._walker.is_rules_file(name)
             elif change.kind == "folder":
                 self.unread[change.path] = None
@@ -356,7 +358,10 @@ class Tree:
 
         A sweep rebuilt takes the place of all that was known, in this one step: nobody meets a tree without files.
         """
-        self.excluded = swept.excluded if len(swept.excluded) <= MOST_EXCLUDED else None
+        if len(swept.excluded) <= MOST_EXCLUDED:
+            self.excluded = swept.excluded
+        else:
+            self.excluded = None
         if swept.anew:
             self.table = FileTable()
             self.pending = {}

@@ -37,7 +37,10 @@ class SwitchableWatcher:
         self._watcher: Watcher | None = make()
         self._missed_events = False
         number = self._watcher.fileno()
-        self._poll = None if number is None else select.epoll()
+        if number is None:
+            self._poll = None
+        else:
+            self._poll = select.epoll()
         if self._poll is not None and number is not None:
             self._poll.register(number, select.EPOLLIN)
 
@@ -209,7 +212,10 @@ class Freshness:
             if number is not None:
                 await anyio.wait_readable(number)
             # One save causes several events; a pause handles them together.
-            pause = EVENT_PAUSE if number is not None else 1
+            if number is not None:
+                pause = EVENT_PAUSE
+            else:
+                pause = 1
             await anyio.sleep(
                 max(pause, SWEEP_SHARE * took) if self._watcher.failed else pause
             )

@@ -226,10 +226,10 @@ class Lookups:
             outcome.pop(path, None)
 
         def ask_again(snapshot: Snapshot) -> Answer:
-            snapshot = snapshot if prepare is None else prepare(snapshot)
-            snapshot = (
-                snapshot if max_size is None else snapshot.with_max_size(max_size)
-            )
+            if prepare is not None:
+                snapshot = prepare(snapshot)
+            if max_size is not None:
+                snapshot = snapshot.with_max_size(max_size)
             for (
                 path
             ) in snapshot.unsaved:  # for these ripgrep has counted what is on disk

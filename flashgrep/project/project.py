@@ -476,7 +476,10 @@ class Workspace:
 
     async def resolve(self, path: str, *, folder: bool = False) -> bytes:
         """Return a file or folder that a caller named, relative to the root; raises NotFound, Forbidden."""
-        find = folder_of if folder else place_of
+        if folder:
+            find = folder_of
+        else:
+            find = place_of
         return await anyio.to_thread.run_sync(
             find, self.root, path, self.options.private
         )
@@ -526,7 +529,10 @@ class Workspace:
         ``is_known``: the tree is watched and listed, so that only files are looked at that match; else the folders are
         walked. ``unsaved``: sizes in bytes and times in nanoseconds that replace those on disk.
         """
-        present_files = self.tree.known(snapshot) if is_known else None
+        if is_known:
+            present_files = self.tree.known(snapshot)
+        else:
+            present_files = None
         return find(
             self.root,
             options,
@@ -799,7 +805,8 @@ class UnsavedView:
         folded = part.encode(errors="surrogateescape").lower()
         new = [path for path in filter(keep, new) if folded in path.lower()]
         # Copy only if something is added: the list belongs to the table.
-        paths = [*paths] if new else paths
+        if new:
+            paths = [*paths]
         for path in new:
             insort(paths, path)
         return paths

@@ -82,7 +82,9 @@ class Snapshot:
     @property
     def own_index(self) -> Reader | None:
         """The index in this machine's own store, for answers that no other kind of store can give."""
-        return self.reader if isinstance(self.reader, Reader) else None
+        if isinstance(self.reader, Reader):
+            return self.reader
+        return None
 
     def with_max_size(self, max_size: int) -> "Snapshot":
         """Return the snapshot with another limit on files.

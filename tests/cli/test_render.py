@@ -12,7 +12,7 @@ from flashgrep.methods.query import render_query
 from flashgrep.methods.reading import render_slice
 from flashgrep.methods.text import FOR_MODEL, Style, format_time
 from flashgrep.parts.navigation.methods import render_targets
-from flashgrep.parts.symbols.methods import render_map, render_outline, render_symbols
+from flashgrep.parts.symbols.methods import render_outline, render_symbols
 
 HIT: dict[str, Any] = {
     "file_path": "a/b.py",
@@ -179,12 +179,12 @@ def test_an_outline_for_a_model_says_no_more_than_it_needs() -> None:
         "70 LIMIT",
         "71-90 export function spin (a, b)",
     ]
-    told = list(
-        render_map(
-            cast("Any", {"results": [{"file_path": "a", "symbols": symbols}]}),
-            FOR_MODEL,
-        )
-    )
+    outline = {
+        "results": [{"file_path": "a", "symbols": symbols}],
+        "left_out": 1200,
+        "unmapped": {"docs": 12, "web": 3},
+    }
+    told = list(render_outline(cast("Any", outline), FOR_MODEL))
     assert told == [
         "a",
         "1 class Loom(Base)",
@@ -197,6 +197,8 @@ def test_an_outline_for_a_model_says_no_more_than_it_needs() -> None:
         "66 .comb ()",
         "70 LIMIT",
         "71-90 export spin (a, b)",
+        "[1,200 more left out; outline a part of it, or raise max_tokens]",
+        "[files not mapped: docs/ (12), web/ (3); list_files, outline]",
     ]
 
 

@@ -505,7 +505,8 @@ def test_research_shows_the_lines_that_prove_it(model: McpClient) -> None:
     assert read(model, "outline", path="src/main.py") == "src/main.py\n4-6 main()"
     whole = "src/config.py\n1-3 parse_config(path)\nsrc/main.py\n4-6 main()"
     assert read(model, "outline", path="src") == whole
-    assert read(model, "repo_map") == whole
+    beside = "\n[files not mapped: docs/ (1); list_files, outline]"
+    assert read(model, "repo_map") == whole + beside
     assert (
         read(model, "outline", path="src/config.py", everything=True)
         == "src/config.py\n1-3 parse_config(path)"

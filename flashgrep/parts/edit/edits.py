@@ -108,7 +108,9 @@ class Lines:
             or (number == self.count and not self.ended)
         ):
             return self.ending
-        return "\r\n" if self.line(number).endswith("\r\n") else "\n"
+        if self.line(number).endswith("\r\n"):
+            return "\r\n"
+        return "\n"
 
 
 def split_lines(decoded: DecodedText) -> Lines:

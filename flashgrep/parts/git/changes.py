@@ -228,7 +228,10 @@ def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
         spans = []
         for same, run in groupby(Indel.opcodes(*lines), lambda one: one.tag == "equal"):
             if not same:
-                first, *_, last = parts if len(parts := list(run)) > 1 else parts * 2
+                if len(parts := list(run)) > 1:
+                    first, *_, last = parts
+                else:
+                    first, *_, last = parts * 2
                 spans.append(
                     (first.src_start, last.src_end, first.dest_start, last.dest_end)
                 )

@@ -188,9 +188,18 @@ def _describe_callers(symbol: ChangedSymbolEntry, style: Style) -> str:
 def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
     """Yield each file with its lines added and removed; indented below it the definitions touched, then the hunks."""
     for file in result["results"]:
-        counts = f" +{file['added']} -{file['removed']}" if file["hunks"] else ""
-        moved = f" from {style.text(file['old_path'])}" if "old_path" in file else ""
-        note = f" ({file['note']})" if "note" in file else ""
+        if file["hunks"]:
+            counts = f" +{file['added']} -{file['removed']}"
+        else:
+            counts = ""
+        if "old_path" in file:
+            moved = f" from {style.text(file['old_path'])}"
+        else:
+            moved = ""
+        if "note" in file:
+            note = f" ({file['note']})"
+        else:
+            note = ""
         owners = style.text(" ".join(["", *file.get("owners", ())]))
         yield f"{style.path(file)} {file['status']}{moved}{counts}{note}{owners}"
         for symbol in file["symbols"]:
@@ -383,9 +392,10 @@ def _add_callers(
             edge for edge in graph.edges if edge.resolution.confidence >= LEAST_CALL
         ]
         calls.sort(key=lambda edge: (tier_of(edge.path), edge.path, edge.line))
-        changed_symbol_entry["callers_total"] = (
-            len(calls) if research.complete else None
-        )
+        if research.complete:
+            changed_symbol_entry["callers_total"] = len(calls)
+        else:
+            changed_symbol_entry["callers_total"] = None
         unsure = research.unsure.total() + len(graph.edges) - len(calls)
         if unsure:
             changed_symbol_entry["callers_unsure"] = unsure

@@ -176,9 +176,10 @@ class RevisionTable:
         revision_state = self._known.get(symbols)
         key = (reader and reader.identity, seal, project.parsed)
         if revision_state is None or revision_state.key != key:
-            text_ids, skips, unparsed = (
-                reader.known_texts() if reader else IndexedTexts({}, {}, set())
-            )
+            if reader:
+                text_ids, skips, unparsed = reader.known_texts()
+            else:
+                text_ids, skips, unparsed = IndexedTexts({}, {}, set())
             found_text_ids = [text_ids.get(name, 0) for name in self._names]
             if symbols and project.parsed:
                 found_text_ids = [

@@ -153,7 +153,10 @@ class RevisionTexts:
         )
         if object_ is None or object_.data is None:
             return None
-        algorithm = "sha1" if len(name[0]) == _SHA1_BYTES else "sha256"
+        if len(name[0]) == _SHA1_BYTES:
+            algorithm = "sha1"
+        else:
+            algorithm = "sha256"
         digest = hashlib.new(
             algorithm, b"blob %d\0" % len(object_.data), usedforsecurity=False
         )

@@ -14,7 +14,7 @@ from flashgrep.api.host import Host
 from flashgrep.api.view import Project
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import NotFound
-from flashgrep.base.model import path_to_json
+from flashgrep.base.model import path_to_json, path_to_text
 from flashgrep.base.places import SYMBOL_OF_FILE
 from flashgrep.base.registry import (
     RARE,
@@ -91,6 +91,8 @@ RESULT_OVERHEAD, TEXT_OVERHEAD = 260, 30
 """Overhead of one occurrence in characters, as JSON and as text."""
 OUTLINE_TOKENS = 2_000
 """Default size of an outline."""
+MOST_UNMAPPED = 6
+"""Folders that a map names beside itself."""
 MOST_ENTRIES, ENTRY_CHARS = 20_000, 300
 """Default number of symbols in a structured outline, and the approximate characters of JSON of one."""
 FEW = 2
@@ -481,7 +483,10 @@ class OutlineFile(FilePlace):
 
 
 class OutlineResult(TypedDict):
-    """Files with their symbols; `left_out`: symbols that did not fit the budget."""
+    """Files with their symbols; `left_out`: symbols that did not fit the budget.
+
+    `unmapped`: for a map, files without a symbol that could be in it, by folder of the root: prose, data, generated code.
+    """
 
     path: str
     results: list[OutlineFile]
@@ -489,10 +494,11 @@ class OutlineResult(TypedDict):
     left_out: int
     files_skipped: dict[str, int]
     fresh: bool
+    unmapped: NotRequired[dict[str, int]]
 
 
-def render_map(result: OutlineResult, style: Style) -> Iterator[str]:
-    """Yield each file and, indented below it, its symbols with their lines."""
+def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
+    """Yield the outline, and how much of it is left out."""
     for file in result["results"]:
         yield style.path(file)
         yield from (
@@ -503,15 +509,14 @@ def render_map(result: OutlineResult, style: Style) -> Iterator[str]:
             yield from (f"  {style.text(line)}" for line in file["symbols"])
             continue
         yield from shorten_entries(file["symbols"])
-
-
-def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
-    """Yield the outline, and how much of it is left out."""
-    yield from render_map(result, style)
-    if result.get("path") and result["left_out"]:
+    if result.get("left_out"):
         yield Note(
             f"[{result['left_out']:,} more left out; outline a part of it, or raise max_tokens]"
         )
+    unmapped = result.get("unmapped", {})
+    if unmapped:
+        folders = [f"{name}/ ({count})" for name, count in unmapped.items()]
+        yield Note(f"[files not mapped: {', '.join(folders)}; list_files, outline]")
 
 
 @handler(
@@ -581,7 +586,7 @@ def _format_outline(made: Outline, path: str, *, fresh: bool) -> OutlineResult:
             span = f"{entry.line}-{entry.end_line}"
         line = f"{'  ' * entry.depth}{span} {entry.signature or entry.kind}"
         files.setdefault(entry.path, []).append(line)
-    return {
+    result: OutlineResult = {
         "path": path,
         "results": [
             {**path_to_json(path), "symbols": lines}  # type: ignore[typeddict-item]  # as in _format_hit
@@ -592,6 +597,10 @@ def _format_outline(made: Outline, path: str, *, fresh: bool) -> OutlineResult:
         "files_skipped": made.skipped,
         "fresh": fresh,
     }
+    largest = made.unmapped.most_common(MOST_UNMAPPED)
+    if largest:
+        result["unmapped"] = {path_to_text(name): count for name, count in largest}
+    return result
 
 
 def _format_structure(
@@ -656,7 +665,7 @@ class RepoMapParams(Params):
     command="repo-map path",
     title="Map of a project",
     toolset="research",
-    render=render_map,
+    render=render_outline,
 )
 async def repo_map(call: Call[Host], params: RepoMapParams) -> OutlineResult:
     """Show the most important definitions of a project or folder: those the rest depends on.

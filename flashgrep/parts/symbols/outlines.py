@@ -4,6 +4,7 @@ Files come from a ``SymbolSource``; it makes no difference whether their symbols
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -59,10 +60,11 @@ class Entry:
 
 @dataclass(slots=True)
 class Outline(SearchStats):
-    """Entries in order, and how many did not fit."""
+    """Entries in order, and how many did not fit; for a map, how many files are not in it, by folder of the root."""
 
     entries: list[Entry] = field(default_factory=list)
     left_out: int = 0
+    unmapped: Counter[bytes] = field(default_factory=Counter)
 
 
 def outline(

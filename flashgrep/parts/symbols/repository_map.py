@@ -7,7 +7,7 @@ weighted by the square root of the number of uses; the rank that passes along an
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from heapq import merge
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -227,11 +227,7 @@ def repository_map(
     """
     outline = Outline()
     paths = source.paths()
-    inside = {
-        path
-        for path in paths
-        if not under or path == under or path.startswith(under + b"/")
-    }
+    inside = {path for path in paths if is_below(path, under)}
     # Files outside are also read: what they use of the folder shows what matters in it.
     ranked = sorted(
         (path not in inside, tier_of(path), path.count(b"/"), path) for path in paths
@@ -253,6 +249,7 @@ def repository_map(
         inside -= aside
         if left_out := code & aside:
             outline.skipped[ASIDE] = len(left_out)
+    outline.unmapped = count_files_beside(paths, under, inside.intersection(code))
     scores = score_definitions(
         files, [name.decode() for name in number_of], _Mentions(mentions)
     )
@@ -320,6 +317,23 @@ def repository_map(
         outline.entries += [entries[path][row] for row in sorted(entries[path])]
     outline.left_out = sum(map(len, ranked_files)) - len(outline.entries)
     return outline
+
+
+def is_below(path: bytes, folder: bytes) -> bool:
+    """Return whether a path is a folder's, or the file of that name."""
+    return not folder or path == folder or path.startswith(folder + b"/")
+
+
+def count_files_beside(
+    paths: Iterable[bytes], under: bytes, mapped: Collection[bytes]
+) -> Counter[bytes]:
+    """Return how many files below a folder a map does not have, by folder of the root; those in the root do not count."""
+    counts = Counter[bytes]()
+    for path in paths:
+        folder, slash, _ = path.partition(b"/")
+        if slash and is_below(path, under) and path not in mapped:
+            counts[folder] += 1
+    return counts
 
 
 def score_definitions(

@@ -407,6 +407,7 @@ def test_a_map_leaves_out_what_a_project_is_not_made_of(tmp_path: Path) -> None:
         b"use.py",
     }
     assert whole.skipped == {ASIDE: len(files) - 4}
+    assert whole.unmapped[b"doc"] == sum(name.startswith("doc/") for name in files)
     own = repository_map(source, max_chars=10_000, under=b"doc")
     assert not own.skipped
     assert [entry.path for entry in own.entries] == [b"doc/conf.py"]
