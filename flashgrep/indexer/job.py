@@ -44,7 +44,7 @@ class IndexJob:
 
     def command(self) -> list[str | bytes]:
         """Return the command line of an indexer with this job."""
-        module = [sys.executable, "-m", "flashgrep.indexer"]
+        module = [sys.executable, "-P", "-m", "flashgrep.indexer"]
         code = orjson.dumps(
             {
                 "versions": dict(self.versions),

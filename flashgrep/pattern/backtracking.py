@@ -44,6 +44,7 @@ class Backtracker:
         # are not there to kill the worker.
         command = [
             sys.executable,
+            "-P",
             "-m",
             "flashgrep.pattern.backtracking",
             str(int(seconds) + 2),

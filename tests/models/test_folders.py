@@ -1,29 +1,37 @@
 """Models in folders as public packages ship them, and folders that were made to harm."""
 
+import io
+import json
 import os
 import resource
 import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from flashgrep.base.config import Embedding, Reranking, Settings
 from flashgrep.base.errors import ProviderUnavailable
 from flashgrep.parts.meaning.embed import available, open_embedder
 from flashgrep.parts.meaning.embed.model_folder import (
+    FEWEST_TOKENS,
     MOST_TOKENIZER,
+    MOST_TOKENS,
     read_model_folder,
 )
 from flashgrep.parts.meaning.embed.models import open_reranker
 from flashgrep.parts.meaning.embed.tensors import read_tensors
 from flashgrep.parts.models.probe import probe_model
+from tests.conftest import BOUND
 from tests.models.folders import (
     DIMS,
     ROWS,
@@ -33,6 +41,7 @@ from tests.models.folders import (
     make_model2vec,
     make_npz,
     make_static,
+    write_graph,
     write_json,
 )
 
@@ -243,8 +252,10 @@ def test_a_hostile_folder_is_refused_within_bounds(tmp_path: Path) -> None:
         [sys.executable, "-c", OPEN, *folders],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=2 * BOUND,
         check=False,
+        # Each core's thread would have a stack, which counts.
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY)),
     )
     lines = done.stdout.splitlines()
@@ -325,3 +336,134 @@ def test_only_the_tensors_that_are_asked_for_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     np.savez(path, embeddings=ROWS, other=np.array([print], object))
     assert list(read_tensors(path, {"embeddings"})) == ["embeddings"]
+
+
+ODD: tuple[Any, ...] = (None, True, 0, -3, 2.5, "x", [], [7], {}, {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("config.json", "architectures"),
+        ("config.json", "num_labels"),
+        ("config.json", "id2label"),
+        ("config.json", "model_type"),
+        ("config.json", "max_position_embeddings"),
+        ("config_sentence_transformers.json", "default_prompt_name"),
+        ("config_sentence_transformers.json", "prompts"),
+        ("sentence_bert_config.json", "max_seq_length"),
+    ],
+)
+def test_settings_of_any_type_are_read_or_refused(
+    tmp_path: Path, name: str, key: str
+) -> None:
+    settings = {
+        "architectures": ["XForSequenceClassification"],
+        "model_type": "roberta",
+        "prompts": {"query": "ask: "},
+    }
+    folder = make_cross_encoder(tmp_path / "model")
+    for value in ODD:
+        write_json(folder, {name: settings | {key: value}})
+        try:
+            tokens = read_model_folder(folder).max_tokens
+        except ProviderUnavailable:
+            continue
+        assert FEWEST_TOKENS <= tokens <= MOST_TOKENS
+
+
+@pytest.mark.parametrize("inner", ["x" * 300, "a\0b", "/" * 300, "x/" * 4_000])
+def test_a_module_is_nowhere_that_no_system_has(tmp_path: Path, inner: str) -> None:
+    folder = make_encoder(tmp_path / "model")
+    module = {"path": inner, "type": "Transformer"}
+    write_json(folder, {"modules.json": [module]})
+    # Where a system says that there is no such file, the rest is read.
+    with suppress(ProviderUnavailable):
+        assert read_model_folder(folder).kind == "encoder"
+
+
+def encrypt(archive: bytes) -> bytes:
+    # The flags of the local header and of the directory.
+    return archive.replace(b"PK\3\4\x14\0\0", b"PK\3\4\x14\0\1").replace(
+        b"PK\1\2\x14\3\x14\0\0", b"PK\1\2\x14\3\x14\0\1"
+    )
+
+
+def want_newer(archive: bytes) -> bytes:
+    return archive.replace(b"PK\1\2\x14\3\x14\0", b"PK\1\2\x14\3\xff\0")
+
+
+def tear_stream(archive: bytes) -> bytes:
+    start = archive.index(b"embeddings.npy") + len(b"embeddings.npy")
+    return archive[:start] + b"\xff" * 12 + archive[start + 12 :]
+
+
+@pytest.mark.parametrize("harm", [encrypt, want_newer, tear_stream])
+def test_an_archive_that_cannot_be_unpacked_is_refused(
+    tmp_path: Path, harm: Callable[[bytes], bytes]
+) -> None:
+    folder = make_npz(tmp_path / "model")
+    path = folder / "model.npz"
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive, io.BytesIO() as array:
+        np.save(array, ROWS)
+        archive.writestr("embeddings.npy", array.getvalue())
+    whole = path.read_bytes()
+    path.write_bytes(harm(whole))
+    assert path.read_bytes() != whole
+    with pytest.raises(ProviderUnavailable, match=r"model\.npz"):
+        open_embedder(local(folder), {})
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"embeddings": np.float32(1)},
+        {"embeddings": ROWS.astype("S4")},
+        {"embeddings": ROWS, "weights": np.float32(1)},
+        {"embeddings": ROWS, "weights": ROWS},
+        {"embeddings": ROWS, "mapping": np.zeros(len(WORDS), np.float32)},
+        {"embeddings": ROWS, "mapping": np.zeros((len(WORDS), 2), np.int64)},
+    ],
+)
+def test_tables_of_another_shape_are_refused(
+    tmp_path: Path, arrays: dict[str, Any]
+) -> None:
+    folder = make_npz(tmp_path / "model")
+    np.savez(folder / "model.npz", **arrays)
+    with pytest.raises(ProviderUnavailable, match="a table of"):
+        open_embedder(local(folder), {})
+
+
+def test_a_token_without_a_row_is_refused_though_others_are_left_out(
+    tmp_path: Path,
+) -> None:
+    folder = make_npz(tmp_path / "model")
+    words = json.loads((folder / "tokenizer.json").read_text())
+    words["model"]["vocab"] = {"[UNK]": 0, "read": 1_000}
+    write_json(folder, {"tokenizer.json": words})
+    with pytest.raises(ProviderUnavailable, match="1001 tokens, but rows for 11"):
+        open_embedder(local(folder), {})
+
+
+@pytest.mark.parametrize(
+    "output", [np.zeros((), np.float32), ROWS[0, :1], ROWS[None, None, :1]]
+)
+def test_a_graph_whose_rows_are_none_is_refused(
+    tmp_path: Path, output: npt.NDArray[Any]
+) -> None:
+    folder = make_encoder(tmp_path / "model")
+    rows = helper.make_tensor_value_info("out", TensorProto.FLOAT, output.shape)
+    node = helper.make_node("Identity", ["rows"], ["out"])
+    path = folder / "onnx" / "model.onnx"
+    write_graph(path, [node], ["input_ids", "attention_mask"], rows, output)
+    with pytest.raises(ProviderUnavailable, match="not a graph to be run here"):
+        open_embedder(local(folder), {})
+
+
+def test_a_model_is_opened_without_modules_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = read_model_folder(make_npz(tmp_path / "model"))
+    (tmp_path / "json.py").write_text("raise SystemExit(7)\n")
+    monkeypatch.chdir(tmp_path)
+    assert probe_model(model).dims == DIMS

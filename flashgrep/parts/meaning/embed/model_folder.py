@@ -5,6 +5,7 @@ tokenizer.json), an encoder in ONNX, and a cross-encoder in ONNX; a folder with 
 sentence-transformers. The folder may come from anywhere: files are plain, inside it and of bounded size.
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ MOST_FILES: Final = 2_000
 MOST_TOKENS: Final = 512
 """Tokens of a text that are read; few functions are longer, and time grows with the square."""
 FEWEST_TOKENS: Final = 8
+FIRST_POSITION: Final = 2
+"""Where the family of RoBERTa begins to number positions."""
 STATIC: Final = "0_StaticEmbedding"
 TABLES: Final = frozenset({"embeddings", "embedding.weight"})
 """Names of a static model's table, in Model2Vec and in sentence-transformers."""
@@ -113,9 +116,23 @@ def read_model_folder(folder: Path) -> ModelFolder:
 
     Raises:
         ProviderUnavailable: there is no model in it, or one that cannot be run here; a file is too large, is none, or
-        leads outside.
+        leads outside; settings are of another type than they should be.
 
     """
+    try:
+        return _read_folder(folder)
+    # A file of settings may have anything anywhere, and a name that no system has.
+    except (
+        AttributeError,
+        OSError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise ProviderUnavailable(f"{folder}: no model's settings: {error}") from None
+
+
+def _read_folder(folder: Path) -> ModelFolder:
+    """As ``read_model_folder``, but what the files have is not checked for its type."""
     table = find_table(folder)
     config = read_config(folder, "config.json")
     licence = read_licence(folder)
@@ -339,10 +356,10 @@ def read_max_tokens(folder: Path, config: Mapping[str, Any]) -> int:
     for claim in claims:
         if isinstance(claim, int | float) and claim >= FEWEST_TOKENS:
             bounds.append(int(min(claim, MOST_TOKENS)))
-    # Models of this family number positions from two.
     if config.get("model_type") in {"roberta", "xlm-roberta", "camembert"}:
-        bounds.append(min(MOST_TOKENS, config.get("max_position_embeddings", 514) - 2))
-    return min(bounds)
+        positions = config.get("max_position_embeddings", MOST_TOKENS + FIRST_POSITION)
+        bounds.append(int(positions) - FIRST_POSITION)
+    return max(FEWEST_TOKENS, min(bounds))
 
 
 def read_licence(folder: Path) -> str:
@@ -384,7 +401,8 @@ def fingerprint(folder: Path) -> str:
         if len(paths) > MOST_FILES:
             raise ProviderUnavailable(f"{folder}: more than {MOST_FILES} files")
     for path in sorted(paths):
-        digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
+        name = os.fsencode(path.relative_to(folder))
+        digest.update(name + f"\0{path.stat().st_size}\0".encode())
         with path.open("rb") as file:
             digest.update(file.read(1 << 20))
     return f"{folder.name}-{digest.hexdigest()[:12]}"

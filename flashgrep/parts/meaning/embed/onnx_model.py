@@ -123,6 +123,9 @@ class Graph:
         except Exception as error:  # noqa: BLE001 - as in __init__
             raise self._failure(error) from None
         table = np.asarray(output)
+        # Some graphs have texts, or lists of maps.
+        if not table.ndim or table.dtype.kind not in "fiu":
+            raise self._failure(f"{table.dtype} in the shape {table.shape}")
         if len(table) != len(mask):
             raise self._failure(f"{len(table)} rows for {len(mask)} texts")
         if not np.isfinite(table).all():
@@ -151,6 +154,10 @@ def open_encoder(name: str, model: ModelFolder, batch: int) -> ModelEmbedder:
         rows, mask = graph.run([prompt + text for text in texts])
         if rows.ndim == _RANK_OF_ROWS:
             return rows
+        if rows.shape[:-1] != mask.shape:
+            raise ProviderUnavailable(
+                f"{model.path}: not a graph to be run here: rows in the shape {rows.shape}"
+            )
         return pool(rows, mask, model.pooling)
 
     width = encode(["probe"], "document").shape[1]

@@ -5,7 +5,9 @@ safetensors is a length, a JSON header and the bytes; npz is a zip of arrays. On
 
 import math
 import struct
+import zlib
 from collections.abc import Collection, Mapping
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any, Final
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -24,6 +26,17 @@ MOST_TABLE: Final = 2 << 30
 """Bytes of one tensor: a table of a million words with 512 numbers each."""
 MOST_MEMBERS: Final = 64
 """Arrays of an npz."""
+UNREADABLE: Final = (
+    BadZipFile,
+    EOFError,
+    LZMAError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
+"""What zipfile and its libraries raise; RuntimeError: encrypted, or a compression or version it does not know."""
 _LENGTH: Final = 8
 DTYPES: Final[Mapping[str, str]] = {
     "F64": "<f8",
@@ -129,14 +142,7 @@ def _read_archive(path: Path, names: Collection[str] | None) -> Tensors:
                 continue
             try:
                 tensors[name] = _read_member(archive, member)
-            # NotImplementedError: another compression.
-            except (
-                BadZipFile,
-                EOFError,
-                OSError,
-                ValueError,
-                NotImplementedError,
-            ) as error:
+            except UNREADABLE as error:
                 raise ProviderUnavailable(
                     f"{path}: {name} cannot be read: {error}"
                 ) from None
@@ -170,7 +176,7 @@ def _read_member(archive: ZipFile, member: ZipInfo) -> npt.NDArray[Any]:
 def _open_archive(path: Path) -> ZipFile:
     try:
         archive = ZipFile(path)
-    except (BadZipFile, OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise ProviderUnavailable(f"{path}: not an npz file: {error}") from None
     # The directory of a zip is read whole, its members are not.
     if len(archive.infolist()) > MOST_MEMBERS:

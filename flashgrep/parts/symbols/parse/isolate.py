@@ -33,7 +33,7 @@ from flashgrep.base.model import Skipped
 from flashgrep.parts.symbols.parse import ParsedFile, pack, parse_symbols
 from flashgrep.parts.symbols.parse.grammar import unpack_grammars
 
-COMMAND = (sys.executable, "-m", "flashgrep.parts.symbols.parse.isolate")
+COMMAND = (sys.executable, "-P", "-m", "flashgrep.parts.symbols.parse.isolate")
 STOPPED_SECONDS = 120.0
 """A worker ends after ``FILE_SECONDS`` of processor time for a file; this bound is for one that gets no such time."""
 BATCH_BYTES = 4_000_000
