@@ -35,6 +35,7 @@ import sqlite3
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, BinaryIO
 
@@ -262,13 +263,21 @@ def _send(out: BinaryIO, event: str, facts: Mapping[str, object]) -> None:
     out.flush()
 
 
+def _take_output() -> BinaryIO:
+    """Return the pipe of the events, for this process alone: what is printed, here or in a worker, goes to the errors."""
+    out = os.fdopen(os.dup(1), "wb")
+    with suppress(OSError):  # the errors may be closed
+        os.dup2(2, 1)
+    return out
+
+
 def main() -> None:
     """Serve commands until stdin ends; the arguments are those of ``IndexJob.command``."""
     faulthandler.enable()
     gc.freeze()  # as the daemon does
     # Questions, and everything else that the user runs, go first.
     os.nice(_NICE)
-    out = sys.stdout.buffer
+    out = _take_output()
     try:
         indexer = Indexer(
             IndexJob.parse(sys.argv[1:]),
