@@ -125,6 +125,29 @@ def test_a_class_is_unpacked_by_several_questions_at_once(
     assert [file.name for file in Path(path).parent.iterdir()] == ["Many.java"]
 
 
+def test_what_a_killed_process_left_half_unpacked_is_removed(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    repository = Path(daemon.environ["HOME"]) / ".m2/repository/org/cut/cut"
+    classes = ("First", "Second")
+    source = b"package org.cut;\n\npublic class %s {}\n"
+    entries = {f"org/cut/{name}.java": source % name.encode() for name in classes}
+    write_jar(repository / "1.0/cut-1.0-sources.jar", entries)
+    imports = "".join(f"import org.cut.{name};\n" for name in classes)
+    root = project({"A.java": imports + "class A extends First {}\nclass B extends Second {}\n"})  # fmt: skip
+    daemon.add(root)
+    path, _, _ = find(daemon, root, "A.java", 3, 18)
+    folder = Path(path).parent
+    left = folder / "First.java.1.2.new"
+    left.write_text("packa")
+    os.utime(left, (0, 0))
+    at_work = folder / "First.java.1.3.new"
+    at_work.write_text("packa")
+    path, _, _ = find(daemon, root, "A.java", 4, 18)
+    names = {file.name for file in Path(path).parent.iterdir()}
+    assert names == {"First.java", "Second.java", at_work.name}
+
+
 @pytest.mark.parametrize("attack", ["bomb", "dots", "absolute", "broken", "link"])
 def test_a_jar_made_to_do_harm_is_not_unpacked(
     daemon: DaemonAtHand, project: MakeProject, attack: str

@@ -42,6 +42,9 @@ _MOST_OPENED: Final = 400
 """Most jars that are searched for one name, those first whose group is most like its package."""
 _MOST_UNPACKED: Final = 128 << 20
 """Most bytes of what is unpacked in all."""
+_UNFINISHED: Final = b".new"
+"""How the name of a file ends that is being written."""
+_UNFINISHED_SECONDS: Final = 600.0
 _SOURCES: Final = b"-sources.jar"
 _DEPENDENCY: Final = re.compile(
     r"<artifactId>\s*([\w.-]+)\s*</artifactId>\s*<version>\s*([\w.${}-]+)\s*</version>"
@@ -246,7 +249,7 @@ class JavaSources:
                 if len(data) > MOST_BYTES:
                     return None
                 os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-                fresh = b"%s.%d.%d.new" % (place, os.getpid(), get_ident())
+                fresh = b"%s.%d.%d%s" % (place, os.getpid(), get_ident(), _UNFINISHED)
                 Path(os.fsdecode(fresh)).write_bytes(data)
                 # Under its name it is complete, whoever else unpacks it meanwhile.
                 os.replace(fresh, place)
@@ -274,7 +277,13 @@ class JavaSources:
             size = 0
             for place, _, entries in os.walk(folder):
                 for entry in entries:
-                    size += os.lstat(os.path.join(place, entry)).st_size
+                    file = os.path.join(place, entry)
+                    status = os.lstat(file)
+                    size += status.st_size
+                    # A process that was killed left it.
+                    is_old = time.time() - status.st_mtime > _UNFINISHED_SECONDS
+                    if is_old and entry.endswith(_UNFINISHED):
+                        os.unlink(file)
             total += size
             folders.append((os.stat(folder).st_mtime_ns, size, folder, name))
         for _, size, folder, name in sorted(folders):
