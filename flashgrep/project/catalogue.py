@@ -421,25 +421,49 @@ class Catalogue:
             self._visited[self._choose_name(root)] = root
         return await self.open(str(root), adopt=False)
 
-    async def visit_library(self, root: Path, library: LibraryFolder) -> Workspace:
-        """Open a folder of libraries, indexed in the store of all libraries; raises as ``visit``.
+    async def visit_library(
+        self, root: Path, library: LibraryFolder, call: object
+    ) -> Workspace:
+        """Open a folder of libraries for a call, indexed in the store of all libraries; raises as ``visit``.
 
         Nothing is watched, so that each question lists its files.
         """
-        if library.folders is not None:
-            # Walkers of the folder, one perhaps at work, share it.
-            subtrees = self._subtrees.setdefault(root, Subtrees())
-            subtrees.replace(library.folders)
         former = self._libraries.get(root, library)
+        # Opened again, but not under another's question.
+        if former.is_indexed != library.is_indexed:
+            if self._is_in_use(root):
+                library = replace(library, is_indexed=former.is_indexed)
+            else:
+                await self._leave(root)
         self._libraries[root] = library
-        # After an update the same folder has another version.
-        if former.label != library.label or former.is_indexed != library.is_indexed:
-            await self._leave(root)
+        self._choose_subtrees(root, library.folders)
         workspace = await self.visit(root)
+        # Another question may have chosen its own while this one waited.
+        self._choose_subtrees(root, library.folders)
+        workspace.calls.add(call)
         # A library may also be a project, as one that is being worked on.
         if self.is_visited(str(root)):
+            # After an update the same folder has another version.
+            workspace.label = library.label
             await workspace.freshness.switch(on=False)
         return workspace
+
+    def _is_in_use(self, root: Path) -> bool:
+        """Return whether a call is about the folder at a root."""
+        workspace = self._find_open(str(root))
+        return workspace is not None and workspace.is_in_use
+
+    def _choose_subtrees(self, root: Path, folders: frozenset[bytes] | None) -> None:
+        """Let these folders of a library's be walked, and those that calls in flight are about."""
+        if folders is None:
+            return
+        # Walkers of the folder, one perhaps at work, share it.
+        subtrees = self._subtrees.setdefault(root, Subtrees())
+        # What projects use was read before this question's turn came.
+        if self._is_in_use(root):
+            folders |= subtrees.folders
+        if folders != subtrees.folders:
+            subtrees.replace(folders)
 
     async def _leave(self, root: Path) -> None:
         """Close a folder that was only visited."""
@@ -801,7 +825,6 @@ class Catalogue:
             embedding=embedding,
             walk=walk,
             owner=library_owner(self.cache_dir),
-            label=library.label,
         )
 
     def _find_root(self, root_or_name: str) -> Path | None:

@@ -112,8 +112,6 @@ class WorkspaceOptions:
     """Which rules apply."""
     owner: bytes = b""
     """The folder that its store is named after, see ``store_folder``."""
-    label: str = ""
-    """What answers call it if it is no project: the name and version of a library."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +142,9 @@ class ServiceHost(Protocol):
         """Return what a part keeps; raises Unavailable if the part is left out."""
 
     def visit_library(
-        self, root: Path, library: LibraryFolder, /
+        self, root: Path, library: LibraryFolder, call: object, /
     ) -> Awaitable["Workspace"]:
-        """Open a folder of libraries, to be read and searched."""
+        """Open a folder of libraries, to be read and searched for a call."""
 
 
 class Workspace:
@@ -224,6 +222,8 @@ class Workspace:
         self.subscribers = 0
         self.calls = WeakSet[object]()
         """Calls in flight about it."""
+        self.label = ""
+        """What answers call it if it is no project: the name and version of a library."""
         self._scope = anyio.CancelScope()
         self._ended = anyio.Event()
         self._size: _CountedSize | None = None
@@ -728,7 +728,7 @@ def cover_tree(
         "took_ms": milliseconds_since(started),
     }
     details = [
-        f"the library {project.options.label}" if project.options.label else "",
+        f"the library {project.label}" if project.label else "",
         BARE if project.is_bare else project.find_problem(),
         "" if is_listed else UNLISTED,
         stats.detail,

@@ -73,7 +73,23 @@ def test_what_projects_use_of_a_folder_is_joined_and_survives_a_restart(
     assert uses.note(LibraryRoot(b"/d"), one) is None
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"a": 1}', '{"a": {"b": [1]}}', "\0"])
+OTHER_USES = (
+    "[]",
+    '{"/c": []}',
+    '{"/c": {"/": 1}}',
+    '{"/c": {"/": [1]}}',
+    '{"/c": {"/": ["x", []]}}',
+    '{"/c": {"/": [99999, 1]}}',
+    '{"/c": {"/": [99999, [1]]}}',
+    '{"/c": {"/": [99999, ["\\ud800"]]}}',
+)
+DAMAGED = [f'{{"format": 1, "uses": {uses}}}' for uses in OTHER_USES]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"a": 1}', '{"a": {"b": [1]}}', "\0", '{"format": 1}', *DAMAGED],
+)
 def test_a_damaged_list_of_uses_is_begun_anew(
     tmp_path: Path, projects: list[bytes], text: str
 ) -> None:
@@ -83,6 +99,7 @@ def test_a_damaged_list_of_uses_is_begun_anew(
     assert uses.note(LibraryRoot(b"/c", frozenset([b"x"])), projects[0]) == frozenset(
         {b"x"}
     )
+    assert uses.find_leftovers() == {}
 
 
 def test_stored_folders_that_nobody_uses_are_found(

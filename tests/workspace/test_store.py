@@ -218,6 +218,10 @@ async def test_one_project_asked_for_at_once_is_opened_once_and_removed_it_is_go
             assert not folder.exists()
 
 
+class Asker:
+    """A call in flight, as long as something refers to it."""
+
+
 async def test_a_library_that_is_a_project_is_watched_as_before(
     project: MakeProject, tmp_path: Path
 ) -> None:
@@ -227,12 +231,66 @@ async def test_a_library_that_is_a_project_is_watched_as_before(
     ) as catalogue:
         workspace = await catalogue.open(str(root))
         assert (
-            await catalogue.visit_library(root, LibraryFolder(label="own@2.1"))
+            await catalogue.visit_library(root, LibraryFolder(label="own@2.1"), Asker())
             is workspace
         )
         assert not await workspace.freshness.switch(on=True), "it still was"
-        library = await catalogue.visit_library(other, LibraryFolder(label="other@2.1"))
+        folder = LibraryFolder(label="other@2.1")
+        library = await catalogue.visit_library(other, folder, Asker())
         assert await library.freshness.switch(on=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (LibraryFolder(label="one@1"), LibraryFolder(label="two@1")),
+        (LibraryFolder(), LibraryFolder(is_indexed=False)),
+    ],
+)
+async def test_a_library_is_not_closed_under_the_question_of_another(
+    project: MakeProject,
+    tmp_path: Path,
+    first: LibraryFolder,
+    second: LibraryFolder,
+) -> None:
+    root = project({"a.py": "x"}, "shared")
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path, settings=Settings()
+    ) as catalogue:
+        asker = Asker()
+        library = await catalogue.visit_library(root, first, asker)
+        other = await catalogue.visit_library(root, second, asker)
+        assert other is library
+        assert not library.is_closed
+        assert library.label == second.label
+        # Once nobody asks, it is opened as the last one wants it.
+        del asker
+        alone = await catalogue.visit_library(root, second, Asker())
+        assert library.is_closed is (first.is_indexed != second.is_indexed)
+        assert alone.options.indexes is second.is_indexed
+
+
+async def test_what_a_question_walks_of_a_cache_stays_while_others_are_asked(
+    project: MakeProject, tmp_path: Path
+) -> None:
+    root = project({"a@1/x": "x", "b@1/x": "x", "c@1/x": "x"}, "cache")
+
+    def choose(*folders: bytes) -> LibraryFolder:
+        return LibraryFolder(folders=frozenset(folders))
+
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path, settings=Settings(), indexes=False
+    ) as catalogue:
+        asker = Asker()
+        library = await catalogue.visit_library(root, choose(b"a@1", b"b@1"), asker)
+        # What this one uses was read before the other was known.
+        await catalogue.visit_library(root, choose(b"a@1"), Asker())
+        await library.refresh()
+        assert library.paths() == [b"a@1/x", b"b@1/x"]
+        del asker
+        await catalogue.visit_library(root, choose(b"c@1"), Asker())
+        await library.refresh()
+        assert library.paths() == [b"c@1/x"]
 
 
 async def test_a_caller_who_hangs_up_while_a_project_is_opened_leaves_nothing_open(

@@ -30,6 +30,15 @@ _FORMAT: Final = 1
 """Of the file."""
 
 
+_MALFORMED: Final = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+)
+"""What reading such a file may raise that is not as we write it."""
+
 _Use: TypeAlias = tuple[int, list[str] | None]
 """When a project asked about a folder of libraries, in days since 1970, and what of it the project uses; None: all."""
 _Uses: TypeAlias = dict[str, dict[str, _Use]]
@@ -47,7 +56,7 @@ class LibraryUses(HostService):
         self._uses: _Uses | None = None
         self._written = ""
         self._sizes: dict[bytes, tuple[int, frozenset[bytes] | None, int]] = {}
-        """Bytes of each folder's files, with the day and the folders they were counted in."""
+        """Bytes of each folder's files, counted until they are too many, with the day and the folders counted in."""
 
     def note(self, root: LibraryRoot, project: bytes) -> frozenset[bytes] | None:
         """Remember that a project asks about a folder; return all that projects use of it, None: everything."""
@@ -92,6 +101,8 @@ class LibraryUses(HostService):
             size = 0
             for entry in Walker(path, options).walk():
                 size += entry.size
+                if size > MOST_INDEXED:
+                    break
             measured = (today, folders, size)
             self._sizes[path] = measured
         return measured[2] <= MOST_INDEXED
@@ -139,10 +150,8 @@ class LibraryUses(HostService):
         """Return the uses; what cannot be read is made again by the next questions."""
         if self._uses is None:
             self._uses = {}
-            with suppress(OSError, ValueError):
-                written = json.loads(read_plain_file(self._file))
-                if isinstance(written, dict) and written.get("format") == _FORMAT:
-                    self._uses = written["uses"]
+            with suppress(OSError, *_MALFORMED):
+                self._uses = _parse_uses(read_plain_file(self._file))
         return self._uses
 
     def _save(self) -> None:
@@ -161,6 +170,21 @@ class LibraryUses(HostService):
 def open_uses(host: Any) -> LibraryUses:
     """Return the uses of libraries by a host's projects."""
     return LibraryUses(host.cache_dir)
+
+
+def _parse_uses(text: bytes) -> _Uses:
+    """Return the uses that a file describes; raises one of ``_MALFORMED``."""
+    written = json.loads(text)
+    parsed: _Uses = {}
+    if written["format"] != _FORMAT:
+        return parsed
+    for root, uses in written["uses"].items():
+        uses_of_root = parsed.setdefault(root, {})
+        for project, (day, folders) in uses.items():
+            for path in (root, project, *(folders or ())):
+                os.fsencode(path)
+            uses_of_root[project] = (int(day), folders)
+    return parsed
 
 
 def _count_days() -> int:

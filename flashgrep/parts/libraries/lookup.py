@@ -201,9 +201,7 @@ class Libraries(ProjectLibraries):
                 library=label,
             )
         root = LibraryRoot(library.folder)
-        workspace = await self._visit(root, library.label)
-        workspace.calls.add(call)
-        return workspace
+        return await self._visit(call, root, library.label)
 
     async def open_all(self, call: Call[Any]) -> UsedLibraries:
         """Return the folders of all libraries, to be read and searched for a call."""
@@ -216,16 +214,17 @@ class Libraries(ProjectLibraries):
             )
         places: list[LibraryPlace] = []
         for root in roots:
-            workspace = await self._visit(root)
-            workspace.calls.add(call)
+            workspace = await self._visit(call, root)
             holds = None
             if root.folders is not None:
                 holds = Subtrees(root.folders).holds
             places.append(LibraryPlace(workspace, holds))
         return UsedLibraries(places, lookup)
 
-    async def _visit(self, root: LibraryRoot, label: str = "") -> Workspace:
-        """Open a folder of libraries in the store that all projects share."""
+    async def _visit(
+        self, call: Call[Any], root: LibraryRoot, label: str = ""
+    ) -> Workspace:
+        """Open a folder of libraries for a call, in the store that all projects share."""
         host = self._project.host
         if host is None:
             raise Unavailable("the project was opened alone, without its libraries")
@@ -237,7 +236,7 @@ class Libraries(ProjectLibraries):
             return LibraryFolder(label=label, folders=folders, is_indexed=is_indexed)
 
         folder = await anyio.to_thread.run_sync(prepare)
-        return await host.visit_library(Path(os.fsdecode(root.path)), folder)
+        return await host.visit_library(Path(os.fsdecode(root.path)), folder, call)
 
     def _find(self, label: str) -> Library | None:
         library = self.look_up().find_by_name(label)
