@@ -131,6 +131,7 @@ class DaemonAtHand:
         cwd: Path | None = None,
         stdin: str | None = None,
         program: str = FGREP,
+        seconds: float = 60,
     ) -> subprocess.CompletedProcess[str]:
         """Run ``fgrep`` with these arguments, and return its output."""
         return subprocess.run(
@@ -140,7 +141,7 @@ class DaemonAtHand:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=seconds,
             check=False,
         )
 

@@ -1,6 +1,7 @@
 """Questions drawn from a history: what a commit says, asked of the code before it."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -105,6 +106,8 @@ def test_the_same_questions_are_drawn_each_time_from_the_newest_commits(
         assert len(everything) == 12
         assert everything[0].text.startswith("Add number 11")
         assert draw_questions(repository, 4, window=4) == everything[:4]
+        # Without time there is nothing, however many commits there are.
+        assert draw_questions(repository, 4, ends=time.monotonic()) == []
         few = draw_questions(repository, 6, window=3)
         assert {question.commit for question in few} == {
             question.commit for question in everything[:6]
@@ -130,7 +133,8 @@ def test_names_of_the_change_are_removed_and_words_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [b"../a.py", b"/a.py", b"a/../../b.py", b".git/a.py", b"a//b.py"]
+    "path",
+    [b"../a.py", b"/a.py", b"a/../../b.py", b".git/a.py", b"a//b.py", b"x" * 256],
 )
 def test_paths_that_no_checkout_would_write_are_left_out(path: bytes) -> None:
     assert not is_plain_path(path)

@@ -1,5 +1,6 @@
 """``fgrep model``: models are added from folders and by name, measured on a history, chosen, and removed."""
 
+import io
 import json
 import os
 import signal
@@ -7,14 +8,30 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
+from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.request import Request
 
+import onnx
 import pytest
 
+from flashgrep.base.errors import ProviderUnavailable
+from flashgrep.base.paths import config_file
+from flashgrep.parts.meaning.embed.model_folder import read_model_folder
+from flashgrep.parts.models.choosing import choose_model, forget_model
+from flashgrep.parts.models.comparing import Measured
+from flashgrep.parts.models.hub import (
+    Listed,
+    Listing,
+    _CheckedRedirects,
+    check_address,
+)
+from flashgrep.parts.models.model_command import _find_doubt
 from flashgrep.parts.models.model_store import NEW, ModelStore
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.models.folders import (
@@ -70,6 +87,7 @@ def wait_ready(daemon: DaemonAtHand, root: Path) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.timeout(300)
 def test_a_folder_is_measured_and_used_from_then_on(
     cold_daemon: DaemonAtHand, project: MakeProject, tmp_path: Path
 ) -> None:
@@ -81,7 +99,15 @@ def test_a_folder_is_measured_and_used_from_then_on(
     config.write_text("# mine\n[query]\ndefault_limit = 7\n")
     folder = make_encoder(tmp_path / "my model")
 
-    done = cold_daemon.run("model", "add", str(folder), "--questions", "9", cwd=root)
+    done = cold_daemon.run(
+        "model",
+        "add",
+        str(folder),
+        "--questions",
+        "9",
+        cwd=root,
+        seconds=180,
+    )
 
     assert done.returncode == 0, done
     assert "encoder, 4 dimensions" in done.stdout
@@ -164,6 +190,7 @@ def test_a_cross_encoder_orders_what_was_found(
         ("/no/such/folder", "neither a folder nor a name"),
         ("folder", "neither a folder nor a name"),
         ("a/../b", "neither a folder nor a name"),
+        ("~nobody.of.this.name/b", "neither a folder nor a name"),
         (".", "no model of model2vec, ONNX or sentence-transformers"),
     ],
 )
@@ -174,6 +201,71 @@ def test_what_is_no_model_is_refused(
     assert done.returncode == 2
     assert problem in done.stderr
     assert not ModelStore(Path(cold_daemon.paths.state)).list_models()
+
+
+def test_a_graph_whose_weights_are_elsewhere_in_its_folder_is_not_added(
+    cold_daemon: DaemonAtHand, tmp_path: Path
+) -> None:
+    folder = make_encoder(tmp_path / "model")
+    path = folder / "onnx" / "model.onnx"
+    onnx.save(
+        onnx.load(str(path)),
+        str(path),
+        save_as_external_data=True,
+        location="rows.bin",
+        size_threshold=0,
+    )
+    assert (folder / "onnx" / "rows.bin").exists()
+    done = cold_daemon.run("model", "add", str(folder), "--questions", "0")
+    assert done.returncode == 2
+    assert f"{folder}/onnx/model.onnx: not a graph to be run here" in done.stderr
+    assert not ModelStore(Path(cold_daemon.paths.state)).list_models()
+
+
+def test_a_model_that_was_half_removed_is_whole_when_it_is_added_again(
+    tmp_path: Path,
+) -> None:
+    store = ModelStore(tmp_path)
+    folder = make_model2vec(tmp_path / "made")
+    for _ in range(2):
+        with store.making() as fresh:
+            made = read_model_folder(folder)
+            copied = replace(made, path=store.copy(made, fresh))
+            name = store.take(copied, "mine")
+        # Killed before it was described, and when it was being removed.
+        kept = store.path_of(name)
+        assert set(read_model_folder(kept).files()) == set(made.files())
+        (kept / "tokenizer.json").unlink()
+
+
+def test_what_is_forgotten_of_the_settings_is_what_names_the_model(
+    tmp_path: Path,
+) -> None:
+    environ = {"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    file = Path(config_file(environ))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    head = '[embedding]\nprovider = "ollama"\nmodel = "a"\n\n# of mine\n'
+    tail = "[query]\ndefault_limit = 7\n"
+    file.write_text(head + tail)
+    model = tmp_path / "model"
+    choose_model(environ, "cross-encoder", model)
+    assert f'model = "{model}"' in file.read_text()
+    assert forget_model(environ, model)
+    assert not forget_model(environ, model)
+    assert file.read_text() == head + tail
+    choose_model(environ, "encoder", model)
+    lines = [line for line in file.read_text().split("\n") if line]
+    assert lines[2:4] == [f'model = "{model}"', "# of mine"]
+    assert forget_model(environ, model)
+    lines = [line for line in file.read_text().split("\n") if line]
+    assert lines == ["[embedding]", "# of mine", *tail.splitlines()]
+
+
+def test_a_model_that_could_not_be_measured_is_not_used() -> None:
+    assert _find_doubt(None) == ""
+    assert _find_doubt(Measured({"default": [1] * 8, "mine": [1] * 8})) == ""
+    assert "worse" in _find_doubt(Measured({"default": [1] * 8, "mine": [0] * 8}))
+    assert "measured" in _find_doubt(Measured({"default": [1]}, problem="too slow"))
 
 
 def test_weights_of_pytorch_alone_are_explained(
@@ -309,6 +401,44 @@ def test_a_named_model_is_fetched_as_it_was_listed(
         "modules.json",
         "README.md",
     }
+
+
+def test_only_files_of_the_model_s_own_names_are_chosen() -> None:
+    files = dict.fromkeys(("model.onnx", "/tokenizer.json", "../x"), Listed(1, ""))
+    listing = Listing(
+        name=NAME,
+        revision="1",
+        licence="",
+        files=files,
+        tags=frozenset(),
+    )
+    assert set(listing.choose()) == {"model.onnx"}
+
+
+@pytest.mark.parametrize("address", ["http://example.org", "https://[x", "ftp://a", ""])
+def test_only_https_is_asked(address: str) -> None:
+    with pytest.raises(ProviderUnavailable):
+        check_address(address)
+
+
+def test_a_hub_elsewhere_does_not_lead_to_this_machine() -> None:
+    redirects = _CheckedRedirects()
+    for origin, refused in (("https://hub.example", True), ("http://localhost", False)):
+        request = Request(f"{origin}/weights")  # noqa: S310 - nothing is opened
+        follow = partial(
+            redirects.redirect_request,
+            request,
+            io.BytesIO(),
+            302,
+            "",
+            HTTPMessage(),
+        )
+        if refused:
+            with pytest.raises(ProviderUnavailable, match="only https is used"):
+                follow("http://127.0.0.1:8080/")
+        else:
+            assert follow("http://127.0.0.1:8080/") is not None
+        assert follow("https://files.example/weights") is not None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import tomlkit
+from tomlkit import TOMLDocument
 from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Comment, Table, Whitespace
 
 from flashgrep.base.config import (
     ENV_PREFIX,
@@ -47,6 +49,20 @@ def choose_default(environ: Mapping[str, str]) -> None:
     _write(environ, {EMBEDDING: {}, RERANKING: {}})
 
 
+def forget_model(environ: Mapping[str, str], folder: Path) -> bool:
+    """Have the daemon no longer use a model's folder; return whether the file named it; raises as ``choose_model``."""
+    document = _parse(_find_file(environ))
+    naming = []
+    # The other table may name another model, or a server.
+    for name in (EMBEDDING, RERANKING):
+        table = document.get(name)
+        if isinstance(table, Mapping) and table.get("model") == str(folder):
+            naming.append(name)
+    if naming:
+        _write(environ, {name: {} for name in naming})
+    return bool(naming)
+
+
 def is_chosen(settings: Settings, folder: Path) -> bool:
     """Return whether the settings name a model's folder."""
     embedding = settings.embedding
@@ -68,26 +84,61 @@ def find_overruling(environ: Mapping[str, str]) -> list[str]:
     return names
 
 
-def _write(environ: Mapping[str, str], tables: Mapping[str, Mapping[str, Any]]) -> None:
-    """Replace tables of the file, whole or not at all; an empty one is removed."""
+def _find_file(environ: Mapping[str, str]) -> Path:
     # Often a link into a folder of settings under version control.
-    file = Path(os.path.realpath(config_file(environ)))
+    return Path(os.path.realpath(config_file(environ)))
+
+
+def _parse(file: Path) -> TOMLDocument:
     text = ""
     if file.exists():
         text = _read(file)
     try:
-        document = tomlkit.parse(text)
+        return tomlkit.parse(text)
     except TOMLKitError as error:
         raise BadSetting(f"{file}: {error}") from None
+
+
+def _write(environ: Mapping[str, str], tables: Mapping[str, Mapping[str, Any]]) -> None:
+    """Replace tables of the file, whole or not at all; an empty one is removed."""
+    file = _find_file(environ)
+    document = _parse(file)
     # Other tables keep their lines, comments and order.
     for name, values in tables.items():
-        # Whole: a URL or a width that was set for another provider does not apply.
-        document.pop(name, None)
-        if values:
-            document[name] = dict(values)
+        _replace_table(document, name, values)
     file.parent.mkdir(parents=True, exist_ok=True)
     rest = tomlkit.dumps(document).strip("\n")
     replace_plain_file(file, f"{rest}\n" if rest else "")
+
+
+def _replace_table(
+    document: TOMLDocument, name: str, values: Mapping[str, Any]
+) -> None:
+    # Whole: a URL or a width that was set for another provider does not apply.
+    table = tomlkit.table()
+    for key, value in values.items():
+        table.add(key, value)
+    comments = _find_comments(document.get(name))
+    for item in comments:
+        table.add(item)
+    if not values and not comments:
+        document.pop(name, None)
+    else:
+        document[name] = table
+
+
+def _find_comments(table: object) -> list[Comment | Whitespace]:
+    """Return the comments behind a table's last setting, with their blank lines: they are about what follows."""
+    items: list[Comment | Whitespace] = []
+    if not isinstance(table, Table):
+        return items
+    for _, item in reversed(table.value.body):
+        if not isinstance(item, Comment | Whitespace):
+            break
+        items.insert(0, item)
+    if not any(isinstance(item, Comment) for item in items):
+        return []
+    return items
 
 
 def _read(file: Path) -> str:

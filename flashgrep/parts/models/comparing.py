@@ -50,6 +50,8 @@ SECONDS: Final = 300.0
 """For one model. An encoder takes 10 to 50 ms for a chunk on one core; what is answered until then counts."""
 FEWEST: Final = 8
 """Questions answered by both models: fewer say nothing."""
+LONGEST_NAME: Final = 255
+"""Bytes that systems take; a tree of git may have more."""
 DEPTHS: Final = (1, 5, 10)
 DRAWS: Final = 2000
 """Samples of the bootstrap."""
@@ -134,7 +136,7 @@ class Revisions:
 def is_plain_path(path: bytes) -> bool:
     """Return whether a path of a tree is one that a checkout would write."""
     for name in path.split(b"/"):
-        if name in {b"", b".", b"..", b".git"}:
+        if name in {b"", b".", b"..", b".git"} or len(name) > LONGEST_NAME:
             return False
     return b"\0" not in path
 
@@ -175,8 +177,9 @@ async def measure(
                 for question in questions:
                     # In a thread: git may have to be waited for.
                     await anyio.to_thread.run_sync(revisions.place, question, tree)
-                    rank = await _ask(project, question, way)
-                    measured.problem = project.progress.problem
+                    rank, problem = await _ask(project, question, way)
+                    # Words alone answer where a model fails, which says nothing of it.
+                    measured.problem = project.progress.problem or problem
                     if measured.problem:
                         return measured
                     ranks.append(rank)
@@ -213,8 +216,12 @@ async def _opened(tree: Path, options: WorkspaceOptions) -> AsyncIterator[Worksp
             tasks.cancel_scope.cancel()
 
 
-async def _ask(project: Workspace, question: HistoryQuestion, way: Way) -> int:
-    """Return the rank of a question's first wanted file."""
+async def _ask(
+    project: Workspace,
+    question: HistoryQuestion,
+    way: Way,
+) -> tuple[int, str]:
+    """Return the rank of a question's first wanted file, and why a model did not take part."""
     # The files have just been replaced, and only events would tell of it.
     await project.refresh()
     await project.wait_embedded()
@@ -232,7 +239,7 @@ async def _ask(project: Workspace, question: HistoryQuestion, way: Way) -> int:
     else:
         paths = [file.path for file in answer.files]
     names = list(map(os.fsdecode, paths))
-    return find_rank(names, question.files)
+    return find_rank(names, question.files), answer.problem
 
 
 def find_rank(paths: Sequence[str], wanted: frozenset[str]) -> int:

@@ -5,8 +5,10 @@ are the functions and the files that it changed, as they were at its parent. It 
 to make a change. Only objects of the repository are read.
 """
 
+import math
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
@@ -93,11 +95,13 @@ def draw_questions(
     repository: Repository,
     most: int,
     window: int = MOST_LISTED,
+    ends: float = math.inf,
 ) -> list[HistoryQuestion]:
     """Return up to ``most`` questions from a repository's history, newest commit first.
 
     Commits are drawn by their number, which says nothing about them: at random, but the same each time. ``window``: of
-    the newest so many commits; of twice as many, and so on, if these do not give enough.
+    the newest so many commits; of twice as many, and so on, if these do not give enough. ``ends``: when, on the clock
+    of time.monotonic(), those that were drawn have to do: the files of two revisions are compared for each commit.
 
     Raises:
         NotFound: there is no commit yet.
@@ -107,7 +111,7 @@ def draw_questions(
     skip = 0
     subjects = set[str]()
     questions = list[HistoryQuestion]()
-    while len(questions) < most and skip < MOST_LISTED:
+    while len(questions) < most and skip < MOST_LISTED and time.monotonic() < ends:
         count = min(max(window, skip), MOST_LISTED - skip)
         commits = list_commits(
             repository,
@@ -119,7 +123,7 @@ def draw_questions(
         places = {commit.name: at for at, commit in enumerate(commits)}
         drawn = list[HistoryQuestion]()
         for commit in sorted(commits):
-            if len(questions) + len(drawn) == most:
+            if len(questions) + len(drawn) == most or time.monotonic() >= ends:
                 break
             subject = clean_sentence(commit.subject).lower()
             if not subject or subject in subjects:

@@ -75,14 +75,15 @@ class Listing:
             raise ProviderUnavailable(
                 f"{self.name}: neither a static table nor a graph of ONNX among its files"
             )
-        folder = weights.rpartition("/")[0]
+        # With its slash: "/tokenizer.json" would be a path from the root.
+        folder = "".join(weights.rpartition("/")[:2])
         chosen: dict[str, Listed] = {}
         for name in (
             weights,
             # Weights of a large graph are beside it.
             f"{weights}_data",
             f"{weights}.data",
-            f"{folder}/tokenizer.json",
+            f"{folder}tokenizer.json",
             "tokenizer.json",
             *CONFIGS,
         ):
@@ -175,7 +176,7 @@ def _reaching(address: str) -> Iterator[None]:
     """Report that an address cannot be reached, or stops in the middle."""
     try:
         yield
-    except (URLError, HTTPException, OSError) as error:
+    except (URLError, HTTPException, OSError, ValueError) as error:
         raise ProviderUnavailable(f"{address}: {error}") from None
 
 
@@ -188,12 +189,19 @@ class _CheckedRedirects(HTTPRedirectHandler):
     ) -> Request | None:  # fmt: skip
         """Return the request to follow."""
         check_address(newurl)
+        # A hub elsewhere has no business with the servers of this machine.
+        is_downgrade = newurl.startswith("http:") and req.type == "https"
+        if is_downgrade:
+            raise ProviderUnavailable(f"{newurl}: only https is used")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def check_address(address: str) -> None:
     """Refuse an address that is neither https nor of this machine; raises ProviderUnavailable."""
-    place = urlsplit(address)
+    try:
+        place = urlsplit(address)
+    except ValueError as error:
+        raise ProviderUnavailable(f"{address}: {error}") from None
     is_here = place.scheme == "http" and place.hostname in LOCAL
     if not is_here and (place.scheme != "https" or not place.hostname):
         raise ProviderUnavailable(f"{address}: only https is used")

@@ -1,29 +1,29 @@
 """``fgrep model``: the user's own models of meaning: added, measured on the user's repository, and chosen."""
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import anyio
 import typer
 
 from flashgrep.base import config
-from flashgrep.base.errors import FlashgrepError
+from flashgrep.base.errors import FlashgrepError, ProviderUnavailable
 from flashgrep.base.paths import config_file
 from flashgrep.cli.daemon_client import (
     fail,
     find_user_paths,
+    show_name,
 )
 from flashgrep.cli.stopping import stop_daemon
 from flashgrep.files.openat import RootFolder
+from flashgrep.methods.text import escape_controls
 from flashgrep.parts.git.program import Git
 from flashgrep.parts.git.repository import Repository
 from flashgrep.parts.meaning.embed.model_folder import (
@@ -37,6 +37,7 @@ from flashgrep.parts.models.choosing import (
     choose_default,
     choose_model,
     find_overruling,
+    forget_model,
     is_chosen,
 )
 from flashgrep.parts.models.comparing import (
@@ -74,8 +75,8 @@ DEFAULT = "default"
 MIB = 1 << 20
 WINDOW = 16
 """Commits to draw a question from: neighbours have most files in common, and these are indexed once."""
-MEASURING = ".measuring"
-"""Below the folder of models: indexes of what is measured, removed by the next command if one was killed."""
+DRAWING_SECONDS = 60.0
+"""For drawing the questions: revisions of a large repository take a second to list."""
 
 Name = Annotated[
     str,
@@ -117,24 +118,35 @@ def add(
     """
     with _failing_cleanly():
         store = ModelStore(Path(find_user_paths().state))
-        model = _add(store, source, is_agreed=yes)
-        # Kept before it is measured, which takes minutes and may be interrupted.
         measured = None
-        if questions:
-            measured = _measure(
+        # One command at a time measures, too: it takes minutes of every core.
+        with store.making() as fresh:
+            model = _add(
                 store,
-                model,
-                project,
-                questions,
+                fresh,
+                source,
+                is_agreed=yes,
             )
-        if measured is not None:
-            model = replace(model, measured=_summarise(measured, project))
-            store.describe(model)
-        if use and measured is not None and difference(measured.ranks)[2] < 0:
+            # Kept before it is measured, which may be interrupted.
+            if questions:
+                measured = _measure(
+                    store,
+                    model,
+                    fresh / "measuring",
+                    project,
+                    questions,
+                )
+            if measured is not None and not measured.problem:
+                model = replace(model, measured=_summarise(measured, project))
+                store.describe(model)
+        if not use:
+            return
+        doubt = _find_doubt(measured)
+        if doubt:
             typer.echo(
-                f"not used, since it is worse here; to use it all the same: fgrep model use {model.name}"
+                f"not used, since it {doubt}; to use it all the same: fgrep model use {model.name}"
             )
-        elif use:
+        else:
             _use(store, model)
 
 
@@ -149,9 +161,9 @@ def list_models() -> None:
         typer.echo(f"{marks} {DEFAULT}: built in")
         for model in store.list_models():
             mark = "*" if is_chosen(settings, store.path_of(model.name)) else " "
-            typer.echo(f"{mark} {model.name}: {_describe(model)}")
+            _show(f"{mark} {model.name}: {_describe(model)}")
             if model.measured:
-                typer.echo(f"    {model.measured}")
+                _show(f"    {model.measured}")
 
 
 @app.command()
@@ -174,47 +186,71 @@ def remove(name: Name) -> None:
         store = ModelStore(Path(find_user_paths().state))
         model = store.find(name)
         # Settings that name a folder which is gone would leave words only.
-        is_used = is_chosen(_load_settings(), store.path_of(model.name))
-        if is_used:
-            choose_default(os.environ)
+        is_used = forget_model(os.environ, store.path_of(model.name))
         store.remove(model)
         if is_used:
             _restart()
         typer.echo(f"removed {model.name}")
 
 
-def _add(store: ModelStore, source: str, *, is_agreed: bool) -> StoredModel:
+def _find_doubt(measured: Measured | None) -> str:
+    """Return why a model should not be used; empty: nothing speaks against it, or nothing was measured."""
+    if measured is None:
+        return ""
+    if measured.problem:
+        return "could not be measured"
+    if difference(measured.ranks)[2] < 0:
+        return "is worse here"
+    return ""
+
+
+def _add(
+    store: ModelStore,
+    fresh: Path,
+    source: str,
+    *,
+    is_agreed: bool,
+) -> StoredModel:
     """Return a model that was read, tried and copied into the store."""
-    with store.making() as fresh:
+    folder = Path(source).absolute()
+    # A home of nobody stays as it is.
+    with suppress(RuntimeError):
         folder = Path(source).expanduser().absolute()
-        name = _name_folder(folder)
-        if not folder.is_dir():
-            # A folder is never taken for a name, nor a name for a path.
-            if not NAME.fullmatch(source):
-                fail(
-                    f"{source}: neither a folder nor a name such as minishlab/potion-code-16M"
-                )
-            folder = fresh / "fetched"
-            name = source.rpartition("/")[2]
-            _fetch(source, folder, is_agreed=is_agreed)
-        described = read_model_folder(folder)
-        if described.kind == "transformers":
+    name = _name_folder(folder)
+    if not folder.is_dir():
+        # A folder is never taken for a name, nor a name for a path.
+        if not NAME.fullmatch(source):
             fail(
-                f"{source}: only weights of PyTorch: export it first: optimum-cli export onnx --model {source} FOLDER"
+                f"{source}: neither a folder nor a name such as minishlab/potion-code-16M"
             )
-        probed = probe_model(described)
-        model = StoredModel(
-            name=store.take(described, fresh, name),
-            kind=described.kind,
-            dims=probed.dims,
-            milliseconds=probed.milliseconds,
-            size=described.size(),
-            licence=described.licence,
-            source=source,
-            added=time.time(),
+        folder = fresh / "fetched"
+        name = source.rpartition("/")[2]
+        _fetch(source, folder, is_agreed=is_agreed)
+    described = read_model_folder(folder)
+    if described.kind == "transformers":
+        fail(
+            f"{source}: only weights of PyTorch: export it first: optimum-cli export onnx --model {source} FOLDER"
         )
-        store.describe(model)
-    typer.echo(f"{model.name}: {_describe(model)}")
+    # What is tried is what is kept: a graph may need a file that is not copied.
+    copied = replace(described, path=store.copy(described, fresh))
+    try:
+        probed = probe_model(copied)
+    except ProviderUnavailable as error:
+        problem = error.message.replace(str(copied.path), str(folder))
+        raise ProviderUnavailable(problem) from None
+    size = copied.size()
+    model = StoredModel(
+        name=store.take(copied, name),
+        kind=described.kind,
+        dims=probed.dims,
+        milliseconds=probed.milliseconds,
+        size=size,
+        licence=described.licence,
+        source=source,
+        added=time.time(),
+    )
+    store.describe(model)
+    _show(f"{model.name}: {_describe(model)}")
     typer.echo(f"{probed.milliseconds:g} ms a chunk; {_describe_input(described)}")
     return model
 
@@ -226,8 +262,8 @@ def _fetch(name: str, folder: Path, *, is_agreed: bool) -> None:
     listing = hub.list_files(name)
     files = listing.choose()
     total = sum(file.size for file in files.values()) / MIB
-    typer.echo(f"{name} at {hub.address}, revision {listing.revision}")
-    typer.echo(f"licence: {listing.licence or 'not stated'}")
+    _show(f"{name} at {hub.address}, revision {listing.revision}")
+    _show(f"licence: {listing.licence or 'not stated'}")
     for inner, file in files.items():
         typer.echo(f"  {file.size:>14,} bytes  {inner}")
     _agree(f"fetch {len(files)} files, {total:,.1f} MiB?", is_agreed=is_agreed)
@@ -248,6 +284,7 @@ def _agree(question: str, *, is_agreed: bool) -> None:
 def _measure(
     store: ModelStore,
     model: StoredModel,
+    base: Path,
     project: Path,
     most: int,
 ) -> Measured | None:
@@ -257,28 +294,35 @@ def _measure(
     try:
         repository = Repository.open(Git.find(folder, os.environ))
         _tell("drawing questions from the history")
-        questions = draw_questions(repository, most, WINDOW * most)
+        questions = draw_questions(
+            repository,
+            most,
+            WINDOW * most,
+            time.monotonic() + DRAWING_SECONDS,
+        )
         if len(questions) < FEWEST:
-            typer.echo(
-                f"not measured: the history of {project.resolve()} gives {len(questions)} questions"
+            _show(
+                f"not measured: the history of {project.resolve()} gives {len(questions)} of {most} questions;"
+                f" {FEWEST} are needed"
             )
             return None
         measured = _measure_by(
             store,
             model,
+            base,
             repository,
             questions,
         )
     except FlashgrepError as error:
-        typer.echo(f"not measured: {error.message}")
+        _show(f"not measured: {error.message}")
         return None
     finally:
         if repository is not None:
             repository.close()
     if measured.problem:
-        typer.echo(f"not measured: {measured.problem}")
-        return None
-    typer.echo(
+        _show(f"not measured: {measured.problem}")
+        return measured
+    _show(
         f"{count_questions(measured)} questions from the history of {project.resolve()}, over {measured.files} files:"
     )
     for line in format_comparison(measured):
@@ -289,30 +333,29 @@ def _measure(
 def _measure_by(
     store: ModelStore,
     model: StoredModel,
+    base: Path,
     repository: Repository,
     questions: list[HistoryQuestion],
 ) -> Measured:
     # The default first: its questions bound those of the slower model.
     ways = [Way(DEFAULT, config.Embedding()), _make_way(store, model)]
-    base = store.folder / MEASURING
     # Below a folder that only the user reads, as indexes of code should be.
-    shutil.rmtree(base, ignore_errors=True)
     base.mkdir(mode=0o700)
+    most = choose_size(model.milliseconds)
+    revisions = Revisions(repository, questions, most)
+    run = partial(
+        measure,
+        revisions,
+        ways,
+        os.environ,
+        base,
+        _tell,
+    )
     try:
-        with TemporaryDirectory(dir=base) as work:
-            most = choose_size(model.milliseconds)
-            revisions = Revisions(repository, questions, most)
-            run = partial(
-                measure,
-                revisions,
-                ways,
-                os.environ,
-                Path(work),
-                _tell,
-            )
-            return anyio.run(run)
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
+        return anyio.run(run)
+    except ExceptionGroup as group:
+        # What happens while a project is open comes in the group of its tasks.
+        raise group.exceptions[0] from None
 
 
 def _make_way(store: ModelStore, model: StoredModel) -> Way:
@@ -389,6 +432,11 @@ def _name_folder(folder: Path) -> str:
     return folder.resolve().name
 
 
+def _show(text: str) -> None:
+    """Print a line with names, licences and texts that others wrote."""
+    typer.echo(show_name(text))
+
+
 def _tell(text: str) -> None:
     """Show what is under way, on a terminal only."""
     if sys.stderr.isatty():
@@ -401,6 +449,6 @@ def _failing_cleanly() -> Iterator[None]:
     try:
         yield
     except FlashgrepError as error:
-        fail(error.message)
+        fail(escape_controls(error.message))
     except OSError as error:
-        fail(str(error))
+        fail(escape_controls(str(error)))

@@ -116,15 +116,20 @@ class ModelStore:
             shutil.rmtree(self.folder / NEW, ignore_errors=True)
             os.close(lock)
 
-    def take(self, model: ModelFolder, fresh: Path, name: str) -> str:
-        """Copy a model's files into the store, by way of ``fresh``; return its full name."""
+    def copy(self, model: ModelFolder, fresh: Path) -> Path:
+        """Copy a model's files into the folder of ``making``; return the copy."""
         copy = fresh / "copy"
-        digest = sha256()
         for inner in model.files():
             target = copy / inner
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(model.path / inner, target)
-            with target.open("rb") as file:
+        return copy
+
+    def take(self, model: ModelFolder, name: str) -> str:
+        """Give a copy its place in the store; return its full name."""
+        digest = sha256()
+        for inner in model.files():
+            with (model.path / inner).open("rb") as file:
                 content = file_digest(file, "sha256").hexdigest()
                 # Before the name is given: a crash may not leave half a file below it.
                 os.fsync(file.fileno())
@@ -132,18 +137,24 @@ class ModelStore:
         clean = _NAME.sub("-", name).strip("-.") or "model"
         full = f"{clean[:60]}-{digest.hexdigest()[:_DIGITS]}"
         target = self.path_of(full)
-        # The same files have the same name, so adding a model twice keeps the first.
+        # The same files have the same name, so adding a model twice keeps the first. One
+        # without a description was being removed, and may lack files.
+        if not self._description(full).exists():
+            shutil.rmtree(target, ignore_errors=True)
         if not target.exists():
-            copy.rename(target)
+            model.path.rename(target)
         return full
 
     def describe(self, model: StoredModel) -> None:
         """Write a model's description."""
         text = json.dumps(asdict(model), indent=1)
-        replace_plain_file(self.folder / f"{model.name}.json", text)
+        replace_plain_file(self._description(model.name), text)
 
     def remove(self, model: StoredModel) -> None:
         """Remove a model."""
         # First what makes it a model of the list; the rest is only room.
-        (self.folder / f"{model.name}.json").unlink(missing_ok=True)
+        self._description(model.name).unlink(missing_ok=True)
         shutil.rmtree(self.path_of(model.name), ignore_errors=True)
+
+    def _description(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
