@@ -454,6 +454,7 @@ async def test_beside_others_a_connection_that_workers_serve_starts_nothing_here
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("flashgrep.base.scheduler.HOLD_SECONDS", BOUND)
+    monkeypatch.setattr("flashgrep.base.scheduler.BESIDE_SECONDS", BOUND)
     crowd = AlwaysServing()
     scheduler = Scheduler(crowd)
     here = list[str]()
@@ -520,3 +521,5 @@ async def test_whether_here_or_elsewhere_and_whenever_cancelled_none_is_lost(
             await scheduler.wait_for_rest(0.01)  # every thread has ended
     assert sum(done.values()) == 200
     assert all(done.values())
+    assert not scheduler._flows
+    assert not scheduler._elsewhere
