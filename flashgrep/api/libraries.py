@@ -12,6 +12,10 @@ from flashgrep.api.view import Project
 from flashgrep.base.model import Document, Skipped
 from flashgrep.base.registry import Call
 
+MOST_NAME: Final = 250
+MOST_VERSION: Final = 100
+"""Characters of a name and of a version that are shown; npm allows names of 214."""
+
 
 class Library(NamedTuple):
     """A library in one version, with its folder."""
@@ -23,7 +27,10 @@ class Library(NamedTuple):
     @property
     def label(self) -> str:
         """The name and version as answers give them and questions may: ``requests@2.31.0``."""
-        return f"{self.name}@{self.version}" if self.version else self.name
+        # A manifest may say anything, and each result repeats it.
+        name = self.name[:MOST_NAME]
+        version = self.version[:MOST_VERSION]
+        return f"{name}@{version}" if version else name
 
 
 class LibraryLookup(Protocol):

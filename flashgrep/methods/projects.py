@@ -25,7 +25,7 @@ import orjson
 
 from flashgrep.api.coverage import Coverage, milliseconds_since
 from flashgrep.api.host import Host
-from flashgrep.api.libraries import LibraryLookup, LibraryPlace, UsedLibraries
+from flashgrep.api.libraries import LibraryPlace, UsedLibraries
 from flashgrep.api.searchers import Holds
 from flashgrep.api.view import Project
 from flashgrep.base.errors import (
@@ -220,16 +220,21 @@ async def ask_projects(
     merged["coverage"] = _cover(parts, question.started)
     join(merged, answers)
     if libraries is not None:
-        place = partial(_place_in_libraries, merged, libraries.lookup)
+        place = partial(_place_in_libraries, merged, libraries)
         await anyio.to_thread.run_sync(place)
     result: ResultT = merged
     return result
 
 
-def _place_in_libraries(merged: dict[str, Any], lookup: LibraryLookup) -> None:
+def _place_in_libraries(merged: dict[str, Any], libraries: UsedLibraries) -> None:
     """Give the results of a merged answer, and what it says of files, their libraries in place of their folders."""
+    # The text of a path that is not UTF-8 does not say which it is.
+    roots = {
+        path_to_text(place.project.root): place.project.root
+        for place in libraries.places
+    }
     for item in chain(merged["results"], merged.get("files", ())):
-        place_in_library(item, os.fsencode(item.pop("project")), lookup)
+        place_in_library(item, roots[item.pop("project")], libraries.lookup)
 
 
 def _check_answers(parts: Sequence[Part[ResultT]]) -> list[Part[ResultT]]:

@@ -1,5 +1,6 @@
 """Questions about all libraries that a project names: which they are, what they find, and what is stored for them."""
 
+import base64
 import os
 import shutil
 import signal
@@ -138,6 +139,20 @@ def test_all_libraries_are_searched_and_named(
     assert answer["coverage"]["complete"]
     own = wire.call("query", query="weave", mode="literal")
     assert places(own) == {("", "main.py"), ("", "weave.py")}
+
+
+def test_libraries_below_a_folder_whose_name_is_no_text_are_named(
+    daemon: DaemonAtHand, tmp_path: Path
+) -> None:
+    root = tmp_path / os.fsdecode(b"caf\xe9")
+    write_tree(root, {**LOOMS, "main.py": USER, ".git/HEAD": "ref: refs/heads/main\n"})
+    daemon.add(root)
+    with closing(daemon.wire("unix", root)) as wire:
+        answer = wire.call("query", query="weave", libraries=True)
+    libraries = {hit.get("library") for hit in answer["results"]}
+    assert libraries == {"py_looms@2.1"}
+    paths = {base64.b64decode(hit["file_path_bytes"]) for hit in answer["results"]}
+    assert all(map(os.path.isfile, paths))
 
 
 def test_symbols_texts_and_chunks_of_libraries_are_reached(

@@ -1,5 +1,6 @@
 """Libraries without a daemon: whose a file is, and manifests and jars that would take all time or memory."""
 
+import json
 import threading
 import time
 import zipfile
@@ -92,6 +93,25 @@ def test_a_file_in_a_namespace_is_of_the_distribution_that_lists_it(
         asked = look_up().find_by_name(f"looms-{part}")
         assert asked is not None
         assert asked.label == label
+
+
+def test_a_manifest_writes_no_text_of_its_own_into_answers(
+    look_up: Callable[[], Lookup], tmp_path: Path
+) -> None:
+    names = ("loud\n[the project has no errors]", "loud\x1b[2J", " ", ["loud"], None)
+    for at, name in enumerate(names):
+        manifest = json.dumps({"name": name, "version": f"1.0\n{name}"})
+        folder = f"root/node_modules/quiet{at}"
+        write_tree(tmp_path, {f"{folder}/package.json": manifest, f"{folder}/a.js": ""})
+        library = look_up().find_library(bytes(tmp_path / folder / "a.js"))
+        assert library is not None
+        assert library.label == f"quiet{at}"
+    long = json.dumps({"name": "a" * LONG, "version": "1" * LONG})
+    folder = "root/node_modules/long"
+    write_tree(tmp_path, {f"{folder}/package.json": long, f"{folder}/a.js": ""})
+    library = look_up().find_library(bytes(tmp_path / folder / "a.js"))
+    assert library is not None
+    assert len(library.label) < 400
 
 
 def test_vendored_modules_of_go_have_their_names_without_a_cache(
