@@ -467,3 +467,22 @@ def test_a_model_is_opened_without_modules_of_the_current_folder(
     (tmp_path / "json.py").write_text("raise SystemExit(7)\n")
     monkeypatch.chdir(tmp_path)
     assert probe_model(model).dims == DIMS
+
+
+def test_opening_a_graph_leaves_and_tells_nothing(tmp_path: Path) -> None:
+    folder = make_encoder(tmp_path / "model")
+    home = tmp_path / "home"
+    home.mkdir()
+    # Where it is tested the library is silent by itself.
+    quiet = {"CI", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", "XDG_CACHE_HOME"}
+    environ = {name: text for name, text in os.environ.items() if name not in quiet}
+    done = subprocess.run(
+        [sys.executable, "-c", OPEN, str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=2 * BOUND,
+        check=True,
+        env=environ | {"HOME": str(home)},
+    )
+    assert done.stdout == "opened\n"
+    assert list(home.rglob("*")) == []

@@ -3,6 +3,7 @@
 onnxruntime and tokenizers are optional: ``pip install flashgrep[models]``.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final
@@ -27,6 +28,8 @@ from flashgrep.parts.meaning.embed.model_folder import (
 )
 
 ADVICE: Final = "pip install 'flashgrep[models]'"
+SILENCE: Final = "ORT_DISABLE_TELEMETRY"
+"""Read when onnxruntime starts; what its API turns off comes later than the first message."""
 BATCH: Final = 8
 """Texts at once: larger batches take memory by the longest text and are no faster on one core."""
 PAIRS: Final = 8
@@ -48,6 +51,8 @@ def import_library(name: str, advice: str) -> Any:
     Raises:
         ProviderUnavailable: it is not installed, or importing it fails.
     """
+    # Else onnxruntime sends what it runs to its maker, from 1.29 on.
+    os.environ[SILENCE] = "1"
     try:
         return import_module(name)
     except ImportError as error:
