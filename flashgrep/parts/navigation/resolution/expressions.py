@@ -93,6 +93,10 @@ class Expressions(Exports):
         """Return the members of values by name."""
 
     @abstractmethod
+    def read_member(self, values: Values, name: str) -> Values:
+        """Return the value of a member: of a property what it returns, even if that is unknown."""
+
+    @abstractmethod
     def dereference(self, values: Values) -> Values:
         """Return values with variables replaced by their values."""
 
@@ -135,9 +139,7 @@ class Expressions(Exports):
             node.child_by_field_name(field) for field in MEMBER_OF[node.type]
         )
         if part is not None:
-            return self.dereference(
-                self.members(self.infer(file, whole), file.text(part))
-            )
+            return self.read_member(self.infer(file, whole), file.text(part))
         return ()
 
     def infer_call(self, file: FileScopes, node: Node) -> Values:

@@ -268,7 +268,7 @@ class Names(Keys):
         if binding.way == "element":
             return tuple(inner for container in values for inner in container.elements)
         if binding.member:
-            return self.dereference(self.members(values, binding.member))
+            return self.read_member(values, binding.member)
         return () if binding.way == "unpacked" else values
 
     def _is_open(self, file: FileScopes, binding: Binding) -> bool:
@@ -407,6 +407,17 @@ class Names(Keys):
         return either(results)
 
     # Members
+
+    def read_member(self, values: Values, name: str) -> Values:
+        """Return the value of a member: of a property what it returns, even if that is unknown."""
+        read: list[Value] = []
+        for value in self.members(values, name):
+            definition = value.definition
+            # Its result stands beside it; as an object of its own it would have no
+            # member of ours.
+            if definition is None or value.is_instance or not _is_property(definition):
+                read.append(value)
+        return self.dereference(tuple(read))
 
     def members(self, values: Values, name: str) -> Values:
         """Return the member of a module, a class or an object; empty if unknown."""
@@ -558,15 +569,7 @@ class Names(Keys):
         for value in values:
             results.append(value)
             definition = value.definition
-            if definition is None or definition.kind != "method":
-                continue
-            if definition.language == "python":
-                is_read = any(b"property" in line for line in decorators(definition))
-            else:
-                is_read = definition.language in ECMA and is_getter(
-                    definition.symbols, definition.key[1]
-                )
-            if is_read:
+            if definition is not None and _is_property(definition):
                 results += self.find_result(definition, 0)
         return distinct(results)
 
@@ -771,8 +774,18 @@ class Names(Keys):
         else:
             values = self.dereference(self.find_name(path, names[0], start) or ())
         for name in names[1:]:
-            values = self.dereference(self.members(values, name))
+            values = self.read_member(values, name)
         return values
+
+
+def _is_property(definition: Definition) -> bool:
+    """Whether a definition is a method that is read like a field."""
+    if definition.kind != "method":
+        return False
+    if definition.language == "python":
+        return any(b"property" in line for line in decorators(definition))
+    symbols = definition.symbols
+    return definition.language in ECMA and is_getter(symbols, definition.key[1])
 
 
 def _is_fixture(function: Definition) -> bool:
