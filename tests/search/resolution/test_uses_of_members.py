@@ -77,3 +77,19 @@ def test_a_receiver_means_the_type_that_its_file_sees_and_its_own_base(
         ("Crane.own", "a/Tag.java", 0.95),
         ("Read.start", "a/Token.java", 0.95),
     }
+
+
+def test_a_long_chain_is_followed_and_a_longer_one_is_unsure(tmp_path: Path) -> None:
+    followed = 100
+    calls = 150
+    chain = "".join(f'\n.add("{number}")' for number in range(calls))
+    files = {
+        "a/B.java": "package a;\npublic class B { public B add(String text) { return this; } }\n"
+        "class C { public C add(String text) { return this; } }\n",
+        "a/Use.java": f"package a;\nclass Use {{ void run(B b) {{ b{chain}; }} }}\n",
+    }
+    research = researched(project(tmp_path, files), "usages of B.add", 1)
+    lines = {edge.line for edge in research.graph.edges if edge.path == b"a/Use.java"}
+    vague = {place.line for place in research.vague if place.path == b"a/Use.java"}
+    assert lines >= set(range(3, 3 + followed))
+    assert lines | vague == set(range(3, 3 + calls))

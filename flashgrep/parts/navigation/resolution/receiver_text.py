@@ -12,10 +12,10 @@ from flashgrep.parts.symbols.parse.lookup import FileSymbols
 Form = Literal["name", "call", "new", "cast"]
 DIALECTS: Final = frozenset({"java", "csharp", "kotlin", "php", "rust"})
 """Languages whose declarations write types, and whose expressions are read here."""
-_MOST_CHAIN: Final = 200
+_MOST_CHAIN: Final = 100
 """Most steps of one chain."""
-_MOST_TEXT: Final = 8_000
-"""Most bytes between a bracket and its partner."""
+_FAR: Final = (250, 8_000)
+"""Bytes in which a bracket's partner is looked for: it is near nearly always, and no further than the last."""
 _MOST_BEFORE: Final = 300
 """Most bytes of one name or operator with the blanks around it."""
 _BRACKETS: Final = re.compile(rb"[()\[\]{}]")
@@ -167,7 +167,7 @@ def _skip_blanks(
         is_comment = (
             span >= 0
             and int(skips[span, 1]) >= at
-            and data[int(skips[span, 0]) :][:1] in {b"/", b"#"}
+            and data[int(skips[span, 0])] in b"/#"
         )
         if not is_comment:
             return at
@@ -200,8 +200,15 @@ def _find_opening(
     closing: int,
 ) -> int:
     """Return the offset of the bracket that one at an offset closes; -1: it is too far away."""
+    for most in _FAR:
+        opening = _find_near_opening(symbols, closing, max(0, closing - most))
+        if opening >= 0:
+            return opening
+    return -1
+
+
+def _find_near_opening(symbols: FileSymbols, closing: int, least: int) -> int:
     data = symbols.data
-    least = max(0, closing - _MOST_TEXT)
     depth = 0
     brackets = [match.start() for match in _BRACKETS.finditer(data, least, closing + 1)]
     for at in reversed(brackets):

@@ -20,6 +20,10 @@ _PATH: Final = rb"\\?[A-Za-z_]\w*(?:(?:\.|::|\\)[A-Za-z_]\w*)*"
 _ARGUMENTS: Final = rb"(?:\s*<[^;(){}=]{0,200}>)?"
 
 
+Binding = tuple[int, re.Match[bytes]]
+"""How a name is bound: 0, its type is written; 1, a value follows it; 2, neither; and where."""
+
+
 def _compile(pattern: bytes) -> re.Pattern[bytes]:
     return re.compile(_fill(pattern))
 
@@ -145,13 +149,13 @@ def find_binding(
     name: str,
     start: int,
     end: int,
-) -> tuple[int, re.Match[bytes]] | None:
-    """Return the last binding of a name in a text: 0, its type is written; 1, a value follows it; 2, neither."""
+) -> Binding | None:
+    """Return the last binding of a name in a text."""
     language = symbols.language
     word = re.escape(name.encode())
     tables = (_LOCAL, _ASSIGNED, _BINDS)
     forms = [_fill(table[language]).replace(b"%s", word) for table in tables]
-    last: tuple[int, re.Match[bytes]] | None = None
+    last: Binding | None = None
     # The last one before the use is in force, of whichever form; a name in a
     # comment binds nothing.
     for form, pattern in enumerate(forms):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
+from flashgrep.base.checkpoint import checkpoint
 from flashgrep.parts.navigation.resolution.inference import Names
 from flashgrep.parts.navigation.resolution.overloads import OVERLOADED, choose_overloads
 from flashgrep.parts.navigation.resolution.packages import (
@@ -32,6 +33,7 @@ from flashgrep.parts.navigation.resolution.symbol_graph import (
 )
 from flashgrep.parts.navigation.resolution.type_text import (
     FIELDS,
+    Binding,
     find_binding,
     find_statement_end,
     is_type_parameter,
@@ -56,6 +58,8 @@ _MOST_DEPTH: Final = 40
 """Most declarations that lead from one to the next."""
 _MOST_BASES: Final = 100
 """Most types above one that are looked at."""
+_OVERLAP: Final = 700
+"""Bytes that are searched again for a binding: more than one takes."""
 _BEFORE_VALUE: Final = frozenset({"new", "await", "&", "clone"})
 _SEVERAL: Final = 2
 _SPLITS: Final = re.compile(r"\.|::|\\")
@@ -89,6 +93,12 @@ class WrittenTypes:
 
     names: Names
     _receivers: dict[SymbolKey, Type] = field(default_factory=dict)
+    _steps: dict[tuple[bytes, int, int], Type] = field(default_factory=dict)
+    """The types of what is settled in chains: most of a long one is the receiver of several names."""
+    _searched: dict[tuple[bytes, str, int], tuple[int, Binding | None]] = field(
+        default_factory=dict
+    )
+    """By name and function, up to where its last binding is known."""
     _bases: dict[SymbolKey, tuple[list[Definition], bool]] = field(default_factory=dict)
 
     def find_receiver(
@@ -206,6 +216,22 @@ class WrittenTypes:
         depth: int,
     ) -> Type:
         """Return the type of an expression."""
+        key = (site.path, step.offset, step.end)
+        if key in self._steps:
+            return self._steps[key]
+        type_ = self._evaluate_step(site, step, depth)
+        # What is unknown may be so for its depth here.
+        if type_ is not UNKNOWN:
+            self._steps[key] = type_
+        return type_
+
+    def _evaluate_step(
+        self,
+        site: Site,
+        step: Step,
+        depth: int,
+    ) -> Type:
+        checkpoint()
         if depth > _MOST_DEPTH:
             return UNKNOWN
         if step.form in {"new", "cast"}:
@@ -224,6 +250,8 @@ class WrittenTypes:
         depth: int,
     ) -> Type:
         """Return the type of the first name of a chain."""
+        # What is bound behind it, in arguments of the chain, is something else.
+        site = Site(site.path, site.symbols, step.offset)
         around = self._find_around(site)
         if step.name in _OWN:
             return around or UNKNOWN
@@ -380,15 +408,34 @@ class WrittenTypes:
             if symbols.kind(around) in CALLABLE_KINDS | FIELDS:
                 row = symbols.row(around)
                 end = min(site.offset, row[END])
-                binding = find_binding(symbols, name, row[START], end)
+                binding = self._find_binding(site, name, row[START], end)
                 if binding is not None:
                     return self._type_of_binding(site, *binding, depth)
             around = symbols.parent(around)
         is_script = symbols.language == "php" and symbols.enclosing(site.offset) < 0
-        binding = find_binding(symbols, name, 0, site.offset) if is_script else None
+        binding = self._find_binding(site, name, 0, site.offset) if is_script else None
         if binding is None:
             return None
         return self._type_of_binding(site, *binding, depth)
+
+    def _find_binding(
+        self,
+        site: Site,
+        name: str,
+        start: int,
+        end: int,
+    ) -> Binding | None:
+        """Return the last binding of a name between two offsets, searching only what is new since the last time."""
+        key = (site.path, name, start)
+        searched, last = self._searched.get(key, (start, None))
+        if end < searched:
+            return find_binding(site.symbols, name, start, end)
+        again = max(start, searched - _OVERLAP)
+        recent = find_binding(site.symbols, name, again, end)
+        if recent is None or (last is not None and last[1].end() >= recent[1].end()):
+            recent = last
+        self._searched[key] = (end, recent)
+        return recent
 
     def _type_of_binding(
         self,
