@@ -31,7 +31,6 @@ from flashgrep.api.host import Host
 from flashgrep.api.libraries import LIBRARIES, LibraryLookup, UsedLibraries
 from flashgrep.api.searchers import Holds
 from flashgrep.api.view import Project, View
-from flashgrep.base.bounded_cache import BoundedCache
 from flashgrep.base.errors import (
     Forbidden,
     InvalidParams,
@@ -57,13 +56,11 @@ from flashgrep.base.registry import (
 from flashgrep.files.buffers import Buffers
 from flashgrep.files.columns import PositionEncoding
 from flashgrep.files.globs import PathFilter
-from flashgrep.files.owners import MOST_BYTES, PLACES, CodeOwners
+from flashgrep.files.owners import COMPILED, MOST_BYTES, PLACES, CodeOwners
 from flashgrep.search.path_search import search_near
 
 CHARS_PER_TOKEN: Final = 4
 MOST_OWNERS: Final = 100
-MOST_OWNERS_BYTES: Final = 128 << 10
-"""Bytes of a CODEOWNERS that stays compiled, and of all: 500 patterns, 20 kB, take 20 ms for every page otherwise."""
 MOST_NEAR: Final = 3
 """Names that are offered in place of one that is not there."""
 _PATTERN: Final = re.compile(r"[*?]|\{.*,.*\}")
@@ -74,8 +71,6 @@ PATH: Final = (
 PATH_BYTES: Final = (
     "The path's bytes in base64, for a name that is not UTF-8; instead of the text."
 )
-
-_OWNERS = BoundedCache[bytes, CodeOwners](MOST_OWNERS_BYTES, MOST_OWNERS_BYTES)
 
 ItemT = TypeVar("ItemT")
 StateT = TypeVar("StateT")
@@ -426,11 +421,11 @@ async def read_owners(view: View) -> CodeOwners | None:
         # Also where something else has the name: a folder, a pipe.
         except (NotFound, Forbidden, TooLarge, InvalidParams):
             continue
-        owners = _OWNERS.find(text)
+        owners = COMPILED.find(text)
         if owners is None:
             decoded = text.decode(errors="replace")
             owners = await view.in_turn(partial(CodeOwners, decoded))
-            _OWNERS.put(text, len(text), owners)
+            COMPILED.put(text, len(text), owners)
         return owners
     return None
 

@@ -41,6 +41,7 @@ from flashgrep.base.scheduler import Scheduler
 from flashgrep.files.buffers import Buffers
 from flashgrep.files.editor import Limits
 from flashgrep.files.outside import OutsideWatch
+from flashgrep.files.owners import COMPILED
 from flashgrep.files.repositories import is_bare
 from flashgrep.files.scopes import WalkOptions
 from flashgrep.files.subtrees import Subtrees
@@ -200,6 +201,7 @@ class Catalogue:
     def _drop_caches(self) -> None:
         """Drop the caches that speed up lookups, and what garbage is left in cycles."""
         forget_patterns()
+        COMPILED.clear()
         self.forget_caches()
         for workspace in self._open.values():
             reader = workspace.index.reader

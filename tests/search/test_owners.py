@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 
 from flashgrep.base.checkpoint import Expired, expiring
+from flashgrep.base.config import Settings
 from flashgrep.base.path_text import PathText
 from flashgrep.files.globs import PathFilter
 from flashgrep.files.owners import CodeOwners
 from flashgrep.methods.common import read_owners
+from flashgrep.parts.built_in import BUILT_IN
+from flashgrep.project.catalogue import Catalogue
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.git import git
 from tests.support.workspace import opened, put
@@ -144,6 +147,20 @@ async def test_something_else_of_that_name_is_no_codeowners(tmp_path: Path) -> N
         others = await read_owners(workspace)
         assert others is not None
         assert others.find_owners(b"a") == {"@others"}
+
+
+async def test_compiled_owners_are_forgotten_once_there_is_nothing_to_do(
+    project: MakeProject, tmp_path: Path
+) -> None:
+    root = make_owned(project)
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path, settings=Settings(), indexes=False
+    ) as catalogue:
+        workspace = await catalogue.open(str(root))
+        owners = await read_owners(workspace)
+        assert owners is not None
+        catalogue._drop_caches()
+        assert await read_owners(workspace) is not owners
 
 
 def test_an_owner_is_a_filter_of_text_and_files(
