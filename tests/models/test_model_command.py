@@ -369,13 +369,23 @@ def hub(cold_daemon: DaemonAtHand, tmp_path: Path) -> Iterator[FakeHub]:
     (folder / "training.bin").write_bytes(b"not asked for")
     with serving(FakeHub(folder)) as served:
         cold_daemon.environ["HF_ENDPOINT"] = served.address
+        # A machine behind a proxy would ask it for this address, too.
+        cold_daemon.environ["no_proxy"] = "127.0.0.1"
         yield served
 
 
 def test_nothing_is_fetched_before_the_user_says_yes(
     cold_daemon: DaemonAtHand, hub: FakeHub, tmp_path: Path
 ) -> None:
-    done = cold_daemon.run("model", "add", NAME, "--questions", "0", cwd=tmp_path)
+    done = cold_daemon.run(
+        "model",
+        "add",
+        NAME,
+        "--questions",
+        "0",
+        cwd=tmp_path,
+        stdin="",
+    )
     assert done.returncode == 2
     assert f"list the files of {NAME} at {hub.address}?" in done.stderr
     assert "nothing was fetched" in done.stderr

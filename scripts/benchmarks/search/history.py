@@ -94,7 +94,7 @@ def collect_cases(repository: Path, most: int) -> list[Case]:
     """Return up to ``most`` questions of a repository: those of the set, or drawn from its history.
 
     Raises:
-        ValueError: the clone lacks a commit of the set, or its question is another one than when it was chosen.
+        ValueError: the clone lacks a commit of the set, or no question is made of it any more.
 
     """
     chosen = list_commits().get(name_repository(repository))
