@@ -108,8 +108,15 @@ def _read_revisions(arguments: Arguments) -> None:
 def _read_folders(arguments: Arguments) -> None:
     if "include" in arguments:
         return
-    folders = arguments.pop("target_directories", None)
-    if folders is None and isinstance(arguments.get("path"), list):
+    # What is neither stays, and is refused: no restriction is lost.
+    folders = arguments.get("target_directories")
+    if folders is None:
+        folders = []
+    if isinstance(folders, str):
+        folders = [folders]
+    if isinstance(folders, list):
+        arguments.pop("target_directories", None)
+    if not folders and isinstance(arguments.get("path"), list):
         folders = arguments.pop("path")
     if isinstance(folders, list) and folders:
         globs = [str(folder).rstrip("/") for folder in folders]

@@ -52,7 +52,9 @@ class DeclaredKinds:
             room -= len(pattern)
             if room < 0:
                 break
-            if self._patterns.Add(pattern) >= 0:
+            # RE2 refuses a set such as [z-a], which matches nothing to git.
+            with suppress(re2.error, UnicodeEncodeError):
+                self._patterns.Add(pattern)
                 self._rules.append(declared)
         if self._rules:
             self._patterns.Compile()
@@ -81,7 +83,8 @@ def parse_attributes(data: bytes) -> DeclaredKinds:
 
 
 def _read_rules(text: str) -> Iterator[tuple[str, dict[str, bool]]]:
-    for line in text.splitlines():
+    for written in text.split("\n"):
+        line = written.strip()
         rule = QUOTED.match(line) or PLAIN.match(line)
         if rule is None:
             continue

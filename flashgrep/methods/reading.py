@@ -437,8 +437,11 @@ async def tell_files(view: View, error: InvalidParams, path: bytes) -> None:
     start = len(folder) + 1
     if not folder:
         start = 0
-    names = {path_to_text(name[start:].partition(b"/")[0]) for name in paths}
-    error.data["holds"] = ", ".join(sorted(names)[:MOST_HELD])
+    names = sorted({path_to_text(name[start:].partition(b"/")[0]) for name in paths})
+    holds = names[:MOST_HELD]
+    if len(names) > MOST_HELD:
+        holds.append(f"and {len(names) - MOST_HELD} more")
+    error.data["holds"] = ", ".join(holds)
     error.data["suggestion"] = "it is a folder: list_files lists it, query searches it"
 
 

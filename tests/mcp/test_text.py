@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flashgrep.mcp.service import INSTRUCTIONS
-from tests.conftest import DaemonAtHand
+from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.mcp_clients import LineTransport, McpClient, transport
 
 CHOSEN_AMONG = (
@@ -536,6 +536,18 @@ def test_reading_a_folder_names_what_is_in_it(model: McpClient) -> None:
     assert text.startswith("error -32602 not_a_file: ")
     assert "list_files" in text
     assert "holds: config.py, main.py" in text
+
+
+def test_a_folder_with_more_than_is_named_says_so(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({f"many/{number:02}.txt": "x" for number in range(32)})
+    daemon.add(root)
+    wire = daemon.wire("unix", root)
+    wire.call("query", query="x", limit=1)  # which lists the files
+    holds = wire.fail("read_code", path="many")["data"]["holds"]
+    wire.close()
+    assert holds.endswith("28.txt, 29.txt, and 2 more")
 
 
 def test_a_path_elsewhere_is_told_where_the_project_is_and_whose_it_is(

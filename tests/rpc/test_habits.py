@@ -43,6 +43,11 @@ READ: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     (
         "query",
+        {"query": "x", "target_directories": "src/"},
+        {"query": "x", "include": ["src", "src/**"]},
+    ),
+    (
+        "query",
         {"query": "x", "path": ["a", "b/"]},
         {"query": "x", "include": ["a", "b", "a/**", "b/**"]},
     ),
@@ -97,6 +102,7 @@ def test_a_patch_is_answered_with_the_form_that_is_taken() -> None:
     ("tool", "arguments"),
     [
         ("query", {"query": "x", "target_directories": ["src"], "include": ["*.py"]}),
+        ("query", {"query": "x", "target_directories": {"src": True}}),
         ("changes", {"rev": "v1", "commit": "abc"}),
         ("changes", {"head": "dev"}),
         ("changes", {"path": "src", "include": ["*.py"]}),

@@ -17,7 +17,7 @@ PATHS = [
 ]  # fmt: skip
 GLOBS = [
     "*.py", "a.py", "/a.py", "api", "api/", "api/*", "api/**", "/api/**", "**/b/**", "api/**/a.py", "*", "**", "docs/*.md",
-    "lib.?s", "[ab].py", "!a.py", '"a b.py"', "docs/**", "b/*", "#x",
+    "lib.?s", "[ab].py", "!a.py", '"a b.py"', "docs/**", "b/*", "#x", "  a.py", "[z-a].py", "[a",
 ]  # fmt: skip
 WORDS = [
     "linguist-generated", "-linguist-generated", "linguist-generated=true", "linguist-generated=false", "linguist-vendored",
@@ -57,6 +57,7 @@ def ask_git(root: Path, text: str) -> dict[str, str | None]:
 
 @given(lines=st.lists(LINES, max_size=5))
 @example(lines=["api linguist-generated", "api/** linguist-vendored"])
+@example(lines=["[z-a].py linguist-generated", "  a.py linguist-vendored"])
 @example(lines=["* linguist-generated", "a.py -linguist-generated text"])
 @example(lines=['"a b.py" linguist-documentation', "!a.py linguist-vendored"])
 def test_attributes_are_read_as_git_reads_them(
