@@ -542,9 +542,8 @@ def test_a_folder_with_more_than_is_named_says_so(
     daemon: DaemonAtHand, project: MakeProject
 ) -> None:
     root = project({f"many/{number:02}.txt": "x" for number in range(32)})
-    daemon.add(root)
+    assert daemon.run("index", "--wait", "all", ".", cwd=root).returncode == 0
     wire = daemon.wire("unix", root)
-    wire.call("query", query="x", limit=1)  # which lists the files
     holds = wire.fail("read_code", path="many")["data"]["holds"]
     wire.close()
     assert holds.endswith("28.txt, 29.txt, and 2 more")
