@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.base.own_folders import LIBRARIES
 from flashgrep.base.paths import bundled_ripgrep
 from flashgrep.cli.launcher import read_commands
 from flashgrep.parts.built_in import REGISTRY
@@ -347,6 +348,9 @@ def test_a_dry_uninstall_lists_and_removes_nothing_and_a_real_one_leaves_nothing
         "token.new",
     ):  # of parts of other packages, and of killed processes
         (Path(cold_daemon.paths.state) / name).touch()
+    libraries = Path(cache, LIBRARIES)
+    libraries.mkdir()
+    (libraries / "uses.json").touch()
     mine = [str(root / ".flashgrep"), str(config), cache, cold_daemon.paths.state]
     pid = cold_daemon.status()["pid"]
     dry = cold_daemon.run("uninstall", "--dry-run")

@@ -9,7 +9,7 @@ import pytest
 
 from flashgrep import __version__
 from flashgrep.parts.hosts.hooks import MARK
-from scripts.tools.plugins import PLUGIN, make_skill
+from scripts.tools.plugins import PLUGIN, make_skill, write_semantic
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / PLUGIN
@@ -29,7 +29,8 @@ def read(name: str) -> Any:
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_a_manifest_names_this_version_and_files_that_are_there(name: str) -> None:
     manifest = read(name)
-    assert (manifest["name"], manifest["version"]) == ("flashgrep", __version__)
+    version = write_semantic(__version__)
+    assert (manifest["name"], manifest["version"]) == ("flashgrep", version)
     for member in ("hooks", "mcpServers", "lspServers", "skills"):
         path = manifest.get(member)
         if isinstance(path, str):

@@ -28,7 +28,7 @@ from tests.support.mcp_clients import open_http
 
 SECOND = b"GET /second HTTP/1.1\r\nHost: a\r\n\r\n"
 HOST = b"Host: a\r\n"
-LONG_ANSWER = b"x" * (4 << 20)
+LONG_ANSWER = b"x" * (16 << 20)  # more than the system keeps for a connection
 
 SMUGGLED = {
     "both lengths": b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

@@ -163,3 +163,9 @@ def test_a_walk_of_subtrees_finds_what_is_below_them(
     }
     assert found == expected
     assert {path for path in every if walker.accepts(path)} == expected
+
+
+def test_where_nothing_was_asked_nothing_is_written(tmp_path: Path) -> None:
+    uses = LibraryUses(tmp_path / "cache")
+    assert not uses.find_leftovers()
+    assert not (tmp_path / "cache").exists()

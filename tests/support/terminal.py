@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.conftest import BOUND
+from tests.support.interrupts import allow_interrupts
 
 pyte: Any = pytest.importorskip("pyte")
 
@@ -60,6 +61,7 @@ class Terminal:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
         self._typed = ""
         self._prompts = 1
+        allow_interrupts()
         self._shell = subprocess.Popen(
             ["bash", "-c", OPENS_ITS_TERMINAL, os.ttyname(theirs), PROMPT],
             cwd=folder,

@@ -17,7 +17,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from flashgrep.base.errors import FlashgrepError, InvalidParams
-from flashgrep.base.own_folders import PROJECTS, STORES
+from flashgrep.base.own_folders import LIBRARIES, PROJECTS, STORES
 from flashgrep.base.paths import (
     CACHE_FOLDER,
     GRAMMARS_FOLDER,
@@ -542,7 +542,7 @@ def remove(path: Path) -> None:
         # A cache below a state folder that was named for itself (FLASHGREP_STATE_DIR).
         folders = [path / CACHE_FOLDER, path]
     for folder in folders:
-        for name in (STORES, PROJECTS):
+        for name in (STORES, PROJECTS, LIBRARIES):
             shutil.rmtree(folder / name, ignore_errors=True)
         with suppress(OSError):  # something else is in it
             folder.rmdir()

@@ -156,6 +156,10 @@ class LibraryUses(HostService):
 
     def _save(self) -> None:
         uses = {root: uses for root, uses in self._load().items() if uses}
+        # Nothing was ever remembered: no folder is made for it, least of all by a daemon
+        # that ends while it is uninstalled.
+        if not uses and not self._file.exists():
+            return
         described = {"format": _FORMAT, "uses": uses}
         text = json.dumps(described)
         if text == self._written:
