@@ -273,6 +273,7 @@ def test_nothing_below_the_daemon_reads_the_environment() -> None:
     own_reasons = {
         "files.scopes",  # where git keeps its global excludes is said in the environment alone
         "parts.hook.client",  # a client, as those of the command line
+        "parts.meaning.embed.onnx_model",  # it sets one: onnxruntime reads there whether it may send reports
         "parts.meaning.meaning_stages",  # in the indexer's processes: the daemon hands them the keys of providers so
         "parts.git.revision_texts",  # the same: where git is, and the user's settings of git
     }
