@@ -78,7 +78,7 @@ def test_a_library_that_is_updated_is_searched_as_it_is_now(
     metadata = root / PACKAGES / "py_looms-2.1.dist-info"
     metadata.rename(metadata.with_name("py_looms-3.0.dist-info"))
     detail = wire.call("query", **question)["coverage"]["detail"]
-    assert detail.endswith("the library py_looms@3.0")
+    assert "the library py_looms@3.0" in detail
 
 
 def test_one_library_of_two_projects_has_one_name(
@@ -87,4 +87,4 @@ def test_one_library_of_two_projects_has_one_name(
     for _ in range(2):
         wire = connect(project({**LOOMS, "main.py": USER}))
         answer = wire.call("query", query="weave", library="looms")
-        assert answer["coverage"]["detail"].endswith("the library py_looms@2.1")
+        assert "the library py_looms@2.1" in answer["coverage"]["detail"]
