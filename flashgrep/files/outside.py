@@ -289,12 +289,18 @@ class OutsideWatch:
         above, _, name = path.rpartition(b"/")
         self._names.add(name)
         folder = self._watch_folder(above + b"/", folders)
+        is_link = False
+        is_plain = True
         try:
+            if folder.is_there:
+                # First: of a link that leads nowhere the watch says only that it is
+                # missing.
+                is_link = stat.S_ISLNK(os.lstat(path).st_mode)
+                is_plain = not is_link
             if folder.is_there and not by_presence:
                 self._add_watch(path, _OF_FILES)
-            is_plain = not folder.is_there or not stat.S_ISLNK(os.lstat(path).st_mode)
         except OSError as error:
-            is_plain = error.errno in _MISSING
+            is_plain = not is_link and error.errno in _MISSING
         is_watched = folder.has_watched_path and folder.has_watched_entries
         return is_watched and is_plain and os.path.normpath(path) == path
 
