@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
+from flashgrep.parts.models.history import clean_sentence, first_sentence
 from scripts.train_embedder.languages import written_in
 from scripts.train_embedder.packages import HERE, Package
 from scripts.train_embedder.pairs import (
@@ -43,30 +44,11 @@ PATCH: Final = (
 LINES: Final = 48
 """Lines of a chunk of the index."""
 MOST_SOURCES, MOST_HUNKS = 6, 3
-WORDS: Final = (4, 40)
 FEWEST_ASKED: Final = 3
 
-_LABEL: Final = re.compile(
-    r"^(?:\[[^\]]{1,40}\]\s*:?\s*)+|^[\w./*,{}+-]+(?:\([^)]*\))?!?:\s+"
-)
-_NUMBER: Final = re.compile(
-    r"\(?(?:closes|fix(?:es)?|refs|resolves|see|issue|bug|gh|pr)?[ :]*(?:#|gh-)\d+\)?|\b[A-Z]{2,10}-\d+\b:?"
-    r"|\(?https?:\S+",
-    re.IGNORECASE,
-)
-_NO_QUESTION: Final = re.compile(
-    r"\b(?:merged?|bump\w*|revert\w*|reland|releas\w+|change ?log|typos?|spelling|\w*fmt|lint\w*|whitespace|travis|wip"
-    r"|dependabot|upgraded?|dependenc\w+|deps|copyright|licen[sc]es?|readme|docs?|documentation|comments?|fixup|chore"
-    r"|clean\w*|cosmetic|nits?|polish|\w*format\w*|styl\w+|review|feedback|tests?|testing|version|vendor\w*|ci|tidy)\b",
-    re.IGNORECASE,
-)
-_TRAILER: Final = re.compile(
-    r"[A-Z][\w-]+: |[^A-Za-z]|(?:closes|fixes|see|part of|depends) ", re.IGNORECASE
-)
 _NAME: Final = re.compile(
     r"`[^`]+`|\b\w*[a-z][A-Z]\w*(?:\(\))?|\b\w+(?:_|::|->|\.)\w[\w.:]*(?:\(\))?|\b\w+\(\)"
 )
-_SENTENCE: Final = re.compile(r"(?<=[.!?:])\s+(?=[A-Z(`'\"])")
 
 
 class Commit(NamedTuple):
@@ -78,15 +60,6 @@ class Commit(NamedTuple):
     """First sentence of the body; often empty."""
 
 
-def question_of(text: str) -> str:
-    """Return a subject or sentence without labels and issue numbers; empty if it is not usable as a question."""
-    text = re.sub(r"\s+", " ", _NUMBER.sub("", _LABEL.sub("", text.strip()))).strip(
-        " .:;,-"
-    )
-    usable = text.isascii() and WORDS[0] <= len(text.split()) <= WORDS[1]
-    return text if usable and not _NO_QUESTION.search(text) else ""
-
-
 def commits_of(
     repository: Path, last: str = "HEAD", most: int = COMMITS
 ) -> list[Commit]:
@@ -96,13 +69,10 @@ def commits_of(
     found: dict[str, Commit] = {}
     for entry in log.stdout.decode("utf-8", "replace").split("\0"):
         number, subject, body = (*entry.split("\n", 2), "", "")[:3]
-        asked = question_of(subject)
-        first = body.strip().split("\n\n")[0]
-        sentence = (
-            "" if _TRAILER.match(first) else question_of(_SENTENCE.split(first)[0])
-        )
+        asked = clean_sentence(subject)
         if asked:
-            found.setdefault(asked.lower(), Commit(number, asked, sentence))
+            commit = Commit(number, asked, first_sentence(body))
+            found.setdefault(asked.lower(), commit)
     telling = sorted(
         found.values(),
         key=lambda each: -len(each.subject.split()) - 4 * bool(each.sentence),

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.train_embedder.commits import commits_of, question_of, rows_of
+from flashgrep.parts.models.history import clean_sentence
+from scripts.train_embedder.commits import commits_of, rows_of
 
 
 def _git(folder: Path, *arguments: str) -> str:
@@ -37,7 +38,7 @@ def _git(folder: Path, *arguments: str) -> str:
     ],
 )
 def test_subjects_are_cleaned_and_chores_left_out(subject: str, question: str) -> None:
-    assert question_of(subject) == question
+    assert clean_sentence(subject) == question
 
 
 def test_a_commits_rows_are_its_words_beside_the_code_as_it_stood_after(

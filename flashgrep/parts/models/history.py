@@ -197,12 +197,16 @@ def read_sentence(repository: Repository, commit: str) -> str:
     if record is None or record.data is None:
         raise NotFound(f"no such commit: {commit}", reason="revision_not_found")
     message = record.data.partition(b"\n\n")[2].decode("utf-8", "replace")
-    body = message.strip().partition("\n")[2]
-    first = body.strip().split("\n\n")[0]
+    return first_sentence(message.strip().partition("\n")[2])
+
+
+def first_sentence(body: str) -> str:
+    """Return the usable first sentence of the text below a subject; empty if there is none."""
+    paragraph = body.strip().split("\n\n")[0]
     # A body of trailers alone says who agreed, not what changed.
-    if _TRAILER.match(first):
+    if _TRAILER.match(paragraph):
         return ""
-    return clean_sentence(_SENTENCE.split(first)[0])
+    return clean_sentence(_SENTENCE.split(paragraph)[0])
 
 
 def list_changes(before: Files, after: Files) -> list[bytes]:
