@@ -7,14 +7,13 @@ file at the top. As everywhere in that file, the last line that matches and name
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any, Final, Literal
 
 import re2
-from pathspec.patterns.gitignore.base import GitIgnorePatternError
-from pathspec.patterns.gitignore.basic import GitIgnoreBasicPattern
 
+from flashgrep.base.bounded_cache import BoundedCache
 from flashgrep.base.model import path_to_text
+from flashgrep.files.rule_sets import open_set, read_glob
 
 DeclaredKind = Literal["vendored", "generated", "documentation"]
 PLACE: Final = b".gitattributes"
@@ -38,11 +37,7 @@ class DeclaredKinds:
 
     def __init__(self, text: str) -> None:
         """Read a file's text; lines that are malformed declare nothing."""
-        options = re2.Options()
-        options.max_mem = MOST_MEMORY
-        options.never_capture = True
-        options.log_errors = False
-        self._patterns: Any = re2.Set.SearchSet(options)
+        self._patterns: Any = open_set(MOST_MEMORY)
         self._rules: list[dict[str, bool]] = []
         room = MOST_CHARACTERS
         for glob, declared in _read_rules(text):
@@ -76,10 +71,17 @@ class DeclaredKinds:
         return None
 
 
-@lru_cache(maxsize=8)
+PARSED: Final = BoundedCache[bytes, DeclaredKinds](8)
+"""By the text of the file; each counts 1. What is matched with them grows, so they are forgotten at rest."""
+
+
 def parse_attributes(data: bytes) -> DeclaredKinds:
     """Return what a ``.gitattributes`` declares."""
-    return DeclaredKinds(data.decode(errors="replace"))
+    kinds = PARSED.find(data)
+    if kinds is None:
+        kinds = DeclaredKinds(data.decode(errors="replace"))
+        PARSED.put(data, 1, kinds)
+    return kinds
 
 
 def _read_rules(text: str) -> Iterator[tuple[str, dict[str, bool]]]:
@@ -105,9 +107,7 @@ def _read_pattern(glob: str) -> str | None:
     # It means no more than one of them, and would make an expression that is slow to read.
     if "***" in glob:
         return None
-    regex: str | None = None
-    with suppress(GitIgnorePatternError):
-        regex, _ = GitIgnoreBasicPattern.pattern_to_regex(glob)
+    regex = read_glob(glob)
     if regex is None or not regex.endswith(BELOW):
         return regex
     return f"{regex.removesuffix(BELOW)}$"

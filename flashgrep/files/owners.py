@@ -6,16 +6,12 @@ sections, the last of each section, unless a line with ``!`` in the section take
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import re2
-from pathspec.patterns.gitignore.base import GitIgnorePatternError
-from pathspec.patterns.gitignore.basic import GitIgnoreBasicPattern
-
 from flashgrep.base.bounded_cache import BoundedCache
 from flashgrep.base.model import path_to_text
+from flashgrep.files.rule_sets import open_set, read_glob
 
 PLACES: Final = (
     b".github/CODEOWNERS",
@@ -91,15 +87,11 @@ class _Section:
 
 def _compile(patterns: Sequence[str]) -> list[tuple[list[int], Any]]:
     """Return the patterns in sets, the last first, each after the numbers of its patterns."""
-    options = re2.Options()
-    options.max_mem = MOST_MEMORY
-    options.never_capture = True
-    options.log_errors = False
     batches: list[tuple[list[int], Any]] = []
     room = 0
     for number, pattern in enumerate(patterns):
         if len(pattern) > room:
-            batches.append(([], re2.Set.SearchSet(options)))
+            batches.append(([], open_set(MOST_MEMORY)))
             room = MOST_TOGETHER
         numbers, batch = batches[-1]
         if batch.Add(pattern) >= 0:
@@ -163,11 +155,7 @@ def _read_pattern(glob: str) -> str | None:
     # Neither format has these so, which .gitignore has.
     if glob.startswith("!") or "[" in glob or len(glob) > MOST_GLOB:
         return None
-    # None: a comment, or nothing.
-    regex: str | None = None
-    with suppress(GitIgnorePatternError):
-        regex, _ = GitIgnoreBasicPattern.pattern_to_regex(glob)
-    return regex
+    return read_glob(glob)
 
 
 MOST_COMPILED: Final = 128 << 10

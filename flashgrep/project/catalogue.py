@@ -38,10 +38,10 @@ from flashgrep.base.paths import CACHE_FOLDER, private_folders
 from flashgrep.base.plain_files import read_plain_file, replace_plain_file
 from flashgrep.base.registry import Call, Session
 from flashgrep.base.scheduler import Scheduler
+from flashgrep.files import attributes, owners
 from flashgrep.files.buffers import Buffers
 from flashgrep.files.editor import Limits
 from flashgrep.files.outside import OutsideWatch
-from flashgrep.files.owners import COMPILED
 from flashgrep.files.repositories import is_bare
 from flashgrep.files.scopes import WalkOptions
 from flashgrep.files.subtrees import Subtrees
@@ -201,7 +201,8 @@ class Catalogue:
     def _drop_caches(self) -> None:
         """Drop the caches that speed up lookups, and what garbage is left in cycles."""
         forget_patterns()
-        COMPILED.clear()
+        owners.COMPILED.clear()
+        attributes.PARSED.clear()
         self.forget_caches()
         for workspace in self._open.values():
             reader = workspace.index.reader

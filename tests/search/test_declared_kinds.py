@@ -9,7 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from flashgrep.files.attributes import KINDS, DeclaredKinds
+from flashgrep.base.config import Settings
+from flashgrep.files.attributes import KINDS, DeclaredKinds, parse_attributes
+from flashgrep.parts.built_in import BUILT_IN
+from flashgrep.project.catalogue import Catalogue
 from tests.conftest import DaemonAtHand, MakeProject
 
 PATHS = [
@@ -124,3 +127,16 @@ def test_what_is_declared_ranks_last_at_once(
         assert order(mapped) == ["zeta/own.py"]
         (root / ".gitattributes").write_text("")
         assert order(wire.call("query", **asked)) == by_path
+
+
+async def test_what_is_compiled_is_forgotten_once_there_is_nothing_to_do(
+    tmp_path: Path,
+) -> None:
+    text = b"*.py linguist-generated\n"
+    kinds = parse_attributes(text)
+    assert parse_attributes(text) is kinds
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path, settings=Settings(), indexes=False
+    ) as catalogue:
+        catalogue._drop_caches()
+    assert parse_attributes(text) is not kinds
