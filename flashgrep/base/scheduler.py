@@ -16,21 +16,13 @@ import heapq
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import (
-    Callable,
-    Collection,
-    Hashable,
-)
+from collections.abc import Callable, Collection, Hashable
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import (
-    Any,
-    Protocol,
-    TypeVar,
-)
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread

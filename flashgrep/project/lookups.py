@@ -11,11 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import (
-    Generic,
-    Protocol,
-    TypeVar,
-)
+from typing import Generic, Protocol, TypeVar
 
 import anyio
 
@@ -29,21 +25,9 @@ from flashgrep.index.schema import MOST_UNREADABLE, Unreadable
 from flashgrep.indexer.progress import Progress
 from flashgrep.project.file_tree import Tree
 from flashgrep.project.freshness import Freshness
-from flashgrep.project.lookup_workers import (
-    Loaded,
-    LookupWorker,
-    LookupWorkers,
-)
-from flashgrep.search.exact import (
-    Answer,
-    Question,
-    search,
-)
-from flashgrep.search.lookup_worker import (
-    LoadProject,
-    RunLookup,
-    pack,
-)
+from flashgrep.project.lookup_workers import Loaded, LookupWorker, LookupWorkers
+from flashgrep.search.exact import Answer, Question, search
+from flashgrep.search.lookup_worker import LoadProject, RunLookup, pack
 from flashgrep.search.ripgrep import Ripgrep
 from flashgrep.search.ripgrep_walks import search_before_listing, search_or_count
 from flashgrep.search.snapshot import Snapshot, ask_and_close

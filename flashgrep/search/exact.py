@@ -8,47 +8,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import (
-    chain,
-    dropwhile,
-    filterfalse,
-    islice,
-)
-from typing import (
-    Any,
-    Literal,
-    NamedTuple,
-)
+from itertools import chain, dropwhile, filterfalse, islice
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import orjson
 
-from flashgrep.base.checkpoint import (
-    Expired,
-    checkpoint,
-    expiring,
-)
+from flashgrep.base.checkpoint import Expired, checkpoint, expiring
 from flashgrep.base.errors import DeadlineExceeded
 from flashgrep.base.lazy import LazyAttribute
-from flashgrep.base.model import (
-    Document,
-    Encoded,
-    Skipped,
-    path_to_json,
-)
-from flashgrep.files.columns import (
-    Columns,
-    Lines,
-    PositionEncoding,
-)
-from flashgrep.pattern import (
-    ANYTHING,
-    FOLDS,
-    Gram,
-    LineMatch,
-    Matcher,
-    Pattern,
-)
+from flashgrep.base.model import Document, Encoded, Skipped, path_to_json
+from flashgrep.files.columns import Columns, Lines, PositionEncoding
+from flashgrep.pattern import ANYTHING, FOLDS, Gram, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.search.hits import make_hit, put_spans
 from flashgrep.search.printed import (
@@ -61,11 +32,7 @@ from flashgrep.search.printed import (
     Printed,
     Printer,
 )
-from flashgrep.search.ripgrep import (
-    find_matching,
-    pattern_flags,
-    take_batch,
-)
+from flashgrep.search.ripgrep import find_matching, pattern_flags, take_batch
 from flashgrep.search.snapshot import (
     TEXT_ID,
     Places,
@@ -437,11 +404,7 @@ class Search:
                     self.paths = chain((path,), names, paths)
                     return
             share = (self.taken - before + 1) / len(batch)
-            size = min(
-                self._estimate_files(share),
-                4 * size,
-                MOST_FILES,
-            )
+            size = min(self._estimate_files(share), 4 * size, MOST_FILES)
             size = max(size, LEAST_FILES)
 
     def _sample_hits(self) -> float:

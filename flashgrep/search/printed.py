@@ -16,12 +16,7 @@ from flashgrep.base.checkpoint import checkpoint
 from flashgrep.files.openat import RootFolder
 from flashgrep.pattern import Pattern
 from flashgrep.search.hits import LONG_LINE
-from flashgrep.search.ripgrep import (
-    Ripgrep,
-    find_unread,
-    pattern_flags,
-    run,
-)
+from flashgrep.search.ripgrep import Ripgrep, find_unread, pattern_flags, run
 from flashgrep.search.snapshot import Snapshot
 
 LEAST_HITS = 2_000

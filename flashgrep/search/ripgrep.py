@@ -17,19 +17,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import (
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from flashgrep.base.checkpoint import (
-    Expired,
-    blocking,
-    stop_if_over,
-)
+from flashgrep.base.checkpoint import Expired, blocking, stop_if_over
 from flashgrep.base.machine import count_cores
 from flashgrep.base.paths import bundled_ripgrep, find_ripgrep
 from flashgrep.files.openat import RootFolder

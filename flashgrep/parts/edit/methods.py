@@ -355,11 +355,7 @@ async def write_code(call: Call[Host], params: WriteCodeParams) -> WriteResult:
         # Before the answer is sent: the caller's next question must see the new text
         # even before its watch event.
         project.note_changes([path])
-    await report_new_errors(
-        result,
-        call.host.searchers,
-        check,
-    )
+    await report_new_errors(result, call.host.searchers, check)
     return result
 
 
@@ -451,11 +447,7 @@ async def batch_write_code(
     )
     result, paths = await to_the_end(run)
     project.note_changes(paths)
-    await report_new_errors(
-        result,
-        call.host.searchers,
-        check,
-    )
+    await report_new_errors(result, call.host.searchers, check)
     return result
 
 

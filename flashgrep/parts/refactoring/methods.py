@@ -272,11 +272,7 @@ async def rename_symbol(
     result = _format_rename(rename, params, written)
     if params.edits:
         result["edits"] = rename.edits
-    await report_new_errors(
-        result,
-        call.host.searchers,
-        check,
-    )
+    await report_new_errors(result, call.host.searchers, check)
     return result
 
 
@@ -540,11 +536,7 @@ async def edit_symbol(
     if not params.dry_run:
         project.note_changes([path])
     result: EditSymbolResult = {**written, "uses": uses}
-    await report_new_errors(
-        result,
-        call.host.searchers,
-        check,
-    )
+    await report_new_errors(result, call.host.searchers, check)
     return result
 
 
