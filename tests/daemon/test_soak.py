@@ -23,6 +23,8 @@ CLIENTS = 6
 WARM_ANSWERS = 40
 ANSWERS = 160
 """Each kind of question has been asked before the first count, and some ten times after it."""
+SAMPLES = 8
+"""For each count: the least of them is taken, since descriptors are open while answers are made."""
 BOUND = 60.0
 MOST_DESCRIPTORS, MOST_THREADS, MOST_MIB = 12, 12, 120.0
 """Growth from the first count to the last; folders left open came to one for each answer about symbols."""
@@ -41,13 +43,14 @@ def daemon(tmp_path: Path) -> Iterator[Private]:
 
 
 def wait_for_answers(daemon: Private, tally: Tally, answers: int) -> Figures:
-    """Wait until that many answers have come, and return the least figures of the last moments."""
+    """Wait until that many answers have come, and return the least figures of the moments after that."""
     until = time.monotonic() + BOUND
-    seen: list[Figures] = []
-    while tally.answers < answers or len(seen) < 5:
+    while tally.answers < answers:
         assert time.monotonic() < until, tally
+        threading.Event().wait(0.1)
+    seen: list[Figures] = []
+    while len(seen) < SAMPLES:
         seen.append(figures(daemon.pid))
-        del seen[:-10]
         threading.Event().wait(0.1)
     return Figures(
         min(one.memory_mib for one in seen),

@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 
 from flashgrep.parts.symbols.relevance import search_by_relevance
-from flashgrep.parts.symbols.symbol_search import SymbolQuestion, SymbolSearch
+from flashgrep.parts.symbols.symbol_search import (
+    SymbolAnswer,
+    SymbolQuestion,
+    SymbolSearch,
+)
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Question
+from flashgrep.search.snapshot import Snapshot
 from tests.support.workspace import opened, put
 
 SECONDS = 0.3
@@ -79,10 +84,16 @@ async def test_a_look_up_of_a_symbol_ends_at_its_deadline_with_what_it_has(
     put(root, {f"{at}.py": b"value = value + value\n" * 20_000 for at in range(8)})
     async with opened(root) as workspace:
         await workspace.refresh()
-        begun, spent = time.monotonic(), time.process_time()
-        question = SymbolQuestion(name="value", limit=1_000, deadline=begun + SECONDS)
-        answer = await workspace.in_thread(
-            lambda snapshot: SymbolSearch(SnapshotSource(snapshot), question).run()
+        question = SymbolQuestion(
+            name="value", limit=1_000, deadline=time.monotonic() + SECONDS
         )
-        assert time.process_time() - spent < SECONDS + MORE
+
+        def look_up(snapshot: Snapshot) -> tuple[SymbolAnswer, float]:
+            """Return the answer and this thread's processor time: others of the process are no part of it."""
+            begun = time.thread_time()
+            answer = SymbolSearch(SnapshotSource(snapshot), question).run()
+            return answer, time.thread_time() - begun
+
+        answer, spent = await workspace.in_thread(look_up)
+        assert spent < SECONDS + MORE
         assert not answer.complete
