@@ -25,6 +25,8 @@ PLANNED = r"""
 -ra needle . | -rn built . | -rn hidden . | -rn ignored . | --recursive --line-number needle . | -rnm1 needle .
 -rP need(le) . | -rPn \bneedle\b . | -rP need\w+ . | -rz needle . | -rZl needle . | -r -f patterns.txt . | -rn before .
 -rx .*needle.* . | -rn ^.*needle . | -rnE ^\s+a.needle . | -rnE need(le)? . | needle -rn . | -rn needle -- . | -rb needle .
+-Rn --exclude-dir=link-* needle . | -Rnl needle sub many | -rRn --exclude-dir=link-* --include=*.txt needle
+-Rn --exclude-dir=.* needle sub-y sub | -R -n --exclude-dir=link-* --exclude-dir=.git needle ./ | -Rn needle sub
 -rnE (need)le.*\1 . | -rn \(need\)le . | -rn --color=always needle . | -rn nee\{1,2\}dle . | -rnE nee{2}dle . | -rn wide .
 """
 NAMED = r"""
@@ -37,6 +39,7 @@ UNCHANGED = r"""
 needle a.txt | -rv needle . | -rL needle . | -rc needle . | -Rn needle . | -rn --exclude=sub/* needle . | -rn -e '' .
 -rn ( . -P | -rn needle nope | -rn needle link-to-sub | -rn needle .. | -rn e . | -rn needle - | -r --nosuch needle .
 -rn \nosuch . | -rE a{1 . | -r -P (?=needle) . | -rn --exclude-dir=./node needle . | -d recurse needle . | -rn -f nope .
+-Rn needle sub link-to-sub
 """
 PATTERNS = r"""
 needle Needle need.e needle$ ^needle \<needle\> needle\b other_words foobar zzzz need*le [Nn]eedle needle\|foobar (need)le
@@ -53,6 +56,7 @@ PATHS = """
 """
 
 NAMED_SHARE = 0.2
+WALKS = (["-r"], ["-r"], ["-r"], ["-R", "--exclude-dir=link-*"], ["-R"])
 LISTED = """
 a.txt b.py crlf.txt mixed.txt empty.txt newline.txt no-match.txt utf8.txt bom.txt utf16le.txt binary.bin late.bin big.txt
 sub/one.c ./sub/two.h sub/deep/er/five.py build/out.txt ignored.log link.txt sub nope many/3/3.txt many/4/4.txt ./tabs.txt
@@ -63,6 +67,10 @@ sub/one.c ./sub/two.h sub/deep/er/five.py build/out.txt ignored.log link.txt sub
 def grep_project(root: Path) -> Iterator[Project]:
     """Yield a tree with all difficult cases, some of whose files have changed since it was indexed."""
     make_tree(root)
+    (root / "sub" / "link.c").symlink_to("../b.py")
+    (root / "build" / "back").symlink_to("../build")
+    (root / "build" / "gone").symlink_to("nowhere")
+    (root / ".hid" / "link").symlink_to("../a.txt")
     put(
         root,
         {f"many/{at % 7}/{at}.txt": f"nothing {at}\n".encode() for at in range(300)},
@@ -150,7 +158,7 @@ def draw(rng: random.Random) -> list[str]:
     if rng.random() < NAMED_SHARE:
         # As xargs names files.
         return [*flags, pattern, *rng.sample(LISTED.split(), 12), *paths]
-    return ["-r", *flags, pattern, *paths]
+    return [*rng.choice(WALKS), *flags, pattern, *paths]
 
 
 def compare_drawn(project: Project, rng: random.Random, calls: int) -> int:

@@ -84,7 +84,7 @@ def is_small(name: str, words: Sequence[str | None], tree: SearchedTree) -> bool
 def _find_grep_paths(words: Sequence[str]) -> list[str]:
     arguments = grep_arguments.parse(words)
     # Without -r it gets files from another program.
-    if all(flag.meaning != "recursive" for flag in arguments.flags):
+    if not arguments.is_recursive:
         return []
     return _without_pattern(arguments)
 

@@ -20,12 +20,13 @@ LETTERS: Final[Mapping[str, str]] = {
     "i": "ignore-case",
     "y": "ignore-case",
     "r": "recursive",
+    "R": "dereference-recursive",
     "E": "extended-regexp",
     "F": "fixed-strings",
     "G": "basic-regexp",
     "P": "perl-regexp",
 }
-"""Short flags without a value. Not planned: -v, -L and -c speak of files without a match, -R follows links."""
+"""Short flags without a value. Not planned: -v, -L and -c speak of files without a match."""
 LETTERS_WITH_VALUE: Final[Mapping[str, str]] = {
     **dict.fromkeys("ABC", "harmless"),
     "m": "max-count",
@@ -37,7 +38,7 @@ line-number with-filename no-filename files-with-matches only-matching quiet sil
 initial-tab binary text null-data word-regexp line-regexp line-buffered color colour no-group-separator
 """
 _LONG_PLANNED: Final = """
-ignore-case no-ignore-case recursive extended-regexp fixed-strings basic-regexp perl-regexp
+ignore-case no-ignore-case recursive dereference-recursive extended-regexp fixed-strings basic-regexp perl-regexp
 """
 _VALUE_HARMLESS: Final = """
 after-context before-context context group-separator color colour binary-files
@@ -55,6 +56,7 @@ LONG_WITH_VALUE: Final[Mapping[str, str]] = {
 }
 OPTIONAL_VALUE: Final = frozenset({"color", "colour"})
 """Their value comes after an equals sign, or not at all."""
+RECURSIVE: Final = frozenset({"recursive", "dereference-recursive"})
 DIALECTS: Final[Mapping[str, Dialect]] = {
     "extended-regexp": "extended",
     "fixed-strings": "fixed",
@@ -76,14 +78,13 @@ class Grammar(NamedTuple):
 
 GREP: Final = Grammar(LETTERS, LETTERS_WITH_VALUE, LONG, LONG_WITH_VALUE)
 GREP_AT_ALL: Final = Grammar(
-    {**LETTERS, **dict.fromkeys("vLcR", "harmless")},
+    {**LETTERS, **dict.fromkeys("vLc", "harmless")},
     LETTERS_WITH_VALUE,
     {
         **LONG,
         "invert-match": "harmless",
         "files-without-match": "harmless",
         "count": "harmless",
-        "dereference-recursive": "harmless",
     },
     LONG_WITH_VALUE,
 )
@@ -112,6 +113,16 @@ class GrepArguments:
     def has_pattern_flags(self) -> bool:
         """Whether the patterns are values of flags, so that every operand is a file."""
         return any(flag.meaning in {"regexp", "file"} for flag in self.flags)
+
+    @property
+    def is_recursive(self) -> bool:
+        """Whether folders are walked."""
+        return any(flag.meaning in RECURSIVE for flag in self.flags)
+
+    @property
+    def follows_links(self) -> bool:
+        """Whether links that are met on the walk are followed; a ``-r`` beside ``-R`` changes nothing."""
+        return any(flag.meaning == "dereference-recursive" for flag in self.flags)
 
     def values_of(self, meaning: str) -> list[str]:
         """Return the values given for a flag."""

@@ -26,6 +26,7 @@ from flashgrep.parts.hook.grep_arguments import (
     parse,
     read_pattern,
 )
+from flashgrep.parts.hook.links import find_links
 from flashgrep.parts.ripgrep.arguments import Unplannable
 from flashgrep.parts.ripgrep.plan import find_candidates
 from flashgrep.pattern import Pattern
@@ -61,7 +62,7 @@ def plan(
 
 def _plan(argv: list[str], cwd: bytes, snapshot: Snapshot, walker: Walker) -> Plan:
     arguments = parse(argv)
-    if not any(flag.meaning == "recursive" for flag in arguments.flags):
+    if not arguments.is_recursive:
         return _plan_files(arguments, cwd, snapshot, walker)
     check_cover(snapshot, walker)
     pattern, operands = read_pattern(arguments, cwd)
@@ -77,7 +78,10 @@ def _plan(argv: list[str], cwd: bytes, snapshot: Snapshot, walker: Walker) -> Pl
         below = locate(operand, cwd, snapshot, walker)
         # grep compares wildcards for folders with the operand itself, too.
         selection.check_operand(operand.rstrip(b"/") or b".", is_folder=True)
-        inner = find_entries(below, likely, snapshot, selection)
+        links: list[bytes] = []
+        if arguments.follows_links:
+            links = find_links(below, snapshot, selection)
+        inner = find_entries(below, [*likely, *links], snapshot, selection)
         for entry in inner:
             selection.check_operand(entry.path, is_folder=entry.is_folder)
         entries += inner

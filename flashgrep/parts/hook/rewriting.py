@@ -167,7 +167,7 @@ def _check_grep(words: list[str]) -> str:
         arguments = grep_arguments.parse(words)
     except Unplannable:
         return "a flag that is not planned"
-    if any(flag.meaning == "recursive" for flag in arguments.flags):
+    if arguments.is_recursive:
         return ""
     return "it is not recursive"
 
@@ -257,4 +257,15 @@ def _is_reader(command: Command) -> bool:
     verdict = judge(command)
     # Some flags of the others run programs; grep has none.
     is_safe = verdict.name in {"rg", "find", "git"} and not verdict.reason
-    return verdict.name == "grep" or is_safe
+    if verdict.name == "grep":
+        return not _may_follow_links(command)
+    return is_safe
+
+
+def _may_follow_links(command: Command) -> bool:
+    """Return whether a grep may follow links, which lead out of its folder."""
+    for word in command.words:
+        text = word or ""
+        if text.startswith("--d") or (text.startswith("-") and "R" in text):
+            return True
+    return False
