@@ -17,6 +17,7 @@ from flashgrep.base.errors import (
     UnsupportedVersion,
 )
 from flashgrep.mcp.binding import LEGACY, Binder, Client, client_of
+from flashgrep.mcp.icon import ICONS
 from flashgrep.mcp.service import CAPABILITIES, INSTRUCTIONS, METHODS, Service
 from flashgrep.rpc.context import Extension, RequestContext
 from flashgrep.rpc.message import Params
@@ -27,6 +28,7 @@ VERSION_KEY: Final = PREFIX + "protocolVersion"
 CAPABILITIES_KEY: Final = PREFIX + "clientCapabilities"
 LOG_LEVEL_KEY: Final = PREFIX + "logLevel"
 SERVER_KEY: Final = PREFIX + "serverInfo"
+NAME: Final = "flashgrep"
 LEVELS: Final = (
     "debug",
     "info",
@@ -117,13 +119,26 @@ class Adapter:
             result = await self._answer_common(
                 name, context, params, envelope.log_level, may_ask=False
             )
-        meta = {**result.get("_meta", {}), SERVER_KEY: dict(self.service.server)}
+        # Of a server that is discovered there is more to say than of one that answers.
+        if name == "server/discover":
+            server = self._introduce_server()
+        else:
+            server = dict(self.service.server)
+        meta = {**result.get("_meta", {}), SERVER_KEY: server}
         result |= {"resultType": "complete", "_meta": meta}
         # Lists depend on the client's toolsets and projects, so a shared cache must not
         # store them.
         return result | (
             {"ttlMs": KEEP_MS[name], "cacheScope": "private"} if name in KEEP_MS else {}
         )
+
+    def _introduce_server(self) -> dict[str, Any]:
+        """Return what a host shows of this server beside its tools."""
+        server = dict(self.service.server)
+        # Under a name that the user gave it, it is not ours to adorn.
+        if server["name"] != NAME:
+            return server
+        return {**server, "title": NAME, "icons": ICONS}
 
     def _answer_legacy(
         self, name: str, client: Client, params: dict[str, Any]
@@ -156,7 +171,7 @@ class Adapter:
         return {
             "protocolVersion": client.version,
             "capabilities": CAPABILITIES | {"logging": {}},
-            "serverInfo": dict(self.service.server),
+            "serverInfo": self._introduce_server(),
             "instructions": INSTRUCTIONS,
         }
 

@@ -1,8 +1,9 @@
 """JSON Schemas reduced for a model's context; what is left out is still accepted.
 
 Every client sends all schemas to its model with every conversation, so they contain only what a model needs to choose
-and call a tool. Left out are fields that agents hardly ever need, bounds (a call that breaks one gets an error), and
-titles that repeat a name. Schemas of results have the fields, and those of list items. `skills/reference.md` has all.
+and call a tool. Left out are fields that agents hardly ever need, bounds (a call that breaks one gets an error), titles
+that repeat a name, and a default that is the first of a field's choices. Schemas of results have the fields, and those
+of list items. `skills/reference.md` has all.
 """
 
 from collections.abc import Iterator, Mapping
@@ -145,11 +146,8 @@ def shorten(node: Any) -> Any:
     schema: Schema = {}
     for key, value in node.items():
         too_many = key == "enum" and len(value) > MOST_CHOICES
-        if (
-            key not in LEFT_OUT
-            and not too_many
-            and not (key == "default" and not value)
-        ):
+        implied = key == "default" and _is_implied(value, node)
+        if key not in LEFT_OUT and not too_many and not implied:
             schema[key] = shorten(value)
     # Optional fields may be null anyway.
     forms: list[Schema] = [
@@ -160,6 +158,11 @@ def shorten(node: Any) -> Any:
     if forms:
         return {**schema, "anyOf": forms}
     return schema
+
+
+def _is_implied(default: Any, field: Mapping[str, Any]) -> bool:
+    """Return whether a field's default goes without saying: it is nothing, or the first of the field's choices."""
+    return not default or default == field.get("enum", (None,))[0]
 
 
 def output_schema(handler: Handler) -> Schema:

@@ -1,5 +1,6 @@
 """MCP by one test body over every wire and in both eras: listing, calling, resources, prompts, and what goes wrong."""
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.support.mcp_clients import (
     transport,
 )
 
+ICON = Path(__file__).parents[2] / "flashgrep/parts/http/static/icon.svg"
 FILES = {
     "src/config.py": "def parse_config(path):\n    return path\n",
     "src/main.py": "from config import parse_config\n\nparse_config('a')\n",
@@ -285,13 +287,22 @@ def line(
     speaking.transport.close()
 
 
+def check_introduction(server: dict[str, Any]) -> None:
+    """Check what a host shows of a server: a title, and an icon that it need not fetch."""
+    assert server["name"] == server["title"] == "flashgrep"
+    [icon] = server["icons"]
+    media_type, _, data = icon["src"].partition(";base64,")
+    assert media_type == f"data:{icon['mimeType']}"
+    assert base64.b64decode(data) == ICON.read_bytes()
+
+
 @pytest.mark.parametrize("requested", [*LEGACY, "2026-07-28", "1999-01-01"])
 def test_the_handshake_ends_with_the_revision_asked_for_or_our_newest(
     line: McpClient, requested: str
 ) -> None:
     told = line.request("initialize", **{**INITIALIZE, "protocolVersion": requested})
     assert told["protocolVersion"] == (requested if requested in LEGACY else LEGACY[-1])
-    assert told["serverInfo"]["name"] == "flashgrep"
+    check_introduction(told["serverInfo"])
     assert told["instructions"] == INSTRUCTIONS
     assert set(told["capabilities"]) == {"tools", "resources", "prompts", "logging"}
     assert line.request("ping") == {}
@@ -307,6 +318,9 @@ def test_discovery_needs_no_handshake(line: McpClient) -> None:
     assert told["supportedVersions"] == [MODERN]
     assert told["resultType"] == "complete"
     assert told["instructions"] == INSTRUCTIONS
+    check_introduction(told["_meta"][f"{PREFIX}serverInfo"])
+    listed = line.request("tools/list")
+    assert listed["_meta"][f"{PREFIX}serverInfo"].keys() == {"name", "version"}
 
 
 @pytest.mark.parametrize(

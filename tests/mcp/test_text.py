@@ -68,27 +68,27 @@ def read(client: McpClient, tool: str, **arguments: Any) -> str:
 
 
 def count_tokens(told: Any) -> float:
-    """Return about how many tokens JSON takes: cl100k has 4.4 characters of these lists in a token."""
-    return len(json.dumps(told, ensure_ascii=False, separators=(",", ":"))) / 4.4
+    """Return at most how many tokens JSON takes, at four characters each; of these lists cl100k has 4.4 in one."""
+    return len(json.dumps(told, ensure_ascii=False, separators=(",", ":"))) / 4
 
 
 def test_what_every_conversation_begins_with_is_short(
     daemon: DaemonAtHand, root: Path, model: McpClient
 ) -> None:
-    assert count_tokens(model.request("tools/list")["tools"]) <= 2_150
+    assert count_tokens(model.request("tools/list")["tools"]) <= 2_300
     assert count_tokens(INSTRUCTIONS) <= 250
     wire = daemon.wire("unix")
     wire.call("$/bind", project=str(root), toolsets=["all"])
     everything = McpClient(LineTransport(wire), "legacy").request("tools/list")["tools"]
     wire.close()
-    assert count_tokens(everything) <= 7_000
+    assert count_tokens(everything) <= 7_700
     unbound = daemon.wire("unix")
     tools = McpClient(LineTransport(unbound), "legacy").request("tools/list")["tools"]
     unbound.close()
     assert "project" in tools[0]["inputSchema"]["properties"], (
         "a connection that has to name its project"
     )
-    assert count_tokens(tools) <= 2_300
+    assert count_tokens(tools) <= 2_530
     assert all(
         "Use it" in tool["description"]
         for tool in everything
