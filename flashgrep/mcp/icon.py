@@ -12,7 +12,7 @@ SVG: Final = (
     b'<rect width="16" height="16" rx="3" fill="#0b57d0"/>'
     b'<path d="M9.5 1.5 3.5 9h3.8l-.8 5.5 6-7.5H8.7z" fill="#fff"/></svg>\n'
 )
-"""As in ``flashgrep/parts/http/static/icon.svg``."""
+"""As the page for browsers has it."""
 ICONS: Final[list[dict[str, Any]]] = [
     {
         # Nothing is fetched for it.
