@@ -15,6 +15,7 @@ from weakref import WeakSet, WeakValueDictionary
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
 
 from flashgrep.api.host import ProjectInfo
 from flashgrep.api.part import Part, make_registry
@@ -38,6 +39,7 @@ from flashgrep.base.paths import CACHE_FOLDER, private_folders
 from flashgrep.base.plain_files import read_plain_file, replace_plain_file
 from flashgrep.base.registry import Call, Session
 from flashgrep.base.scheduler import Scheduler
+from flashgrep.base.unused_pools import UnusedPools
 from flashgrep.files import attributes, owners
 from flashgrep.files.buffers import Buffers
 from flashgrep.files.editor import Limits
@@ -150,6 +152,9 @@ class Catalogue:
         self._services = Services[HostService].make(
             (part.host_services for part in parts), self
         )
+        self._unused_pools = UnusedPools()
+        self._pools_move = anyio.Lock()
+        """Held while they are taken or given back."""
         self._tasks: TaskGroup | None = None
         self._exit = contextlib.AsyncExitStack()
 
@@ -185,6 +190,7 @@ class Catalogue:
             if used >= FLOOD_SECONDS:
                 used = 0.0
                 self._drop_caches()
+                await self._give_pools_back()
             release_memory()  # an answer of 10,000 hits left 40 MB on the heap
 
     async def _collect_while_working(self) -> None:
@@ -195,8 +201,21 @@ class Catalogue:
             ended_at = self._scheduler.ended_at
             if ended_at is None or ended_at > collected_at:
                 gc.collect()
+                await self._give_pools_back()
                 release_memory()
                 collected_at = anyio.current_time()
+
+    async def _take_unused_pools(self) -> None:
+        """Let the system have what the interpreter does not use, an arena a step, until the next lookup."""
+        async with self._pools_move:
+            while self._scheduler.ended_at is not None and self._unused_pools.take():
+                await checkpoint()
+
+    async def _give_pools_back(self) -> None:
+        """Let the interpreter use them again, so that arenas that become empty can be returned."""
+        async with self._pools_move:
+            while self._unused_pools.give_back():
+                await checkpoint()
 
     def _drop_caches(self) -> None:
         """Drop the caches that speed up lookups, and what garbage is left in cycles."""
@@ -238,6 +257,7 @@ class Catalogue:
             if is_over:
                 self._drop_caches()
                 forgotten_at = anyio.current_time()
+                await self._take_unused_pools()
             if rested:
                 for service in self._services:
                     service.forget_models()

@@ -1,0 +1,159 @@
+"""What the interpreter keeps of a load's small values, and does not use, goes back to the system."""
+
+import json
+import subprocess
+import sys
+from array import array
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from flashgrep.base.config import Settings
+from flashgrep.base.registry import Call, Session
+from flashgrep.base.unused_pools import (
+    BLOCK,
+    BLOCKS,
+    HEADER,
+    POOL,
+    UnusedPools,
+    find_pools,
+)
+from flashgrep.parts.built_in import BUILT_IN, REGISTRY
+from flashgrep.project import catalogue as module
+from flashgrep.project.catalogue import Catalogue
+from scripts.benchmarks.private import PAGE
+from tests.conftest import BOUND
+
+LOAD = """
+import gc, json, os, sys
+from flashgrep.base.unused_pools import UnusedPools
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1])
+
+def load():
+    values = [(number, str(number), [number]) for number in range(200_000)]
+    return values[::4001]  # in nearly each arena some stay
+
+unused = UnusedPools()
+first = resident()
+left = load()
+gc.collect()
+"""
+TWICE = """
+before = resident()
+while unused.take():
+    pass
+rested = resident()
+again = load()
+assert [number for number, _, _ in left + again] == [*range(0, 200_000, 4001)] * 2
+assert [text for _, text, _ in left + again] == [*map(str, range(0, 200_000, 4001))] * 2
+worked = resident()
+while unused.give_back():
+    pass
+assert not unused.give_back()
+del again
+gc.collect()
+while unused.take():
+    pass
+print(json.dumps([first, before, rested, worked, resident()]))
+"""
+OTHER = """
+print(json.dumps([unused.take(), unused.give_back()]))
+"""
+
+
+def run(program: str, allocator: str = "pymalloc") -> list[int]:
+    """Return what a program prints as JSON, run with an allocator of small values."""
+    output = subprocess.run(
+        [sys.executable, "-c", LOAD + program],
+        check=True,
+        capture_output=True,
+        timeout=BOUND,
+        env={"PYTHONMALLOC": allocator},
+    ).stdout
+    figures: list[int] = json.loads(output)
+    return figures
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="madvise of Linux")
+def test_most_of_a_load_goes_back_and_does_so_again_after_another() -> None:
+    first, before, rested, worked, at_last = run(TWICE)
+    load = before - first
+    assert load * PAGE > 20 << 20
+    assert rested - first < load / 2
+    # The second load takes what was given back, and not as much again.
+    assert worked - first < load * 1.5
+    assert at_last - first < load / 2 + (4 << 20) / PAGE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="madvise of Linux")
+@pytest.mark.parametrize("allocator", ["malloc", "debug", "malloc_debug"])
+def test_nothing_is_taken_from_another_allocator(allocator: str) -> None:
+    assert run(OTHER, allocator) == [False, False]
+
+
+def lay(first: int, count: int, distance: int = BLOCK) -> list[int]:
+    """Return the addresses of blocks."""
+    return [first + number * distance for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "pools"),
+    [
+        (lay(5 * POOL + HEADER, BLOCKS), [5 * POOL]),
+        (lay(5 * POOL + HEADER, BLOCKS)[::-1], [5 * POOL]),
+        (
+            lay(7 * POOL + HEADER, BLOCKS) + lay(2 * POOL + HEADER, BLOCKS),
+            [2 * POOL, 7 * POOL],
+        ),
+        (lay(5 * POOL + HEADER, BLOCKS - 1), []),
+        (lay(5 * POOL + HEADER + BLOCK, BLOCKS - 1), []),
+        (lay(5 * POOL, BLOCKS), []),
+        (lay(5 * POOL, BLOCKS + 1), []),
+        (lay(5 * POOL + HEADER, BLOCKS, BLOCK + 16), []),
+        ([], []),
+    ],
+)
+def test_a_pool_counts_only_if_all_its_blocks_were_taken(
+    blocks: list[int], pools: list[int]
+) -> None:
+    assert find_pools(array("Q", blocks)) == pools
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="madvise of Linux")
+async def test_pools_are_taken_after_a_minute_without_a_question_and_given_back_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "IDLE_SECONDS", 0.02)
+    monkeypatch.setattr(module, "COLLECT_SECONDS", 0.02)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.py").write_text("def weave():\n    return weave()\n")
+    steps: list[str] = []
+
+    class Noted(UnusedPools):
+        def take(self) -> bool:
+            steps.append("take")
+            return super().take()
+
+        def give_back(self) -> bool:
+            steps.append("give back")
+            return super().give_back()
+
+    monkeypatch.setattr(module, "UnusedPools", Noted)
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False
+    ) as catalogue:
+        await catalogue.open(str(root))
+        method = REGISTRY.get("get_symbol")
+        call = Call(catalogue, Session(projects=(str(root),)))
+        for _ in range(2):
+            steps.clear()
+            await method.call(call, {"symbol_name": "weave"})
+            with anyio.fail_after(BOUND):
+                while not {"take", "give back"}.issubset(steps):
+                    await checkpoint()
