@@ -1805,6 +1805,8 @@ export interface ChangesParams {
   fresh?: boolean;
   /** Project, by name or root; default: the connection's own. */
   project?: string | null;
+  /** Several projects at once, by name or root, or `*` for all known ones; instead of `project`. */
+  projects?: string[] | "*" | null;
 }
 
 /** A call: its line, and the definition it is in. */

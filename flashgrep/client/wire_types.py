@@ -659,6 +659,9 @@ class ChangesOptions(TypedDict, total=False):
     """After this time, what was found so far is sent."""
     fresh: bool
     """Include everything saved before this call."""
+    projects: StrPath | Sequence[StrPath] | Literal["*"] | None
+    """Several projects at once, by name or root, or `*` for all known ones; instead of
+    `project`."""
     glob: str | Sequence[str]
     """Another name of `include`."""
 

@@ -420,12 +420,7 @@ class _Question(Generic[ParamsT, ResultT]):
         if not self._call.as_text:
             return len(orjson.dumps(item)) + 1
         # About the length of its rendered lines.
-        texts = [
-            text
-            for value in item.values()
-            for text in (value if isinstance(value, list) else [value])
-        ]
-        return sum(len(text) + 1 for text in texts if isinstance(text, str))
+        return sum(map(_measure_texts, item.values()))
 
     def _measure_rest(self) -> float | None:
         """Return the seconds until the call's deadline, if it has one."""
@@ -433,6 +428,17 @@ class _Question(Generic[ParamsT, ResultT]):
         if deadline_ms is None:
             return None
         return max(0.0, self.started + deadline_ms / 1000 - time.perf_counter())
+
+
+def _measure_texts(value: Any) -> int:
+    """Return how many characters the texts in a value take, one a line."""
+    if isinstance(value, str):
+        return len(value) + 1
+    if isinstance(value, dict):
+        return sum(map(_measure_texts, value.values()))
+    if isinstance(value, list):
+        return sum(map(_measure_texts, value))
+    return 0
 
 
 def _find_parts(call: Call[Host], params: Params) -> list[Part[Any]]:

@@ -86,6 +86,24 @@ async def every_page(
     return items
 
 
+async def test_changes_of_several_projects_are_listed_one_project_after_the_other(
+    catalogue: Catalogue, roots: list[Path]
+) -> None:
+    params: dict[str, Any] = {"rev": ":index", "projects": list(map(str, roots))}
+    whole = await every_page(catalogue, "changes", **params, max_tokens=100_000)
+    assert len(whole) == 17
+    names = [item["project"] for item in whole]
+    assert list(dict.fromkeys(names)) == [root.name for root in roots]
+    for limit in (1, 4):
+        assert await every_page(catalogue, "changes", **params, limit=limit) == whole
+    # A page's first file is cut to the budget, and none is lost.
+    cut = await every_page(catalogue, "changes", **params, max_tokens=60)
+    assert [item["file_path"] for item in cut] == [item["file_path"] for item in whole]
+    session = Session(projects=tuple(map(str, roots[:2])))
+    both = await ask(catalogue, "changes", session, rev=":index")
+    assert {item["project"] for item in both["results"]} == {"p0", "p1"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "params", "count"),

@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Annotated, NotRequired
 
@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage, milliseconds_since
 from flashgrep.api.host import Host
+from flashgrep.api.view import Project
 from flashgrep.base.checkpoint import Expired, expiring
 from flashgrep.base.model import path_to_json, path_to_text
 from flashgrep.base.registry import (
@@ -36,13 +37,21 @@ from flashgrep.methods.common import (
     MaxTokens,
     Owners,
     ProjectName,
+    ProjectNames,
     decode_cursor,
     encode_cursor,
     make_path_filter,
     read_owners,
 )
+from flashgrep.methods.projects import (
+    Page,
+    ProjectAnswer,
+    ProjectSelection,
+    ask_projects,
+)
 from flashgrep.methods.text import Style, span
 from flashgrep.parts.git.changes import (
+    ChangedFile,
     FileChange,
     State,
     compare_states,
@@ -101,6 +110,7 @@ class ChangesParams(Params):
     deadline_ms: Deadline = 20_000
     fresh: Fresh = True
     project: ProjectName = None
+    projects: ProjectNames = None
 
 
 class HunkEntry(TypedDict):
@@ -237,8 +247,17 @@ async def changes(call: Call[Host], params: ChangesParams) -> ChangesResult:
 
     Compares the work tree, untracked files included, with HEAD or any revision, or two revisions. Nothing is written.
     """
+    return await ask_projects(call, params, _ask, _join)
+
+
+async def _ask(
+    call: Call[Host],
+    params: ChangesParams,
+    workspace: Project,
+    among: ProjectSelection,
+) -> Page[ChangesResult]:
+    """Answer for one project."""
     started = time.perf_counter()
-    workspace = await call.host.workspace(call, params.project)
     view = workspace.current()
     if params.fresh:
         fresh = await view.refresh()
@@ -261,9 +280,11 @@ async def changes(call: Call[Host], params: ChangesParams) -> ChangesResult:
     code_owners = await read_owners(view)
 
     def look(old: State, new: State) -> ChangesResult:
-        files = [
-            file for file in compare_states(old, new) if keep is None or keep(file.path)
-        ]
+        files: list[ChangedFile] = []
+        for file in compare_states(old, new):
+            is_inner = any(file.path.startswith(b"%s/" % path) for path in among.nested)
+            if not is_inner and (keep is None or keep(file.path)):
+                files.append(file)
         start = bisect_right(files, after.encode("latin-1"), key=lambda file: file.path)
         entries: list[ChangedFileEntry] = []
         room = params.max_tokens * CHARS_PER_TOKEN
@@ -311,7 +332,13 @@ async def changes(call: Call[Host], params: ChangesParams) -> ChangesResult:
         }
 
     revisions = find_revisions(workspace, call.session)
-    return await revisions.compare(params.rev, look)
+    return Page(await revisions.compare(params.rev, look))
+
+
+def _join(
+    merged: ChangesResult, _answers: Sequence[ProjectAnswer[ChangesResult]]
+) -> None:
+    """Do nothing: beside files, each project says the same."""
 
 
 HANDLERS: tuple[Handler, ...] = (changes,)

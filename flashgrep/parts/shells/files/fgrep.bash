@@ -136,7 +136,7 @@ _fgrep() {
         "semantic-search") words="--limit -l --threshold --repository --project -p --json --help" ;;
         "structural") words="--path --include -g --exclude --language -t --rewrite --limit -l --cursor -c --max-tokens --deadline-ms --fresh --no-fresh --rev --project -p --all --json --help" ;;
         "structural-rewrite") words="--deadline-ms --project -p --json --help" ;;
-        "changes") words="--lines --callers --include -g --exclude --language -t --owner --limit -l --cursor -c --max-tokens --deadline-ms --fresh --no-fresh --project -p --all --json --help" ;;
+        "changes") words="--lines --callers --include -g --exclude --language -t --owner --limit -l --cursor -c --max-tokens --deadline-ms --fresh --no-fresh --all-projects --project -p --all --json --help" ;;
         "revisions") words="--project -p --json --help" ;;
         "history") words="--rev --limit -l --cursor -c --deadline-ms --project -p --all --json --help" ;;
         "blame") words="--rev --start-line --end-line --deadline-ms --project -p --json --help" ;;
