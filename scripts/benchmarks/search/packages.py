@@ -107,10 +107,11 @@ def _pypi(package: Package, folder: Path) -> Path:
         "download",
         "-q",
         "--no-deps",
-        "--no-binary",
-        ":all:",
         "-d",
         ".",
+        # Not of all packages: what builds this one may come as wheels.
+        "--no-binary",
+        package.name,
     ]
     _run([*pip, f"{package.name}=={package.version}"], folder)
     return _only(folder)
