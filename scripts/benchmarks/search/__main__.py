@@ -25,6 +25,7 @@ from scripts.benchmarks.search.history import (
     is_held,
     name_repository,
 )
+from scripts.benchmarks.search.installed import place_packages
 from scripts.benchmarks.search.judging import Judged
 from scripts.benchmarks.search.metrics import Figures, interval, mean
 from scripts.benchmarks.search.packages import Package, Unavailable, packages, unpacked
@@ -48,7 +49,8 @@ def main() -> int:
     """Run the selected measurements; return 1 if a question's target is missing."""
     options = _options()
     options.cache.mkdir(parents=True, exist_ok=True)
-    roots = dict(_roots(options)) if not options.set and not options.history else {}
+    needs_packages = not (options.set or options.history or options.installed)
+    roots = dict(_roots(options)) if needs_packages else {}
     if options.check:
         return _check(roots)
     if options.team:
@@ -126,6 +128,11 @@ def _options() -> argparse.Namespace:
         type=Path,
         metavar="FOLDER",
         help="with --shown: questions of FOLDER/queries.tsv about the folders beside it",
+    )
+    parser.add_argument(
+        "--installed",
+        action="store_true",
+        help="with --shown: questions about packages of the scripts' own environment; needs no network",
     )
     parser.add_argument(
         "--history",
@@ -278,6 +285,11 @@ def _sets(
     if options.set is not None:
         for name, questions in read_set(options.set / "queries.tsv").items():
             yield options.set / name, questions
+        return
+    if options.installed:
+        with TemporaryDirectory(prefix="eval-installed-") as work:
+            folder = Path(work) / "installed"
+            yield folder, place_packages(folder)
         return
     questions_of = asked()
     for package, root in roots.items():

@@ -25,6 +25,7 @@ from flashgrep.parts.meaning.methods import (
     render_chunks,
 )
 from flashgrep.parts.meaning.questions import search_by_meaning
+from flashgrep.parts.meaning.search.fusion import RULES, Rules
 from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer, MeaningQuestion
 from flashgrep.project import Workspace
 from scripts.benchmarks.search.asking import Question
@@ -72,15 +73,19 @@ Table = dict[str, list[Row]]
 
 
 async def measure_shown(
-    root: Path, questions: Sequence[Question], *, with_sides: bool
+    root: Path,
+    questions: Sequence[Question],
+    *,
+    with_sides: bool = False,
+    rules: Rules = RULES,
 ) -> Table:
-    """Return the rows of every question for each way."""
+    """Return the rows of every question for each way; ``with_sides``: also for the ways that nobody is shown."""
     table: Table = {}
     truths = [target_ranges(question, root) for question in questions]
     async with open_repository(root) as workspace:
         for question, truth in zip(questions, truths, strict=True):
             for way, (places, tokens) in (
-                await ask_all(workspace, question, with_sides=with_sides)
+                await ask_all(workspace, question, rules, with_sides=with_sides)
             ).items():
                 row = make_row(judge(places, question, truth), tokens)
                 table.setdefault(way, []).append(row)
@@ -88,11 +93,15 @@ async def measure_shown(
 
 
 async def ask_all(
-    workspace: Workspace, question: Question, *, with_sides: bool
+    workspace: Workspace, question: Question, rules: Rules, *, with_sides: bool
 ) -> dict[str, tuple[list[Place], float]]:
     """Return the places of an answer, and its tokens, for each way."""
     asked = MeaningQuestion(
-        text=question.text, limit=SHOWN, passages=True, files=MOST_FILES
+        text=question.text,
+        limit=SHOWN,
+        passages=True,
+        files=MOST_FILES,
+        rules=rules,
     )
     answer = await search_by_meaning(workspace, asked)
     ways = dict(show_answer(answer, question.text))
