@@ -361,6 +361,7 @@ async def _ask(
                 for hit in likely.results
             ]
         raise
+    is_for_model = call.as_text and "limit" not in params.model_fields_set
     question = MeaningQuestion(
         text=params.query,
         limit=params.limit,
@@ -370,6 +371,7 @@ async def _ask(
         reranker=await anyio.to_thread.run_sync(call.host.service(MODELS).reranker),
         passages=True,
         files=min(params.limit, MOST_FILES),
+        least_file=NEAR_FILE if is_for_model else 0.0,
     )
     answer = await search_by_meaning(view, question)
     unseen = f"{answer.unseen} files are not indexed yet; those with most of the words were searched"
@@ -387,7 +389,7 @@ async def _ask(
     # A model that reads text gets less by default than a program that asks for JSON.
     default = MODEL_TOKENS if call.as_text else call.host.settings.query.max_tokens
     tokens = params.max_tokens or default
-    if call.as_text and "limit" not in params.model_fields_set:
+    if is_for_model:
         results, files = choose_for_model(answer, params.query, tokens)
     else:
         results = fit_code(

@@ -1,7 +1,7 @@
 """Where symbol lookups get their files: from a snapshot, with its index where that helps, otherwise from disk."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar, cast
 
@@ -229,6 +229,11 @@ class SnapshotSource:
             return keep_symbols(row, data)
         return parse_file(path, data, snapshot.unsaved, with_tree=path == self._asked)
 
+    def read_ahead(self, paths: Sequence[bytes]) -> None:
+        """Read the stored symbols of files that are opened next, in any order: all at once takes as long as one."""
+        versions = map(self._snapshot.indexed_version, paths)
+        self._read_rows({version[0] for version in versions if version is not None})
+
     def read(self, path: bytes) -> bytes | None:
         """Return a file's text, in any language; None if it has none or is gone."""
         if path.startswith(b"/"):
@@ -299,20 +304,29 @@ class SnapshotSource:
                     first : first + READ_AHEAD * is_proposed
                 ]
             ]
-            text_ids = {
-                text_id,
-                *(int(files.columns[at, TEXT_ID]) for at in ahead if at is not None),
-            }
-            rows: Mapping[int, bytes] = {}
-            reader = self._snapshot.reader
-            if reader:
-                rows = reader.rows(table.SYMBOL_ROWS).packed_symbols(text_ids)
-            # All at once: a question goes through its files in order and rarely
-            # returns.
-            if len(self._rows) > _MOST_ROWS:
-                self._rows.clear()
-            self._rows |= {**dict.fromkeys(text_ids), **rows}
+            self._read_rows(
+                {
+                    text_id,
+                    *(
+                        int(files.columns[at, TEXT_ID])
+                        for at in ahead
+                        if at is not None
+                    ),
+                }
+            )
         return self._rows[text_id]
+
+    def _read_rows(self, text_ids: Collection[int]) -> None:
+        """Read the stored symbols of texts."""
+        rows: Mapping[int, bytes] = {}
+        reader = self._snapshot.reader
+        if reader:
+            rows = reader.rows(table.SYMBOL_ROWS).packed_symbols(text_ids)
+        # All at once: a question goes through its files in order and rarely
+        # returns.
+        if len(self._rows) > _MOST_ROWS:
+            self._rows.clear()
+        self._rows |= {**dict.fromkeys(text_ids), **rows}
 
 
 def parse_file(

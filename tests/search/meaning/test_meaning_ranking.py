@@ -26,7 +26,7 @@ from flashgrep.parts.meaning.search.fusion import (
     rank_files,
     semantic_share,
 )
-from flashgrep.parts.meaning.search.word_search import covered_share
+from flashgrep.parts.meaning.search.word_search import WordCover
 
 PLAIN: Final = analyze_query("read the configuration", {"configuration": 1.0})
 SIDES = st.lists(st.tuples(st.floats(0, 50), st.floats(-1, 1)), max_size=20)
@@ -514,17 +514,18 @@ def test_no_candidates_are_no_answer() -> None:
 
 def test_the_share_of_words_that_a_text_has_goes_by_their_weight() -> None:
     assert (
-        covered_share([{"rare": 3.0}, {"common": 1.0}], b"a rare one, uncommon") == 0.75
+        WordCover([{"rare": 3.0}, {"common": 1.0}]).share(b"a rare one, uncommon")
+        == 0.75
     )
-    assert covered_share([], b"rare") == 0
-    assert covered_share([{"rare": 3.0}], b"") == 0
+    assert WordCover([]).share(b"rare") == 0
+    assert WordCover([{"rare": 3.0}]).share(b"") == 0
     forms = [{"hiding": 3.0, "hide": 1.5, "hides": 1.5}, {"common": 1.0}]
     assert (
-        covered_share(forms, b"hide(common)")
-        == covered_share(forms, b"hide, hides(common)")
+        WordCover(forms).share(b"hide(common)")
+        == WordCover(forms).share(b"hide, hides(common)")
         == 2.5 / 4
     )
-    assert covered_share(forms, b"hiding, hide") == 0.75
+    assert WordCover(forms).share(b"hiding, hide") == 0.75
 
 
 IDENTIFIERS = st.lists(
@@ -543,7 +544,7 @@ def test_a_text_has_the_words_that_the_index_would_say_it_has(
     asked: set[str], names: list[list[str]]
 ) -> None:
     text = " ".join(map("".join, names)).encode()
-    assert covered_share([{word: 1.0} for word in asked], text) == len(
+    assert WordCover([{word: 1.0} for word in asked]).share(text) == len(
         asked & words_of(text)
     ) / max(1, len(asked))
 

@@ -76,6 +76,20 @@ def test_the_nearest_are_those_of_plain_floats_within_what_quantising_loses(
     file_of(folder).unlink()
 
 
+@given(
+    wanted=st.lists(st.integers(0, 299), min_size=1, max_size=60),
+    seed=st.integers(0, 2**32),
+)
+def test_rows_that_are_read_together_are_compared_as_each_by_itself(
+    tmp_path_factory: pytest.TempPathFactory, wanted: list[int], seed: int
+) -> None:
+    rows, question = units(300, 40, seed), units(1, 40, seed + 1)[0]
+    vectors = stored(tmp_path_factory.mktemp("vectors"), rows)
+    together = vectors.similarity(question, np.array(wanted))
+    alone = [vectors.similarity(question, np.array([row]))[0] for row in wanted]
+    assert together.tolist() == alone
+
+
 def test_among_many_rows_the_near_ones_are_found_by_their_signs(tmp_path: Path) -> None:
     rows = units(6 * RESCORED, 256, 7)
     question = units(1, 256, 8)[0]

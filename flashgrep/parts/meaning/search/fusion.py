@@ -241,8 +241,11 @@ class Cover:
         """Return the share of the question's weight, 0 to 1, that the words of a name or path cover."""
         if self._total <= 0:
             return 0.0
+        words = stems_of(text) - self._others
+        if not words:
+            return 0.0
         best: dict[str, float] = {}
-        for word in stems_of(text) - self._others:
+        for word in words:
             matches = self._matches.get(word)
             if matches is None:
                 near = self._beginning.get(word[:_LEAST_STEM], ())
@@ -600,11 +603,15 @@ def _reward_file_names(
     """Return by file what is added for the types it defines, and for a name that the question says."""
     additions: dict[bytes, float] = {}
     by_spelling: dict[str, list[bytes]] = defaultdict(list)
+    # Words that are alike begin alike.
+    beginnings = {stem[:_LEAST_STEM] for stem in query.stems}
     for path in paths:
         name = _EXTENSION.sub("", path.rpartition(b"/")[2].decode("utf-8", "replace"))
-        both = cover_each_other(query.stems, simple_stems(name))
         additions[path] = rules.names_type * types.get(path, 0.0)
-        additions[path] += rules.named_both * both
+        words = simple_stems(name)
+        if not beginnings.isdisjoint(word[:_LEAST_STEM] for word in words):
+            both = cover_each_other(query.stems, words)
+            additions[path] += rules.named_both * both
         spelling = bare_name(name)
         if is_named(spelling, query.spellings):
             by_spelling[spelling.removesuffix("s")].append(path)
@@ -626,10 +633,6 @@ def is_named(spelling: str, spellings: Collection[str]) -> bool:
 def cover_each_other(asked: Collection[str], named: Collection[str]) -> float:
     """Return the share of a question's stems that a name has, times the share of the name's that the question has."""
     if not asked or not named:
-        return 0.0
-    # Words that are alike begin alike.
-    beginnings = {stem[:_LEAST_STEM] for stem in asked}
-    if beginnings.isdisjoint(word[:_LEAST_STEM] for word in named):
         return 0.0
     of_question = sum(max(_likeness(stem, word) for word in named) for stem in asked)
     of_name = sum(max(_likeness(stem, word) for stem in asked) for word in named)

@@ -58,7 +58,7 @@ from flashgrep.parts.meaning.search.fusion import (
 )
 from flashgrep.parts.meaning.search.passages import Span, find_passage
 from flashgrep.parts.meaning.search.word_search import (
-    covered_share,
+    WordCover,
     forms_of,
     rank_by_words,
 )
@@ -106,6 +106,8 @@ class MeaningQuestion:
     """Whether to return the functions around the chunks; each function is then returned once."""
     files: int = 0
     """Most files to return with their best functions, best first."""
+    least_file: float = 0.0
+    """Least score of such a file, as a share of the best file's."""
     threshold: float = 0.0
     """Minimum score of an answer."""
     rules: Rules = RULES
@@ -160,6 +162,7 @@ class MeaningSearch:
         self._families: Mapping[str, Family] = {}
         """The question's words, each with its forms and their weights."""
         self._words = QuestionWords({}, {})
+        self._cover = WordCover([])
         self._vector: Floats | None = None
         self._share = 0.0
         """Share of similarity in the scores."""
@@ -202,6 +205,8 @@ class MeaningSearch:
             files = rank_files(
                 described, self._query, rules, types, read_kinds(self._snapshot)
             )
+            # Nearly all functions are in these files.
+            self._symbols.read_ahead([file.path for file in files[: self._most]])
             self._rerank(self._collect_functions(files, rules))
             self._collect_files(files)
         else:
@@ -270,6 +275,7 @@ class MeaningSearch:
             self._question.text, {word: families[word][word] for word in families}
         )
         self._words = QuestionWords(self._query.words, families)
+        self._cover = WordCover(families.values())
 
     def _choose_texts(self, texts: Texts) -> Ints | None:
         """Return the texts to search in the index; None: all. Note those that are read instead."""
@@ -355,6 +361,8 @@ class MeaningSearch:
                 self._changed.append(_UnstoredFile(path, document.data, text))
 
     def _score_changes(self) -> list[Candidate]:
+        if not self._changed:
+            return []
         fields = [fields for changed in self._changed for fields in changed.text.fields]
         scores = scores_of(
             impacts_of(fields), self._families.values(), len(fields)
@@ -549,6 +557,8 @@ class MeaningSearch:
             if len(self._answer.files) == self._question.files:
                 break
             near = file.score / files[0].score
+            if near < self._question.least_file:
+                break
             count = CHUNKS_OF_NEAR if near >= NEAR_FILE else CHUNKS_OF_FILE
             functions = self._rank_functions(file.chunks[:count], best)
             if functions:
@@ -614,6 +624,25 @@ class MeaningSearch:
             self._found[candidate.key] = self._find_chunk(candidate)
         return self._found[candidate.key]
 
+    def _read_unchanged_text(self, path: bytes) -> bytes | None:
+        """Return a file's text; None: it has changed since it was indexed, and no longer has its chunks."""
+        if path not in self._read:
+            symbols = self._open(path) if self._question.passages else None
+            if symbols is not None:
+                stat = self._symbols.read_files[path]
+                data: bytes | None = symbols.data
+            else:
+                stat, document = self._snapshot.read_with_stat(path)
+                data = document.data if isinstance(document, Document) else None
+            version = self._snapshot.indexed_version(path)
+            is_same = (
+                stat is not None
+                and version is not None
+                and version[1:] == (stat.size, stat.mtime_ns)
+            )
+            self._read[path] = data if is_same else None
+        return self._read[path]
+
     def _score_chunk(self, candidate: Candidate) -> FoundChunk | None:
         """Return a candidate's chunk with how good an answer it is by itself."""
         chunk = self._read_chunk(candidate)
@@ -623,23 +652,10 @@ class MeaningSearch:
 
     def _find_chunk(self, candidate: Candidate) -> FoundChunk | None:
         text_id, place = candidate.key
-        if text_id >= 0 and candidate.path not in self._read:
-            # A file that has changed since it was indexed no longer has this chunk.
-            stat, document = self._snapshot.read_with_stat(candidate.path)
-            version = self._snapshot.indexed_version(candidate.path)
-            is_same = (
-                stat is not None
-                and version is not None
-                and version[1:] == (stat.size, stat.mtime_ns)
-            )
-            self._read[candidate.path] = (
-                document.data if is_same and isinstance(document, Document) else None
-            )
-        data = (
-            self._changed[-text_id - 1].data
-            if text_id < 0
-            else self._read[candidate.path]
-        )
+        if text_id < 0:
+            data: bytes | None = self._changed[-text_id - 1].data
+        else:
+            data = self._read_unchanged_text(candidate.path)
         if data is None:
             return None
         chunk = self._chunks[text_id][place]
@@ -687,7 +703,7 @@ class MeaningSearch:
                     found.chunk.name,
                 ]
             ).encode()
-            by_words = covered_share(self._families.values(), text)
+            by_words = self._cover.share(text)
         return min(1.0, max(by_meaning, by_words))
 
 

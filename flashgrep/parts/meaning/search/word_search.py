@@ -6,7 +6,8 @@ Words match in all their forms: a question where accounts are hidden also means 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain, takewhile
+from itertools import chain
+from os.path import commonprefix
 from typing import Final
 
 import numpy as np
@@ -109,32 +110,37 @@ def forms_of(word: str) -> tuple[str, ...]:
     return tuple(sorted(forms - {word}))
 
 
-def covered_share(families: Iterable[Family], text: bytes) -> float:
-    """Return the share, 0 to 1, of the weight of a question's words that a text contains; forms have own weights."""
-    families = [*families]
-    # A word is part of its identifier letter by letter, so most identifiers need not be
-    # split: those without the common prefix of a word and all its forms.
-    shared = (
-        takewhile(lambda letters: len({*letters}) == 1, zip(*family, strict=False))
-        for family in families
-    )
-    names_shared = [
-        "".join(letter for letter, *_ in letters).encode() for letters in shared
-    ]
-    names = [
-        name
-        for name in set(find_identifiers(text))
-        if any(map(name.lower().count, names_shared))
-    ]
-    there = words_of(b" ".join(names))
-    had = sum(
-        max((weight for word, weight in family.items() if word in there), default=0.0)
-        for family in families
-    )
-    total = sum(max(family.values()) for family in families)
-    if total > 0:
-        return had / total
-    return 0.0
+class WordCover:
+    """The words of a question, each with its forms and their weights, with which texts are compared."""
+
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._families = [*families]
+        self._total = sum(max(family.values()) for family in self._families)
+        # A word is part of its identifier letter by letter, so most identifiers need not be
+        # split: those without the common prefix of a word and all its forms.
+        self._beginnings = [
+            commonprefix([*family]).encode()  # noqa: RUF071 - letters, not folders
+            for family in self._families
+        ]
+
+    def share(self, text: bytes) -> float:
+        """Return the share, 0 to 1, of the words' weight that a text contains; forms have own weights."""
+        if self._total <= 0:
+            return 0.0
+        names = [
+            name
+            for name in set(find_identifiers(text))
+            if any(map(name.lower().count, self._beginnings))
+        ]
+        there = words_of(b" ".join(names))
+        had = sum(
+            max(
+                (weight for word, weight in family.items() if word in there),
+                default=0.0,
+            )
+            for family in self._families
+        )
+        return had / self._total
 
 
 def search_words(
