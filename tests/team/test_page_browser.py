@@ -101,8 +101,12 @@ def test_a_team_member_signs_in_searches_reads_and_signs_out(
             assert secret not in tab.tab.evaluate(
                 "JSON.stringify([{...localStorage}, document.cookie, location.href])"
             )
+        tab.tab.evaluate(
+            "['recent', 'saved'].forEach((name) => localStorage.setItem('flashgrep.' + name, '[{\"q\": \"mine\"}]'))"
+        )
         tab.tab.get_by_role("button", name="Sign out").click()
         tab.wait(".notice h1", "Not signed in")
+        assert "mine" not in tab.tab.evaluate("JSON.stringify({...localStorage})")
         assert not tab.tab.context.cookies()
         assert tab.hosts == {f"127.0.0.1:{port}"}
         assert tab.referrers <= {""}

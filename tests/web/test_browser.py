@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -12,6 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.conftest import DaemonAtHand
+from tests.support.git import commit, git
 from tests.support.workspace import repository
 from tests.web.harness import Page
 
@@ -32,7 +34,34 @@ LONG_FUNCTION = (
     + "".join(f"    value_{at} = {at}  # filler\n" for at in range(120))
     + "    what_is_left = 'what is left out in a long function'\n    return what_is_left\n"
 )
+ASIDES = """def aside_of_a_walrus(animal):
+    weight = animal.weight
+
+    # A walrus is heavy,
+    # don't lift it,
+    # don't feed it,
+    # but greet it
+    # and leave.
+    return weight + len("walrus")
+"""
+LOCK = """/* A spin_lock that
+   don't sleep, static struct hidden_lock
+   for short sections. */
+static int hidden_lock = 1;
+"""
+PAPER = """# How it isn't
+
+It doesn't open a *string*, `needle` is code.
+
+```python
+return "needle"  # a comment
+```
+"""
 SOURCES = {
+    "src/asides.py": ASIDES,
+    "src/lock.c": LOCK,
+    "docs/paper.md": PAPER,
+    "docs/page.html": '<p class="needle">It\'s not a string: "quoted"</p>\n',
     "src/app.py": "import os\n\n\ndef needle(size):\n    '''Say hello.'''\n    return os.sep * size\n\n\nneedle(3)\n",
     "src/web/page.js": "// needle in a comment\nexport function hay() {\n  return 'needle';\n}\n",
     "docs/read me.md": "# Needle\n\nA needle, twice: needle.\n",
@@ -49,11 +78,12 @@ def root(daemon: DaemonAtHand) -> Iterator[Path]:
         for path, text in SOURCES.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text)
-        git = ["git", "-C", str(root), "-c", "user.name=A b", "-c", "user.email=a@b.c"]
-        subprocess.run([*git, "add", "."], check=True)
-        subprocess.run([*git, "commit", "-qm", "first <i>commit</i>"], check=True)
+        names = ["-c", "user.name=A b", "-c", "user.email=a@b.c"]
+        command = ["git", "-C", str(root), *names]
+        subprocess.run([*command, "add", "."], check=True)
+        subprocess.run([*command, "commit", "-qm", "first <i>commit</i>"], check=True)
         (root / "src/app.py").write_text(SOURCES["src/app.py"].replace("3", "4"))
-        subprocess.run([*git, "commit", "-qam", "second"], check=True)
+        subprocess.run([*command, "commit", "-qam", "second"], check=True)
         assert daemon.run("index", str(root)).returncode == 0
         yield root
 
@@ -146,12 +176,21 @@ def test_a_long_file_says_how_many_of_its_matches_are_marked(tab: Tab) -> None:
     sync_api.expect(tab.tab.locator(".row.chosen .number")).to_have_text("1000")
 
 
-def test_every_line_of_a_piece_of_code_has_its_number_in_the_file(tab: Tab) -> None:
-    tab.search("what is left out in a long function")
+@pytest.mark.parametrize(
+    ("question", "path"),
+    [
+        ("what is left out in a long function", "src/parts.py"),
+        ("aside of a walrus", "src/asides.py"),
+    ],
+)
+def test_every_line_of_a_piece_of_code_has_its_number_in_the_file(
+    tab: Tab, question: str, path: str
+) -> None:
+    tab.search(question)
     tab.tab.keyboard.press("Alt+3")
-    group = tab.wait(".group", "parts.py")
+    group = tab.wait(".group", path)
     rows = group.locator("a.line")
-    lines = SOURCES["src/parts.py"].splitlines()
+    lines = SOURCES[path].splitlines()
     numbers = [int(number) for number in rows.locator(".number").all_inner_texts()]
     assert [lines[number - 1] for number in numbers] == [
         text.rstrip("\n") for text in rows.locator("code").all_text_contents()
@@ -196,6 +235,298 @@ def test_what_is_typed_over_is_not_kept(tab: Tab) -> None:
     tab.wait(".none", "Nothing found.")
     tab.tab.clock.fast_forward(10_000)
     assert tab.tab.evaluate("localStorage.getItem('flashgrep.recent')") is None
+
+
+def test_a_search_is_saved_and_removed(tab: Tab) -> None:
+    tab.search("needle file:app.py")
+    save = tab.tab.get_by_role("button", name="Save")
+    save.click()
+    sync_api.expect(save).to_have_attribute("aria-pressed", "true")
+    tab.type(" ")
+    tab.wait(".saved a", "needle file:app.py").click()
+    tab.wait(".group h2", "src/app.py")
+    tab.type(" ")
+    tab.wait(".saved .remove").click()
+    sync_api.expect(tab.tab.locator(".saved a")).to_have_count(0)
+    assert tab.tab.evaluate("localStorage.getItem('flashgrep.saved')") == "[]"
+
+
+def test_the_empty_page_has_the_projects_with_their_figures(
+    tab: Tab, root: Path
+) -> None:
+    row = tab.wait(".repositories li", root.name)
+    sync_api.expect(row.locator(".none")).to_contain_text("files")
+    tab.show("empty")
+    row.locator("a").click()
+    tab.wait(".entries a", "src/")
+
+
+def test_what_is_typed_is_completed(tab: Tab) -> None:
+    box = tab.tab.locator("#q")
+    tab.type("needle lan")
+    tab.wait("#suggestions button", "lang:")
+    tab.tab.keyboard.press("Tab")
+    tab.tab.keyboard.press("Enter")
+    sync_api.expect(box).to_have_value("needle lang:")
+    tab.tab.keyboard.type("py")
+    tab.wait("#suggestions button", "lang:py").first.click()
+    assert tab.tab.evaluate("document.activeElement.id") == "q"
+    tab.wait(".group h2", "src/app.py")
+    tab.type("file:web/pa")
+    tab.wait("#suggestions button", "file:src/web/page.js").click()
+    sync_api.expect(box).to_have_value("file:src/web/page.js ")
+    tab.type("leave_")
+    tab.wait("#suggestions button", "leave_out")
+    tab.show("suggestions")
+    tab.tab.keyboard.press("Tab")
+    tab.tab.keyboard.press("Enter")
+    sync_api.expect(box).to_have_value("leave_out")
+    tab.type("asides")
+    tab.wait("#suggestions a", "asides.py").click()
+    tab.wait(".row", "def aside_of_a_walrus")
+
+
+def test_suggestions_stay_text_and_never_hide_the_results(tab: Tab) -> None:
+    tab.type("onerror")
+    name = EVIL.replace("/", "")
+    tab.wait("#suggestions a", name)
+    assert not tab.tab.locator("header img").count()
+    tab.wait(".group")
+    box = tab.tab.locator("#suggestions").bounding_box()
+    first = tab.tab.locator(".group").first.bounding_box()
+    assert box is not None
+    assert first is not None
+    assert box["y"] + box["height"] <= first["y"]
+
+
+def test_enter_opens_the_first_hit_not_the_top_of_its_file(tab: Tab) -> None:
+    tab.search("needle(4)")
+    tab.tab.keyboard.press("Enter")
+    sync_api.expect(tab.tab.locator("a.hit.line:focus")).to_have_count(1)
+    tab.tab.keyboard.press("Enter")
+    tab.wait(".row.chosen", "needle(4)")
+
+
+def kinds_of(row: sync_api.Locator) -> list[tuple[str, str]]:
+    """Return a line's coloured texts, each with its kind; neighbours of one kind are one."""
+    pieces: list[tuple[str, str]] = row.locator("code").evaluate(
+        """code => [...code.childNodes].map((node) => [
+            (node.className ?? "").split(" ").find((name) => name.startsWith("t-")) ?? "", node.textContent])"""
+    )
+    joined: list[tuple[str, str]] = []
+    for kind, text in pieces:
+        if joined and joined[-1][0] == kind:
+            joined[-1] = (kind, joined[-1][1] + text)
+        else:
+            joined.append((kind, text))
+    return joined
+
+
+def test_a_hit_has_the_colours_of_its_whole_file(tab: Tab) -> None:
+    tab.search("hidden_lock file:lock.c")
+    row = tab.wait("a.hit.line", "don't sleep")
+    sync_api.expect(row.locator(".t-keyword, .t-string")).to_have_count(0)
+    assert {kind for kind, _ in kinds_of(row)} == {"t-comment"}
+    code = tab.wait("a.hit.line", "= 1;")
+    assert ("t-keyword", "static") in kinds_of(code)
+
+
+def test_prose_has_the_colours_of_prose(tab: Tab) -> None:
+    open_file(tab, "docs/paper.md", 1)
+    rows = tab.tab.locator(".row")
+    assert kinds_of(rows.nth(0)) == [("t-keyword", "# How it isn't")]
+    assert kinds_of(rows.nth(2)) == [
+        ("", "It doesn't open a *string*, "),
+        ("t-string", "`needle`"),
+        ("", " is code."),
+    ]
+    assert ("t-keyword", "return") in kinds_of(rows.nth(5))
+    assert ("t-comment", "# a comment") in kinds_of(rows.nth(5))
+    assert kinds_of(rows.nth(6)) == [("t-comment", "```")]
+    open_file(tab, "docs/page.html", 1)
+    assert kinds_of(rows.nth(0))[-3:] == [
+        ("", '>It\'s not a string: "quoted"'),
+        ("t-keyword", "</p"),
+        ("", ">"),
+    ]
+
+
+def test_a_line_far_down_has_the_colours_of_its_whole_file(
+    tab: Tab, root: Path
+) -> None:
+    long = root / "long comment.c"
+    long.write_text("/*\n" + "return 'it\n" * 9_000 + "*/\nreturn 1;\n")
+    try:
+        open_file(tab, long.name, 8_500)
+        row = tab.tab.locator(".row.chosen")
+        sync_api.expect(row.locator(".t-comment")).to_have_count(1)
+        assert kinds_of(row) == [("t-comment", "return 'it")]
+    finally:
+        long.unlink()
+
+
+IS_CUT_AT_THE_LEFT = """() => [...document.querySelectorAll(".facet .name")].some((name) => {
+    const text = name.querySelector("bdi").getBoundingClientRect();
+    const frame = name.getBoundingClientRect();
+    return text.width > frame.width && Math.abs(text.right - frame.right) < 2;
+})"""
+
+
+def test_folders_are_cut_at_the_left(tab: Tab, root: Path) -> None:
+    deep = "a_rather_long_folder_name/another_quite_long_one"
+    files = [root / deep / last / "x.txt" for last in ("first", "second")]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.write_text("deepest\n")
+    try:
+        tab.search("deepest")
+        tab.wait(".facet button", "/first")
+        tab.tab.wait_for_function(IS_CUT_AT_THE_LEFT)
+        tab.show("folders")
+    finally:
+        shutil.rmtree(root / "a_rather_long_folder_name")
+
+
+def test_a_tree_of_the_files_stands_beside_the_file(tab: Tab) -> None:
+    open_file(tab, "src/app.py", 4)
+    current = tab.wait(".tree [aria-current]")
+    assert current.inner_text() == "app.py"
+    tab.show("tree")
+    tab.tab.locator(".tree button", has_text="web").click()
+    tab.wait(".tree a", "page.js").click()
+    tab.wait(".row", "export function hay")
+    sync_api.expect(tab.tab.locator(".tree [aria-current]")).to_have_text("page.js")
+    tab.tab.locator(".tree a", has_text="app.py").focus()
+    for key, focused in (
+        ("ArrowLeft", "src"),
+        ("ArrowLeft", "src"),
+        ("ArrowUp", "odd"),
+        ("ArrowRight", "odd"),
+        ("ArrowRight", "!a\\b[1]*.txt"),
+    ):
+        tab.tab.keyboard.press(key)
+        sync_api.expect(tab.tab.locator(":focus")).to_have_text(focused)
+    tab.tab.keyboard.press("Enter")
+    tab.wait(".row", "nadel one")
+    tab.tab.keyboard.press("f")
+    sync_api.expect(tab.tab.locator(".tree")).to_be_hidden()
+    tab.tab.keyboard.press("f")
+    sync_api.expect(tab.tab.locator(".tree [aria-current]")).to_be_focused()
+
+
+def test_the_tree_is_that_of_the_revision_and_names_stay_text(tab: Tab) -> None:
+    open_file(tab, f"evil/{EVIL.replace('/', '')}.txt", 1)
+    sync_api.expect(tab.tab.locator(".tree [aria-current]")).to_have_text(
+        f"{EVIL.replace('/', '')}.txt"
+    )
+    assert not tab.tab.locator(".tree img").count()
+    tab.tab.get_by_label("Revision").fill("HEAD~1")
+    tab.tab.keyboard.press("Enter")
+    tab.tab.wait_for_url("**rev=HEAD*")
+    tab.wait(".tree [aria-current][href*='rev=HEAD%7E1']")
+
+
+def test_a_permanent_link_shows_the_same_line_after_the_file_has_changed(
+    tab: Tab, root: Path
+) -> None:
+    file = root / "src/app.py"
+    before = file.read_text()
+    head = git(root, "rev-parse", "HEAD").decode().strip()
+    try:
+        file.write_text("# new\n" + before)
+        open_file(tab, "src/app.py", 5)
+        tab.wait(".row.chosen", "def needle")
+        tab.tab.keyboard.press("y")
+        link = tab.wait("#status", head).inner_text().partition("http")
+        tab.tab.locator("a.number", has_text="1").first.click()
+        tab.tab.get_by_role("button", name="Permanent link").click()
+        tab.wait("#status.error", "line 1 is not committed")
+        tab.tab.goto("".join(link[1:]))
+        tab.wait(".row.chosen", "def needle")
+        sync_api.expect(tab.tab.locator(".row.chosen .number")).to_have_text("4")
+        open_file(tab, "src/app.py", 1)
+        file.rename(root / "moved.py")
+        open_file(tab, "moved.py", 1)
+        tab.tab.keyboard.press("y")
+        tab.wait("#status.error", "this file is not committed")
+    finally:
+        (root / "moved.py").unlink(missing_ok=True)
+        file.write_text(before)
+    tab.wrong.clear()
+
+
+def test_a_difference_has_lines_around_it_the_files_colours_and_its_words(
+    tab: Tab, root: Path
+) -> None:
+    notes = "".join(f"static note {at}\n" for at in range(20))
+    before = f"/*\n{notes}*/\nint needle = 1;\nint end;\n"
+    after = before.replace("static note", "static word", 3).replace("= 1", "= 27")
+    after = after.replace("int end;\n", "")
+    file = root / "words.c"
+    file.write_text(before)
+    commit(root, "words")
+    file.write_text(after)
+    try:
+        here = tab.tab.url.partition("/?")[0]
+        query = {"view": "changes", "path": "words.c", "project": project_of(tab)}
+        tab.tab.goto(f"{here}/?{urlencode(query)}")
+        tab.wait("button.skipped", "unchanged lines")
+        marked = tab.tab.locator(".diff mark.word").all_inner_texts()
+        assert marked == ["note", "note", "note", "word", "word", "word", "1", "27"]
+        removed = tab.wait(".diff .removed", "static note").first
+        assert kinds_of(removed)[1:] == [("t-comment", "static note 0")]
+        tab.show("diff")
+        rows = tab.tab.locator(".diff .line")
+        tab.wait("button.skipped").click()
+        old, now = [], []
+        for row in rows.all():
+            numbers = row.locator(".number").all_inner_texts()
+            text = row.locator("code").inner_text()
+            if numbers[0]:
+                old.append((int(numbers[0]), text[1:]))
+            if numbers[1]:
+                now.append((int(numbers[1]), text[1:]))
+        assert old == list(enumerate(before.splitlines(), 1))
+        assert now == list(enumerate(after.splitlines(), 1))
+    finally:
+        git(root, "reset", "-q", "--hard", "HEAD~1")
+
+
+def test_a_commit_stays_with_its_line_after_lines_were_deleted(
+    tab: Tab, root: Path
+) -> None:
+    file = root / "src/app.py"
+    before = file.read_text()
+    try:
+        file.write_text(before.replace("\n\n\nneedle(4)", "\nneedle(4)"))
+        open_file(tab, "src/app.py", 1)
+        tab.tab.keyboard.press("b")
+        row = tab.wait(".row", "needle(4)")
+        sync_api.expect(row.locator("a.blame")).to_have_attribute("title", "second")
+        above = tab.wait(".row", "return os.sep")
+        sync_api.expect(above.locator("a.blame")).to_have_count(0)
+    finally:
+        file.write_text(before)
+
+
+def test_long_documentation_leaves_the_definition_in_view(tab: Tab, root: Path) -> None:
+    file = root / "documented.py"
+    lines = "".join(f"    Line {at} says `more`.\n" for at in range(30))
+    file.write_text(
+        f'def speak():\n    """Speak.\n\n    ```\n    speak()\n    ```\n{lines}    """\n\n\nspeak()\n'
+    )
+    try:
+        open_file(tab, file.name, 40)
+        tab.tab.locator(".row.chosen code").get_by_text("speak").click()
+        defined = tab.wait(".panel h2", "Defined").bounding_box()
+        assert defined is not None
+        assert defined["y"] < 450
+        assert "```" not in tab.wait(".panel .doc").inner_text()
+        tab.wait(".panel .doc pre", "speak()")
+        tab.wait(".panel .rest", "More").click()
+        tab.wait(".panel .doc", "Line 29 says more.")
+    finally:
+        file.unlink()
 
 
 def test_a_count_narrows_by_a_click_and_a_chip_widens(tab: Tab) -> None:

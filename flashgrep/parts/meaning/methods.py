@@ -243,7 +243,7 @@ def _show_code(piece: CodeMatch, style: Style) -> Iterator[str]:
     at = 0
     last = whole[0] - 1
     for first, end in piece.get("shown", [whole] if lines else []):
-        if at:
+        if first > last + 1:
             yield f"… {last + 1}-{first - 1}"
             at += 1  # the line that says so in the content
         shown = min(end, first + room - 1)

@@ -32,18 +32,20 @@ def check(passage: Passage, shown: Excerpt, data: bytes) -> None:
     for first, last in shown.lines:
         assert at <= first <= last <= passage.whole[1]
         expected += [f"… {at}-{first - 1}"] * (first > at)
-        expected.append("\n".join(lines[first - 1 : last]).rstrip())
+        expected.append("\n".join(lines[first - 1 : last]).removesuffix("\r"))
         at = last + 1
     expected += [f"… {at}-{passage.whole[1]}"] * (at <= passage.whole[1])
     assert shown.text == "\n".join(expected)
 
 
+ASIDE = "\n".join(["    # Why the wheel", *["    # turns or does not"] * 4])
 LINE = st.sampled_from(
     [
         "    x = 1",
         "    # brake at the signal",
         "    if wheel.turns():\n        wheel.brake()",
         "    call(" + "a, " * 30 + "b)",
+        "    y = 2\n\n" + ASIDE,
     ]
 )
 FUNCTION = st.builds(

@@ -2,7 +2,7 @@
 
 import { go, readAddress, toAddress } from "./address.js";
 import { h, show, tell } from "./dom.js";
-import { showChanges } from "./diff.js";
+import { leaveChanges, showChanges } from "./diff.js";
 import { leaveFile, pressInFile, showFile } from "./file.js";
 import { showFolder } from "./folder.js";
 import { showHistory } from "./history.js";
@@ -13,6 +13,7 @@ import { KINDS } from "./question.js";
 import { ask, askSoon, showChips, stop } from "./search.js";
 import { loadServer, offers } from "./server.js";
 import { makeSignIn, makeSignOut } from "./signin.js";
+import { clearSuggestions, suggest } from "./suggest.js";
 
 const view = document.getElementById("view");
 const gate = document.getElementById("gate");
@@ -30,7 +31,9 @@ function draw() {
   if (box.value.trim() !== shown.q.trim()) box.value = shown.q;
   drawFrame();
   stop();
+  clearSuggestions();
   if (shown.view !== "file") leaveFile();
+  if (shown.view !== "changes") leaveChanges();
   (VIEWS[shown.view] ?? ask)(shown, view);
 }
 
@@ -49,7 +52,9 @@ function type() {
   history[wasSearch ? "replaceState" : "pushState"](null, "", toAddress(shown));
   drawFrame();
   leaveFile();
+  leaveChanges();
   askSoon(shown, view);
+  suggest(box, shown);
 }
 
 function makeKinds() {
@@ -60,15 +65,21 @@ function makeKinds() {
 }
 
 const HELP = [
-  ["/", "go to the search box"], ["Alt+1, Alt+2 …", "choose the kind of search"], ["↓ ↑ or j k", "next and previous result or line"], ["Enter", "open"], ["Esc", "back to the search box"],
+  ["/", "go to the search box"], ["Alt+1, Alt+2 …", "choose the kind of search"], ["↓ ↑ or j k", "next and previous result or line"], ["Enter", "open"], ["Esc", "back to the search box"], ["Tab", "in the search box: suggestions; ← → among them"],
   ["← →", "in a file: previous and next name in the line"], ["Enter", "in a file: definition, uses and callers of the name"], ["d", "in a file: go to the definition"], ["n N", "in a file: next and previous match"],
-  ["o b h r u", "in a file: outline, blame, history, raw, containing folder"], ["p", "in a file: go to the side panel"], ["t", "dark or light theme"], ["?", "this help"],
+  ["o b h r u", "in a file: outline, blame, history, raw, containing folder"], ["f", "in a file: the project's files; ← → shut and open a folder"], ["y", "in a file: copy a link to this commit"], ["p", "in a file: go to the side panel"], ["t", "dark or light theme"], ["?", "this help"],
+];
+
+const FILTERS = [
+  ["file:net/, file:*.c", "below this folder, or paths that match"], ["lang:py", "files of a language"], ["-file:test, -lang:css", "all but these"], ["sym:Parser", "definitions and uses of a name"],
+  ["case:yes, word:yes", "letter case counts; whole words"], ["rev:v1.2", "a branch, a tag or a commit"], ["repo:name, repo:*", "another project, or all"], ['text:"file:x"', "text that looks like a filter"],
 ];
 
 function toggleHelp() {
   const help = document.getElementById("help");
   if (help.open) return help.close();
-  show(help, h("h1", {}, "Keys"), h("dl", {}, HELP.map(([keys, what]) => [h("dt", {}, keys), h("dd", {}, what)])), h("button", { type: "button", onclick: () => help.close() }, "Close"));
+  const makeList = (rows) => h("dl", {}, rows.map(([term, what]) => [h("dt", {}, term), h("dd", {}, what)]));
+  show(help, h("div", { class: "columns" }, h("section", {}, h("h1", {}, "Keys"), makeList(HELP)), h("section", {}, h("h1", {}, "Filters"), makeList(FILTERS))), h("button", { type: "button", onclick: () => help.close() }, "Close"));
   help.showModal();
 }
 
@@ -108,7 +119,7 @@ addEventListener("keydown", (event) => {
   if (isTyping && !["ArrowDown", "ArrowUp"].includes(event.key)) {
     if (event.key === "Enter" && event.target === box) {
       event.preventDefault();
-      ask(shown, view).then(() => view.querySelector("a.hit")?.focus());
+      ask(shown, view).then(() => (view.querySelector("a.hit.line") ?? view.querySelector("a.hit"))?.focus());
     }
     return;
   }

@@ -56,10 +56,14 @@ export class CodePane {
     const missing = new Set();
     for (let line = first; line <= last; line += 1) {
       if (this.lines.text(line) === undefined) missing.add(this.lines.load(line));
-      else if (line % 1000 === 1 && line > 1) this.lines.tokens(line - 1);
       nodes.push(this.#makeRow(line));
     }
     this.rows.replaceChildren(...nodes);
+    const before = missing.size || this.isColouring ? null : this.lines.loadBefore(last);
+    if (before) {
+      this.isColouring = true;
+      missing.add(before.finally(() => { this.isColouring = false; }));
+    }
     for (const block of missing) block.then(() => this.draw(true), () => {});
   }
 

@@ -11,7 +11,10 @@ import { makeRevisions } from "./revisions.js";
 import * as languages from "./languages.js";
 import { escapeGlob, toCall } from "./question.js";
 import { call, download } from "./rpc.js";
-import { offers } from "./server.js";
+import { copyText } from "./clipboard.js";
+import { findPermanentAddress } from "./permalink.js";
+import { isTeam, offers } from "./server.js";
+import { makeTree, toggleTree } from "./tree.js";
 
 let open = null;
 /** Lines in which what a question matches is marked. */
@@ -60,13 +63,15 @@ export async function showFile(shown, view) {
   const actions = [
     shown.q ? h("a", { class: "back", href: toAddress({ view: "search", q: shown.q, in: shown.in, project }) }, "← Results") : null,
     makeRevisions(shown),
+    h("button", { type: "button", title: "f", onclick: toggleTree }, "Files"),
     h("button", { type: "button", title: "o", onclick: toggleOutline }, "Outline"),
     offers("blame") ? h("button", { type: "button", title: "b", onclick: () => run(toggleBlame(open)) }, "Blame") : null,
     offers("history") ? h("a", { href: toAddress({ view: "history", project, path, rev }), title: "h" }, "History") : null,
+    hasCommits() ? h("button", { type: "button", title: "y", onclick: () => run(copyPermanentLink(open)) }, "Permanent link") : null,
     h("button", { type: "button", title: "r", onclick: () => openRaw(shown) }, "Raw"),
   ];
   const bar = h("div", { class: "bar-of-file" }, makeCrumbs(shown), h("div", { class: "actions", role: "toolbar", "aria-label": "This file" }, actions));
-  show(view, h("div", { class: "file" }, bar, h("div", { class: "panes" }, pane.element, panel)));
+  show(view, h("div", { class: "file" }, bar, h("div", { class: "panes" }, makeTree(shown), pane.element, panel)));
   document.title = `${shown.path} · flashgrep`;
   pane.begin();
   pane.choose(shown.first, shown.last);
@@ -131,6 +136,15 @@ function askName(place, jumps) {
   run(showName(panel, open, place, jumps).then((address) => address && go(address)));
 }
 
+/** Return whether files can be opened at any commit; a team's store has the heads of branches. */
+function hasCommits() {
+  return offers("history") && !isTeam();
+}
+
+async function copyPermanentLink({ shown, asking }) {
+  await copyText(new URL(await findPermanentAddress(shown, asking.signal), location.href).href);
+}
+
 /** Handle a key in a file; return whether the key has a meaning there. */
 export function pressInFile(key) {
   if (!open?.pane.height) return false;
@@ -142,6 +156,7 @@ export function pressInFile(key) {
     Enter: () => { const place = pane.placeOfCursor(); if (place) askName(place, false); },
     d: () => { const place = pane.placeOfCursor(); if (place) askName(place, true); },
     n: () => stepMatch(1), N: () => stepMatch(-1),
+    f: toggleTree, y: () => hasCommits() && run(copyPermanentLink(open)),
     o: toggleOutline, b: () => offers("blame") && run(toggleBlame(open)), r: () => openRaw(shown),
     h: () => offers("history") && go({ view: "history", project, path, rev }),
     u: () => go({ view: "folder", project, rev, path: path.split("/").slice(0, -1).join("/") }),

@@ -1,5 +1,5 @@
 // Syntax highlighting by a small lexer: comments, strings, numbers, keywords, calls. It works line by line and passes the
-// state at the end of a line to the next one, so that only the visible part of a long file is highlighted.
+// state at the end of a line to the next one; `lines.js` begins with the first line of a file.
 
 const WORDS = {
   c: "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true false NULL class namespace template typename public private protected virtual override new delete this using try catch throw nullptr constexpr operator friend",
@@ -18,25 +18,32 @@ const WORDS = {
 const SLASHES = { line: ["//"], block: [["/*", "*/"]], strings: ['"', "'"] };
 const HASH = { line: ["#"], block: [], strings: ['"', "'"] };
 const FAMILIES = {
-  c: { ...SLASHES, words: "c", names: "c cpp cuda objc objective-c glsl hlsl wgsl zig d verilog systemverilog proto protobuf thrift dts devicetree" },
-  js: { ...SLASHES, block: [["/*", "*/"], ["`", "`", "string"]], words: "js", names: "javascript typescript tsx jsx vue svelte json5 dart" },
-  java: { ...SLASHES, block: [["/*", "*/"], ['"""', '"""', "string"]], words: "java", names: "java kotlin scala csharp c-sharp groovy swift php" },
+  c: { ...SLASHES, words: "c", names: "c cpp c++ cuda objc objective-c glsl hlsl wgsl zig d verilog systemverilog proto protobuf thrift dts devicetree" },
+  js: { ...SLASHES, block: [["/*", "*/"], ["`", "`", "string"]], words: "js", names: "javascript typescript tsx jsx js ts vue svelte json5 dart" },
+  java: { ...SLASHES, block: [["/*", "*/"], ['"""', '"""', "string"]], words: "java", names: "java kotlin scala csharp c-sharp cs groovy swift php" },
   go: { ...SLASHES, block: [["/*", "*/"], ["`", "`", "string"]], words: "go", names: "go" },
-  rust: { ...SLASHES, strings: ['"'], words: "rust", names: "rust" },
-  python: { ...HASH, block: [['"""', '"""', "string"], ["'''", "'''", "string"]], words: "python", names: "python starlark bazel cython" },
-  ruby: { ...HASH, words: "ruby", names: "ruby elixir crystal perl r julia nim" },
-  shell: { ...HASH, words: "shell", names: "bash shell sh zsh fish make makefile dockerfile docker cmake powershell awk" },
-  data: { ...HASH, words: "data", names: "yaml toml ini json hcl terraform nix gitignore properties" },
+  rust: { ...SLASHES, strings: ['"'], words: "rust", names: "rust rs" },
+  python: { ...HASH, block: [['"""', '"""', "string"], ["'''", "'''", "string"]], prefixes: true, words: "python", names: "python py starlark bazel cython" },
+  ruby: { ...HASH, words: "ruby", names: "ruby rb elixir crystal perl r julia nim" },
+  shell: { ...HASH, words: "shell", names: "bash shell sh console zsh fish make makefile dockerfile docker cmake powershell awk" },
+  data: { ...HASH, words: "data", names: "yaml yml toml ini json hcl terraform nix gitignore properties" },
   sql: { line: ["--"], block: [["/*", "*/"]], strings: ['"', "'"], words: "sql", names: "sql" },
   lua: { line: ["--"], block: [["--[[", "]]"], ["[[", "]]", "string"]], strings: ['"', "'"], words: "lua", names: "lua haskell elm ada vhdl" },
   lisp: { line: [";"], block: [], strings: ['"'], words: "none", names: "clojure scheme commonlisp lisp elisp racket asm" },
-  markup: { line: [], block: [["<!--", "-->"]], strings: ['"'], words: "none", names: "html xml markdown svg rst" },
+  markup: { lex: lexMarkup, words: "none", names: "html xml svg" },
+  prose: { lex: lexProse, words: "none", names: "markdown md rst asciidoc" },
   css: { line: [], block: [["/*", "*/"]], strings: ['"', "'"], words: "none", names: "css scss less" },
 };
 const BY_NAME = new Map(Object.values(FAMILIES).flatMap((one) => one.names.split(" ").map((name) => [name, one])));
 for (const family of Object.values(FAMILIES)) family.keywords = new Set(WORDS[family.words].split(" "));
 const WORD = /[\p{L}_$][\p{L}\p{N}_$]*[?!]?/uy;
 const NUMBER = /(?:0[xXbBoO][\da-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)[a-zA-Z]*/y;
+const WORD_END = /[\p{L}\p{N}_]/u;
+const TAG = /<[/!?]?[\p{L}][\p{L}\p{N}_:.-]*/uy;
+const IN_TAG = /"[^"]*"?|'[^']*'?|[\p{L}_][\p{L}\p{N}_:.-]*|[/?]?>/uy;
+const FENCE = /^[\s>]*(`{3,}|~{3,})\s*([\w+#-]*)/;
+const INLINE = /(`+)[^`]*\1|\*\*[^*]+\*\*|\]\([^)\s]*\)|<!--.*?-->|^\s*(?:[-*+>]|\d{1,4}[.)])(?=\s)/g;
+const INLINE_KINDS = { "`": "string", "*": "keyword", "]": "call", "<": "comment" };
 const MOST_COLOURED = 2000;
 
 /** Return the lexer for a language's name, or null. */
@@ -44,8 +51,69 @@ export function lexerFor(language) {
   return BY_NAME.get(language) ?? null;
 }
 
+/** Return the tokens of each line of a whole file. */
+export function lexAll(family, lines) {
+  let state = null;
+  return lines.map((text) => {
+    const line = lex(family, text, state);
+    state = line.state;
+    return line.tokens;
+  });
+}
+
+/** Like `lex`, for HTML and XML: only what is in a tag has colours, and a text's quotes open nothing. */
+function lexMarkup(text, before) {
+  const tokens = [];
+  const length = Math.min(text.length, MOST_COLOURED);
+  let state = before;
+  let at = 0;
+  while (at < length) {
+    if (state === "comment") {
+      const end = text.indexOf("-->", at);
+      const stop = end < 0 ? text.length : end + 3;
+      tokens.push([at, stop, "comment"]);
+      if (end >= 0) state = null;
+      at = stop;
+    } else if (state === "tag") {
+      IN_TAG.lastIndex = at;
+      const piece = IN_TAG.exec(text)?.[0] ?? "";
+      if (piece.endsWith(">") && !/^["']/.test(piece)) state = null;
+      else if (piece) tokens.push([at, at + piece.length, /^["']/.test(piece) ? "string" : "number"]);
+      at += piece.length || 1;
+    } else if (text.startsWith("<!--", at)) {
+      state = "comment";
+    } else {
+      TAG.lastIndex = at;
+      const name = TAG.exec(text)?.[0] ?? "";
+      if (name) {
+        tokens.push([at, at + name.length, "keyword"]);
+        state = "tag";
+      }
+      at += name.length || 1;
+    }
+  }
+  return { tokens, state };
+}
+
+/** Like `lex`, for Markdown: headings, code, emphasis, targets of links; a fence's code has the colours of its language. */
+function lexProse(text, state) {
+  const fence = FENCE.exec(text);
+  if (state) {
+    if (fence?.[1].startsWith(state.fence) && !fence[2]) return { tokens: [[0, text.length, "comment"]], state: null };
+    if (!state.family) return { tokens: [], state };
+    const inner = lex(state.family, text, state.inner);
+    return { tokens: inner.tokens, state: { ...state, inner: inner.state } };
+  }
+  if (fence) return { tokens: [[0, text.length, "comment"]], state: { fence: fence[1], family: lexerFor(fence[2].toLowerCase()), inner: null } };
+  if (/^#{1,6}\s/.test(text)) return { tokens: [[0, text.length, "keyword"]], state: null };
+  const tokens = [];
+  for (const piece of text.slice(0, MOST_COLOURED).matchAll(INLINE)) tokens.push([piece.index, piece.index + piece[0].length, INLINE_KINDS[piece[0][0]] ?? "number"]);
+  return { tokens, state: null };
+}
+
 /** Return a line's tokens, [start, end, class], and the state at the start of the next line. */
 export function lex(family, text, state) {
+  if (family.lex) return family.lex(text, state);
   const tokens = [];
   const length = Math.min(text.length, MOST_COLOURED);
   let at = 0;
@@ -75,7 +143,9 @@ export function lex(family, text, state) {
       return { tokens, state: null };
     }
     const character = text[at];
-    if (family.strings.includes(character)) {
+    // After a letter it is an apostrophe, or a digit separator; only a prefix such as r'' may stand there.
+    const opens = family.prefixes || character !== "'" || at === 0 || !WORD_END.test(text[at - 1]);
+    if (opens && family.strings.includes(character)) {
       let end = at + 1;
       while (end < text.length && text[end] !== character) end += text[end] === "\\" ? 2 : 1;
       end = Math.min(end + 1, text.length);

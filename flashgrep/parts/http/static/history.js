@@ -45,14 +45,15 @@ function makeCommit(one, { project, path }) {
 }
 
 /** Return a function from a current line to the committed one, or null if it was not committed. */
-async function mapLines({ project, path }) {
+export async function mapLines({ project, path }) {
   const answer = await call("changes", { project, rev: "HEAD", include: [`/${escapeGlob(path)}`], limit: 1, max_tokens: 1_000_000 });
   const hunks = answer.results[0]?.hunks ?? [];
   return (line) => {
     let moved = 0;
     for (const hunk of hunks) {
       if (hunk.lines && hunk.start_line <= line && line < hunk.start_line + hunk.lines) return null;
-      if (hunk.start_line + hunk.lines <= line || (!hunk.lines && hunk.start_line < line)) moved += hunk.old_lines - hunk.lines;
+      // Without lines now, its start is the line before.
+      if (hunk.lines ? hunk.start_line + hunk.lines <= line : hunk.start_line < line) moved += hunk.old_lines - hunk.lines;
     }
     return line + moved;
   };

@@ -31,3 +31,10 @@ export function globs(wanted) {
   const row = rows.find((one) => [one.name, one.type, ...one.aliases].includes(wanted));
   return row ? row.files.map((one) => (one.startsWith("=") ? one.slice(1) : one.includes("*") ? one : `*.${one}`)) : [`*.${wanted}`];
 }
+
+/** Return the languages with a name that begins so, as a filter takes them; the shortest first. */
+export function named(begun) {
+  const wanted = begun.toLowerCase();
+  const matching = rows.filter((row) => [row.name, row.type, ...row.aliases].some((name) => name.startsWith(wanted)));
+  return [...new Set(matching.map((row) => row.type || row.name))].sort((one, other) => one.length - other.length);
+}

@@ -4,7 +4,9 @@ import { lex, lexerFor } from "./highlight.js";
 import { languageOf } from "./languages.js";
 import { call } from "./rpc.js";
 
-export const BLOCK = 1000;
+export const BLOCK = 4000;
+/** Beyond these blocks lines have no colours: they would need the whole text before them. */
+const MOST_LEXED = 25;
 const MOST_BYTES = 196_608;
 /** Requests for one block; the rest of very long lines is only in the raw file. */
 const MOST_PIECES = 16;
@@ -20,7 +22,9 @@ export class Lines {
     this.signal = signal;
     this.blocks = new Map();
     this.loading = new Map();
-    this.ends = new Map();
+    /** Blocks that have tokens, from the first, and the lexer's state after them. */
+    this.lexed = 0;
+    this.state = null;
     this.family = lexerFor(languageOf(place.path)?.name);
   }
 
@@ -49,7 +53,7 @@ export class Lines {
     }
     // Missing lines, as when a file has become shorter, are empty, so that they are not requested again and again.
     while (lines.length < Math.min(BLOCK, this.total - first + 1)) lines.push("");
-    const found = { lines: lines.slice(0, BLOCK), tokens: null, start: undefined };
+    const found = { lines: lines.slice(0, BLOCK), tokens: [] };
     this.blocks.set(block, found);
     return found;
   }
@@ -71,23 +75,37 @@ export class Lines {
     return this.blocks.get(Math.floor((line - 1) / BLOCK))?.lines?.[(line - 1) % BLOCK];
   }
 
-  /** Return a line's tokens; those of its whole block are computed at the first call. */
+  /** Fetch what the colours of a line depend on, all lines before it; null if everything is there. */
+  loadBefore(line) {
+    const number = Math.floor((line - 1) / BLOCK);
+    if (!this.family || number >= MOST_LEXED) return null;
+    const missing = [];
+    for (let block = this.lexed; block <= number; block += 1) if (!this.blocks.has(block)) missing.push(this.load(block * BLOCK + 1));
+    return missing.length ? Promise.all(missing) : null;
+  }
+
+  /** Return a line's tokens, from the lexer's state at the end of the line before; none while lines before it are missing. */
   tokens(line) {
     const number = Math.floor((line - 1) / BLOCK);
-    const block = this.blocks.get(number);
-    if (!this.family || !block?.lines) return [];
-    const start = this.ends.get(number - 1) ?? null;
-    if (!block.tokens || block.start !== start) {
-      block.start = start;
-      block.tokens = [];
-      let state = start;
-      for (const text of block.lines) {
-        const found = lex(this.family, text, state);
-        block.tokens.push(found.tokens);
-        state = found.state;
-      }
-      this.ends.set(number, state);
+    if (!this.family || number >= MOST_LEXED) return [];
+    for (; this.lexed <= number; this.lexed += 1) {
+      const block = this.blocks.get(this.lexed);
+      if (!block) return [];
+      block.tokens = block.lines.map((text) => {
+        const { tokens, state } = lex(this.family, text, this.state);
+        this.state = state;
+        return tokens;
+      });
     }
-    return block.tokens[(line - 1) % BLOCK] ?? [];
+    return this.blocks.get(number).tokens[(line - 1) % BLOCK] ?? [];
+  }
+
+  /** Fetch and return all lines, or null if there are more than `most`. */
+  async all(most) {
+    await this.load(1);
+    if (this.total > most) return null;
+    const lines = [];
+    for (let first = 1; first <= this.total; first += BLOCK) lines.push(...(await this.load(first)).lines);
+    return lines;
   }
 }

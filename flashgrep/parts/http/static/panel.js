@@ -4,6 +4,9 @@ import { toAddress } from "./address.js";
 import { count, h, show, tell } from "./dom.js";
 import { call } from "./rpc.js";
 
+/** Documentation from these sizes on is shown in part. */
+const SHORT_DOC = 400;
+const SHORT_DOC_LINES = 8;
 const STEPS = { references: "Uses", callers: "Callers", calls: "Calls", implementations: "Implementations" };
 
 function target({ project, path, rev }, more) {
@@ -35,9 +38,23 @@ export async function showName(panel, { shown, asking }, place, jumps) {
     const answer = await call(method, method === "references" ? { ...params, limit: 200 } : params, asking.signal);
     show(list, h("h2", {}, `${STEPS[method]} (${count(answer.results.length)}${answer.next ? "+" : ""})`), makePlaces(answer.results, shown), answer.reason ? h("p", { class: "none" }, `${answer.reason}: ${answer.detail ?? ""}`) : null, answer.unsure ? h("p", { class: "none" }, `${answer.unsure} more are too uncertain to show`) : null);
   };
-  show(panel, h("h2", { class: "name" }, place.name), found.signature ? h("pre", {}, found.signature) : null, found.documentation ? h("p", { class: "doc" }, found.documentation) : null, h("h2", {}, "Defined"), found.results.length ? makePlaces(found.results, shown) : h("p", { class: "none" }, `${found.reason ?? "nothing"}: ${found.detail ?? ""}`), h("div", { class: "actions" }, steps), list);
+  show(panel, h("h2", { class: "name" }, place.name), found.signature ? h("pre", {}, found.signature) : null, found.documentation ? makeDocumentation(found.documentation) : null, h("h2", {}, "Defined"), found.results.length ? makePlaces(found.results, shown) : h("p", { class: "none" }, `${found.reason ?? "nothing"}: ${found.detail ?? ""}`), h("div", { class: "actions" }, steps), list);
   if (found.results.length) await step("references");
   return null;
+}
+
+/** Return a docstring, a long one shut so that definition and uses stay in view. */
+function makeDocumentation(text) {
+  const prose = h("div", { class: "doc" }, makeProse(text.trim()));
+  if (text.length < SHORT_DOC && text.split("\n").length < SHORT_DOC_LINES) return prose;
+  prose.classList.add("shut");
+  const button = h("button", { type: "button", class: "rest", onclick: () => { prose.classList.remove("shut"); button.remove(); } }, "More");
+  return [prose, button];
+}
+
+/** Return Markdown's fences and backticks as code, the rest as it is. */
+function makeProse(text) {
+  return text.split(/^\s*```[^\n]*$/m).map((part, at) => (at % 2 ? h("pre", {}, part.replace(/^\n|\n$/g, "")) : h("p", {}, part.trim().split(/(`[^`\n]+`)/).map((piece) => (/^`.+`$/.test(piece) ? h("code", {}, piece.slice(1, -1)) : piece)))));
 }
 
 function addressOf(one, shown) {

@@ -8,8 +8,8 @@ export const KINDS = {
   files: { label: "Files", method: "list_files", command: "files", field: "query" },
 };
 const FILTER = /(^|\s)(-?)(repo|file|lang|sym|case|rev|word|text):(?:"([^"]*)"|(\S*))(?=\s|$)/g;
-const NEGATED = new Set(["file", "lang"]);
-const CASES = { yes: "sensitive", no: "insensitive", auto: "smart" };
+export const NEGATED = new Set(["file", "lang"]);
+export const CASES = { yes: "sensitive", no: "insensitive", auto: "smart" };
 const WILD = /[*?[\]{}]/;
 export const PAGE = 40;
 const MOST_COUNTED = 5000;

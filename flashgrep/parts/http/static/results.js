@@ -1,9 +1,10 @@
 // The results in one file: its path, and its hits with the lines around them.
 
 import { toAddress } from "./address.js";
-import { h } from "./dom.js";
+import { h, show } from "./dom.js";
 import { languageOf } from "./languages.js";
 import { lex, lexerFor, paint } from "./highlight.js";
+import { Lines } from "./lines.js";
 
 /** Lines of a piece of code that are shown. */
 const MOST_PIECE = 12;
@@ -11,8 +12,10 @@ const MOST_PIECE = 12;
 const MOST_HITS = 6;
 /** The most characters of a line that are shown; a hit further right is shown with the text before it. */
 const MOST_LINE = 400;
+/** A file is read for the colours of its hits up to this line; beyond it they are coloured line by line. */
+const MOST_READ = 20_000;
 
-/** Return the group of a file: its element, its `hits`, and `draw`, which shows them in line order. */
+/** Return the group of a file: its element, its `hits`, `draw`, which shows them in line order, and `colour`. */
 export function makeGroup(hit, shown, asking) {
   const path = hit.file_path;
   const project = hit.project ?? asking.params.project ?? shown.project;
@@ -23,6 +26,9 @@ export function makeGroup(hit, shown, asking) {
   const element = h("section", { role: "listitem", class: "group" }, head, body);
   const family = lexerFor(languageOf(path)?.name);
   const hits = [];
+  /** The lines of the file, once they were read for their colours. */
+  let file = null;
+  let rows = [];
   let shownTo = 0;
   let drawn = 0;
   let most = MOST_HITS;
@@ -31,10 +37,28 @@ export function makeGroup(hit, shown, asking) {
     const cut = spans.length && spans[0][1] > MOST_LINE ? Math.max(0, spans[0][0] - MOST_LINE / 4) : 0;
     const part = text.slice(cut, cut + MOST_LINE);
     const moved = spans.map(([start, end]) => [Math.max(start - cut, 0), end - cut]).filter(([start, end]) => end > 0 && start < MOST_LINE);
-    const tokens = family ? lex(family, part, null).tokens : [];
     const address = toAddress({ ...place, first: number });
-    const code = h("code", {}, cut ? "…" : null, paint(part, tokens, moved), text.length > cut + MOST_LINE ? "…" : null);
+    const code = h("code");
+    const row = { number, text, cut, fill: (tokens) => show(code, cut ? "…" : null, paint(part, tokens, moved), text.length > cut + MOST_LINE ? "…" : null) };
+    row.fill(family ? lex(family, part, null).tokens : []);
+    recolour(row);
+    rows.push(row);
     body.append(h("a", { class: isHit ? "hit line" : "line around", href: address, tabindex: isHit ? null : "-1" }, h("span", { class: "number" }, number), code));
+  }
+
+  /** Read the file up to its last line that is shown, and colour the lines by what is before them. */
+  async function colour(signal) {
+    const last = Math.max(0, ...rows.map((row) => row.number));
+    if (!family || !last || last > MOST_READ) return;
+    file ??= new Lines(place, signal);
+    await Promise.all([file.loadBefore(last), file.load(last)]);
+    for (const row of rows) recolour(row);
+  }
+
+  /** Colour a row as its whole file has it, if that was read and still has the row's text. */
+  function recolour({ number, text, cut, fill }) {
+    if (!family || file?.text(number) !== text) return;
+    fill(file.tokens(number).map(([start, end, kind]) => [Math.max(start - cut, 0), end - cut, kind]).filter(([, end]) => end > 0));
   }
 
   function add(one, found) {
@@ -62,6 +86,7 @@ export function makeGroup(hit, shown, asking) {
   function draw() {
     if (drawn === hits.length) return;
     [drawn, shownTo] = [hits.length, 0];
+    rows = [];
     body.replaceChildren();
     if (asking.method === "query") hits.sort((one, other) => (one.start_line ?? 0) - (other.start_line ?? 0));
     const seen = hits.slice(0, most);
@@ -77,6 +102,7 @@ export function makeGroup(hit, shown, asking) {
       drawn = 0;
       draw();
       body.querySelectorAll("a.hit")[MOST_HITS]?.focus();
+      if (file) colour().catch(() => {}); // what cannot be read keeps the colours of single lines
     } }, `${left} more in this file`);
   }
 
@@ -92,12 +118,14 @@ export function makeGroup(hit, shown, asking) {
     body.append(h("p", { class: "what" }, `${one.kind ?? ""} `, h("b", {}, one.name ?? ""), ` · ${Math.round(one.score * 100)} %`));
     const lines = one.content ? one.content.split("\n") : [];
     let at = 0;
+    let next = one.start_line;
     let left = MOST_PIECE;
     for (const [first, last] of one.shown ?? [[one.start_line, one.end_line]]) {
-      if (at) {
+      if (first > next) {
         body.append(h("div", { class: "gap" }));
         at += 1; // the line of the content that says what is left out
       }
+      next = last + 1;
       for (let number = first; number <= last && at < lines.length; number += 1) {
         if (left > 0) addLine(number, lines[at], [], left === MOST_PIECE);
         at += 1;
@@ -113,5 +141,5 @@ export function makeGroup(hit, shown, asking) {
     if (one.doc) body.append(h("p", { class: "doc" }, one.doc));
   }
 
-  return { element, hits, draw };
+  return { element, hits, draw, colour };
 }

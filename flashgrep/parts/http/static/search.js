@@ -1,29 +1,28 @@
 // Search while typing: the query, its results by file, and the filters that narrow them.
 
-import { go, toAddress } from "./address.js";
+import { toAddress } from "./address.js";
+import { copyText } from "./clipboard.js";
 import { count, h, show, tell } from "./dom.js";
 import { showFacets } from "./facets.js";
 import * as languages from "./languages.js";
 import { KINDS, forCounts, forPage, parse, toCall, toCommand, toRequest, toWords, without } from "./question.js";
+import { forgetLast, isSaved, remember, toggleSaved } from "./remembered.js";
 import { makeGroup } from "./results.js";
 import { call } from "./rpc.js";
 import { isTeam, offers } from "./server.js";
+import { makeWelcome } from "./welcome.js";
 
 /** Of keys pressed within this time, the first starts a search at once, and the last one after a pause. */
 const PAUSE_MS = 40;
 /** Counts are requested after this long without typing, since they visit every hit. */
 const REST_MS = 250;
 
-/** Recent questions are kept in the browser alone. */
-const RECENT = "flashgrep.recent";
-const MOST_RECENT = 8;
-/** A question was meant if it stands this long. */
-const KEEP_MS = 2000;
-
-let keeping = 0;
 let running = null;
 let pause = 0;
 let lastKey = -Infinity;
+
+/** Files whose hits are coloured at the same time. */
+const COLOURED_AT_ONCE = 2;
 
 /** Show the filters of a query as chips; a click removes one. */
 export function showChips(typed, change) {
@@ -44,7 +43,7 @@ export function stop() {
 /** Search at once, or at the next pause while keys are pressed quickly. */
 export function askSoon(shown, view) {
   stop();
-  clearTimeout(keeping); // what is typed over was not meant
+  forgetLast(); // what is typed over was not meant
   const since = performance.now() - lastKey;
   lastKey = performance.now();
   if (since > PAUSE_MS) return ask(shown, view);
@@ -63,8 +62,8 @@ export async function ask(shown, view) {
   }
   const list = h("div", { class: "results", role: "list", "aria-label": "Results" });
   const facets = h("aside", { "aria-label": "Narrow" });
-  const page = h("div", { class: "search" }, facets, h("div", {}, makeAsLinks(asking), list));
-  const state = { list, groups: new Map(), asking, shown, view, mine };
+  const page = h("div", { class: "search" }, facets, h("div", {}, makeAsLinks(asking, shown), list));
+  const state = { list, groups: new Map(), asking, shown, view, mine, colours: makeColourist(mine.signal) };
   try {
     const began = performance.now();
     let answer = await call(asking.method, forPage(asking), mine.signal);
@@ -77,6 +76,7 @@ export async function ask(shown, view) {
       await rest(mine.signal);
       answer = await call(words.method, forPage(words), mine.signal);
       state.asking = asking = words;
+      state.groups.clear();
       list.replaceChildren();
       add(state, answer);
       describe(answer, performance.now() - began);
@@ -115,12 +115,40 @@ function add(state, answer) {
     if (!groups.has(id)) {
       groups.set(id, makeGroup(hit, shown, asking));
       list.append(groups.get(id).element);
+      state.colours.watch(groups.get(id));
     }
     groups.get(id).hits.push(hit);
   }
   for (const group of groups.values()) group.draw();
   if (!answer.results.length && !groups.size) list.append(h("p", { class: "none" }, "Nothing found.", (answer.suggestions ?? []).map((path) => [" ", h("a", { href: toAddress({ view: "file", project: shown.project, path }) }, path)])), makeOtherWays(shown));
   if (answer.next) list.append(makeMore(state, answer.next));
+}
+
+/** Return what colours groups once they are on the screen and typing has paused, since it reads their files. */
+function makeColourist(signal) {
+  const groups = new Map();
+  const waiting = [];
+  let working = 0;
+  const work = async () => {
+    working += 1;
+    // A file that cannot be read keeps the colours of its single lines.
+    while (waiting.length && !signal.aborted) await waiting.shift().colour(signal).catch(() => {});
+    working -= 1;
+  };
+  const watcher = new IntersectionObserver((entries) => {
+    for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+      watcher.unobserve(target);
+      waiting.push(groups.get(target));
+    }
+    while (working < Math.min(COLOURED_AT_ONCE, waiting.length)) work();
+  });
+  signal.addEventListener("abort", () => watcher.disconnect());
+  return {
+    watch(group) {
+      groups.set(group.element, group);
+      rest(signal).then(() => watcher.observe(group.element), () => {});
+    },
+  };
 }
 
 function makeMore(state, cursor) {
@@ -151,58 +179,13 @@ function describe({ total, results, coverage, mode, next }, took) {
   tell(notes.join(" · "));
 }
 
-function makeAsLinks(asking) {
+function makeAsLinks(asking, shown) {
+  const label = (isKept) => (isKept ? "★ Saved" : "☆ Save");
+  const save = h("button", { type: "button", title: "Keep this search on the empty page", "aria-pressed": String(isSaved(shown)), onclick: () => {
+    const isKept = toggleSaved(shown);
+    save.setAttribute("aria-pressed", String(isKept));
+    save.textContent = label(isKept);
+  } }, label(isSaved(shown)));
   const copy = (label, text) => h("button", { type: "button", title: text, onclick: () => copyText(text) }, label);
-  return h("p", { class: "as" }, copy("Copy link", location.href), isTeam() ? null : copy("Copy as fgrep", toCommand(asking)), copy("Copy as JSON-RPC", toRequest(asking)));
-}
-
-/** Copy a text to the clipboard; if the browser does not allow that for this address, show the text. */
-async function copyText(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    tell(`copied: ${text}`);
-  } catch {
-    tell(text);
-  }
-}
-
-/** Keep a question that found something among the recent ones of this browser, once typing has paused. */
-function remember({ q, in: kind, project }) {
-  clearTimeout(keeping);
-  keeping = setTimeout(() => {
-    const recent = readRecent().filter((one) => one.q.trim() !== q.trim() || one.in !== kind || one.project !== project);
-    localStorage.setItem(RECENT, JSON.stringify([{ q, in: kind, project }, ...recent].slice(0, MOST_RECENT)));
-  }, KEEP_MS);
-}
-
-function readRecent() {
-  try {
-    const recent = JSON.parse(localStorage.getItem(RECENT) ?? "[]");
-    return Array.isArray(recent) ? recent.filter((one) => typeof one?.q === "string") : [];
-  } catch {
-    return []; // another page of this host may have written it
-  }
-}
-
-function makeRecent(shown) {
-  const recent = readRecent().filter((one) => one.project === shown.project);
-  if (!recent.length) return null;
-  return h("section", {}, h("h2", {}, "Recent"), h("ul", { class: "recent" }, recent.map((one) => h("li", {}, h("a", { href: toAddress({ q: one.q, in: one.in, project: one.project }) }, h("code", {}, one.q))))));
-}
-
-/** Return the list of repositories, filled when it is known; with one there is nothing to choose. */
-function makeRepositories() {
-  const list = h("section", { hidden: true });
-  call("stats", {}).then(({ projects }) => {
-    if (projects.length < 2) return;
-    list.hidden = false;
-    show(list, h("h2", {}, "Repositories"), h("ul", { class: "recent" }, projects.map((project) => h("li", {}, h("a", { href: toAddress({ view: "folder", project }) }, project)))));
-  }, () => {});
-  return list;
-}
-
-function makeWelcome(shown) {
-  const example = (q, kind, what) => h("li", {}, h("a", { href: toAddress({ q, in: kind }), onclick: (event) => { event.preventDefault(); go({ q, in: kind }); } }, h("code", {}, q)), ` ${what}`);
-  return h("div", { class: "notice" }, h("h1", {}, "Search code"), h("p", {}, "Type a text to search for. Filters narrow the search; press ? for the keys."), h("ul", {},
-    example("TODO lang:py", "text", "in Python files"), example("TODO -file:test", "text", "not in paths that contain “test”"), example("err(or)?s? case:no", "regex", "a regular expression"), example("sym:main", "text", "definitions and uses of a name"), offers("search_code") ? example("where settings are read", "meaning", "by meaning") : null), makeRecent(shown), makeRepositories());
+  return h("p", { class: "as" }, copy("Copy link", location.href), isTeam() ? null : copy("Copy as fgrep", toCommand(asking)), copy("Copy as JSON-RPC", toRequest(asking)), save);
 }

@@ -1,6 +1,7 @@
 // The page for a browser that is not signed in.
 
 import { h } from "./dom.js";
+import { forgetAll } from "./remembered.js";
 import { signIn, signOut, wayIn } from "./server.js";
 
 function again() {
@@ -45,5 +46,5 @@ function makeForm() {
 /** Return a button to sign out, if the browser signed in by this page. */
 export function makeSignOut() {
   if (wayIn() !== "token") return null;
-  return h("button", { type: "button", onclick: () => signOut().finally(again) }, "Sign out");
+  return h("button", { type: "button", onclick: () => { forgetAll(); signOut().finally(again); } }, "Sign out");
 }

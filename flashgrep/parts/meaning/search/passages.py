@@ -173,7 +173,8 @@ class Passage:
                 texts.append(f"… {at}-{first - 1}")
             start = self.lines.start(first)
             end = self.lines.start(last + 1)
-            text = self.lines.data[start:end].rstrip()
+            # Blank lines stay, since a client numbers the lines by `spans`.
+            text = self.lines.data[start:end].removesuffix(b"\n").removesuffix(b"\r")
             texts.append(text.decode("utf-8", SHOWN))
             at = last + 1
         if at <= self.whole[1]:
