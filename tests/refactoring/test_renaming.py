@@ -462,6 +462,51 @@ def test_arguments_that_are_passed_on_are_uncertain(tmp_path: Path) -> None:
     assert lines == [10]
 
 
+def test_arguments_in_a_dictionary_are_uncertain(tmp_path: Path) -> None:
+    text = (
+        "def spin(turns=1, *, speed=2):\n    return turns * speed\n\n\n"
+        "def relay(*args, **options):\n    return spin(*args, **options)\n\n\n"
+        "def twice(**options):\n    return relay(**options) + twice(**options)\n\n\n"
+        "def other(**options):\n    options = {}\n    return options\n\n\n"
+        "given = {'turns': 3}\n"
+        "print(spin(**given), relay(turns=2), twice(turns=4), other(turns=5), relay(speed=1))\n"
+    )
+    put(tmp_path, {"a.py": text})
+    _, plan = plan_rename(tmp_path, at("a.py", 1, 10), "rounds")
+    lines = [place.symbols.lines.line(place.start) for place in plan.unlikely]
+    assert lines == [19]
+    named = [use.place for use in plan.sure + plan.possible]
+    relayed = [
+        (
+            place.symbols.lines.line(place.start),
+            place.symbols.data[place.start - 6 : place.start],
+        )
+        for place in named
+        if place.symbols.lines.line(place.start) > 2
+    ]
+    assert relayed == [(19, b"relay("), (19, b"twice(")]
+    assert rename(tmp_path, at("a.py", 1, 10), "rounds") == ["possible_uses"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["Wheel(**given)", "Wheel(1).turn(**{'size': 2})", "Hub(**dict(given))"],
+)
+def test_dictionaries_of_a_constructor_and_a_method_are_uncertain(
+    tmp_path: Path, call: str
+) -> None:
+    text = (
+        "class Wheel:\n    def __init__(self, size):\n        self.size = size\n\n"
+        "    def turn(self, size):\n        return size\n\n\n"
+        "class Hub(Wheel):\n    pass\n\n\n"
+        f"given = {{'size': 3}}\nprint({call})\n"
+    )
+    put(tmp_path, {"a.py": text})
+    place = at("a.py", 5, 20) if ".turn" in call else at("a.py", 2, 24)
+    _, plan = plan_rename(tmp_path, place, "width")
+    assert [place.symbols.lines.line(place.start) for place in plan.unlikely] == [14]
+
+
 def test_files_that_are_not_parsed_are_told(tmp_path: Path) -> None:
     files = {
         "a.py": "def spin():\n    return 1\n",

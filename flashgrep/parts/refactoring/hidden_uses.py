@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tree_sitter import Node
@@ -35,6 +35,8 @@ _MAYBE: Final = Resolution(GUESS, "field of an embedded type")
 _PASSED: Final = Resolution(UNLIKELY, "argument passed on")
 _PASSES: Final = re.compile(rb"\b(?:_?replace|evolve|partial(?:method)?)\(")
 _BY_SHAPE: Final = Resolution(UNLIKELY, "key of a type by its shape")
+BY_DICTIONARY: Final = Resolution(UNLIKELY, "arguments in a dictionary")
+"""Of a dictionary passed as keyword arguments: what keys it has is not known."""
 MEMBERS: Final = frozenset({"field", "property", "method"})
 _KEYS: Final = frozenset(
     {
@@ -132,7 +134,31 @@ class HiddenUses:
             yield from self._find_arguments(callables, name)
 
     def _find_arguments(self, callables: list[Place], name: bytes) -> Iterator[Place]:
-        """Yield the keyword arguments of a name in the calls of functions or classes of one name."""
+        """Yield the keyword arguments of a name in the calls of functions or classes of one name.
+
+        Of a dictionary that is passed as keyword arguments the arguments that it comes from, or the dictionary itself.
+        """
+        waiting = [callables]
+        seen = {(place.path, place.start) for place in callables}
+        while waiting:
+            for use, call in self._find_calls(waiting.pop()):
+                for node in call.named_children:
+                    if node.type == "keyword_argument":
+                        yield from _name_argument(use, node, name)
+                    if node.type != "dictionary_splat":
+                        continue
+                    passing = _find_passing(use, node)
+                    if passing is None:
+                        start, end = node.start_byte, node.end_byte
+                        yield replace(
+                            use, start=start, end=end, resolution=BY_DICTIONARY
+                        )
+                    elif (passing.path, passing.start) not in seen:
+                        seen.add((passing.path, passing.start))
+                        waiting.append([passing])
+
+    def _find_calls(self, callables: list[Place]) -> Iterator[tuple[Place, Node]]:
+        """Yield the calls of functions or classes of one name: the name's place, and the arguments."""
         first = callables[0]
         target_name = NameAtPosition(
             first.path, first.symbols, first.start, first.end, None
@@ -141,26 +167,11 @@ class HiddenUses:
         question = ReferenceQuestion(limit=MOST_USES, least=0.0, asks_others=False)
         search = ReferenceSearch(self._source, question, self._navigator)
         for use in search.find_uses(target_name, callables, Navigation()):
-            if (
-                use.role != "call"
-                or (call := _find_call(self._trees.node(use))) is None
-            ):
+            if use.role != "call":
                 continue
-            for node in call.named_children:
-                keyword = node.child_by_field_name("name")
-                if node.type != "keyword_argument" or keyword is None:
-                    continue
-                start = keyword.start_byte
-                end = keyword.end_byte
-                if use.symbols.data[start:end] == name:
-                    yield Place(
-                        use.path,
-                        use.symbols,
-                        start,
-                        end,
-                        use.resolution,
-                        role="reference",
-                    )
+            call = _find_call(self._trees.node(use))
+            if call is not None:
+                yield use, call
 
     def _find_relays(self, name: bytes) -> Iterator[Place]:
         """Yield the keyword arguments of functions that pass them on, as ``dataclasses.replace``: any may be meant."""
@@ -431,6 +442,38 @@ def _find_call(node: Node | None) -> Node | None:
     if node is not None:
         return node.child_by_field_name("arguments")
     return None
+
+
+def _name_argument(use: Place, argument: Node, name: bytes) -> Iterator[Place]:
+    """Yield the name of a keyword argument of a call, if it is the one that is asked for."""
+    keyword = argument.child_by_field_name("name")
+    if keyword is not None:
+        start, end = keyword.start_byte, keyword.end_byte
+        if use.symbols.data[start:end] == name:
+            yield replace(use, start=start, end=end, role="reference")
+
+
+def _find_passing(use: Place, splat: Node) -> Place | None:
+    """Return the function that passes on its own keyword arguments, as ``def f(**kw): g(**kw)``; None: it does not."""
+    around = splat.parent
+    while around is not None and around.type not in {"function_definition", "lambda"}:
+        around = around.parent
+    name = around.child_by_field_name("name") if around is not None else None
+    parameters = (
+        around.child_by_field_name("parameters") if around is not None else None
+    )
+    if name is None or parameters is None:
+        return None
+    index = use.symbols.index_at(name.start_byte)
+    passed = use.symbols.data[splat.start_byte : splat.end_byte]
+    own = {
+        use.symbols.data[node.start_byte : node.end_byte]
+        for node in parameters.named_children
+        if node.type == "dictionary_splat_pattern"
+    }
+    if index < 0 or passed not in own:
+        return None
+    return place_of(Definition(use.path, use.symbols, index), use.resolution)
 
 
 def is_local(target: Place) -> bool:

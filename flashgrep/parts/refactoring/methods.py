@@ -153,7 +153,8 @@ class RenameResult(SyntaxReport):
     """What was renamed, or would be (`dry_run`: with the `diff`, its `change`, and what stands against it).
 
     `possible`: uses that only may be meant, renamed if `includes_possible`. `unlikely`: places that have the name, but
-    hardly mean it; never changed. `mentions`: by file, in comments, strings and documents; never changed.
+    hardly mean it, or pass arguments in a dictionary that may have it as a key (`f(**given)`); never changed. `mentions`:
+    by file, in comments, strings and documents; never changed.
     """
 
     ok: bool

@@ -24,6 +24,7 @@ from flashgrep.parts.navigation.references import (
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.refactoring.families import FamilySearch
 from flashgrep.parts.refactoring.hidden_uses import (
+    BY_DICTIONARY,
     MEMBERS,
     MOST_USES,
     WRITTEN,
@@ -185,6 +186,9 @@ class Renaming:
 
     def _add(self, plan: RenamePlan, use: Place) -> None:
         """Add a use by its confidence, unless it has another name there, such as an alias."""
+        if use.resolution == BY_DICTIONARY:
+            plan.unlikely.append(use)
+            return
         if use.symbols.data[use.start : use.end] != plan.old.encode():
             return
         if use.role == "import" and self._is_module(use):
