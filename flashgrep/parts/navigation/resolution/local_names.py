@@ -114,6 +114,8 @@ _TYPE_PLACE: Final = re.compile(
     rb"|\.class\b|\s*::"
 )
 """What follows a type's name in a declaration."""
+_CASE: Final = re.compile(rb"\bcase\s(?:\s*[\w.\"']+\s*,)*\s*\Z")
+_LABELLED: Final = re.compile(rb"\s*(?:,|:(?!:)|->)")
 _ATTRIBUTE: Final = re.compile(rb"@(?:(?:spec|callback|macrocallback)\s+)?\Z")
 _GENERIC: Final = re.compile(rb"\w<(?:[\w\s.?]*,)*\Z")
 _LABELS: Final = {
@@ -306,6 +308,18 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
             or (is_argument and _GENERIC.search(before) is not None)
         )
     return False
+
+
+def is_case(symbols: FileSymbols, name: str, offset: int) -> bool:
+    """Whether a name is a constant that a ``case`` of Java compares with."""
+    data = symbols.data
+    end = offset + len(name.encode())
+    start = max(0, offset - _MOST_CONDITION)
+    return (
+        symbols.language == "java"
+        and _LABELLED.match(data, end) is not None
+        and _CASE.search(data, start, offset) is not None
+    )
 
 
 def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:

@@ -24,6 +24,7 @@ from flashgrep.parts.navigation.resolution.inference import Names
 from flashgrep.parts.navigation.resolution.linkage import LINKED, resolve_by_linkage
 from flashgrep.parts.navigation.resolution.local_names import (
     has_parameter,
+    is_case,
     is_hidden,
     is_label,
     is_other_kind,
@@ -111,6 +112,10 @@ _CONSTRUCTED: Final = re.compile(
 )
 _OUTER_THIS: Final = re.compile(rb"([\w$]+)\s*\.\s*this\s*\.\s*\Z")
 """The enclosing instance, in Java and Scala."""
+_COMPARED: Final = re.compile(
+    rb"\b(?:byte|short|char|int|Byte|Short|Character|Integer|String)\s+\Z"
+)
+"""The types of constants that a ``case`` of Java may name, besides those of enumerations."""
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
 
 
@@ -389,6 +394,8 @@ class Resolver:
         is_hidden_here = is_local and not is_within(
             symbols, (use.path, use.offset), target.key
         )
+        if is_case(symbols, name, use.offset) and not _is_compared(target):
+            return None
         if not is_hidden_here and is_label(symbols, name, use.offset):
             return Resolution(UNLIKELY, "argument's name")
         resolve = (
@@ -844,6 +851,13 @@ def _resolve_on_result(use: Use, target: Definition) -> Resolution | None:
     if target.kind in METHODS and is_alike:
         return Resolution(WEAK, "on a library's result")
     return None
+
+
+def _is_compared(target: Definition) -> bool:
+    """Whether a ``case`` of Java may name a definition: a constant of an enumeration, a number or a text."""
+    name = target.key[1]
+    before = target.symbols.data[max(0, name - 40) : name]
+    return target.kind == "enumerator" or _COMPARED.search(before) is not None
 
 
 def _has_hash(symbols: FileSymbols, offset: int) -> bool:
