@@ -9,6 +9,7 @@ scripts/eval_symbols ORACLE FOLDER …     callers and uses as pyright, tsserver
                                          intelephense has them for a sample, or javac, go-types, clang or typescript for all
 scripts/eval_symbols first-ten FOLDER …     where query shows the definitions of names with 100 and more uses
 scripts/eval_symbols defined-once FOLDER …     where query shows the definition of 100 names that have one
+scripts/eval_symbols sweep FOLDER …     calls in the text that who calls neither tells nor counts as possible
 """
 
 import argparse
@@ -46,6 +47,7 @@ from scripts.tools.eval_definitions import (
     definitions,
 )
 from scripts.tools.eval_implements import compare_implements
+from scripts.tools.eval_sweep import sweep
 from scripts.tools.eval_uses import Folder, compare_rows, compare_uses, report_told
 from scripts.tools.oracles.checkers import CHECKERS, read_checker
 from scripts.tools.oracles.language_server import SERVERS, find_uses
@@ -78,6 +80,7 @@ def main() -> int:
             "implements",
             "first-ten",
             "defined-once",
+            "sweep",
             *SERVERS,
             *CHECKERS,
         ],
@@ -128,6 +131,8 @@ def main() -> int:
                 for source in arguments.sources
             ]
         )
+    if arguments.what == "sweep":
+        return sweep([Path(source).resolve() for source in arguments.sources])
     if arguments.jedi:
         sys.path.append(arguments.jedi)
     return callers([Path(source) for source in arguments.sources])
