@@ -106,6 +106,29 @@ C = {
         "function wide",
         "function after",
     ],
+    # Branches within an expression, a condition and a list.
+    "int reset(int a)\n{\n  int s;\n  s =\n#ifdef ZIP\n    a == 2 ? ONE :\n#endif\n    TWO;\n"
+    "  s = /* why */\n#if ZIP\n    one(a)\n#else\n    two(a)\n#endif\n    ;\n"
+    "  if (a == 1 ||\n#ifdef ZIP\n      a == 2 ||\n#endif\n      a == 3) return 1;\n  return s;\n}\n"
+    "enum colour { RED,\n#ifdef ZIP\n  BLUE,\n#endif\n  GREEN };\nint after(void) { return 1; }\n": [
+        "function reset",
+        "enum colour",
+        "enumerator colour.RED",
+        "enumerator colour.BLUE",
+        "enumerator colour.GREEN",
+        "function after",
+    ],
+    # Prototypes that no macro of the name replaces.
+    "LIB_API int (top) (int *a);\nextern char *(text)(int a);\nint use(int *a) { return top(a); }\n": [
+        "function top",
+        "function text",
+        "function use",
+    ],
+    # A comment ends nothing, and what is behind it is not inside it.
+    "// one =\n#ifdef ONE\nint one(void) { return 1; }\n#else\nint two(void) { return 1; }\n#endif\n": [
+        "function one",
+        "function two",
+    ],
     # Types, functions and enumerators in capitals are none of these.
     "BOOL\nfoo(void)\n{\n  return x;\n}\nHANDLE bar(void) { return 0; }\nstatic DWORD count;\n": [
         "function foo",

@@ -7,7 +7,7 @@ their letters, all capitals, and by what is around them, since types and functio
 
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import re2
@@ -127,9 +127,11 @@ def blank_in_c(data: bytes) -> bytes:
 
 
 def _keep_one_branch(text: bytearray) -> None:
-    """Blank all but the first branch of an ``#if`` whose branches each leave the same braces open."""
-    if b"#el" not in text and b"# el" not in text:
-        return
+    """Blank all but the first branch of an ``#if`` whose branches each leave the same braces open.
+
+    Of an ``#if`` inside an expression or a list, which no grammar reads, too; of one that has a single branch there, only
+    the directives.
+    """
     groups: list[list[tuple[int, int]]] = []
     for match in list(_DIRECTIVES.finditer(bytes(text))):
         if match[1].startswith(b"if"):
@@ -138,21 +140,35 @@ def _keep_one_branch(text: bytearray) -> None:
         if not groups:
             return
         groups[-1].append(match.span())
-        if match[1] != b"endif":
-            continue
-        marks = groups.pop()
-        opened = {
-            text.count(b"{", end, start) - text.count(b"}", end, start)
-            for (_, end), (start, _) in itertools.pairwise(marks)
-        }
-        first_start, first_end = marks[0]
-        if _OLD_HEAD in text[first_start:first_end] and len(marks) > _TWO_BRANCHES:
-            for start, end in ((first_start, marks[1][1]), marks[-1]):
+        if match[1] == b"endif":
+            for start, end in _list_others(text, groups.pop()):
                 text[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
-            continue
-        if len(marks) > _TWO_BRANCHES and len(opened) == 1 and opened != {0}:
-            for start, end in (marks[0], (marks[1][0], marks[-1][1])):
-                text[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
+
+
+def _list_others(
+    text: bytearray, marks: list[tuple[int, int]]
+) -> Sequence[tuple[int, int]]:
+    """Return what to blank of an ``#if`` with its branches; ``marks``: its directives."""
+    first_start, first_end = marks[0]
+    but_the_first = marks[0], (marks[1][0], marks[-1][1])
+    if len(marks) == _TWO_BRANCHES:
+        return marks if _is_inside(text, first_start, _LISTS_GO_ON) else ()
+    if _OLD_HEAD in text[first_start:first_end]:
+        return (first_start, marks[1][1]), marks[-1]
+    opened = {
+        text.count(b"{", end, start) - text.count(b"}", end, start)
+        for (_, end), (start, _) in itertools.pairwise(marks)
+    }
+    is_opened = len(opened) == 1 and opened != {0}
+    if is_opened or _is_inside(text, first_start, _EXPRESSIONS_GO_ON):
+        return but_the_first
+    return ()
+
+
+def _is_inside(text: bytearray, start: int, signs: tuple[bytes, ...]) -> bool:
+    """Return whether one of some signs is the last before a position, but for comments."""
+    before = text[max(0, start - _MOST_BEFORE) : start]
+    return _COMMENTS.sub(b"", before).rstrip().endswith(signs)
 
 
 def _write(
@@ -357,6 +373,10 @@ _DIRECTIVES: Final = re.compile(
 )
 _OLD_HEAD: Final = b"KR_headers"
 """Asked in files whose functions have two heads, the first as before there were prototypes."""
+_COMMENTS: Final = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_EXPRESSIONS_GO_ON: Final = (b"=", b"||", b"&&", b"?", b"+", b"|")
+_LISTS_GO_ON: Final = (*_EXPRESSIONS_GO_ON, b"(", b",")
+"""What an expression, or a list, does not end with."""
 _TWO_BRANCHES: Final = 2
 """An ``#if`` with no more directives than that has one branch."""
 

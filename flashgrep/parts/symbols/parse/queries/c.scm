@@ -45,7 +45,9 @@
 ]) @function
 (declaration declarator: [
   (function_declarator declarator: (identifier) @name)
+  (function_declarator declarator: (parenthesized_declarator (identifier) @name))
   (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))
+  (pointer_declarator declarator: (function_declarator declarator: (parenthesized_declarator (identifier) @name)))
   (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name)))
 ]) @declaration.function
 ; the type as a field halves the time it takes to compile this query for Objective-C, which inherits it
