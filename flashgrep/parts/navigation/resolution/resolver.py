@@ -7,7 +7,7 @@ the types of receivers are read from the text, and a name alone is never more th
 import re
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -394,18 +394,24 @@ class Resolver:
         is_hidden_here = is_local and not is_within(
             symbols, (use.path, use.offset), target.key
         )
-        if is_case(symbols, name, use.offset) and not _is_compared(target):
-            return None
+        rivals = self.rivals
+        if is_case(symbols, name, use.offset):
+            rivals = [rival for rival in rivals if _is_compared(rival)]
+            if not _is_compared(target):
+                return None
         if not is_hidden_here and is_label(symbols, name, use.offset):
             return Resolution(UNLIKELY, "argument's name")
-        resolve = (
-            self._resolve_bare_method
-            if self.is_member(target) and target.owner
-            else self._resolve_bare
-        )
         if is_hidden_here:
             return None
-        return resolve(use, target)
+        if len(rivals) < len(self.rivals):
+            return replace(self, rivals=rivals).resolve_member_or_bare(use, target)
+        return self.resolve_member_or_bare(use, target)
+
+    def resolve_member_or_bare(self, use: Use, target: Definition) -> Resolution | None:
+        """Resolve a name without a receiver that is not local."""
+        if self.is_member(target) and target.owner:
+            return self._resolve_bare_method(use, target)
+        return self._resolve_bare(use, target)
 
     def _resolve_in_literal(
         self, use: Use, target: Definition, written: str, at: int
