@@ -297,10 +297,10 @@ _LINES: Final = _Rules(
     _Rule(
         rf"^[ \t]*({_CALLED})[ \t]*(?://.*|/\*[^*\n]*\*/[ \t]*)?\r?$", accepts=_is_alone
     ),
-    # ``API int f(``, ``extern API type *f(``, ``API int (*f)(``
+    # ``API int f(``, ``extern API type *f(``, ``API int (*f)(``, ``API int (f)(``
     _Rule(
         rf"^[ \t]*{_LEADS}({_CALLED}(?:[ \t]+{_CALLED})*)\s+{_LEADS}{_TYPE}"
-        rf"(?:(?:{_MACRO}[ \t]+)?{_NAME}[ \t]*[(;=\[:]|\([ \t]*\*)"
+        rf"(?:(?:{_MACRO}[ \t]+)?{_NAME}[ \t]*[(;=\[:]|\([ \t]*(?:\*|\w+\)[ \t]*\())"
     ),
     # ``EXPLICIT X(int a) : a(a) {``
     _Rule(rf"^[ \t]*({_CALLED})[ \t]+\w+[ \t]*\([^;{{}}\n]*\)[^;{{}}:\n]*\s:\s"),
