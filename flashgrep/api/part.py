@@ -6,16 +6,30 @@ the daemon, the command line's generator, a team's server.
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from flashgrep.api.searchers import Searchers
-from flashgrep.api.service import HostService, ProjectService, ServiceKey
+from flashgrep.api.service import MakeHostService, MakeProjectService, ServiceKey
 from flashgrep.base.registry import Handler, Registry
 from flashgrep.index.stage import Stage
 
-ClientCall = Callable[[Any, str, Mapping[str, Any]], Awaitable[dict[str, Any] | None]]
-"""Called with the request's context, the caller's folder and the call's parameters; bytes are latin-1 text. None: the
-method of that name answers."""
+
+class ClientCall(Protocol):
+    """Answers a call of the command line that is no method."""
+
+    def __call__(
+        self, context: Any, folder: str, params: Mapping[str, Any], /
+    ) -> Awaitable[dict[str, Any] | None]:
+        """Return the answer, or None if the method of that name answers; in ``params``, bytes are latin-1 text."""
+
+
+class ExtendRegistry(Protocol):
+    """Adds methods that depend on settings, or answers some elsewhere."""
+
+    def __call__(
+        self, registry: Registry, settings: Any, environ: Mapping[str, str], /
+    ) -> Registry:
+        """Return the registry that a daemon with these settings and this environment serves."""
 
 
 class CheckResult(NamedTuple):
@@ -24,6 +38,10 @@ class CheckResult(NamedTuple):
     state: Literal["ok", "warn", "bad"]
     check: str
     text: str
+
+
+Check = Callable[[], Iterator[CheckResult]]
+"""Checks one thing of an installation."""
 
 
 class StdioProtocol(NamedTuple):
@@ -55,19 +73,17 @@ class Part:
     """The module that serves HTTP on request: ``listen``, ``application`` and ``server``."""
     client_calls: Mapping[str, ClientCall] = field(default_factory=dict)
     """Answers calls of the command line that are no methods, by the command's first word."""
-    extend_registry: Callable[[Registry, Any, Mapping[str, str]], Registry] | None = (
-        None
-    )
-    """Given the registry, the settings and the environment of a daemon, returns the registry that it serves."""
-    checks: Sequence[Callable[[], Iterator[CheckResult]]] = ()
+    extend_registry: ExtendRegistry | None = None
+    """Changes the registry of a daemon."""
+    checks: Sequence[Check] = ()
     """What ``fgrep doctor`` checks of it."""
     searchers: Searchers = field(default_factory=Searchers)
     """Questions about a view that the core asks and this part answers."""
-    project_services: Mapping[ServiceKey[Any], Callable[[Any], ProjectService]] = field(
+    project_services: Mapping[ServiceKey[Any], MakeProjectService] = field(
         default_factory=dict
     )
     """Makes what it keeps for a project, when that is opened."""
-    host_services: Mapping[ServiceKey[Any], Callable[[Any], HostService]] = field(
+    host_services: Mapping[ServiceKey[Any], MakeHostService] = field(
         default_factory=dict
     )
     """Makes what it keeps for all projects of a host, when that starts."""
@@ -100,8 +116,8 @@ def without(parts: Iterable[Part], name: str) -> tuple[Part, ...]:
     # Parts are listed after those they require, so that one pass finds all that depend
     # on it.
     for part in parts:
-        if part.name == name or gone.intersection(part.requires):
+        if gone.intersection(part.requires):
             gone.add(part.name)
-        else:
+        if part.name not in gone:
             remaining.append(part)
     return tuple(remaining)

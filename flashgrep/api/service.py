@@ -98,6 +98,12 @@ def check_names(keys: Iterable[ServiceKey[Any]]) -> None:
         names.add(key.name)
 
 
+MakeProjectService = Callable[[Any], ProjectService]
+"""Makes a service for a project, which is given."""
+MakeHostService = Callable[[Any], HostService]
+"""Makes a service for a host, which is given."""
+
+
 class Services(Generic[KindT]):
     """The services of one project, or of one host, by their keys."""
 

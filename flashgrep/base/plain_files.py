@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 MOST_BYTES = 16 << 20
 """Of a file that is read whole: a longer one is not what it should be."""
 
-NULL_DEVICE = os.makedev(3, 2) if sys.platform == "darwin" else os.makedev(1, 3)
-"""A link to it is how a user says that a file is to be empty."""
+# A link to the null device is how a user says that a file is to be empty.
+if sys.platform == "darwin":
+    NULL_DEVICE = os.makedev(3, 2)
+else:
+    NULL_DEVICE = os.makedev(1, 3)
 
 
 def open_plain_file(path: "str | os.PathLike[str]", flags: int) -> int:
@@ -31,7 +34,9 @@ def open_plain_file(path: "str | os.PathLike[str]", flags: int) -> int:
     flags |= os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(path, flags, PRIVATE_FILE)
     status = os.fstat(descriptor)
-    if stat.S_ISREG(status.st_mode) or status.st_rdev == NULL_DEVICE:
+    is_file = stat.S_ISREG(status.st_mode)
+    is_null = status.st_rdev == NULL_DEVICE
+    if is_file or is_null:
         return descriptor
     os.close(descriptor)
     raise OSError(errno.EINVAL, "not a file", os.fspath(path))

@@ -36,7 +36,9 @@ def extract(raw: bytes) -> Document | Skipped:
     not.)
     """
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        wide: _Wide = "utf-16-le" if raw[0] == codecs.BOM_UTF16_LE[0] else "utf-16-be"
+        wide: _Wide = "utf-16-be"
+        if raw.startswith(codecs.BOM_UTF16_LE):
+            wide = "utf-16-le"
         data = raw[2:].decode(wide, "replace").encode()
         nul = data.find(0)
         if nul < 0:
@@ -52,7 +54,10 @@ def extract(raw: bytes) -> Document | Skipped:
         data = raw
     binary_at = None
     if (nul := data.find(0)) >= 0:
-        end = _measure_search(data, nul, iter(() if has_mark else (_PEEKED,)))
+        reads: tuple[int, ...] = (_PEEKED,)
+        if has_mark:
+            reads = ()
+        end = _measure_search(data, nul, iter(reads))
         if not end:
             return Skipped("binary")
         data = data[:end]
@@ -136,7 +141,10 @@ def _refuse(files: RootFiles, path: bytes, error: OSError) -> tuple[FileStat, Sk
 
 def _read_content(handle: int, size: int, max_size: int | None) -> Document | Skipped:
     """Read to the end of the file, wherever that is by now, or only the first block if that is binary."""
-    raw = os.read(handle, (size if size <= AT_ONCE else BLOCK) + 1)
+    first = size
+    if size > AT_ONCE:
+        first = BLOCK
+    raw = os.read(handle, first + 1)
     # One more byte was requested: if it did not come, this is the end.
     if len(raw) <= size <= AT_ONCE:
         return extract(raw)

@@ -13,7 +13,7 @@ import heapq
 import os
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -135,6 +135,11 @@ class Part(Generic[ResultT]):
     library: LibraryPlace | None = None
     """The folder of libraries that is asked in place of a project."""
 
+    @property
+    def reading(self) -> int:
+        """The reading of its first page."""
+        return self.pages[0][1].reading
+
     def items(self) -> Iterator[tuple[Any, dict[str, Any]]]:
         """Yield the items that have not been shown, with their ranks."""
         skip = self.skip
@@ -251,10 +256,11 @@ def _check_answers(parts: Sequence[Part[ResultT]]) -> list[Part[ResultT]]:
     # One project named by `projects` fails as it would by `project`.
     if len(parts) == 1:
         raise error
-    reasons = "; ".join(
-        f"{part.name}: {part.error.message}" for part in parts if part.error is not None
-    )
-    message = f"none of {len(parts)} projects answered: {reasons}"
+    reasons: list[str] = []
+    for part in parts:
+        if part.error is not None:
+            reasons.append(f"{part.name}: {part.error.message}")
+    message = f"none of {len(parts)} projects answered: {'; '.join(reasons)}"
     raise type(error)(message, reason=error.reason, **error.data)
 
 
@@ -264,9 +270,9 @@ def _choose_best_reading(answered: Sequence[Part[ResultT]]) -> list[Part[ResultT
     One project found the text itself, another only its words: those hits do not count just because their project has
     nothing better.
     """
-    readings = [part.pages[0][1].reading for part in answered if any(part.items())]
-    reading = min(readings, default=answered[0].pages[0][1].reading)
-    return [part for part in answered if part.pages[0][1].reading == reading]
+    readings = [part.reading for part in answered if any(part.items())]
+    lowest = min(readings, default=answered[0].reading)
+    return [part for part in answered if part.reading == lowest]
 
 
 def _add_totals(counted: Sequence[Part[Any]]) -> int | None:
@@ -398,9 +404,8 @@ class _Question(Generic[ParamsT, ResultT]):
             page = await self._ask(self._call, params, workspace, part.among)
             results = page.fields["results"]
             following = page.fields.get("next")
-            if following is not None and part.skip >= len(
-                results
-            ):  # all of it has been shown
+            # All of it has been shown.
+            if following is not None and part.skip >= len(results):
                 part.skip = part.skip - len(results)
                 part.cursor = following
             else:
@@ -409,9 +414,12 @@ class _Question(Generic[ParamsT, ResultT]):
                 else:
                     shown = min(part.skip, len(results))
                 part.pages.append((cursor, page))
-                count += len(results) - shown
-                chars += sum(map(self.measure, results[shown:]))
-                if following is None or count >= self.limit or chars >= self.chars:
+                for item in results[shown:]:
+                    count += 1
+                    chars += self.measure(item)
+                if following is None or count >= self.limit:
+                    return
+                if chars >= self.chars:
                     return
             cursor = following
 
@@ -511,8 +519,11 @@ def _continue_parts(
 def _find_inner_folders(root: str, roots: Iterable[str]) -> list[bytes]:
     """Return the paths, relative to a root, of those that lie below it."""
     above = root.rstrip("/") + "/"
-    nested = (other.removeprefix(above) for other in roots if other.startswith(above))
-    return [os.fsencode(folder) for folder in nested]
+    nested: list[bytes] = []
+    for other in roots:
+        if other.startswith(above):
+            nested.append(os.fsencode(other.removeprefix(above)))
+    return nested
 
 
 def _merge(
@@ -522,10 +533,9 @@ def _merge(
     items: list[dict[str, Any]] = []
     taken = [0] * len(parts)
     chars = question.chars
-    streams = [
-        [(rank, number, item) for rank, item in part.items()]
-        for number, part in enumerate(parts)
-    ]
+    streams: list[list[tuple[Any, int, dict[str, Any]]]] = []
+    for number, part in enumerate(parts):
+        streams.append([(rank, number, item) for rank, item in part.items()])
     # Lazily: items that do not fit are not produced.
     for _, number, item in heapq.merge(*streams, key=itemgetter(0, 1)):
         part = parts[number]
@@ -534,7 +544,9 @@ def _merge(
         if part.library is not None:  # its path will be absolute
             chars -= len(part.root)
         # At least one item, however long: an empty page would never end.
-        if len(items) == question.limit or (chars < 0 and items):
+        if chars < 0 and items:
+            break
+        if len(items) == question.limit:
             break
         items.append(shown)
         taken[number] += 1
@@ -581,11 +593,17 @@ def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
         "took_ms": milliseconds_since(started),
         "projects": {part.name: part.root for part in parts if part.pages},
     }
-    if any("unsaved" in coverage for coverage in answered):
-        covered["unsaved"] = sum(coverage.get("unsaved", 0) for coverage in answered)
+    unsaved = [coverage["unsaved"] for coverage in answered if "unsaved" in coverage]
+    if unsaved:
+        covered["unsaved"] = sum(unsaved)
     if details:
-        covered["detail"] = " | ".join(
-            f"{', '.join(names)}: {reason}"
-            for (_, reason), names in sorted(details.items())
-        )
+        covered["detail"] = _join_details(details)
     return covered
+
+
+def _join_details(details: Mapping[tuple[bool, str], list[str]]) -> str:
+    """Return what readers should know and of which projects, by whether those are complete and by the reason."""
+    texts: list[str] = []
+    for (_, reason), names in sorted(details.items()):
+        texts.append(f"{', '.join(names)}: {reason}")
+    return " | ".join(texts)

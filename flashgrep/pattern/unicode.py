@@ -32,6 +32,10 @@ _WIDTH_LIMITS = (
 )  # The last code points encoded in one to four bytes.
 _WORD_BYTES = frozenset(ASCII_WORD)
 
+CHARACTER_MASK = 0xC0
+CHARACTER_REST = 0x80
+"""A byte of UTF-8 with this value under the mask continues a character; at most three follow its first byte."""
+
 ByteRanges = tuple[Range, ...]
 """Byte strings of the same length: a range for each byte."""
 
@@ -142,7 +146,7 @@ def word_before(text: bytes, at: int) -> Side:
     if text[at - 1] <= LAST_ASCII:
         return text[at - 1] in _WORD_BYTES
     start = at - 1
-    while start > max(at - 4, 0) and text[start] & 0xC0 == 0x80:  # noqa: PLR2004 # a continuation byte
+    while start > max(at - 4, 0) and text[start] & CHARACTER_MASK == CHARACTER_REST:
         start -= 1
     # Like ripgrep's engine, use what is decoded from there, even if stray continuation
     # bytes follow it.

@@ -6,6 +6,7 @@ from typing import Any
 from flashgrep.base.model import Document
 from flashgrep.files.columns import SHOWN, Columns
 from flashgrep.pattern import LineMatch
+from flashgrep.pattern.unicode import CHARACTER_MASK, CHARACTER_REST
 
 LONG_LINE = 1_000
 """Most bytes of a line; of a longer one only the part around the match is shown."""
@@ -16,8 +17,10 @@ WINDOW = 200
 
 def decode_span(document: Document, start: int, end: int) -> str:
     """Return a span of the document as text; bytes that are not UTF-8 become U+FFFD."""
-    encoding = "latin-1" if document.encoding == "latin-1" else "utf-8"
-    return document.data[start:end].decode(encoding, SHOWN)
+    data = document.data[start:end]
+    if document.encoding == "latin-1":
+        return data.decode("latin-1")
+    return data.decode("utf-8", SHOWN)
 
 
 def make_hit(
@@ -29,7 +32,9 @@ def make_hit(
 ) -> dict[str, Any]:
     """Return the hit for one match, with lines of context if requested; ``place``: its file's path, as shown."""
     number, end_number, line_start, line_end, spans = match
-    start, end = spans[0] if spans else (line_start, line_start)
+    start = end = line_start
+    if spans:
+        start, end = spans[0]
     byte_column = start - line_start + 1
     hit = {
         **place,
@@ -49,10 +54,8 @@ def make_hit(
     hit["text"] = text.removesuffix("\r")
     if is_long:  # the part around the match, and its position in the line
         low = _boundary(document.data, max(match.start, start - WINDOW))
-        high = _boundary(
-            document.data,
-            min(match.end, max(start, min(end, start + LONG_LINE)) + WINDOW),
-        )
+        shown_to = max(start, min(end, start + LONG_LINE)) + WINDOW
+        high = _boundary(document.data, min(match.end, shown_to))
         hit["text"] = decode_span(document, low, high)
         hit["text_column"] = len(decode_span(document, match.start, low)) + 1
         hit["cut"] = True
@@ -85,18 +88,25 @@ def put_spans(
 
 def _boundary(data: bytes, at: int) -> int:
     """Return the start of the UTF-8 character at ``at``; at most three steps back."""
-    for back in range(4):
-        if at - back <= 0 or at >= len(data) or data[at - back] & 0xC0 != 0x80:  # noqa: PLR2004 - a continuation byte
-            return max(0, at - back)
+    if at >= len(data):
+        return at
+    for start in range(at, at - 4, -1):
+        if start <= 0:
+            return 0
+        if data[start] & CHARACTER_MASK != CHARACTER_REST:
+            return start
     return at
 
 
 def lines_before(document: Document, start: int, count: int) -> list[str]:
     """Return up to ``count`` lines before the line that starts at ``start``, in order."""
     lines: list[str] = []
-    while start > 0 and len(lines) < count:
+    for _ in range(count):
+        if start <= 0:
+            break
         line = document.data.rfind(b"\n", 0, start - 1) + 1
-        lines.append(_short(document, line, start - 1))
+        shown = _short(document, line, start - 1)
+        lines.append(shown)
         start = line
     return lines[::-1]
 
@@ -107,7 +117,8 @@ def lines_after(document: Document, end: int, count: int) -> list[str]:
     size = len(document.data)
     while end + 1 < size and len(lines) < count:
         stop = document.data.find(b"\n", end + 1)
-        stop = size if stop < 0 else stop
+        if stop < 0:
+            stop = size
         lines.append(_short(document, end + 1, stop))
         end = stop
     return lines
@@ -115,8 +126,6 @@ def lines_after(document: Document, end: int, count: int) -> list[str]:
 
 def _short(document: Document, start: int, end: int) -> str:
     if end - start > LONG_LINE:
-        return (
-            decode_span(document, start, _boundary(document.data, start + LONG_LINE))
-            + "…"
-        )
+        cut = _boundary(document.data, start + LONG_LINE)
+        return decode_span(document, start, cut) + "…"
     return decode_span(document, start, end).removesuffix("\r")

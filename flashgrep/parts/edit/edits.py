@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from io import StringIO
-from itertools import islice
 from typing import Literal, NotRequired
 
 import numpy as np
@@ -102,11 +101,9 @@ class Lines:
         """Return the end of this line, which in a mixed file need not be the usual one."""
         # A line past the end, or a last line without an end, gets the file's usual line
         # end.
-        if (
-            self.ending == "\r"
-            or number > self.count
-            or (number == self.count and not self.ended)
-        ):
+        if self.ending == "\r" or number > self.count:
+            return self.ending
+        if number == self.count and not self.ended:
             return self.ending
         if self.line(number).endswith("\r\n"):
             return "\r\n"
@@ -119,12 +116,10 @@ def split_lines(decoded: DecodedText) -> Lines:
     lossless = decoded.lossless
     ending = usual_ending(text)
     # An empty text needs no line end: it has no line yet.
-    has_ending = (
-        not text or text.endswith("\n") or (ending == "\r" and text.endswith("\r"))
-    )
+    has_ending = not text or text.endswith(("\n", ending))
     if not has_ending:
-        text = text + ending
-        lossless = lossless + ending
+        text += ending
+        lossless += ending
     starts = [0]
     for at in range(
         0, len(text), _BLOCK
@@ -139,7 +134,10 @@ def split_lines(decoded: DecodedText) -> Lines:
 
 def count_lines(text: str) -> int:
     """Return how many lines a replacement is."""
-    return text.count("\n") + (not text.endswith("\n") if text else 0)
+    count = text.count("\n")
+    if text and not text.endswith("\n"):
+        count += 1
+    return count
 
 
 def apply_spans(lines: Lines, changes: Sequence[Span]) -> str:
@@ -160,9 +158,10 @@ def apply_spans(lines: Lines, changes: Sequence[Span]) -> str:
     elif last.new:
         added = len(last.ending)
     else:  # the last lines were deleted: the line that is last now had an end of its own
-        added = next(
-            (len(end) for end in ("\r\n", "\n", lines.ending) if text.endswith(end)), 0
-        )
+        added = 0
+        for end in (lines.ending, "\n", "\r\n"):
+            if text.endswith(end):
+                added = len(end)
     return text[: len(text) - added]
 
 
@@ -231,17 +230,22 @@ def _find_characters(
 def _find_text(lines: Lines, edit: TextEdit) -> list[Span]:
     # Without the end that split_lines added: old_text must not match what the file does
     # not hold.
-    text = lines.text if lines.ended else lines.text[: -len(lines.ending)]
+    text = lines.text
+    if not lines.ended:
+        text = text[: -len(lines.ending)]
     old = edit.old
     places = _find_places(text, old, everywhere=edit.everywhere)
     if not places and "\n" in old:  # agents write LF, whatever the file has
         old = with_ending(edit.old, lines.ending)
         places = _find_places(text, old, everywhere=edit.everywhere)
-    if not places or (len(places) > 1 and not edit.everywhere):
+    is_ambiguous = len(places) > 1 and not edit.everywhere
+    if not places or is_ambiguous:
         raise _not_once(lines, edit, places)
     ending = lines.ending_at(lines.number_at(places[0]))
     if "\n" in old:  # it shows itself which ends are here
-        ending = "\r\n" if "\r\n" in old else "\n"
+        ending = "\n"
+        if "\r\n" in old:
+            ending = "\r\n"
     new = with_ending(edit.new, ending)
     spans = []
     for at in places:
@@ -256,10 +260,15 @@ def _find_text(lines: Lines, edit: TextEdit) -> list[Span]:
 def _find_places(text: str, old: str, *, everywhere: bool) -> list[int]:
     """Return the places a text is at: all, one after the other; or the first few, overlapping: two readings are two."""
     places: list[int] = []
+    step = 1
+    if everywhere:
+        step = len(old)
     at = text.find(old)
-    while at >= 0 and (everywhere or len(places) < _MOST_PLACES):
+    while at >= 0:
         places.append(at)
-        at = text.find(old, at + (len(old) if everywhere else 1))
+        if not everywhere and len(places) == _MOST_PLACES:
+            break
+        at = text.find(old, at + step)
     return places
 
 
@@ -271,11 +280,9 @@ def _not_once(lines: Lines, edit: TextEdit, places: Sequence[int]) -> Conflict:
     }
     if places:
         where = [lines.number_at(at) for at in places]
-        many = (
-            f"at least {len(places)}"
-            if len(places) == _MOST_PLACES
-            else f"{len(places)}"
-        )
+        many = f"{len(places)}"
+        if len(places) == _MOST_PLACES:
+            many = f"at least {many}"
         guidance = "give more of the text around it, or set replace_all"
         problem = f"old_text occurs {many} times: {guidance}"
     else:
@@ -283,21 +290,7 @@ def _not_once(lines: Lines, edit: TextEdit, places: Sequence[int]) -> Conflict:
         guidance = "read the file again"
         # The lines that are its first line except for the space around it: the caller
         # may have read them otherwise.
-        first = next(
-            (line.strip() for line in edit.old.split("\n") if line.strip()), None
-        )
-        where = []
-        if first is not None and first in lines.text:
-            alike = (
-                number
-                for number in range(1, lines.count + 1)
-                if lines.line(number).strip() == first
-            )
-            where = list(islice(alike, _MOST_PLACES))
-        if first is not None and not where:
-            near = find_nearest_line(lines, first)
-            if near:
-                where = [near]
+        where = _find_like_first(lines, edit.old)
         if where:
             end = min(where[0] - 1 + count_lines(edit.old), lines.count)
             mismatch["actual"] = lines.text[
@@ -314,6 +307,26 @@ def _not_once(lines: Lines, edit: TextEdit, places: Sequence[int]) -> Conflict:
     else:
         error.data["now"] = "no line is like its first"
     return error
+
+
+def _find_like_first(lines: Lines, text: str) -> list[int]:
+    """Return some lines that are a text's first one except for the space around it, else the one that is nearest."""
+    first = text.strip().partition("\n")[0].rstrip()
+    if not first:
+        return []
+    where: list[int] = []
+    if first in lines.text:
+        for number in range(1, lines.count + 1):
+            if lines.line(number).strip() == first:
+                where.append(number)
+            if len(where) == _MOST_PLACES:
+                return where
+    if where:
+        return where
+    near = find_nearest_line(lines, first)
+    if near:
+        return [near]
+    return []
 
 
 class Mismatch(TypedDict):
@@ -407,12 +420,14 @@ def show_lines(lines: Lines, edit: Edit, file_hash: str | None) -> str:
     """Return the lines that an edit is about as they are now, below the file's present hash."""
     lines_shown = [f"#{(file_hash or '')[:HASH_SHOWN]}"]
     if isinstance(edit, LineEdit):
+        first = edit.start
         last = max(edit.start, edit.end)
     else:
         text = edit.old.strip("\n").split("\n", 1)[0].strip()
-        start = find_nearest_line(lines, text) if text else 0
-        last = start + max(count_lines(edit.old) - 1, 0)
-    first = edit.start if isinstance(edit, LineEdit) else start
+        first = 0
+        if text:
+            first = find_nearest_line(lines, text)
+        last = first + max(count_lines(edit.old) - 1, 0)
     lines_shown.append(quote_lines(lines, range(max(first, 1), last + 1)))
     return "\n".join(filter(None, lines_shown))
 

@@ -77,8 +77,9 @@ class PythonEnvironment:
         folder = os.path.dirname(path)
         name = module.lstrip(".")
         parts = [part.encode() for part in name.split(".") if part]
-        if any(b"/" in part or b"\0" in part for part in parts):
-            return None
+        for part in parts:
+            if b"/" in part or b"\0" in part:
+                return None
         # A relative name stays in its package: one dot is the file's own folder.
         if level := len(module) - len(name):
             for _ in range(level - 1):
@@ -277,10 +278,9 @@ class PythonEnvironment:
         homes = [os.path.dirname(program)]
         if home is not None:
             homes.insert(0, os.fsencode(home[1].rstrip()))
+        name = b"python" + version[1].encode()
         for folder in homes:
-            library = os.path.realpath(
-                os.path.join(folder, b"..", b"lib", b"python" + version[1].encode())
-            )
+            library = os.path.realpath(os.path.join(folder, b"../lib", name))
             if self._is_standard(library):
                 yield library
                 return
@@ -299,8 +299,9 @@ class PythonEnvironment:
 
     def _is_standard(self, library: bytes) -> bool:
         allowed = any(is_below(library, top) for top in (*_SYSTEM, *self._tools))
-        has_modules = os.path.isfile(library + b"/os.py")
-        return allowed and has_modules and self._files.trust(library) is not None
+        if not allowed or not os.path.isfile(library + b"/os.py"):
+            return False
+        return self._files.trust(library) is not None
 
 
 def _normalize(name: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flashgrep.base.languages import LANGUAGES, UNKNOWN
+from flashgrep.pattern.unicode import CHARACTER_MASK, CHARACTER_REST
 
 Ints = NDArray[np.int64]
 
@@ -27,9 +28,6 @@ _MARGIN: Final = 200
 """Most blanks at a line's beginning that count as indentation."""
 _BLANK: Final = 0x20
 _NEWLINE: Final = 10
-CHARACTER_MASK: Final = 0xC0
-CHARACTER_REST: Final = 0x80
-"""A byte of UTF-8 with this value under the mask continues a character; at most three follow its first byte."""
 
 # Ranks
 

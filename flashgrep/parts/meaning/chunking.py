@@ -13,8 +13,6 @@ import numpy as np
 
 from flashgrep.base.languages import LANGUAGES, language_of
 from flashgrep.parts.meaning.chunk_cuts import (
-    CHARACTER_MASK,
-    CHARACTER_REST,
     choose_cuts,
     find_units,
     rank_cuts,
@@ -31,6 +29,7 @@ from flashgrep.parts.symbols.parse.model import (
     NAME_END,
     ParsedFile,
 )
+from flashgrep.pattern.unicode import CHARACTER_MASK, CHARACTER_REST
 
 MAX_CHUNKS: Final = 4_000
 """Most chunks of a file: about 4 MB of text."""

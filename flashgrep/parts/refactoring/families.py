@@ -24,12 +24,13 @@ class FamilySearch:
 
     def run(self, definition: Definition) -> list[Definition]:
         """Return a definition and all that share its name with it, in no order."""
-        alike = [
-            other
-            for other in self._navigator.define_all(definition.name)
-            if other.kind not in _NO_NAME
-            and _family_of(other.language) == _family_of(definition.language)
-        ]
+        languages = _family_of(definition.language)
+        alike: list[Definition] = []
+        for other in self._navigator.define_all(definition.name):
+            if other.kind in _NO_NAME:
+                continue
+            if _family_of(other.language) == languages:
+                alike.append(other)
         # A sibling belongs through the base that both override, so members are added
         # until none brings a further one.
         family = {definition.key: definition}
@@ -38,7 +39,9 @@ class FamilySearch:
             member = waiting.pop()
             for other in alike:
                 checkpoint()
-                if other.key not in family and self._belongs(member, other):
+                if other.key in family:
+                    continue
+                if self._belongs(member, other):
                     family[other.key] = other
                     waiting.append(other)
         return list(family.values())
@@ -75,12 +78,13 @@ class FamilySearch:
             return True
         if self._are_of_objects(member, other):
             return False
-        if _is_one_scope(member, other) and member.owner == other.owner:
-            # Overloads, accessors of a property, variants for platforms.
-            return (member.kind in TYPE_KINDS) == (other.kind in TYPE_KINDS)
-        # In C a name without an owner is one for the linker, whatever file it is in.
-        if member.language in LINKED and not member.owner and not other.owner:
-            return _is_linked(member, other)
+        if member.owner == other.owner:
+            if _is_one_scope(member, other):
+                # Overloads, accessors of a property, variants for platforms.
+                return _are_both_types(member, other)
+            # In C a name without an owner is one for the linker, whatever file it is in.
+            if member.language in LINKED and not member.owner:
+                return _is_linked(member, other)
         if member.kind not in _MEMBERS or other.kind not in _MEMBERS:
             return False
         return self.is_related(member, other)
@@ -94,10 +98,17 @@ class FamilySearch:
         if Use(other.path, other.symbols, other.key[1]).receiver != own:
             return True
         owner_of = self._navigator.names.owner_of
-        return any(
-            definition.kind == "method" and owner_of(definition) is None
-            for definition in (member, other)
-        )
+        for definition in (member, other):
+            if definition.kind == "method" and owner_of(definition) is None:
+                return True
+        return False
+
+
+def _are_both_types(member: Definition, other: Definition) -> bool:
+    """Whether both are types, or neither is."""
+    is_type = member.kind in TYPE_KINDS
+    is_other_type = other.kind in TYPE_KINDS
+    return is_type == is_other_type
 
 
 def _family_of(language: str) -> str:
@@ -108,8 +119,10 @@ def _is_constructor(definition: Definition, type_: Definition) -> bool:
     """Whether one is a constructor of the other, named like it."""
     if definition.kind != "constructor" or type_.kind not in TYPE_KINDS:
         return False
+    if definition.path != type_.path:
+        return False
     above = definition.symbols.parent(definition.index)
-    return definition.path == type_.path and above == type_.index
+    return above == type_.index
 
 
 def _is_one_scope(member: Definition, other: Definition) -> bool:
@@ -119,12 +132,14 @@ def _is_one_scope(member: Definition, other: Definition) -> bool:
             return True
         own = member.symbols.parent(member.index)
         return own == other.symbols.parent(other.index)
-    folders = (member.path.rpartition(b"/")[0], other.path.rpartition(b"/")[0])
     if member.language == "go":
-        return folders[0] == folders[1]
+        folder, _, _ = member.path.rpartition(b"/")
+        other_folder, _, _ = other.path.rpartition(b"/")
+        return folder == other_folder
     if member.language == "python":  # a stub beside its module
-        stems = (member.path.rpartition(b".")[0], other.path.rpartition(b".")[0])
-        return stems[0] == stems[1] and member.owner == other.owner
+        stem, _, _ = member.path.rpartition(b".")
+        other_stem, _, _ = other.path.rpartition(b".")
+        return stem == other_stem and member.owner == other.owner
     return False
 
 
@@ -132,7 +147,7 @@ def _is_linked(member: Definition, other: Definition) -> bool:
     """Whether two functions or variables of C are one for the linker."""
     if "macro" in {member.kind, other.kind}:
         return False
-    if (member.kind in TYPE_KINDS) != (other.kind in TYPE_KINDS):
+    if not _are_both_types(member, other):
         return False
     if member.path == other.path:
         return True

@@ -1,6 +1,7 @@
 """Which lines of a function are shown if it does not fit: whole statements, those with the rarest words first."""
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -35,14 +36,17 @@ def choose_lines(
     statements = join_statements(texts)
     lines = set(head)
     lines.update(telling[:1])
+    sizes = {line: len(text) + 1 for line, text in encoded.items()}
     room = size
     for line in lines:
-        room -= len(encoded.get(line, b"")) + 1
+        room -= sizes.get(line, 1)
     for line in _propose(telling, part):
-        new = set(statements.get(line, ())) - lines
+        new = set(statements.get(line, ()))
+        new -= lines
         length = 0
         for new_line in new:
-            length += len(encoded[new_line]) + 1 + GAP
+            length += sizes[new_line]
+            length += GAP
         if length <= room:
             room -= length
             lines |= new
@@ -55,16 +59,15 @@ def _rank_lines(
     words: Sequence[Sequence[bytes]],
 ) -> list[int]:
     """Return the lines with some of the words, the best first."""
-    scores = dict[int, float]()
+    scores = defaultdict[int, float](float)
     for spellings in words:
-        having = [
-            line
-            for line, text in encoded.items()
-            if any(map(text.lower().count, spellings))
-        ]
+        having: list[int] = []
+        for line, text in encoded.items():
+            if any(map(text.lower().count, spellings)):
+                having.append(line)
         # A word that is in every line does not distinguish them.
         for line in having:
-            scores[line] = scores.get(line, 0.0) + 1 / len(having)
+            scores[line] += 1 / len(having)
     for line in scores:
         if line in part:
             scores[line] += 0.5
@@ -84,17 +87,21 @@ def join_statements(texts: Mapping[int, str]) -> Statements:
 
     Quoted parentheses do not count; those in comments do, which joins too many lines rather than too few.
     """
-    groups = list[list[int]]()
+    group: list[int] = []
+    groups = [group]
     depth = 0
     for line, text in texts.items():
         is_over = depth <= 0 and not _CONTINUES.match(text)
-        if not groups or is_over or len(groups[-1]) == MOST_OF_STATEMENT:
-            groups.append([])
+        if is_over or len(group) == MOST_OF_STATEMENT:
+            group = []
+            groups.append(group)
             depth = 0
-        groups[-1].append(line)
+        group.append(line)
         code = _QUOTED.sub("", text)
-        depth += code.count("(") + code.count("[")
-        depth -= code.count(")") + code.count("]")
+        depth += code.count("(")
+        depth += code.count("[")
+        depth -= code.count(")")
+        depth -= code.count("]")
     statements = dict[int, list[int]]()
     for group in groups:
         statements.update(dict.fromkeys(group, group))

@@ -31,7 +31,8 @@ def list_full_names(
         start = max(0, named.start - _MOST_BEFORE)
         before = _BEFORE_DOT.search(named.symbols.data, start, named.start)
         if before is not None:
-            for module, name in _list_by_imports(before[1].decode(), imports):
+            owner = before[1].decode()
+            for module, name in _list_by_imports(owner, imports):
                 yield f"{module}.{name}", named.text
             return
         yield from _list_by_imports(named.text, imports)
@@ -59,10 +60,14 @@ def _list_rust(
     if symbols.role(named.start) == "import":
         # In braces the path is not before the name; the statement has it.
         several = list(chain(*imports.names.values(), imports.stars))
-        above = [one.offset for one in several if one.offset <= named.start]
-        around = max(above, default=-1)
-        for import_ in sorted(several, key=lambda one: one.offset != around):
-            segments = [*import_.module.split("::"), import_.name]
+        around = -1
+        for import_ in several:
+            if import_.offset <= named.start:
+                around = max(around, import_.offset)
+        several.sort(key=lambda import_: import_.offset != around)
+        for import_ in several:
+            segments = import_.module.split("::")
+            segments.append(import_.name)
             if name in segments:
                 at = segments.index(name)
                 yield "::".join(segments[:at]), name
@@ -74,7 +79,10 @@ def _list_rust(
     written = before[1].decode("utf-8", "replace")
     first, _, rest = written.partition("::")
     for import_ in imports.names.get(first, ()):
-        yield "::".join(filter(None, (_whole(import_), rest))), name
+        module = _whole(import_)
+        if module and rest:
+            module += "::"
+        yield module + rest, name
     yield written, name
 
 

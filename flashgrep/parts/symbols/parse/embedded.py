@@ -63,31 +63,16 @@ def keep_vue(markup: bytes, text: bytearray) -> None:
                 continue
             if name == b"v-for" and (bound := _EACH.match(value)):
                 value = value[bound.end() :].rjust(len(value))
-            opening, closing = (
-                (b"{", b"}") if name.startswith((b"@", b"v-on")) else (b"(", b")")
-            )
-            before = (
-                b";"
-                + b" " * (match.start("quote") - match.start("equals") - 1)
-                + opening
-            )
-            _keep(
-                text, match.start("equals"), match.end("value"), before, value, closing
-            )
+            if name.startswith((b"@", b"v-on")):
+                _keep_value(text, match, b"{", value, b"}")
+            else:
+                _keep_value(text, match, b"(", value, b")")
 
 
 def keep_handlers(markup: bytes, text: bytearray) -> None:
     """Copy the event handlers of a page's elements into the text of its scripts."""
     for match in _HANDLER.finditer(markup):
-        before = b";" + b" " * (match.start("quote") - match.start("equals") - 1) + b"{"
-        _keep(
-            text,
-            match.start("equals"),
-            match.end("value"),
-            before,
-            match["value"],
-            b"}",
-        )
+        _keep_value(text, match, b"{", match["value"], b"}")
 
 
 def keep_braces(markup: bytes, text: bytearray, head: re.Pattern[bytes] | None) -> None:
@@ -104,16 +89,19 @@ def keep_braces(markup: bytes, text: bytearray, head: re.Pattern[bytes] | None) 
         depth = 1
         while depth and (sign := _SIGN.search(markup, at)):
             at = sign.end()
-            depth += (sign[0] == b"{") - (sign[0] == b"}")
+            if sign[0] == b"{":
+                depth += 1
+            elif sign[0] == b"}":
+                depth -= 1
         if depth:
             return  # it never ends, so where others begin is unknown
         code = markup[match.end() : at - 1]
         if head is not None and (new_match := head.match(code)):
-            if new_match["block"] is None:
+            block = new_match["block"]
+            if block is None:
                 continue
-            if new_match["block"] in _BINDS and (
-                bound := _BINDS[new_match["block"]].search(code)
-            ):
+            binding = _BINDS.get(block)
+            if binding is not None and (bound := binding.search(code)):
                 code = code[: bound.start()].ljust(len(code))
             code = b" " * new_match.end() + code[new_match.end() :]
         elif code.lstrip().startswith(b"..."):
@@ -128,6 +116,20 @@ def _keep_tag(found: re.Match[bytes], text: bytearray) -> None:
         text[end : end + 1] = b";"
 
 
+def _keep_value(
+    text: bytearray,
+    attribute: re.Match[bytes],
+    opening: bytes,
+    code: bytes,
+    closing: bytes,
+) -> None:
+    """Write an attribute's value in these brackets, at its place."""
+    start = attribute.start("equals")
+    gap = attribute.start("quote") - start - 1
+    before = b";" + b" " * gap + opening
+    _keep(text, start, attribute.end("value"), before, code, closing)
+
+
 def _keep(
     text: bytearray, start: int, end: int, before: bytes, code: bytes, after: bytes
 ) -> None:
@@ -135,11 +137,15 @@ def _keep(
     waiting = list[bytes]()
     for sign in _SIGN.finditer(code):
         if sign[0] in _PAIRS:
-            if not waiting or waiting.pop() != _PAIRS[sign[0]]:
+            if not waiting:
+                return
+            if waiting.pop() != _PAIRS[sign[0]]:
                 return
         elif sign[0] in _PAIRS.values():
             waiting.append(sign[0])
-    if not waiting and code.strip():
+    if waiting:
+        return
+    if code.strip():
         text[start : end + len(after)] = before + code + after
 
 
@@ -209,17 +215,21 @@ def _code_language(named: bytes) -> str:
     return _NAMES.get(named.decode("utf-8", "replace").lower(), "")
 
 
-_NAMES: Final = {
-    name: row.name
-    for row in LANGUAGES.values()
-    if row.nature == "code" and row.symbols and row.symbols != SCRIPTS
-    for name in (
-        row.name,
-        *row.aliases.split(),
-        *(file.lower() for file in row.files.split() if file.isalnum()),
-    )
-}
-"""Languages by the labels of fences: their names and the endings of their files."""
+def _list_labels() -> Iterator[tuple[str, str]]:
+    """Yield the labels of fences, each with its language: the languages' names and the endings of their files."""
+    for row in LANGUAGES.values():
+        if row.nature != "code" or row.symbols in {"", SCRIPTS}:
+            continue
+        yield row.name, row.name
+        for alias in row.aliases.split():
+            yield alias, row.name
+        for file in row.files.split():
+            if file.isalnum():
+                yield file.lower(), row.name
+
+
+_NAMES: Final = dict(_list_labels())
+"""Languages by the labels of fences."""
 
 
 # A tag that never ends reaches to the beginning of the next, so that a text of such
@@ -265,29 +275,36 @@ HOSTS: Final = _PAGES | {"markdown", "rst"}
 def read_scripts(language: str, data: bytes) -> tuple[str, bytes]:
     """Return the grammar for a file's scripts, and its text with everything else blanked out."""
     text = bytearray(_BLANKED.sub(b" ", data))
-    if language in {"erb", "jupyter"}:
-        return (_read_cells if language == "jupyter" else _read_tags)(
-            language, data, text
-        ), bytes(text)
+    if language == "jupyter":
+        grammar = _read_cells(data, text)
+        return grammar, bytes(text)
+    if language == "erb":
+        grammar = _read_tags(language, data, text)
+        return grammar, bytes(text)
     grammar = "javascript"
     front_end = 0
     if language == "astro":
         grammar = "typescript"
         if front := _FRONT_MATTER.match(data):
             start, end = front.span(1)
-            text[start:end], front_end = front[1], front.end()
+            text[start:end] = front[1]
+            front_end = front.end()
     markup = bytearray(data)
     scripts = list[tuple[int, bytes]]()
     markup[:front_end] = _BLANKED.sub(b" ", data[:front_end])
     for hidden in (_SCRIPT, _STYLE, _COMMENT):
         for match in hidden.finditer(bytes(markup)):
             markup[match.start() : match.end()] = _BLANKED.sub(b" ", match[0])
-            if hidden is not _SCRIPT or _NO_CODE.search(match[1]):
+            if hidden is not _SCRIPT:
+                continue
+            if _NO_CODE.search(match[1]):
                 continue
             scripts.append((match.start(2), _blank_tags(language, match[2])))
             # The grammar of JavaScript fails on TypeScript; the reverse is rare.
             if typed := _TYPED.search(match[1]):
-                grammar = "tsx" if typed[1].lower() == b"tsx" else "typescript"
+                grammar = "typescript"
+                if typed[1].lower() == b"tsx":
+                    grammar = "tsx"
     _TEMPLATES[language](bytes(markup), text)
     if language == "astro" and _MARKUP.search(text, front_end):
         grammar = "tsx"
@@ -303,7 +320,9 @@ def _read_tags(language: str, data: bytes, text: bytearray) -> str:
         if code[1] != b"#":
             text[start - 1 : end] = b";" + code[2]
             text[end : end + 1] = b";" * len(text[end : end + 1])
-    return "ruby" if language == "erb" else "javascript"
+    if language == "erb":
+        return "ruby"
+    return "javascript"
 
 
 _TEMPLATES: Final[dict[str, Callable[[bytes, bytearray], object]]] = {
@@ -341,23 +360,26 @@ def read_inserts(language: str, data: bytes) -> Iterator[Insert]:
         grammar, scripts = read_scripts("html", page)
         if scripts.strip():
             yield Insert(grammar, 0, scripts, defines=language == "html")
-    if language == "ejs":  # its scripts are parsed with the server code
-        yield Insert(
-            "html", 0, _SCRIPT.sub(lambda script: _BLANKED.sub(b" ", script[0]), page)
-        )
-    for style in (
-        _STYLE.finditer(page) if language != "ejs" and b"<style" in data else ()
-    ):
-        written = _STYLED.search(style[1])
-        if written is None or written[1].lower() in {b"css", b"postcss", b"scss"}:
-            yield Insert(
-                "scss" if written and written[1].lower() == b"scss" else "css",
-                style.start(2),
-                style[2],
-            )
+    # Its scripts are parsed with the server code.
+    if language == "ejs":
+        markup = _SCRIPT.sub(lambda script: _BLANKED.sub(b" ", script[0]), page)
+        yield Insert("html", 0, markup)
+        return
+    if b"<style" not in data:
+        return
+    for style in _STYLE.finditer(page):
+        dialect = b"css"
+        if written := _STYLED.search(style[1]):
+            dialect = written[1].lower()
+        if dialect in _STYLES:
+            yield Insert(_STYLES[dialect], style.start(2), style[2])
 
 
-def _read_cells(_language: str, data: bytes, text: bytearray) -> str:
+_STYLES: Final = {b"css": "css", b"postcss": "css", b"scss": "scss"}
+"""The grammars of styles, by their dialects as written."""
+
+
+def _read_cells(data: bytes, text: bytearray) -> str:
     """Return the grammar of a notebook's kernel, and write the code of its cells into a text of blanks.
 
     A cell's lines are JSON strings. Each begins a line of its own at its quote, since indentation counts.
@@ -372,21 +394,19 @@ def _read_cells(_language: str, data: bytes, text: bytearray) -> str:
         while is_code and (match := _STRING.match(data, at)):
             start = match.start(1)
             at = match.end()
-            line = _COMMAND.sub(
-                lambda command: b" " * len(command[0]), _ESCAPE.sub(_unescape, match[1])
-            )
+            line = _ESCAPE.sub(_unescape, match[1])
+            line = _COMMAND.sub(lambda command: b" " * len(command[0]), line)
             text[start - 1 : at - 1] = b"\n" + line
             is_code = is_list
     kernel = _KERNEL.search(data)
-    if kernel:
-        language = LANGUAGES.get(kernel[1].decode().lower())
-    else:
-        language = None
-    return (
-        language.symbols
-        if language and language.symbols not in {"", SCRIPTS, WORDS}
-        else "python"
-    )
+    if kernel is None:
+        return "python"
+    language = LANGUAGES.get(kernel[1].decode().lower())
+    if language is None:
+        return "python"
+    if language.symbols in {"", SCRIPTS, WORDS}:
+        return "python"
+    return language.symbols
 
 
 def _unescape(found: re.Match[bytes]) -> bytes:
