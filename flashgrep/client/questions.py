@@ -50,6 +50,10 @@ SCOPE: Final = frozenset({"project", "rev"})
 """Parameters that say which files are meant."""
 READINGS: Final = 3
 """Attempts to read a file in parts while it is being changed."""
+Fields: TypeAlias = Mapping[str, Any]
+"""Parameters, options or an answer, by name."""
+Params: TypeAlias = dict[str, Any]
+"""Parameters that are being put together."""
 Place: TypeAlias = Hit | Symbol | str | tuple[str | os.PathLike[str], int, int]
 """What a name is asked at: a value with a line and a column, ``FILE:L:C``, (file, line, column), or a unique name."""
 Target: TypeAlias = Hit | Symbol | Chunk | Count | File | str | os.PathLike[str]
@@ -61,7 +65,7 @@ class Request:
     """A call of one method. ``repeats``: whether it may be sent again if the daemon ends before it answers."""
 
     method: str
-    params: Mapping[str, Any]
+    params: Fields
     repeats: bool = True
 
     def seconds(self, timeout: float) -> float:
@@ -81,7 +85,7 @@ class Page(Generic[ItemT]):
 
     items: list[ItemT]
     cursor: str | None
-    answer: Mapping[str, Any]
+    answer: Fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ class Question(Generic[ItemT]):
     """A question whose answer is a list: the method, its parameters, and what reads an item."""
 
     method: str
-    params: Mapping[str, Any]
+    params: Fields
     read: Callable[[Any], list[ItemT]]
     """Returns the items that one result of the answer stands for."""
     limit: int | None = None
@@ -108,10 +112,9 @@ class Question(Generic[ItemT]):
         if "max_tokens" in fields:
             params["max_tokens"] = MOST_TOKENS
         if "cursor" in fields:
+            size = PAGE
             if cursor is None:
                 size = FIRST_PAGE
-            else:
-                size = PAGE
             if self.limit is not None:
                 size = min(size, self.limit - taken)
             params["limit"] = size
@@ -121,7 +124,8 @@ class Question(Generic[ItemT]):
         items: list[ItemT] = []
         for place in answer["results"]:
             items += self.read(place)
-        rest = {name: value for name, value in answer.items() if name != "results"}
+        rest = dict(answer)
+        del rest["results"]
         return Page(items, answer.get("next"), rest)
 
 
@@ -133,7 +137,7 @@ class Progress(Generic[ItemT]):
     cursor: str | None = None
     taken: int = 0
     is_complete: bool = True
-    answer: Mapping[str, Any] = field(default_factory=dict)
+    answer: Fields = field(default_factory=dict)
     """The latest page's fields."""
     total: int | None = None
     has_begun: bool = False
@@ -162,7 +166,9 @@ class Progress(Generic[ItemT]):
 
     def has_more(self, limit: int | None) -> bool:
         """Return whether another page is wanted."""
-        return self.cursor is not None and (limit is None or self.taken < limit)
+        if self.cursor is None:
+            return False
+        return limit is None or self.taken < limit
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -202,7 +208,7 @@ class Answer(Generic[ItemT]):
         return self.details.get("fallback")
 
     @property
-    def details(self) -> dict[str, Any]:
+    def details(self) -> Params:
         """The other fields of the latest page as they are on the wire: `coverage`, `suggestions`, `reason` …."""
         return dict(self._look().answer)
 
@@ -214,7 +220,7 @@ def read_all(
     target: Target | None,
     start_line: int | None,
     end_line: int | None,
-    options: Mapping[str, Any],
+    options: Fields,
 ) -> Steps[Text]:
     """Read a file, some of its lines or a symbol, in as many parts as it takes.
 
@@ -228,12 +234,13 @@ def read_all(
             params |= name_path(target)
         else:
             params |= name_path(target.path)
-        if isinstance(target, Hit | Symbol | Chunk) and start_line is None:
+        if start_line is None:
             if isinstance(target, Hit):
                 start_line = target.line
-            else:
+                end_line = target.end_line
+            elif isinstance(target, Symbol | Chunk):
                 start_line = target.start_line
-            end_line = target.end_line
+                end_line = target.end_line
     if start_line is not None:
         params["start_line"] = start_line
     if end_line is not None:
@@ -241,20 +248,21 @@ def read_all(
     for _ in range(READINGS):
         parts = yield from _read_parts(params)
         if parts is not None:
-            first = parts[0]
             last = parts[-1]
-            whole = {**first, "content": "".join(part["content"] for part in parts)}
+            whole = dict(parts[0])
+            whole["content"] = "".join(part["content"] for part in parts)
             whole["end_line"] = last["end_line"]
             return read_text(whole)  # type: ignore[arg-type]  # the first part, with the text of all
     raise Conflict(f"it changes while it is read: {params.get('path')}")
 
 
-def _read_parts(params: Mapping[str, Any]) -> Steps[list[dict[str, Any]] | None]:
+def _read_parts(params: Fields) -> Steps[list[Params] | None]:
     """Read the parts of a text; None: the file changed between two of them."""
     part = yield Request("read_code", params)
     parts = [part]
     while (cursor := part["continuation"]["cursor"]) is not None:
-        rest = {name: value for name, value in params.items() if name != "tail"}
+        rest = dict(params)
+        rest.pop("tail", None)
         rest |= name_path(read_path(cursor))
         rest["continuation_start_line"] = cursor["continuation_start_line"]
         if "continuation_start_byte" in cursor:
@@ -263,13 +271,14 @@ def _read_parts(params: Mapping[str, Any]) -> Steps[list[dict[str, Any]] | None]
             rest["end_line"] = cursor["end_line"]
         part = yield Request("read_code", rest)
         same = ("file_size", "file_hash")
-        if any(part[name] != parts[0][name] for name in same):
-            return None
+        for name in same:
+            if part[name] != parts[0][name]:
+                return None
         parts.append(part)
     return parts
 
 
-def find_position(place: Place, scope: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+def find_position(place: Place, scope: Fields) -> Steps[Params]:
     """Return the parameters that name a position in a project and revision (``scope``).
 
     Raises:
@@ -278,38 +287,37 @@ def find_position(place: Place, scope: Mapping[str, Any]) -> Steps[dict[str, Any
 
     """
     if isinstance(place, Hit | Symbol):
-        return {**name_path(place.path), "line": place.line, "column": place.column}
+        return _name_position(place.path, place.line, place.column)
     if not isinstance(place, str):
-        path, line, column = place
-        return {**name_path(path), "line": line, "column": column}
+        return _name_position(*place)
     for position in find_places(place):
         if position.column is not None:
-            return {
-                **name_path(position.path),
-                "line": position.first,
-                "column": position.column,
-            }
+            return _name_position(position.path, position.first, position.column)
     definitions = yield from find_definitions(place, scope)
     if len(definitions) > 1:
         raise Ambiguous(place, definitions)
     only = definitions[0]
-    return {**name_path(only.path), "line": only.line, "column": only.column}
+    return _name_position(only.path, only.line, only.column)
 
 
-def find_definitions(name: str, scope: Mapping[str, Any]) -> Steps[list[Symbol]]:
+def _name_position(path: StrPath, line: int, column: int) -> Params:
+    params: Params = dict(name_path(path))
+    params["line"] = line
+    params["column"] = column
+    return params
+
+
+def find_definitions(name: str, scope: Fields) -> Steps[list[Symbol]]:
     """Return the definitions of a name in a project and revision (``scope``); raise NotFound if there is none."""
     params = {**scope, "symbol_name": name, "role": ["definition"]}
     question = Question("get_symbol", params, single(read_symbol))
     page = yield from question.ask_page(None, 0)
     if not page.items:
+        message = f"symbol not found: {name}"
         near = page.answer.get("suggestions", [])
         if near:
-            hint = f"; near: {', '.join(near)}"
-        else:
-            hint = ""
-        raise NotFound(
-            f"symbol not found: {name}{hint}", reason="symbol_not_found", near=near
-        )
+            message += f"; near: {', '.join(near)}"
+        raise NotFound(message, reason="symbol_not_found", near=near)
     return page.items
 
 
@@ -326,44 +334,42 @@ class Questions:
         self.rev = rev
         self.strict = strict
 
-    def query(self, text: str, options: Mapping[str, Any]) -> Question[Hit]:
+    def query(self, text: str, options: Fields) -> Question[Hit]:
         """Ask for lines that match."""
         return self._ask("query", options, single(read_hit), query=text)
 
-    def count(self, text: str, options: Mapping[str, Any]) -> Question[Count]:
+    def count(self, text: str, options: Fields) -> Question[Count]:
         """Ask how many lines of each file match."""
         reader = single(read_count)
         return self._ask("query", options, reader, query=text, output="count")
 
-    def files(self, words: str | None, options: Mapping[str, Any]) -> Question[Path]:
+    def files(self, words: str | None, options: Fields) -> Question[Path]:
         """Ask for files by parts of their paths."""
         return self._ask("list_files", options, single(read_file_path), query=words)
 
-    def glob(self, pattern: str, options: Mapping[str, Any]) -> Question[File]:
+    def glob(self, pattern: str, options: Fields) -> Question[File]:
         """Ask for files by wildcards."""
         return self._ask("glob", options, single(read_file), query=pattern)
 
-    def symbol(self, name: str, options: Mapping[str, Any]) -> Question[Symbol]:
+    def symbol(self, name: str, options: Fields) -> Question[Symbol]:
         """Ask for the occurrences of a symbol."""
         reader = single(read_symbol)
         return self._ask("get_symbol", options, reader, symbol_name=name)
 
-    def search_code(self, text: str, options: Mapping[str, Any]) -> Question[Chunk]:
+    def search_code(self, text: str, options: Fields) -> Question[Chunk]:
         """Ask for code by meaning."""
         return self._ask("search_code", options, single(read_chunk), query=text)
 
-    def outline(self, path: StrPath, options: Mapping[str, Any]) -> Question[Entry]:
+    def outline(self, path: StrPath, options: Fields) -> Question[Entry]:
         """Ask what a file or a folder defines."""
         text = os.fspath(path)
         return self._ask("outline", options, read_entries, path=text, structured=True)
 
-    def changes(self, rev: str, options: Mapping[str, Any]) -> Question[ChangedFile]:
+    def changes(self, rev: str, options: Fields) -> Question[ChangedFile]:
         """Ask what differs from a revision, or between two."""
         return self._ask("changes", options, single(read_change), rev=rev)
 
-    def ask_at(
-        self, method: str, place: Place, options: Mapping[str, Any]
-    ) -> Question[Symbol]:
+    def ask_at(self, method: str, place: Place, options: Fields) -> Question[Symbol]:
         """Ask a method about the name at a place."""
         return self._ask(method, options, single(read_named_place), at=place)
 
@@ -372,7 +378,7 @@ class Questions:
         target: Target | None,
         start_line: int | None,
         end_line: int | None,
-        options: Mapping[str, Any],
+        options: Fields,
     ) -> Steps[Text]:
         """Read a file, some of its lines or a symbol."""
         params = self._complete("read_code", options)
@@ -386,14 +392,14 @@ class Questions:
         """Return the same questions about a revision."""
         return Questions(self.root, rev=rev, strict=self.strict)
 
-    def call(self, method: str, params: Mapping[str, Any]) -> Steps[Any]:
+    def call(self, method: str, params: Fields) -> Steps[Any]:
         """Call any method once; it may write."""
         return (yield Request(method, self._complete(method, params), repeats=False))
 
     def _ask(
         self,
         method: str,
-        options: Mapping[str, Any],
+        options: Fields,
         read: Callable[[Any], list[ItemT]],
         at: Place | None = None,
         **own: Any,
@@ -404,14 +410,14 @@ class Questions:
             limit = params.pop("limit", None)
         return Question(method, params, read, limit, at)
 
-    def _complete(self, method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _complete(self, method: str, options: Fields) -> Params:
         """Return parameters as JSON has them, about this project and revision.
 
         Raises:
             InvalidParams: the method cannot be asked about a revision.
 
         """
-        params: dict[str, Any] = {}
+        params: Params = {}
         for name, value in options.items():
             if value is not None:
                 params[name] = _to_json(value)

@@ -15,6 +15,8 @@ from flashgrep.parts.libraries.library_files import (
 
 _REPLACED: Final = "=>"
 _AT: Final = b"@"
+_ESCAPED: Final = re.compile(r"!([a-z])")
+"""A capital in the name of a folder."""
 _CAPITAL: Final = re.compile(r"[A-Z]")
 _ROOTS: Final = (
     b"/usr/local/go",
@@ -38,62 +40,66 @@ class GoModules:
         self, files: LibraryFiles, home: bytes, environ: Mapping[str, str]
     ) -> None:
         self._files = files
-        path = environ.get("GOPATH", "").split(os.pathsep)[0]
-        gopath = os.fsencode(path) if path.startswith("/") else home + b"/go"
+        gopath = home + b"/go"
+        path, _, _ = environ.get("GOPATH", "").partition(os.pathsep)
+        if path.startswith("/"):
+            gopath = os.fsencode(path)
+        self._cache = gopath + b"/pkg/mod"
         cache = environ.get("GOMODCACHE", "")
-        self._cache = (
-            os.fsencode(cache) if cache.startswith("/") else gopath + b"/pkg/mod"
-        )
+        if cache.startswith("/"):
+            self._cache = os.fsencode(cache)
+        self._goroots = list(_ROOTS)
         goroot = environ.get("GOROOT", "")
-        self._goroots = [
-            *([os.fsencode(goroot)] if goroot.startswith("/") else []),
-            *_ROOTS,
-        ]
+        if goroot.startswith("/"):
+            self._goroots.insert(0, os.fsencode(goroot))
         self._modules: dict[bytes, dict[str, bytes]] = {}
         self._standard: bytes | None = None
 
     def find_module(self, path: bytes, module: str) -> bytes | None:
         """Return the folder of a package, with a trailing slash."""
         parts = module.split("/")
-        if ".." in parts or "\0" in module or not module:
+        if not module or "\0" in module:
+            return None
+        if ".." in parts:
             return None
         # Only the standard library has names without a host.
         if "." not in parts[0]:
             return self._find_standard(module)
         for top, modules in self._list_modules(path):
             vendored = os.path.join(top, b"vendor", module.encode())
-            if self._files.trust_inside(top + b"/vendor") and self._files.is_folder(
-                vendored
-            ):
-                return vendored + b"/"
+            if self._files.trust_inside(top + b"/vendor"):
+                if self._files.is_folder(vendored):
+                    return vendored + b"/"
             # The longest name first: a module may be in the folder of another.
             for size in range(len(parts), 0, -1):
                 folder = modules.get("/".join(parts[:size]))
-                if folder is not None:
-                    place = os.path.join(
-                        folder, *(part.encode() for part in parts[size:])
-                    )
-                    if self._files.is_folder(place):
-                        return place + b"/"
+                if folder is None:
+                    continue
+                inner = [part.encode() for part in parts[size:]]
+                place = os.path.join(folder, *inner)
+                if self._files.is_folder(place):
+                    return place + b"/"
         return None
 
     def find_library(self, path: bytes) -> Library | None:
         """Return the module in its version that a file is of."""
-        if self._standard is not None and is_below(path, self._standard):
-            root = os.path.dirname(self._standard)
-            version = self._files.read_text(root + b"/VERSION").split("\n")[0]
-            return Library(STANDARD, version.removeprefix("go").strip(), self._standard)
+        standard = self._standard
+        if standard is not None and is_below(path, standard):
+            root = os.path.dirname(standard)
+            text = self._files.read_text(root + b"/VERSION")
+            first, _, _ = text.partition("\n")
+            version = first.removeprefix("go").strip()
+            return Library(STANDARD, version, standard)
         cache = os.path.realpath(self._cache)
         if is_below(path, cache):
-            head, _, rest = path[len(cache) + 1 :].partition(b"@")
-            release = rest.partition(b"/")[0]
+            inner = path[len(cache) + 1 :]
+            head, _, rest = inner.partition(b"@")
+            release, _, _ = rest.partition(b"/")
             folder = os.path.join(cache, head + b"@" + release)
-            name = re.sub(
-                r"!([a-z])",
-                lambda match: match[1].upper(),
-                head.decode("utf-8", "replace"),
-            )
-            return Library(name, release.decode("utf-8", "replace"), folder)
+            version = release.decode("utf-8", "replace")
+            escaped = head.decode("utf-8", "replace")
+            name = _ESCAPED.sub(lambda match: match[1].upper(), escaped)
+            return Library(name, version, folder)
         if is_below(path, self._files.root):
             return self._find_in_vendor(path)
         return None
@@ -109,7 +115,7 @@ class GoModules:
         cache = self._files.trust(self._cache)
         if cache is None:
             return
-        required = set[bytes]()
+        required: set[bytes] = set()
         for place in modules.values():
             # A hostile name may lead to another module, and no further.
             inner = os.path.relpath(place, self._cache)
@@ -125,20 +131,25 @@ class GoModules:
         if name == STANDARD and self._find_standard("fmt") is not None:
             return self.find_library((self._standard or b"") + b"/")
         for top, modules in self._list_modules(self._files.root + b"/go.mod"):
-            folders = [os.path.join(top, b"vendor", name.encode())]
+            vendor = top + b"/vendor"
+            folders = [os.path.join(vendor, name.encode())]
             if name in modules:
                 folders.append(modules[name])
-            self._files.trust_inside(top + b"/vendor")
+            self._files.trust_inside(vendor)
             for folder in filter(self._files.is_folder, folders):
-                library = self.find_library(os.path.realpath(folder) + b"/")
-                if library is not None and library.name == name:
+                real = os.path.realpath(folder)
+                library = self.find_library(real + b"/")
+                if library is None:
+                    continue
+                if library.name == name:
                     return library
         return None
 
     def _find_in_vendor(self, path: bytes) -> Library | None:
         """Return the module of a file in the project's ``vendor``, by the list that Go keeps there."""
         root = self._files.root
-        above, slash, inner = path[len(root) :].partition(b"/vendor/")
+        place = path[len(root) :]
+        above, slash, inner = place.partition(b"/vendor/")
         if not slash:
             return None
         top = root + above + b"/vendor"
@@ -147,9 +158,12 @@ class GoModules:
             words = line.split()
             if len(words) < _LISTED or words[0] != "#":
                 continue
+            module = words[1]
             # The longest name: a module may be in the folder of another.
-            if is_below(inner, words[1].encode()) and len(words[1]) > len(name):
-                name = words[1]
+            if len(module) <= len(name):
+                continue
+            if is_below(inner, module.encode()):
+                name = module
                 version = words[2]
         if not name:
             return None
@@ -159,12 +173,16 @@ class GoModules:
         """Yield the nearest modules of the project above a file, with the folders of what each requires."""
         root = self._files.root
         # What a library requires is in the list of the project's own module.
-        above = list_upward(os.path.dirname(path), root) or [root]
+        above = list_upward(os.path.dirname(path), root)
+        if not above:
+            above = [root]
         for folder in above:
-            if folder not in self._modules:
-                self._modules[folder] = self._read_modules(folder)
-            if self._modules[folder]:
-                yield folder, self._modules[folder]
+            modules = self._modules.get(folder)
+            if modules is None:
+                modules = self._read_modules(folder)
+                self._modules[folder] = modules
+            if modules:
+                yield folder, modules
 
     def _read_modules(self, folder: bytes) -> dict[str, bytes]:
         text = self._files.read_own(
@@ -177,24 +195,29 @@ class GoModules:
         for words in _list_directives(text):
             if _REPLACED in words:
                 replaced.append(words)
-            elif len(words) == _PAIR and words[1].startswith("v") and "." in words[0]:
-                folders[words[0]] = self._place(words[0], words[1])
+            elif len(words) == _PAIR:
+                name, version = words
+                if version.startswith("v") and "." in name:
+                    folders[name] = self._place(name, version)
         for words in replaced:
+            name = words[0]
             target = words[words.index(_REPLACED) + 1 :]
             if len(target) == _PAIR:
-                folders[words[0]] = self._place(target[0], target[1])
+                folders[name] = self._place(*target)
             else:  # a folder: if it is in the project, its own rules find it
-                folders.pop(words[0], None)
+                folders.pop(name, None)
         return folders
 
     def _place(self, name: str, version: str) -> bytes:
         # Capitals are escaped, since some disks do not tell them from small letters.
-        escaped = _CAPITAL.sub(
-            lambda match: "!" + match[0].lower(), f"{name}@{version}"
-        )
+        folder = f"{name}@{version}"
+        escaped = _CAPITAL.sub(lambda match: "!" + match[0].lower(), folder)
         # A version is any text: one with dots must not lead out of the cache.
-        place = os.path.normpath(os.path.join(self._cache, escaped.encode()))
-        return place if is_below(place, self._cache) else self._cache
+        place = os.path.join(self._cache, escaped.encode())
+        place = os.path.normpath(place)
+        if is_below(place, self._cache):
+            return place
+        return self._cache
 
     def _find_standard(self, module: str) -> bytes | None:
         if self._standard is None:
@@ -207,8 +230,8 @@ class GoModules:
                 return None
         if self._standard is None:
             return None
-        for place in (module.encode(), b"vendor/" + module.encode()):
-            folder = os.path.join(self._standard, place)
+        for inner in (b"/", b"/vendor/"):
+            folder = self._standard + inner + module.encode()
             if self._files.is_folder(folder):
                 return folder + b"/"
         return None
@@ -219,4 +242,6 @@ def _list_directives(text: str) -> Iterator[list[str]]:
     # Divided, not matched: a line may be 16 MB long.
     for line in text.splitlines():
         words = line.partition("//")[0].split()
-        yield words[1:] if words[:1] in (["require"], ["replace"]) else words
+        if words[:1] in (["require"], ["replace"]):
+            words = words[1:]
+        yield words

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,20 @@ class SpecMatch:
     snippet: str
 
 
+class Candidate(NamedTuple):
+    """A passage with its score, and the requirement that it is shown with."""
+
+    passage: Passage
+    requirement: Requirement | None
+    score: float
+
+
 SPEC_VECTORS: Final = ServiceKey["SpecVectors"]("specification vectors")
+
+
+Row = NDArray[np.float32]
+Key = tuple[str, bytes]
+"""A model's name, and the digest of a text."""
 
 
 class SpecVectors(ProjectService):
@@ -77,38 +90,40 @@ class SpecVectors(ProjectService):
     """
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[str, bytes], NDArray[np.float32]] = {}
+        self._rows: dict[Key, Row] = {}
         self._open: tuple[str, Embedder] | None = None
 
     def embedder(
         self, settings: str, open_embedder: Callable[[str], Embedder]
     ) -> Embedder:
         """Return the embedder of these settings; the last one is kept open, since opening may need a request."""
-        if self._open is None or self._open[0] != settings:
-            self._open = (settings, open_embedder(settings))
-        return self._open[1]
+        if self._open is not None:
+            opened, embedder = self._open
+            if opened == settings:
+                return embedder
+        embedder = open_embedder(settings)
+        self._open = (settings, embedder)
+        return embedder
 
     def embed(self, embedder: Embedder, texts: Sequence[str]) -> Rows:
         """Return a row for each text, embedding only new texts."""
         if not texts:
             return np.zeros((0, embedder.dims), np.float32)
-        keys = [
-            (embedder.name, hashlib.blake2b(text.encode(), digest_size=16).digest())
-            for text in texts
-        ]
-        rows = self._rows
-        missing = {
-            key: text for key, text in zip(keys, texts, strict=True) if key not in rows
-        }
+        earlier = self._rows
+        keys: list[Key] = []
+        missing: dict[Key, str] = {}
+        for text in texts:
+            digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+            key = (embedder.name, digest)
+            keys.append(key)
+            if key not in earlier:
+                missing[key] = text
+        # Only the rows of these texts: old versions of edited texts are never needed
+        # again.
+        rows = {key: earlier[key] for key in keys if key in earlier}
         if missing:
-            fresh = dict(
-                zip(missing, embedder.embed_code(list(missing.values())), strict=True)
-            )
-        else:
-            fresh = {}
-        # Keep only the rows of these texts: old versions of edited texts are never
-        # needed again.
-        rows = {key: fresh[key] if key in fresh else rows[key] for key in keys}
+            fresh = embedder.embed_code(list(missing.values()))
+            rows.update(zip(missing, fresh, strict=True))
         self._rows = rows  # atomic: another thread reads either the old rows or these
         return np.stack([rows[key] for key in keys])
 
@@ -131,47 +146,54 @@ def search(
         ProviderUnavailable: the embedder does not respond.
 
     """
-    passages = [passage for spec in specs for passage in split_passages(spec)]
+    passages: list[Passage] = []
+    for spec in specs:
+        passages += split_passages(spec)
+    texts = [passage.text for passage in passages]
     counter = Counter(split_words(query))
-    scores = score_words(counter, [split_words(passage.text) for passage in passages])
+    scores = score_words(counter, list(map(split_words, texts)))
     if embedder is not None and passages:
-        rows = vectors.embed(embedder, [passage.text for passage in passages])
-        near = [
-            embedder.confidence(float(cosine))
-            for cosine in rows @ embedder.embed_queries([query])[0]
-        ]
-        scores = [
-            MEANING * by_meaning + (1 - MEANING) * other
-            for by_meaning, other in zip(near, scores, strict=True)
-        ]
+        rows = vectors.embed(embedder, texts)
+        (question,) = embedder.embed_queries([query])
+        cosines = rows @ question
+        for at, cosine in enumerate(cosines):
+            by_meaning = embedder.confidence(float(cosine))
+            by_words = scores[at]
+            scores[at] = MEANING * by_meaning + (1 - MEANING) * by_words
     best = _pick_best(zip(passages, scores, strict=True))
-    best.sort(key=lambda one: (-one[2], one[0].spec.id, one[0].line))
-    return [
-        SpecMatch(
-            passage, requirement, round(score, 4), make_snippet(passage.text, counter)
-        )
-        for passage, requirement, score in best[:limit]
-        if round(score, 4) >= threshold
-    ]
+    best.sort(key=_order_of)
+    matches: list[SpecMatch] = []
+    for passage, requirement, exact_score in best[:limit]:
+        score = round(exact_score, 4)
+        if score >= threshold:
+            snippet = make_snippet(passage.text, counter)
+            matches.append(SpecMatch(passage, requirement, score, snippet))
+    return matches
+
+
+def _order_of(candidate: Candidate) -> tuple[float, str, int]:
+    """Return the sort key of a candidate: the best first, then by its place."""
+    passage = candidate.passage
+    return -candidate.score, passage.spec.id, passage.line
 
 
 def split_passages(spec: ProjectSpec) -> Iterator[Passage]:
     """Yield the passages of a specification; each begins with its name."""
     purpose = spec.spec.purpose or ""
     if spec.spec.title or purpose:
-        yield Passage("purpose", spec, None, None, f"{spec.title}\n{purpose}".strip())
+        text = f"{spec.title}\n{purpose}".strip()
+        yield Passage("purpose", spec, None, None, text)
     for requirement in spec.spec.requirements:
+        text = requirement.name
         if requirement.renamed_from:
-            renamed = f"\n{requirement.renamed_from}"
-        else:
-            renamed = ""
-        text = f"{requirement.name}{renamed}\n{requirement.text}".strip()
+            text += f"\n{requirement.renamed_from}"
+        text += f"\n{requirement.text}"
+        text = text.strip()
         yield Passage("requirement", spec, requirement, None, text)
         for scenario in requirement.scenarios:
-            steps = "\n".join(f"{step.keyword} {step.text}" for step in scenario.steps)
-            text = (
-                f"{requirement.name}: {scenario.name}\n{steps}\n{scenario.text}".strip()
-            )
+            name = f"{requirement.name}: {scenario.name}"
+            steps = [f"{step.keyword} {step.text}" for step in scenario.steps]
+            text = "\n".join((name, "\n".join(steps), scenario.text)).strip()
             yield Passage("scenario", spec, requirement, scenario, text)
 
 
@@ -180,87 +202,103 @@ def split_words(text: str) -> list[str]:
     words: list[str] = []
     for whole in _WORD.findall(text):
         if whole.isascii():
-            pieces = [part.decode() for part in parts(whole.encode())]
+            for part in parts(whole.encode()):
+                words.append(_stem(part.decode()))
         else:
-            pieces = [whole.casefold()]
-        for word in pieces:
-            stem = word  # without the endings of plurals and verbs: files, filed and filing equal file
-            for ending in _ENDINGS:
-                if stem.endswith(ending) and len(stem) - len(ending) >= SHORTEST_STEM:
-                    stem = stem[: -len(ending)]
-            words.append(stem)
+            words.append(_stem(whole.casefold()))
     return words
+
+
+def _stem(word: str) -> str:
+    """Return a word without the endings of plurals and verbs: files, filed and filing equal file."""
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if len(stem) >= SHORTEST_STEM:
+            word = stem
+    return word
 
 
 def score_words(wanted: Counter[str], texts: Sequence[list[str]]) -> list[float]:
     """Return the word score of each text, from 0 to 1."""
-    counts = [Counter(text) for text in texts]
-    if texts:
-        average = sum(len(text) for text in texts) / len(texts)
-    else:
+    if not texts:
+        return []
+    counts = list(map(Counter, texts))
+    length = sum(map(len, texts))
+    average = length / len(texts)
+    if average == 0:
         average = 1.0
     weights = {}
     for word in wanted:
         having = sum(word in text for text in counts)
+        lacking = len(texts) - having
         # BM25's idf, over the passages of this project only.
-        weights[word] = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
+        ratio = (lacking + 0.5) / (having + 0.5)
+        weights[word] = math.log(1 + ratio)
     total = sum(weights.values()) or 1.0
     scores = []
     for text, words in zip(counts, texts, strict=True):
-        damping = SATURATION * (1 - LENGTH + LENGTH * len(words) / (average or 1.0))
-        shares = (
-            min(1.0, text[word] * (SATURATION + 1) / (text[word] + damping))
-            for word in weights
-        )
-        scores.append(
-            sum(
-                weight * share
-                for weight, share in zip(weights.values(), shares, strict=True)
-            )
-            / total
-        )
+        relative_length = len(words) / average
+        damping = SATURATION * (1 - LENGTH + LENGTH * relative_length)
+        score = 0.0
+        for word, weight in weights.items():
+            count = text[word]
+            share = count * (SATURATION + 1) / (count + damping)
+            score += weight * min(1.0, share)
+        scores.append(score / total)
     return scores
 
 
 def make_snippet(text: str, wanted: Iterable[str]) -> str:
     """Return the part of a passage with the most wanted words, on one line."""
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if shown := line.strip():
+            lines.append(shown)
     whole = " ".join(lines)
     if len(whole) <= SNIPPET:
         return whole
     words = set(wanted)
     # Among lines with equally many words, the first.
-    best = max(
-        range(len(lines)),
-        key=lambda at: (len(words.intersection(split_words(lines[at]))), -at),
-    )
+    best = 0
+    most = -1
+    for at, line in enumerate(lines):
+        count = len(words.intersection(split_words(line)))
+        if count > most:
+            best = at
+            most = count
     part = " ".join(lines[best:])
     if len(part) <= SNIPPET:
         return part
-    return part[:SNIPPET].rsplit(" ", 1)[0] + " …"
+    cut = part[:SNIPPET]
+    return cut.rsplit(" ", 1)[0] + " …"
 
 
-def _pick_best(
-    scores: Iterable[tuple[Passage, float]],
-) -> list[tuple[Passage, Requirement | None, float]]:
+def _pick_best(scores: Iterable[tuple[Passage, float]]) -> list[Candidate]:
     """Keep the best passage of each requirement; a purpose goes with the best requirement of its specification."""
-    best: dict[tuple[str, int], tuple[Passage, Requirement | None, float]] = {}
-    purposes: list[tuple[Passage, float]] = []
+    best: dict[tuple[str, int], Candidate] = {}
+    purposes: list[Candidate] = []
     for passage, score in scores:
-        if passage.requirement is None:
-            purposes.append((passage, score))
+        requirement = passage.requirement
+        candidate = Candidate(passage, requirement, score)
+        if requirement is None:
+            purposes.append(candidate)
             continue
-        key = (passage.spec.id, passage.requirement.line)
-        if key not in best or score > best[key][2]:
-            best[key] = (passage, passage.requirement, score)
+        key = (passage.spec.id, requirement.line)
+        current = best.get(key)
+        if current is None or score > current.score:
+            best[key] = candidate
     tops: dict[str, tuple[str, int]] = {}
-    for key, best_of_file in best.items():
-        if key[0] not in tops or best_of_file[2] > best[tops[key[0]]][2]:
-            tops[key[0]] = key
-    for passage, score in purposes:
-        top = tops.get(passage.spec.id, (passage.spec.id, 0))
-        if top not in best:
-            best[top] = (passage, None, score)
-        elif score > best[top][2]:
-            best[top] = (passage, best[top][1], score)
+    for key, candidate in best.items():
+        spec, _ = key
+        top = tops.get(spec)
+        if top is None or candidate.score > best[top].score:
+            tops[spec] = key
+    for purpose in purposes:
+        spec = purpose.passage.spec.id
+        top = tops.get(spec, (spec, 0))
+        current = best.get(top)
+        if current is None:
+            best[top] = purpose
+        elif purpose.score > current.score:
+            best[top] = purpose._replace(requirement=current.requirement)
     return list(best.values())

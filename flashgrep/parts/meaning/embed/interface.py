@@ -1,7 +1,7 @@
 """The interface of embedders: texts to unit vectors, and a scale that turns cosines into confidences."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -10,6 +10,9 @@ import numpy.typing as npt
 
 Vectors = npt.NDArray[np.float32]
 """(n, dims); rows of unit length, or zero for a text without known words."""
+
+Table = npt.NDArray[Any]
+"""Rows of any length."""
 
 Role = Literal["query", "document"]
 
@@ -68,31 +71,43 @@ class Scale:
     def of(cls, quantiles: Quantiles) -> "Scale":
         """Return the scale for a model's quantiles."""
         table = np.asarray(quantiles, np.float64)
-        cosines = np.interp([share for share, _ in ANCHORS], table[:, 0], table[:, 1])
-        return cls(tuple(np.maximum.accumulate(np.clip(cosines, -1.0, 1.0)).tolist()))
+        anchors = [share for share, _ in ANCHORS]
+        shares, quantile_cosines = table.T
+        cosines = np.interp(anchors, shares, quantile_cosines)
+        cosines = np.clip(cosines, -1.0, 1.0)
+        rising = np.maximum.accumulate(cosines)
+        return cls(tuple(rising.tolist()))
 
     def confidence(self, similarity: float) -> float:
         """Return 0-1 for a cosine; 1.0 at 1 and above."""
         levels = [level for _, level in ANCHORS]
-        return float(np.interp(similarity, [*self.cosines, 1.0], [*levels, 1.0]))
+        levels.append(1.0)
+        cosines = (*self.cosines, 1.0)
+        return float(np.interp(similarity, cosines, levels))
 
 
 ASSUMED = Scale.of(((0.0, 0.0), (0.5, 0.3), (0.9, 0.42), (0.99, 0.55), (0.999, 0.65)))
 """An assumption, not measured: the cosines of unrelated pairs in general text models."""
 
 
-def normalize(table: npt.NDArray[Any]) -> Vectors:
+def normalize(table: Table) -> Vectors:
     """Return rows scaled to unit length; rows of zeros are unchanged."""
     table = table.astype(np.float64)
     largest = np.abs(table).max(
         axis=1, keepdims=True, initial=0
     )  # scale by it first, so that squares stay finite
-    table = np.divide(table, largest, out=np.zeros_like(table), where=largest > 0)
+    table = _divide(table, largest)
     lengths = np.linalg.norm(table, axis=1, keepdims=True)
-    rows: Vectors = np.divide(
-        table, lengths, out=np.zeros_like(table), where=lengths > 0
-    ).astype(np.float32)
+    rows: Vectors = _divide(table, lengths).astype(np.float32)
     return rows
+
+
+def _divide(table: Table, by: Table) -> Table:
+    """Return rows divided by a number each; where that is not positive, zeros."""
+    quotients = np.zeros_like(table)
+    is_divisor = by > 0
+    np.divide(table, by, out=quotients, where=is_divisor)
+    return quotients
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +116,7 @@ class ModelEmbedder:
 
     name: str
     dims: int
-    encode: Callable[[Sequence[str], Role], npt.NDArray[Any]]
+    encode: Callable[[Sequence[str], Role], Table]
     """Returns a row of any length for each text."""
     batch: int
     """The most texts per call of ``encode``."""
@@ -127,19 +142,29 @@ class ModelEmbedder:
         rows = np.zeros(
             (len(texts), self.dims), np.float32
         )  # Blank texts keep a row of zeros.
+        for part in self._cut_batches(texts):
+            encoded = self.encode(list(part.values()), role)
+            places = list(part)
+            rows[places] = normalize(encoded)
+        return rows
+
+    def _cut_batches(self, texts: Sequence[str]) -> Iterator[dict[int, str]]:
+        """Yield the texts that are not blank by their places, as many at a time as one call may have."""
         part: dict[int, str] = {}
         chars = 0
-        for place, text in enumerate(text[: self.max_chars] for text in texts):
+        for place, whole in enumerate(texts):
+            text = whole[: self.max_chars]
             if not text.strip():
                 continue
-            if part and (
-                len(part) == self.batch or chars + len(text) > self.batch_chars
-            ):
-                rows[list(part)] = normalize(self.encode(list(part.values()), role))
+            size = chars + len(text)
+            is_full = len(part) == self.batch
+            if part and size > self.batch_chars:
+                is_full = True
+            if is_full:
+                yield part
                 part = {}
                 chars = 0
             part[place] = text
             chars += len(text)
         if part:
-            rows[list(part)] = normalize(self.encode(list(part.values()), role))
-        return rows
+            yield part

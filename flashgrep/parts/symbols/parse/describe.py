@@ -1,6 +1,7 @@
 """What an answer says about a definition, read from the file's text: lines, signature, documentation, receiver."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from flashgrep.base.languages import LANGUAGES
@@ -16,7 +17,11 @@ _PYTHON_DOC: Final = re.compile(
 )
 _ELIXIR_DOC: Final = re.compile(rb'@(?:type)?doc\s+(?:~S)?(?:"""\s*|")([^\n"]+)')
 _MARKERS: Final = re.compile(r"^[\s/*!#;%{(|-]+|[\s*/)}-]+$")
+_ABOVE: Final = (b"@", b"[", b"#", b"/", b"*")
+"""How annotations and comments above a definition begin."""
 _WORD: Final = re.compile(r"\w")
+_NO_MODIFIER: Final = frozenset(b"=(){}[]<>;,|")
+"""Bytes that no modifier has."""
 _HEAD_ENDS: Final = re.compile(rb"[()\[\]{;\n]")
 """The bytes that decide where the head of a definition ends."""
 _XML: Final = re.compile(r"</?[A-Za-z][^>]*>")
@@ -51,26 +56,28 @@ def signature(lines: Lines, name: int, start: int, end: int) -> str:
         if source is not None and word is not None:
             # The other names are definitions of their own.
             parts = (unpacked[1], b"{", word[0], b"} =", source[1])
-            return b" ".join(parts).decode("utf-8", "replace")[:SIGNATURE_CHARS]
+            flat = b" ".join(parts).decode("utf-8", "replace")
+            return flat[:SIGNATURE_CHARS]
     name_line = lines.line(name)
     first = max(start, lines.start(max(start_line, name_line - 1)))
-    if data[first : first + 40].lstrip()[:1] in (b"@", b"[", b"#", b"/", b"*"):
+    beginning = data[first : first + 40].lstrip()
+    if beginning.startswith(_ABOVE):
         first = max(start, lines.start(name_line))
     line_start = lines.start(start_line)
     if _has_only_modifiers(data[line_start:start]):
         first = min(first, line_start)
     text = data[first : min(end, first + _WINDOW)]
-    flat = " ".join(
-        text[: find_body(text, name - first)].decode("utf-8", "replace").split()
-    )
+    head = text[: find_body(text, name - first)]
+    flat = " ".join(head.decode("utf-8", "replace").split())
     if len(flat) <= SIGNATURE_CHARS:
         return flat
-    return flat[: SIGNATURE_CHARS - 1] + "…"
+    cut = flat[: SIGNATURE_CHARS - 1]
+    return f"{cut}…"
 
 
 def _has_only_modifiers(head: bytes) -> bool:
     """Return whether a definition is preceded on its line only by words like ``export const``."""
-    return not head or head.isspace() or not set(head) & set(b"=(){}[]<>;,|")
+    return set(head).isdisjoint(_NO_MODIFIER)
 
 
 def find_body(text: bytes, name: int) -> int:
@@ -83,8 +90,12 @@ def find_body(text: bytes, name: int) -> int:
             depth += 1
         elif byte in b")]":
             depth -= 1
-        elif depth <= 0 and (byte in b"{;" or text[:at].rstrip()[-1:] not in b",="):
-            return at
+        elif depth <= 0:
+            if byte in b"{;":
+                return at
+            before = text[:at].rstrip()
+            if before[-1:] not in b",=":
+                return at
     return len(text)
 
 
@@ -93,31 +104,36 @@ def documentation(lines: Lines, language: str, name: int, start: int, end: int) 
     if language == "python":
         text = lines.data[name : min(end, name + _WINDOW)]
         opened = text.find(b":\n", _find_head_end(text))
-        if opened >= 0:
-            string = _PYTHON_DOC.match(text, opened + 2)
-        else:
-            string = None
-        if string:
-            return string[2].decode("utf-8", "replace")
-        return ""
+        if opened < 0:
+            return ""
+        string = _PYTHON_DOC.match(text, opened + 2)
+        if string is None:
+            return ""
+        return string[2].decode("utf-8", "replace")
     if language == "elixir":
-        first = max(1, lines.line(start) - _COMMENT_LINES)
-        *_, last = [None, *_ELIXIR_DOC.finditer(lines.data, lines.start(first), start)]
-        # If another function ends or begins in between, the text belongs to that one.
-        if last is not None:
-            between = lines.data[last.end() : start]
-        else:
-            between = b""
-        if last is not None:
-            above = last[1].decode("utf-8", "replace").strip()
-        else:
-            above = ""
-        if above and not re.search(rb"^\s*(?:def|end)", between, re.MULTILINE):
+        above = _find_elixir_doc(lines, start)
+        if above:
             return above
     line = lines.line(start)
-    if _has_only_modifiers(lines.data[lines.start(line) : start]):
+    head = lines.data[lines.start(line) : start]
+    if _has_only_modifiers(head):
         return _comment_above(lines, language, line)
     return ""
+
+
+def _find_elixir_doc(lines: Lines, start: int) -> str:
+    """Return the first line of the last documentation above a definition, if it is the definition's own."""
+    first = max(1, lines.line(start) - _COMMENT_LINES)
+    last = None
+    for match in _ELIXIR_DOC.finditer(lines.data, lines.start(first), start):
+        last = match
+    if last is None:
+        return ""
+    # If another function ends or begins in between, the text belongs to that one.
+    between = lines.data[last.end() : start]
+    if re.search(rb"^\s*(?:def|end)", between, re.MULTILINE):
+        return ""
+    return last[1].decode("utf-8", "replace").strip()
 
 
 def _find_head_end(text: bytes) -> int:
@@ -139,20 +155,27 @@ def _comment_above(lines: Lines, language: str, line: int) -> str:
     above: list[str] = []
     for number in range(line - 1, max(0, line - 1 - _COMMENT_LINES), -1):
         text = lines.text(number).strip()
-        if text.startswith(("@", "#[", "[")) and not above:
+        if not above and text.startswith(("@", "#[", "[")):
             continue  # annotations may follow the comment
-        marker = next(
-            (marker for marker in markers if text.encode().startswith(marker)), None
-        )
+        marker = _find_marker(text, markers)
         if marker is None or text.startswith("{-#"):
             break
-        above.append(text.removeprefix(marker.decode()))
-    lines_of_text = (
-        _XML.sub("", _MARKERS.sub("", text)).strip() for text in reversed(above)
-    )
-    return next((text for text in lines_of_text if _WORD.search(text)), "")[
-        :SIGNATURE_CHARS
-    ]
+        above.append(text.removeprefix(marker))
+    for comment in reversed(above):
+        text = _MARKERS.sub("", comment)
+        text = _XML.sub("", text).strip()
+        if _WORD.search(text):
+            return text[:SIGNATURE_CHARS]
+    return ""
+
+
+def _find_marker(text: str, markers: Iterable[bytes]) -> str | None:
+    """Return what marks a line as a comment."""
+    for marker in markers:
+        decoded = marker.decode()
+        if text.startswith(decoded):
+            return decoded
+    return None
 
 
 def receiver(data: bytes, name: int, language: str) -> str | None:
@@ -162,11 +185,18 @@ def receiver(data: bytes, name: int, language: str) -> str | None:
         before.rstrip()[-1:] not in _JOINTS
     ):  # most names have none; this check takes a tenth of the expression's time
         return None
-    match = (_LUA_RECEIVER if language == "lua" else _RECEIVER).search(before)
-    if match is None or (match[0].rstrip().endswith(b"->") and language not in _ARROWS):
+    pattern = _RECEIVER
+    if language == "lua":
+        pattern = _LUA_RECEIVER
+    match = pattern.search(before)
+    if match is None:
         return None
-    if (language == "swift" and match[1] in _KEYWORDS) or (
-        language in _JOINS and match[0].rstrip().endswith(b".")
-    ):
+    expression = match[0].rstrip()
+    if expression.endswith(b"->") and language not in _ARROWS:
         return None
-    return (match[1] or b"").decode("utf-8", "replace")
+    if expression.endswith(b".") and language in _JOINS:
+        return None
+    word = match[1] or b""
+    if language == "swift" and word in _KEYWORDS:
+        return None
+    return word.decode("utf-8", "replace")

@@ -342,7 +342,8 @@ def _blank_tags(language: str, script: bytes) -> bytes:
 
     def blank(code: re.Match[bytes]) -> bytes:
         blanks = _BLANKED.sub(b" ", code[0])
-        if code[0][2:3] == b"=":
+        sign = code[0][2:3]
+        if sign == b"=":
             return b"_" + blanks[1:]
         return blanks
 

@@ -264,9 +264,11 @@ class LayoutRepairer:
         if self._left < 0:
             return
         if closer is None:
-            is_container = _CONTAINERS.search(self._read(first, first + 1)) is not None
-            self._blank(own if is_container else range(first, last))
-            for low, high in runs if is_container else ():
+            if _CONTAINERS.search(self._read(first, first + 1)) is None:
+                self._blank(range(first, last))
+                return
+            self._blank(own)
+            for low, high in runs:
                 self._repair_run(low, high, before, after)
             return
         for number, (low, high) in enumerate(runs):
@@ -290,13 +292,17 @@ class LayoutRepairer:
                 self._repair_run(low, high, before + ahead, behind)
             if self._left < 0:
                 return
-        end = self._find_room(last)
-        if (
-            closer
-            and end is not None
-            and self.text[end : end + len(closer) + 1].isspace()
-        ):
-            self.text[end : end + len(closer)] = closer[: len(self.text) - end]
+        if closer:
+            self._write_closer(last, closer)
+
+    def _write_closer(self, line: int, closer: bytes) -> None:
+        """Write what closes a part before a line, if there is room."""
+        start = self._find_room(line)
+        if start is None:
+            return
+        end = start + len(closer)
+        if self.text[start : end + 1].isspace():
+            self.text[start:end] = closer[: len(self.text) - start]
 
     def repair_own(
         self, own: list[int], runs: list[tuple[int, int]], before: bytes, after: bytes
@@ -330,7 +336,9 @@ class LayoutRepairer:
         for at in range(line - 1, -1, -1):
             if text := self._read(at, at + 1).rstrip():
                 end = self._lines[at].start + len(text)
-                return end if end < self._lines[line - 1].end else None
+                if end < self._lines[line - 1].end:
+                    return end
+                return None
         return 0
 
     def _split(self, low: int, high: int) -> list[tuple[int, int]]:
@@ -344,7 +352,8 @@ class LayoutRepairer:
             line = self._lines[at]
             if line.level < 0 or at in self._inside:
                 continue
-            level = line.level if level < 0 else level
+            if level < 0:
+                level = line.level
             if line.level != level:
                 continue
             text = bytes(self.text[line.start : line.end]).lstrip()
@@ -356,18 +365,25 @@ class LayoutRepairer:
                 and text.startswith(b"}")
                 and (start < 0 or self._lines[at - 1].level < 0 or b"namespace" in text)
             ):
-                open_spaces += 1 if opens else -1
-                parts += [(start, at)] * (start >= 0)
+                if opens:
+                    open_spaces += 1
+                else:
+                    open_spaces -= 1
+                if start >= 0:
+                    parts.append((start, at))
                 start = -1
                 leads = False
                 continue
             if start >= 0 and _CONTINUES.match(text):
                 continue
             if not leads:
-                parts += [(start, at)] * (start >= 0)
+                if start >= 0:
+                    parts.append((start, at))
                 start = at
             leads = _LEADS.match(text) is not None
-        return [*parts, *[(start, high)] * (start >= 0)]
+        if start >= 0:
+            parts.append((start, high))
+        return parts
 
     def _is_known(self, first: int, last: int, known: Sequence[Span]) -> bool:
         """Return whether a part begins and ends where nodes without an error do."""
@@ -386,11 +402,11 @@ class LayoutRepairer:
         """Return whether texts, joined, parse without an error; False once enough has been parsed."""
         text = b"".join(texts)
         self._left -= len(text) + _PARSE_COST
+        if self._left < 0:
+            return False
         seconds = self._deadline - time.thread_time()
-        return (
-            self._left >= 0
-            and not parse_tree(self._grammar, text, seconds).root_node.has_error
-        )
+        tree = parse_tree(self._grammar, text, seconds)
+        return not tree.root_node.has_error
 
     def _read_own_lines(
         self, own: Iterable[int], runs: Iterable[tuple[int, int]]

@@ -163,7 +163,9 @@ class FileSymbols:
     @LazyAttribute
     def parsed(self) -> ParsedFile:
         """Return the file's columns."""
-        return unpack(self._given) if isinstance(self._given, bytes) else self._given
+        if isinstance(self._given, bytes):
+            return unpack(self._given)
+        return self._given
 
     @LazyAttribute
     def digest(self) -> bytes:
@@ -215,15 +217,19 @@ class FileSymbols:
 
     def bases(self, index: int) -> Iterator[int]:
         """Yield the offsets of the bases in a type's own head, not those of types inside it."""
-        row, offsets = self.row(index), self.parsed.marked("base")
-        for offset in offsets[(offsets >= row[START]) & (offsets < row[END])].tolist():
+        row = self.row(index)
+        offsets = self.parsed.marked("base")
+        inside = (offsets >= row[START]) & (offsets < row[END])
+        for offset in offsets[inside].tolist():
             if self.enclosing(offset) == index:
                 yield offset
 
     def enclosing(self, offset: int) -> int:
         """Return the innermost definition around an offset, or -1; the name of a definition is in its parent."""
         own = self.index_at(offset)
-        return self._around(offset, offset + 1, -1) if own < 0 else self.parent(own)
+        if own >= 0:
+            return self.parent(own)
+        return self._around(offset, offset + 1, -1)
 
     def around(self, offset: int) -> int:
         """Return the innermost definition around an offset, even one whose own name is there, or -1."""
@@ -232,7 +238,9 @@ class FileSymbols:
     def _around(self, start: int, end: int, but: int) -> int:
         table = self.parsed.definitions
         holds = ((table[:, START] <= start) & (table[:, END] >= end)).nonzero()[0]
-        mine = [] if but < 0 else table[but, [START, END]].tolist()
+        mine: list[int] = []
+        if but >= 0:
+            mine = table[but, [START, END]].tolist()
         for index in holds[::-1].tolist():
             # Backwards: of those around a position, the last one begins nearest to it,
             # so it is the innermost. One with the same span is another name of the same
@@ -256,22 +264,22 @@ class FileSymbols:
         above = self.parent(index)
         # ``void A::f()`` inside another type names its own type; the one around does
         # not count then.
-        outer = (
-            self.qualified(above)
-            if above >= 0 and not (own and self.kind(above) in TYPE_KINDS)
-            else ""
-        )
-        return f"{outer}.{own}" if outer and own else outer or own
+        if above < 0 or (own and self.kind(above) in TYPE_KINDS):
+            return own
+        outer = self.qualified(above)
+        if outer and own:
+            return f"{outer}.{own}"
+        return outer or own
 
     def qualified(self, index: int) -> str:
         """Return a definition's name with its container."""
         container = self.container(index)
-        name = (
-            _GENERICS.sub("", self.name(index))
-            if self.kind(index) == "extension"
-            else self.name(index)
-        )
-        return f"{container}.{name}" if container else name
+        name = self.name(index)
+        if self.kind(index) == "extension":
+            name = _GENERICS.sub("", name)
+        if container:
+            return f"{container}.{name}"
+        return name
 
     def signature(self, index: int) -> str:
         """Return a definition up to its body."""
@@ -339,36 +347,37 @@ class FileSymbols:
         wanted = name.encode()
         for offset in self.words(wanted, fold=fold):
             index = self.index_at(offset)
-            if index >= 0 and self.parsed.definitions[index, NAME_END] == offset + len(
-                wanted
-            ):
+            if index < 0:
+                continue
+            if self.parsed.definitions[index, NAME_END] == offset + len(wanted):
                 yield index
 
     def beginning(
         self, start: str, *, fold: bool = False
     ) -> Iterator[tuple[int, bytes]]:
         """Yield the definitions and declarations whose names begin with ``start``, each with its name."""
-        wanted = (start.lower() if fold else start).encode()
+        if fold:
+            start = start.lower()
+        wanted = start.encode()
         for index, row in enumerate(self.rows):
             name = self.data[row[NAME] : row[NAME_END]]
             if not name.isascii():
                 name = self.name(index).encode()
-                matches = (name.decode().lower().encode() if fold else name).startswith(
-                    wanted
-                )
-            else:
-                matches = (name.lower() if fold else name).startswith(wanted)
-            if matches:
+            compared = name
+            if fold:
+                compared = _lower(name)
+            if compared.startswith(wanted):
                 yield index, name
 
     def calls(self, name: str) -> Iterator[int]:
         """Yield where the name is called, like ``places``, but faster for a frequent word."""
-        words, marked = (
-            self.words(name.encode(), fold=False),
-            self.parsed.marked("call"),
-        )
-        while len(marked) and (some := list(islice(words, _BATCH))):
-            called = _are_among(marked, offsets := np.array(some, np.int64))
+        words = self.words(name.encode(), fold=False)
+        marked = self.parsed.marked("call")
+        if not len(marked):
+            return
+        while some := list(islice(words, _BATCH)):
+            offsets = np.array(some, np.int64)
+            called = _are_among(marked, offsets)
             if called.any():
                 offsets = offsets[called]
                 roles = zip(offsets.tolist(), self._roles(offsets), strict=True)
@@ -401,13 +410,19 @@ class FileSymbols:
         self, wanted: bytes, *, fold: bool, start: int = 0, end: int | None = None
     ) -> Iterator[int]:
         """Yield the offsets at which the bytes are a whole word; ``start``, ``end``: where it may begin."""
-        data, wanted = (
-            (self.data.lower(), wanted.lower()) if fold else (self.data, wanted)
-        )
-        extra, size = LANGUAGES[self.language].word, len(wanted)
-        # A word that begins before the end may extend beyond it.
-        last = len(data) if end is None else end + size - 1
-        at = data.find(wanted, start, last) if wanted else -1
+        if not wanted:
+            return
+        data = self.data
+        if fold:
+            data = data.lower()
+            wanted = wanted.lower()
+        extra = LANGUAGES[self.language].word
+        size = len(wanted)
+        last = len(data)
+        if end is not None:
+            # A word that begins before the end may extend beyond it.
+            last = end + size - 1
+        at = data.find(wanted, start, last)
         while at >= 0:
             # Most matches of a short word are inside longer ones, so the byte before is
             # checked first.
@@ -420,7 +435,9 @@ class FileSymbols:
     def word_at(self, offset: int) -> str:
         """Return the name that begins at an offset."""
         match = _name_pattern(LANGUAGES[self.language].word).match(self.data, offset)
-        return match[0].decode("utf-8", "replace") if match else ""
+        if match is None:
+            return ""
+        return match[0].decode("utf-8", "replace")
 
     def _occurrence(
         self,
@@ -487,6 +504,12 @@ class FileSymbols:
 
 
 @cache
+def _lower(name: bytes) -> bytes:
+    if name.isascii():
+        return name.lower()
+    return name.decode().lower().encode()
+
+
 def _name_pattern(extra: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"[\w\x80-\xff%s]+" % re.escape(extra))
 
