@@ -155,30 +155,33 @@ def _translate(
         return [_translate(item, translate, tell, fields) for item in value]
     if not isinstance(value, Mapping):
         return value
-    translated: dict[Any, Any] = {}
-    for name, item in value.items():
-        if name == PROJECTS and isinstance(item, Mapping):
-            # A table: the root of each by its name.
-            translated[name] = {
-                project: translate(root) for project, root in item.items()
-            }
-        elif name in fields and isinstance(item, list):
-            translated[name] = [
-                _translate_path(text, translate, tell, fields) for text in item
-            ]
-        elif name in fields:
-            translated[name] = _translate_path(item, translate, tell, fields)
-        elif (
-            name.endswith(BYTES)
-            and name.removesuffix(BYTES) in fields
-            and isinstance(item, str)
-        ):
-            translated[name] = _translate_bytes(item, translate)
-        elif name in SENTENCES and isinstance(item, str) and tell is not None:
-            translated[name] = tell(item)
-        else:
-            translated[name] = _translate(item, translate, tell, fields)
-    return translated
+    return {
+        name: _translate_member(name, item, translate, tell, fields)
+        for name, item in value.items()
+    }
+
+
+def _translate_member(
+    name: str,
+    item: Any,
+    translate: Translate,
+    tell: Translate | None,
+    fields: Collection[str],
+) -> Any:
+    """Return the value of a member, translated as its name says."""
+    if name == PROJECTS and isinstance(item, Mapping):
+        # A table: the root of each by its name.
+        return {project: translate(root) for project, root in item.items()}
+    if name in fields:
+        if isinstance(item, list):
+            return [_translate_path(text, translate, tell, fields) for text in item]
+        return _translate_path(item, translate, tell, fields)
+    if isinstance(item, str):
+        if name.endswith(BYTES) and name.removesuffix(BYTES) in fields:
+            return _translate_bytes(item, translate)
+        if name in SENTENCES and tell is not None:
+            return tell(item)
+    return _translate(item, translate, tell, fields)
 
 
 def _translate_bytes(path: str, translate: Translate) -> str:

@@ -6,13 +6,14 @@ this is handled here, before validation, and only if it is unambiguous.
 
 import re
 import types
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import orjson
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from rapidfuzz import fuzz, process
 
 SYNONYMS: Final[Mapping[str, str]] = {
@@ -209,26 +210,25 @@ class _Shape:
             # 1e3 would become "1000.0".
             value = str(value)
         if isinstance(value, list) and self.items and len(value) <= MOST_CHOICES:
-            # Replace alternative names and plurals of choices.
             read = list[Any]()
             for item in value:
-                # The exact name of a choice is never replaced.
-                if isinstance(item, str) and item not in self.items:
-                    folded = item.strip().lower()
-                else:
-                    folded = ""
-                candidates = (
-                    names.get(name) or (name if name in self.items else "")
-                    for name in (
-                        folded,
-                        folded.removesuffix("s"),
-                        folded.removesuffix("es"),
-                    )
-                )
-                term = next(filter(None, candidates), "")
-                read += term.split() or [item]
+                read += self._read_choices(item, names)
             value = read
         return value
+
+    def _read_choices(self, item: Any, names: Mapping[str, str]) -> list[Any]:
+        """Return the choices that an item stands for by an alternative name or a plural; else the item."""
+        # The exact name of a choice is never replaced.
+        if not isinstance(item, str) or item in self.items:
+            return [item]
+        folded = item.strip().lower()
+        for name in (folded, folded.removesuffix("s"), folded.removesuffix("es")):
+            choices = names.get(name, "").split()
+            if choices:
+                return [*choices]
+            if name and name in self.items:
+                return [name]
+        return [item]
 
     def _read_text(self, text: str, names: Mapping[str, str]) -> Any:
         if self.optional and not self.verbatim and text.strip() in NOTHING:
@@ -245,20 +245,26 @@ class _Shape:
             is_list or (dict in self.kinds and str not in self.kinds)
         ):
             return text
-        # A list or an object may be given as JSON. Anything else is the text itself:
-        # ``[ab]*`` is a glob, and so is ``[1]``, although that is also a list of a
-        # number.
-        parsed: Any = text
-        if len(text) <= MOST_JSON and text.lstrip()[:1] in {"[", "{"}:
-            with suppress(ValueError):
-                value = orjson.loads(text)
-                if isinstance(value, dict) or all(
-                    isinstance(item, str | dict) for item in value
-                ):
-                    parsed = value
+        parsed = _parse_json(text)
         if list in self.kinds and isinstance(parsed, str):
             return [parsed]
         return parsed
+
+
+def _parse_json(text: str) -> Any:
+    """Return the list or object that a text is as JSON, else the text itself.
+
+    ``[ab]*`` is a glob, and so is ``[1]``, although that is also a list of a number.
+    """
+    if len(text) > MOST_JSON or text.lstrip()[:1] not in {"[", "{"}:
+        return text
+    try:
+        value = orjson.loads(text)
+    except ValueError:
+        return text
+    if isinstance(value, dict) or all(isinstance(item, str | dict) for item in value):
+        return value
+    return text
 
 
 @dataclass(slots=True)
@@ -288,34 +294,7 @@ class Vocabulary:
                     # If two fields share an alternative name, the one declared first
                     # takes precedence.
                     vocabulary.names.setdefault(other, alias)
-            parts = [*declared.metadata, *_parts(declared.annotation)]
-            kinds = frozenset(
-                _kind(part)
-                for part in _parts(declared.annotation)
-                if part is not VERBATIM
-            )
-            choices = frozenset(
-                value
-                for part in parts
-                if get_origin(part) is Literal
-                for value in get_args(part)
-            )
-            is_verbatim = any(part is VERBATIM for part in parts)
-            inner = [
-                item
-                for part in parts
-                if get_origin(part) is list
-                for item in _parts(get_args(part)[0])
-            ]
-            items = frozenset(
-                value
-                for part in inner
-                if get_origin(part) is Literal
-                for value in get_args(part)
-            )
-            shape = _Shape(
-                kinds, not declared.is_required(), is_verbatim, choices, items
-            )
+            shape = _shape_of(declared)
             vocabulary._shapes[name] = vocabulary._shapes[alias] = shape
         return vocabulary
 
@@ -339,28 +318,7 @@ class Vocabulary:
         for name, value in others:
             translation = self._translate(name, value)
             if translation is None:
-                reported = {name, *self.names, *FLAGS}
-                more = sum(other not in reported for other, _ in others)
-                # Also compare with alternative names: "pattrn" is near "pattern", which
-                # stands for query.
-                known_fields = (
-                    dict(zip(self.fields, self.fields, strict=True)) | self.names
-                )
-                spelling = _snake(name)[:MOST_NAME]
-                near = process.extractOne(
-                    spelling,
-                    list(known_fields),
-                    scorer=fuzz.ratio,
-                    score_cutoff=NEAR_ENOUGH,
-                )
-                if near:
-                    advice = f"did you mean {known_fields[near[0]]}?"
-                else:
-                    advice = f"known are {', '.join(self.fields) or 'none'}"
-                raise FieldProblem(
-                    name,
-                    f"no such field{f' (and {more} more)' if more else ''}; {advice}",
-                )
+                raise self._unknown(name, [other for other, _ in others])
             for target, read in translation.items():
                 # Equal values do not conflict: some hosts send a field under both
                 # names.
@@ -371,41 +329,34 @@ class Vocabulary:
                 self._take(arguments, target, read)
         return arguments
 
+    def _unknown(self, name: str, others: Iterable[str]) -> FieldProblem:
+        """Return the error for an unknown field, with the known one that is nearest."""
+        reported = {name, *self.names, *FLAGS}
+        more = sum(other not in reported for other in others)
+        # Also compare with alternative names: "pattrn" is near "pattern", which stands
+        # for query.
+        known_fields = dict(zip(self.fields, self.fields, strict=True)) | self.names
+        spelling = _snake(name)[:MOST_NAME]
+        near = process.extractOne(
+            spelling,
+            list(known_fields),
+            scorer=fuzz.ratio,
+            score_cutoff=NEAR_ENOUGH,
+        )
+        if near:
+            advice = f"did you mean {known_fields[near[0]]}?"
+        else:
+            advice = f"known are {', '.join(self.fields) or 'none'}"
+        message = "no such field"
+        if more:
+            message += f" (and {more} more)"
+        return FieldProblem(name, f"{message}; {advice}")
+
     def _take(self, taken: dict[str, Any], name: str, value: Any) -> None:
         """Set a field's value; several values for a field that takes one go to the field that takes several."""
         shape = self._shapes[name]
-        if name == "targets" and isinstance(value, list):
-            taken[name] = [
-                name_place(item) if isinstance(item, dict) else item for item in value
-            ]
-        elif name == "any_of" and isinstance(value, list):
-            taken[name] = [*_list_texts(taken), *value]
-        elif (
-            isinstance(value, list)
-            and shape.kinds <= _PLAIN
-            and all(isinstance(item, str) for item in value)
-        ):
-            if name == "query" and "any_of" in self._shapes and value:
-                taken |= {
-                    "query": value[0],
-                    "any_of": [*_list_texts(taken), *value[1:]],
-                }
-            elif name in {"path", "symbol_name"} and "targets" in self._shapes:
-                taken["targets"] = value
-            else:
-                raise FieldProblem(
-                    name, f"it takes one, not {len(value)}: make a call for each"
-                )
-        elif (
-            name in {"include", "exclude"}
-            and isinstance(value, list)
-            and all(isinstance(text, str) for text in value)
-        ):
-            several = (
-                re.split(", ?", glob) if _LISTED.fullmatch(glob) else [glob]
-                for glob in value
-            )
-            taken[name] = [glob for globs in several for glob in globs]
+        if isinstance(value, list):
+            self._take_list(taken, name, value)
         elif name == "end_line" and value == TO_THE_END and shape.optional:
             # Omitting the field means the same.
             pass
@@ -415,20 +366,52 @@ class Vocabulary:
         elif value is not _DROP:
             taken[name] = value
 
+    def _take_list(self, taken: dict[str, Any], name: str, values: list[Any]) -> None:
+        """Set a field from a list; several texts for a field that takes one go to the field that takes several."""
+        are_texts = all(isinstance(item, str) for item in values)
+        if name == "targets":
+            taken[name] = list(map(_name_target, values))
+        elif name == "any_of":
+            taken[name] = [*_list_texts(taken), *values]
+        elif are_texts and self._shapes[name].kinds <= _PLAIN:
+            if name == "query" and "any_of" in self._shapes and values:
+                first, *others = values
+                others = [*_list_texts(taken), *others]
+                taken["query"] = first
+                taken["any_of"] = others
+            elif name in {"path", "symbol_name"} and "targets" in self._shapes:
+                taken["targets"] = values
+            else:
+                raise FieldProblem(
+                    name, f"it takes one, not {len(values)}: make a call for each"
+                )
+        elif are_texts and name in {"include", "exclude"}:
+            taken[name] = list(chain.from_iterable(map(_split_globs, values)))
+        else:
+            taken[name] = values
+
+    def _read_flag(self, spelled: str, value: Any) -> dict[str, Any] | None:
+        """Return the choice that a flag stands for, empty for the default; None: it is none of this method's."""
+        if not isinstance(value, bool):
+            return None
+        flag, values = FLAGS[spelled]
+        if flag in self._shapes:
+            return {flag: values[value]} if value in values else {}
+        if not flag and value in values:
+            return {}
+        return None
+
     def _translate(self, name: str, value: Any) -> dict[str, Any] | None:
         """Return the fields and values that an alternative name stands for; None if the name is unknown."""
         spelled = _snake(name)
-        # Models send booleans as texts; here they select a choice, so pydantic would
-        # not convert them.
-        if isinstance(value, str) and value in {"true", "false"} and spelled in FLAGS:
-            value = value == "true"
-        flag, values = FLAGS.get(spelled, ("", {}))
-        if (
-            isinstance(value, bool)
-            and spelled in FLAGS
-            and (flag in self._shapes or (not flag and value in values))
-        ):
-            return {flag: values[value]} if flag and value in values else {}
+        if spelled in FLAGS:
+            # Models send booleans as texts; here they select a choice, so pydantic
+            # would not convert them.
+            if isinstance(value, str) and value in {"true", "false"}:
+                value = value == "true"
+            chosen = self._read_flag(spelled, value)
+            if chosen is not None:
+                return chosen
         if (
             spelled in {"regex", "regexp"}
             and isinstance(value, str)
@@ -454,6 +437,42 @@ class Vocabulary:
         if shape.optional and not shape.verbatim and value in ("", [], None):
             return {}
         return {target: shape.read(value, VALUES.get(target, {}))}
+
+
+def _shape_of(declared: FieldInfo) -> _Shape:
+    """Return the forms that a field of a model accepts."""
+    parts = [*declared.metadata, *_parts(declared.annotation)]
+    kinds = frozenset(
+        _kind(part) for part in _parts(declared.annotation) if part is not VERBATIM
+    )
+    is_verbatim = any(part is VERBATIM for part in parts)
+    inner: list[Any] = []
+    for part in parts:
+        if get_origin(part) is list:
+            inner += _parts(get_args(part)[0])
+    is_optional = not declared.is_required()
+    choices = _choices_of(parts)
+    return _Shape(kinds, is_optional, is_verbatim, choices, _choices_of(inner))
+
+
+def _choices_of(parts: Iterable[Any]) -> frozenset[str]:
+    """Return the values of the literal types among these."""
+    return frozenset(
+        value
+        for part in parts
+        if get_origin(part) is Literal
+        for value in get_args(part)
+    )
+
+
+def _name_target(item: Any) -> Any:
+    return name_place(item) if isinstance(item, dict) else item
+
+
+def _split_globs(text: str) -> list[str]:
+    if _LISTED.fullmatch(text):
+        return re.split(", ?", text)
+    return [text]
 
 
 def _parts(annotation: Any) -> Iterator[Any]:

@@ -110,21 +110,28 @@ def _has_nothing(result: Mapping[str, Any]) -> bool:
     )
 
 
+def _render_place(item: Mapping[str, Any], style: Style) -> str:
+    """Render an item that is in a file: its path, and its line with its name or text."""
+    if "start_line" not in item:
+        return style.path(item)
+    described = str(item.get("name") or item.get("snippet") or "")
+    if item.get("kind"):
+        described = f"{item['kind']}: {described}"
+    return (
+        f"{style.path(item)}:{style.line(item['start_line'])}:{style.text(described)}"
+    )
+
+
 def _render_any(result: Any, style: Style) -> Iterator[str]:
     """Render an answer of a method without a renderer: its files and lines, its text, or its members."""
     if isinstance(result, dict) and isinstance(result.get("results"), list):
         for at, item in enumerate(result["results"]):
-            if not isinstance(item, dict) or "file_path" not in item:
-                yield from [""] if at and isinstance(item, dict) else []
-                yield from _render_members(item, style)
-            elif "start_line" not in item:
-                yield style.path(item)
-            else:
-                described = str(item.get("name") or item.get("snippet") or "")
-                described = (
-                    f"{item['kind']}: {described}" if item.get("kind") else described
-                )
-                yield f"{style.path(item)}:{style.line(item['start_line'])}:{style.text(described)}"
+            if isinstance(item, dict) and "file_path" in item:
+                yield _render_place(item, style)
+                continue
+            if at and isinstance(item, dict):
+                yield ""
+            yield from _render_members(item, style)
         return
     texts = (
         (result.get(name) for name in ("content", "text"))

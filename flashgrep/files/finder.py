@@ -129,6 +129,19 @@ def find(
     )
 
 
+def _is_entered(path: bytes, patterns: GlobPatterns, options: GlobOptions) -> bool:
+    """Return whether a walk with these options would come to a file."""
+    folders = path.split(b"/")[:-1]
+    if not options.include_hidden and _HIDDEN_STEP.search(path):
+        return False
+    if options.max_depth is not None and len(folders) > options.max_depth:
+        return False
+    for depth in range(1, len(folders) + 1):
+        if patterns.prunes(b"/".join(folders[:depth])):
+            return False
+    return True
+
+
 def find_among(
     paths: PathText,
     stat_file: Callable[[bytes], tuple[int, int]],
@@ -141,19 +154,7 @@ def find_among(
     """
     patterns = GlobPatterns(options)
     lead = options.under and options.under + b"/"
-    most = options.max_depth
     start = len(lead)
-
-    def is_entered(path: bytes) -> bool:
-        folders = path.split(b"/")[:-1]
-        if not options.include_hidden and _HIDDEN_STEP.search(path):
-            return False
-        if most is not None and len(folders) > most:
-            return False
-        return not any(
-            patterns.prunes(b"/".join(folders[:depth]))
-            for depth in range(1, len(folders) + 1)
-        )
 
     def key_of(path: bytes) -> Key:
         if options.sort_by in {"path", "name"}:
@@ -172,7 +173,7 @@ def find_among(
     keys = [
         key_of(path)
         for path in relative_paths
-        if patterns.is_allowed(path) and is_entered(path)
+        if patterns.is_allowed(path) and _is_entered(path, patterns, options)
     ]
     at, end = _sort_and_cut(keys, options, window)
     files = [

@@ -33,6 +33,10 @@ SEARCHED = 16
 otherwise a table of it is made (80 µs)."""
 
 
+Documents = npt.NDArray[np.uint32]
+"""Document numbers minus the segment's first, ascending."""
+
+
 class GramLists(Protocol):
     """The encoded lists of one segment: document numbers minus the segment's first."""
 
@@ -41,6 +45,17 @@ class GramLists(Protocol):
 
     def between(self, first: int, last: int) -> Iterator[memoryview]:
         """Yield the lists of the grams from ``first`` to ``last``."""
+
+
+def _spread(grams: list[int]) -> tuple[list[int], list[int]]:
+    """Return the grams of a literal that are looked up first, spread evenly from the first to the last, and the rest."""
+    if len(grams) <= SPREAD:
+        return grams, []
+    last = len(grams) - 1
+    places = {at * last // (SPREAD - 1) for at in range(SPREAD)}
+    first = [gram for at, gram in enumerate(grams) if at in places]
+    rest = [gram for at, gram in enumerate(grams) if at not in places]
+    return first, rest
 
 
 def evaluate(expression: GramExpr, row: SegmentRow, lists: GramLists) -> TextIds | None:
@@ -70,7 +85,7 @@ class _Segment:
     lists: GramLists
     documents: int
 
-    def evaluate(self, expression: GramExpr) -> npt.NDArray[np.uint32] | None:
+    def evaluate(self, expression: GramExpr) -> Documents | None:
         if isinstance(expression, AllOf):
             return self._intersect(expression.parts)
         if isinstance(expression, AnyOf):
@@ -94,59 +109,61 @@ class _Segment:
             return None
         return np.empty(0, np.uint32)
 
-    def _intersect(self, parts: tuple[GramExpr, ...]) -> npt.NDArray[np.uint32] | None:
+    def _intersect(self, parts: tuple[GramExpr, ...]) -> Documents | None:
         """Intersect, shortest list first, until reading the remaining candidates is cheaper than another list."""
-        grams = [
-            part for part in parts if isinstance(part, Gram) and len(part.value) == GRAM
-        ]
-        # Spread evenly from the first gram of the literal to the last.
-        first = (
-            {at * (len(grams) - 1) // (SPREAD - 1) for at in range(SPREAD)}
-            if len(grams) > SPREAD
-            else range(SPREAD)
-        )
-        text_ids: npt.NDArray[np.uint32] | None = None
-        for is_first in (True, False):
-            if text_ids is not None and len(text_ids) <= ENOUGH:
-                break
-            spans = [
-                self.lists.find(number(gram.value))
-                for at, gram in enumerate(grams)
-                if (at in first) == is_first
-            ]
-            # If no document has one of the grams, nothing matches and no list need be
-            # decoded.
-            if not all(map(len, spans)):
-                return np.empty(0, np.uint32)
-            for span in sorted(spans, key=len):
-                if text_ids is None or len(span) <= len(text_ids) * VERIFY_BYTES:
-                    text_ids = self._both(text_ids, decode(span))
-        # The other parts cost more: ranges of grams and alternatives read many lists.
+        grams: list[int] = []
+        others: list[GramExpr] = []
         for part in parts:
             if isinstance(part, Gram) and len(part.value) == GRAM:
-                continue
-            if text_ids is None or len(text_ids) > FEW:
-                text_ids = self._both(text_ids, self.evaluate(part))
-        return text_ids
+                grams.append(number(part.value))
+            else:
+                others.append(part)
+        documents = self._intersect_grams(grams)
+        # The other parts cost more: ranges of grams and alternatives read many lists.
+        for part in others:
+            if documents is None or len(documents) > FEW:
+                documents = self._both(documents, self.evaluate(part))
+        return documents
 
-    def _both(
-        self, one: npt.NDArray[np.uint32] | None, other: npt.NDArray[np.uint32] | None
-    ) -> npt.NDArray[np.uint32] | None:
+    def _intersect_grams(self, grams: list[int]) -> Documents | None:
+        """Return the documents that have the grams of a literal, or nearly; None: there are no grams."""
+        documents: Documents | None = None
+        for several in _spread(grams):
+            if documents is not None and len(documents) <= ENOUGH:
+                break
+            lists = [self.lists.find(gram) for gram in several]
+            # If no document has one of the grams, nothing matches and no list need be
+            # decoded.
+            if not all(map(len, lists)):
+                return np.empty(0, np.uint32)
+            lists.sort(key=len)
+            for encoded in lists:
+                if documents is not None:
+                    worth = len(documents) * VERIFY_BYTES
+                    if len(encoded) > worth:
+                        continue
+                documents = self._both(documents, decode(encoded))
+        return documents
+
+    def _both(self, one: Documents | None, other: Documents | None) -> Documents | None:
         """Intersect two ascending lists; None stands for all documents."""
-        if one is None or other is None:
-            return other if one is None else one
-        both: npt.NDArray[np.uint32]
+        if one is None:
+            return other
+        if other is None:
+            return one
         if len(one) * SEARCHED <= len(other):
-            both = one[other.take(np.searchsorted(other, one), mode="clip") == one]
+            places = np.searchsorted(other, one)
+            is_common = other.take(places, mode="clip") == one
         else:
-            both = one[self._mark((other,)).take(one)]
+            is_common = self._mark((other,)).take(one)
+        both: Documents = one[is_common]
         return both
 
-    def _union(self, lists: Iterable[npt.NDArray[np.uint32]]) -> npt.NDArray[np.uint32]:
+    def _union(self, lists: Iterable[Documents]) -> Documents:
         """Return the union of lists, ascending, by marking documents: ``numpy.unique`` is a hundred times slower."""
         return np.flatnonzero(self._mark(lists)).astype(np.uint32)
 
-    def _mark(self, lists: Iterable[npt.NDArray[np.uint32]]) -> npt.NDArray[np.bool_]:
+    def _mark(self, lists: Iterable[Documents]) -> npt.NDArray[np.bool_]:
         """Return a table of all documents in which those of any list are marked."""
         marked = np.zeros(self.documents, bool)
         for documents in lists:

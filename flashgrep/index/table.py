@@ -3,7 +3,7 @@
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import compress, islice
@@ -235,6 +235,16 @@ class FileTable:
         )
         return np.sort(order[at])
 
+    def _skip_with(
+        self, fresh: Mapping[bytes, FileRow], removed: Iterable[int]
+    ) -> dict[bytes, str]:
+        """Return why files have no text, with these rows added or replaced and those places removed."""
+        skipped = {path: why for path, why in self.skipped.items() if path not in fresh}
+        skipped.update((path, row.skip) for path, row in fresh.items() if row.skip)
+        for at in removed:
+            skipped.pop(self.paths[at], None)
+        return skipped
+
     def with_changes(
         self, rows: Iterable[FileRow], gone: Iterable[bytes]
     ) -> "FileTable":
@@ -250,10 +260,7 @@ class FileTable:
                 added.append(row)
             else:
                 columns[at] = _column(row)
-        skipped = {path: why for path, why in self.skipped.items() if path not in fresh}
-        skipped.update((path, row.skip) for path, row in fresh.items() if row.skip)
-        for at in left_places:
-            skipped.pop(self.paths[at], None)
+        skipped = self._skip_with(fresh, left_places)
         paths = self.paths
         if left_places:
             keep = np.ones(len(paths), bool)

@@ -228,17 +228,7 @@ class Writer:
             has_room = self._has_removed and _may_be_dead(connection)
             self._has_removed = False
             if tidy or has_room or len(rows_of_grams) > segments.MOST_SEGMENTS:
-                dead = "FROM text WHERE id NOT IN (SELECT text_id FROM path UNION SELECT text_id FROM kept)"
-                count = connection.execute(f"SELECT count(*) {dead}").fetchone()[0]
-                # Only if they are many, since dropping documents means decoding and
-                # encoding all postings again.
-                dropped = (
-                    count
-                    > connection.execute("SELECT count(*) FROM text").fetchone()[0]
-                    * DEAD_SHARE
-                )
-                if dropped:
-                    connection.execute(f"DELETE {dead}")
+                dropped = _drop_dead_texts(connection)
             # In the order of the stages: chunks of a text go after its symbols. Rows may be
             # dead although no text is: the chunks of files that moved.
             for rows_of_stage in self._rows:
@@ -394,3 +384,17 @@ def drop_old_rows(
                 rows_by_stage[stage].drop_all(connection)
         noted = [(f"stage {stage}", version) for stage, version in versions.items()]
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", noted)
+
+
+def _drop_dead_texts(connection: sqlite3.Connection) -> bool:
+    """Drop the texts that no file has, if they are many; return whether it did.
+
+    Dropping documents means decoding and encoding all postings again.
+    """
+    dead = "FROM text WHERE id NOT IN (SELECT text_id FROM path UNION SELECT text_id FROM kept)"
+    count = connection.execute(f"SELECT count(*) {dead}").fetchone()[0]
+    texts = connection.execute("SELECT count(*) FROM text").fetchone()[0]
+    if count <= texts * DEAD_SHARE:
+        return False
+    connection.execute(f"DELETE {dead}")
+    return True

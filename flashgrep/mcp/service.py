@@ -278,6 +278,19 @@ class Service:
         }
         return descriptor
 
+    def _find_tool(self, session: Session, name: Any) -> Handler:
+        """Return the method that is a tool, by its name or alias."""
+        if isinstance(name, str) and name in self.dispatcher.registry:
+            return self.dispatcher.registry.get(name)
+        # The message lists the tools, so that a model can correct itself.
+        shown = clip(str(name), MOST_NAME)
+        tools = [tool["name"] for tool in self.list_tools(session)]
+        raise InvalidParams(
+            f"unknown tool: {shown}; known are {', '.join(tools)}",
+            reason="unknown_tool",
+            tool=shown,
+        )
+
     async def call_tool(
         self,
         session: Session,
@@ -298,19 +311,10 @@ class Service:
             MissingCapability: the tool needs what the client has not declared.
 
         """
-        # The message lists the tools, so that a model can correct itself.
-        if not isinstance(name, str) or name not in self.dispatcher.registry:
-            shown = clip(str(name), MOST_NAME)
-            tools = [tool["name"] for tool in self.list_tools(session)]
-            raise InvalidParams(
-                f"unknown tool: {shown}; known are {', '.join(tools)}",
-                reason="unknown_tool",
-                tool=shown,
-            )
+        handler = self._find_tool(session, name)
         given = {} if arguments is None else arguments
         if not isinstance(given, dict):
             raise InvalidParams("arguments: an object is required", field="arguments")
-        handler = self.dispatcher.registry.get(name)
         client = client_of(session)
         is_error = False
         structured = self.structured or client.structured

@@ -360,19 +360,22 @@ class StatsResult(TypedDict):
     failures: NotRequired[dict[str, int]]
 
 
+def _render_without_project(result: StatsResult, style: Style) -> Iterator[str]:
+    """Say that this is no project, and which there are."""
+    if style.is_person:
+        yield "no project here; make the folder one with: fgrep index"
+    else:
+        yield result["message"]
+    if result["projects"]:
+        yield f"projects: {', '.join(result['projects'])}"
+    else:
+        yield "no projects yet"
+
+
 def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
     """Yield the figures of the index, and its problems."""
     if "message" in result:
-        yield (
-            "no project here; make the folder one with: fgrep index"
-            if style.is_person
-            else result["message"]
-        )
-        yield (
-            f"projects: {', '.join(result['projects'])}"
-            if result["projects"]
-            else "no projects yet"
-        )
+        yield from _render_without_project(result, style)
         return
     skipped = ", ".join(
         f"{count} {reason}"

@@ -356,6 +356,18 @@ class Catalogue:
             )
         )
 
+    def _check_reachable(self, session: Session, project: str) -> None:
+        """Refuse a project that is unknown, or that the connection may not reach."""
+        root = self._find_root(project)
+        # By root: a name may move to another project while the connection lives.
+        bound = [self._find_root(name) for name in session.projects]
+        if root is None or (bound and root not in bound):
+            raise NotFound(
+                f"no such project: {project}",
+                reason="project_not_found",
+                known=self.list_bound(session),
+            )
+
     def find_file(self, session: Session, project: str | None, path: bytes) -> bytes:
         """Return the resolved path of a file that a call names; it need not exist. Call it in a thread.
 
@@ -368,28 +380,11 @@ class Catalogue:
 
         """
         text = path_to_text(path)
-        own = (
-            [project]
-            if project is not None
-            else [*(session.projects or session.indexed)]
-        )
-        roots = [
-            os.fsencode(root)
-            for one in own
-            if (root := self._find_root(one)) is not None
-        ]
-        # By root: a name may move to another project while the connection lives.
-        bound = [
-            self._find_root(current_project) for current_project in session.projects
-        ]
-        if project is not None and (
-            not roots or (bound and self._find_root(project) not in bound)
-        ):
-            raise NotFound(
-                f"no such project: {project}",
-                reason="project_not_found",
-                known=self.list_bound(session),
-            )
+        own = [*(session.projects or session.indexed)]
+        if project is not None:
+            self._check_reachable(session, project)
+            own = [project]
+        roots = [os.fsencode(root) for root in filter(None, map(self._find_root, own))]
         if not path or b"\0" in path or (not path.startswith(b"/") and len(roots) != 1):
             raise InvalidParams(
                 f"path: not a file of one project: {text!r}",
@@ -655,11 +650,8 @@ class Catalogue:
         await self._drop_leftovers()
         return root
 
-    async def tidy(self, *, stores: bool = False) -> list[Path]:
-        """Close projects that are gone or no longer used, and drop removed work trees; return their roots.
-
-        ``stores``: also delete what is stored of repositories and folders that are gone.
-        """
+    async def _close_unused(self) -> None:
+        """Close projects that are gone or no longer used."""
         unused = find_idle(self._open.values())
         # Nobody watches these, and what is open is never dropped from a store.
         for name in self._visited.keys() & self._open.keys():
@@ -677,6 +669,13 @@ class Catalogue:
                             workspace.is_lost() or workspace.is_idle()
                         ):
                             await self._open.pop(known).close()
+
+    async def tidy(self, *, stores: bool = False) -> list[Path]:
+        """Close projects that are gone or no longer used, and drop removed work trees; return their roots.
+
+        ``stores``: also delete what is stored of repositories and folders that are gone.
+        """
+        await self._close_unused()
         gone = await anyio.to_thread.run_sync(
             partial(find_gone, self.cache_dir, stores=stores)
         )

@@ -144,6 +144,20 @@ def _preview(files: Iterable[_File], most: int) -> str:
     return "".join(loaded.preview(data, most)[0] for loaded, data in changes)
 
 
+def _check_count(observed: int, most: int) -> None:
+    """Refuse a batch of more operations than it may have."""
+    if observed > most:
+        guidance = "send several batches"
+        message = f"batch of {observed} operations, limit {most}"
+        raise TooLarge(
+            message,
+            operation="batch_write_code",
+            observed=observed,
+            limit=most,
+            guidance=guidance,
+        )
+
+
 def write_batch(
     editor: Editor,
     operations: Sequence[Operation],
@@ -161,18 +175,7 @@ def write_batch(
         TooLarge: more operations than a batch may have.
 
     """
-    observed = len(operations)
-    most = editor.limits.batch_operations
-    if observed > most:
-        guidance = "send several batches"
-        message = f"batch of {observed} operations, limit {most}"
-        raise TooLarge(
-            message,
-            operation="batch_write_code",
-            observed=observed,
-            limit=most,
-            guidance=guidance,
-        )
+    _check_count(len(operations), editor.limits.batch_operations)
     tasks = [_Task(operation) for operation in operations]
     diff: str | None = None
     paths: list[bytes] = []

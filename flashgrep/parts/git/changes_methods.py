@@ -317,17 +317,15 @@ async def _ask(
         }
         if not files:
             coverage["detail"] = f"no file differs from {params.rev}"
-        if entries:
+        following = None
+        if entries and end < len(files):
             last = files[end - 1].path.decode("latin-1")
-        else:
-            last = after
+            following = encode_cursor(params, last)
         return {
             "rev": params.rev,
             "results": entries,
             "total": len(files),
-            "next": encode_cursor(params, last)
-            if end < len(files) and entries
-            else None,
+            "next": following,
             "coverage": coverage,
         }
 

@@ -82,15 +82,15 @@ def read_payload(text: str, host: str) -> ToolCall | None:
             arguments = json.loads(arguments)
         except ValueError:
             return None
-    if not isinstance(arguments, dict) or not isinstance(arguments.get("command"), str):
+    if not isinstance(arguments, dict):
+        return None
+    command = arguments.get("command")
+    if not isinstance(command, str):
         return None
     folder = payload.get("cwd")
-    return ToolCall(
-        host or _guess_host(payload),
-        arguments["command"],
-        arguments,
-        folder if isinstance(folder, str) else "",
-    )
+    if not isinstance(folder, str):
+        folder = ""
+    return ToolCall(host or _guess_host(payload), command, arguments, folder)
 
 
 def _guess_host(payload: Mapping[str, Any]) -> str:

@@ -436,6 +436,18 @@ def plan_removal(entry: ChangedHostFile) -> Change:
     return plan_entry(HOSTS[entry.owner], entry.path, None)
 
 
+def _list_programs_to_end() -> list[str]:
+    """Return the programs that ``uninstall`` ends, as its steps."""
+    steps: list[str] = []
+    pid = lifecycle.find_holder(find_user_paths())
+    if pid:
+        steps.append(f"stop the daemon (process {pid})")
+    service = describe_service().file
+    if service.exists() and serves_this_state(service.read_bytes()):
+        steps.append(f"end the service {service}")
+    return steps
+
+
 def uninstall(
     *,
     dry_run: Annotated[
@@ -453,17 +465,9 @@ def uninstall(
     folders = sorted({Path.cwd(), *_read_roots()})
     hosts = list(find_own_changes(folders))
     files = list(find_leftovers())
-    pid = lifecycle.find_holder(find_user_paths())
-    if pid:
-        steps = [f"stop the daemon (process {pid})"]
-    else:
-        steps = []
-    service = describe_service().file
-    if service.exists() and serves_this_state(service.read_bytes()):
-        steps.append(f"end the service {service}")
-    steps += [f"take flashgrep out of {entry.path}" for entry in hosts] + [
-        f"remove {path}" for path in files
-    ]
+    steps = _list_programs_to_end()
+    steps += [f"take flashgrep out of {entry.path}" for entry in hosts]
+    steps += [f"remove {path}" for path in files]
     if not steps:
         typer.echo("nothing to remove", err=True)
         return

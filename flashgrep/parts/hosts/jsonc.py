@@ -53,48 +53,68 @@ def set_member(text: str, path: Sequence[str], value: Any) -> str:
         return _format(_nest(path, value), 0) + "\n"
     for depth, name in enumerate(path):
         if not isinstance(node.value, dict):
-            raise InvalidParams(
-                f"{'.'.join(path[:depth]) or 'the file'}: not an object"
-            )
+            place = ".".join(path[:depth]) or "the file"
+            raise InvalidParams(f"{place}: not an object")
         if name not in node.members:
-            new = _format(_nest(path[depth + 1 :], value), depth + 1)
-            member = f"\n{INDENT * (depth + 1)}{json.dumps(name)}: {new}"
-            if not node.members:
-                return f"{text[: node.start + 1]}{member}\n{INDENT * depth}{text[node.end - 1 :]}"
-            last = list(node.members.values())[-1][1].end
-            return f"{text[:last]},{member}{text[last:]}"
-        node = node.members[name][1]
-    return text[: node.start] + _format(value, len(path)) + text[node.end :]
+            inner = path[depth + 1 :]
+            new = _format(_nest(inner, value), depth + 1)
+            indent = INDENT * (depth + 1)
+            member = f"\n{indent}{json.dumps(name)}: {new}"
+            return _add_member(text, node, member, depth)
+        _, node = node.members[name]
+    head = text[: node.start]
+    tail = text[node.end :]
+    return head + _format(value, len(path)) + tail
+
+
+def _add_member(text: str, node: Node, member: str, depth: int) -> str:
+    """Return the text with a member added at the end of an object."""
+    if not node.members:
+        head = text[: node.start + 1]
+        tail = text[node.end - 1 :]
+        return f"{head}{member}\n{INDENT * depth}{tail}"
+    *_, (_, last) = node.members.values()
+    head = text[: last.end]
+    tail = text[last.end :]
+    return f"{head},{member}{tail}"
 
 
 def remove_member(text: str, path: Sequence[str]) -> str:
     """Return the text without the member at ``path``, and without the object it was alone in."""
     nodes = [parse(text)]
     for name in path:
-        if name not in nodes[-1].members:
+        members = nodes[-1].members
+        if name not in members:
             return text
-        nodes.append(nodes[-1].members[name][1])
+        _, node = members[name]
+        nodes.append(node)
     depth = len(path) - 1
     while depth > 0 and len(nodes[depth].members) == 1:
         depth -= 1
     parent = nodes[depth]
+    name = path[depth]
     names = list(parent.members)
-    at = names.index(path[depth])
-    start, node = parent.members[path[depth]]
+    at = names.index(name)
+    start, node = parent.members[name]
     if at > 0:  # from the end of the one before, so that its comma goes too
-        return text[: parent.members[names[at - 1]][1].end] + text[node.end :]
+        earlier = names[at - 1]
+        _, before = parent.members[earlier]
+        return text[: before.end] + text[node.end :]
     # The first member: its comma follows it.
     end = _skip_space(text, node.end)
     if text[end] == ",":
-        return text[:start] + text[_skip_space(text, end + 1) :]
+        following = _skip_space(text, end + 1)
+        return text[:start] + text[following:]
     # The only member: the braces stay, as they are.
-    return text[: parent.start + 1] + text[parent.end - 1 :]
+    head = text[: parent.start + 1]
+    tail = text[parent.end - 1 :]
+    return head + tail
 
 
 def _format(value: Any, depth: int) -> str:
-    return json.dumps(value, indent=INDENT, ensure_ascii=False).replace(
-        "\n", "\n" + INDENT * depth
-    )
+    text = json.dumps(value, indent=INDENT, ensure_ascii=False)
+    line = "\n" + INDENT * depth
+    return text.replace("\n", line)
 
 
 def _nest(path: Sequence[str], value: Any) -> Any:
@@ -105,38 +125,60 @@ def _nest(path: Sequence[str], value: Any) -> Any:
 
 def _parse_value(text: str, start: int) -> Node:
     opening = text[start : start + 1]
-    if opening not in {"{", "["}:
-        # The patterns are JSON's own grammar, so what matches is left to json.loads.
-        match = (_STRING if opening == '"' else _SCALAR).match(text, start)
-        if match is None:
-            raise _not_json(text, start)
-        return Node(start, match.end(), json.loads(match.group()))
-    closing = "}" if opening == "{" else "]"
-    items: list[Any] = []
+    if opening == "{":
+        return _parse_object(text, start)
+    if opening == "[":
+        return _parse_list(text, start)
+    # The patterns are JSON's own grammar, so what matches is left to json.loads.
+    pattern = _SCALAR
+    if opening == '"':
+        pattern = _STRING
+    match = pattern.match(text, start)
+    if match is None:
+        raise _not_json(text, start)
+    value = json.loads(match.group())
+    return Node(start, match.end(), value)
+
+
+def _parse_object(text: str, start: int) -> Node:
+    value: dict[str, Any] = {}
     members: dict[str, tuple[int, Node]] = {}
     at = _skip_space(text, start + 1)
-    while text[at : at + 1] != closing:
-        key = _STRING.match(text, at) if opening == "{" else None
-        colon = _skip_space(text, key.end()) if key else at
-        if opening == "{" and (key is None or text[colon : colon + 1] != ":"):
+    while not text.startswith("}", at):
+        key = _STRING.match(text, at)
+        if key is None:
             raise _not_json(text, at)
-        inner = _parse_value(text, _skip_space(text, colon + 1) if key else at)
-        items.append(inner.value)
-        if key:
-            members[json.loads(key.group())] = (at, inner)
-        at = _skip_space(text, inner.end)
-        if (
-            text[at : at + 1] == ","
-        ):  # also after the last item: hosts write and read that
-            at = _skip_space(text, at + 1)
-        elif text[at : at + 1] != closing:
+        colon = _skip_space(text, key.end())
+        if not text.startswith(":", colon):
             raise _not_json(text, at)
-    value = (
-        {name: node.value for name, (_, node) in members.items()}
-        if opening == "{"
-        else items
-    )
+        place = _skip_space(text, colon + 1)
+        member = _parse_value(text, place)
+        name = json.loads(key.group())
+        value[name] = member.value
+        members[name] = (at, member)
+        at = _skip_comma(text, member.end, "}")
     return Node(start, at + 1, value, members)
+
+
+def _parse_list(text: str, start: int) -> Node:
+    items: list[Any] = []
+    at = _skip_space(text, start + 1)
+    while not text.startswith("]", at):
+        item = _parse_value(text, at)
+        items.append(item.value)
+        at = _skip_comma(text, item.end, "]")
+    return Node(start, at + 1, items)
+
+
+def _skip_comma(text: str, end: int, closing: str) -> int:
+    """Return where the next item begins, or the closing bracket is."""
+    at = _skip_space(text, end)
+    if text.startswith(",", at):
+        # Also after the last item: hosts write and read that.
+        return _skip_space(text, at + 1)
+    if not text.startswith(closing, at):
+        raise _not_json(text, at)
+    return at
 
 
 def _skip_space(text: str, at: int) -> int:

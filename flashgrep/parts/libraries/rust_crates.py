@@ -226,6 +226,20 @@ class RustCrates:
             folder = place
         return file, []
 
+    def _follow_owner(
+        self, root: bytes, segments: list[str], name: str, steps: int
+    ) -> list[bytes]:
+        """Return the files where a path leads that is of a type, or of a module that is itself re-exported."""
+        if not segments:
+            return []
+        *outer, last = segments
+        around = self._find_module(root, outer)
+        if around is not None:
+            file, _ = around
+            if _has(self._read(file), _DEFINES, last):
+                return [file]
+        return self._follow_uses(root, outer, last, [name], steps)
+
     def _follow(
         self, root: bytes, segments: list[str], name: str, steps: int
     ) -> list[bytes]:
@@ -235,14 +249,7 @@ class RustCrates:
             return []
         located = self._find_module(root, segments)
         if located is None:
-            # A module that is itself re-exported.
-            if not segments:
-                return []
-            *outer, last = segments
-            around = self._find_module(root, outer)
-            if around is not None and _has(self._read(around[0]), _DEFINES, last):
-                return [around[0]]  # a member of a type
-            return self._follow_uses(root, outer, last, [name], steps)
+            return self._follow_owner(root, segments, name, steps)
         file, inside = located
         text = self._read(file)
         if not inside and (_has(text, _AT_TOP, name) or _has(text, _DERIVE, name)):

@@ -13,6 +13,7 @@ from flashgrep.base.languages import LANGUAGES
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.parts.navigation.navigation import Navigation, Navigator, Place, place_of
 from flashgrep.parts.navigation.resolution.conformance import conforms
+from flashgrep.parts.navigation.resolution.inference import Names
 from flashgrep.parts.navigation.resolution.resolver import Use
 from flashgrep.parts.navigation.resolution.symbol_graph import (
     GUESS,
@@ -497,6 +498,14 @@ def explain_possible_use(one: Definition, navigator: Navigator) -> str | None:
     return explain_visibility(one, navigator)
 
 
+def _may_override(names: Names, owner: Definition, name: str) -> bool:
+    """Return whether a base of a type may have a member of this name."""
+    if owner.symbols.language not in SCOPED:
+        return any(True for _ in owner.symbols.bases(owner.index))
+    bases, is_whole = names.bases(owner)
+    return not is_whole or any(names.member(base, name) for base in bases)
+
+
 def explain_visibility(one: Definition, navigator: Navigator) -> str | None:
     """Return why code outside the project, or a base type, may use a definition; None if no reason is known."""
     symbols = one.symbols
@@ -514,17 +523,10 @@ def explain_visibility(one: Definition, navigator: Navigator) -> str | None:
         return "exported"
     if owner < 0:
         return None
-    if symbols.language in SCOPED:
-        bases, is_whole = navigator.names.bases(Definition(one.path, symbols, owner))
-        may_override = not is_whole or any(
-            navigator.names.member(base, one.name) for base in bases
-        )
-    else:
-        may_override = any(True for _ in symbols.bases(owner))
-    if may_override:
-        return "may override a method of a base"
     own = Definition(one.path, symbols, owner)
     names = navigator.names
+    if _may_override(names, own, one.name):
+        return "may override a method of a base"
     rivals = (
         names.owner_of(rival)
         for rival in navigator.define(one.name)

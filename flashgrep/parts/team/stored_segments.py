@@ -426,6 +426,19 @@ def merge(connection: "Connection[Any]", repository: int) -> Iterator[int]:
             yield len(chosen)
 
 
+def _read_signs(
+    connection: "Connection[Any]", repository: int, old: Sequence[Segment]
+) -> npt.NDArray[np.uint8]:
+    """Return the signs of all chunks of segments of one shard, in their order."""
+    numbers = [segment.id for segment in old]
+    rows = connection.execute(
+        "SELECT segment, data FROM flashgrep.signs WHERE repository = %s AND shard = %s AND segment = ANY(%s)",
+        [repository, old[0].shard, numbers], binary=True,
+    ).fetchall()  # fmt: skip
+    data = dict(rows)
+    return np.frombuffer(b"".join(data[number] for number in numbers), np.uint8)
+
+
 def merge_segments(
     connection: "Connection[Any]", repository: int, old: Sequence[Segment]
 ) -> None:
@@ -446,9 +459,8 @@ def merge_segments(
     else:
         alive = np.repeat(texts > 0, counts)
     # Documents are renumbered: the remaining ones close the gaps.
-    if alive.all():
-        places = None
-    else:
+    places = None
+    if not alive.all():
         places = np.where(alive, np.cumsum(alive) - 1, -1)
     numbers = [segment.id for segment in old]
     with write_rows(connection, repository, OF_SEGMENTS, (), [number]) as cursor:
@@ -486,15 +498,8 @@ def merge_segments(
                 Block(block.first, b"\0" * len(block.data)) for block in new_blocks
             ]
         if kind == Kind.WORDS:
-            rows = connection.execute(
-                "SELECT segment, data FROM flashgrep.signs WHERE repository = %s AND shard = %s AND segment = ANY(%s)",
-                [repository, shard, numbers], binary=True,
-            ).fetchall()  # fmt: skip
-            data = dict(rows)
-            signs = b"".join(data[segment.id] for segment in old)
-            of_chunk = np.frombuffer(signs, np.uint8).reshape(
-                len(alive), -1 if len(alive) else 0
-            )
+            signs = _read_signs(connection, repository, old)
+            of_chunk = signs.reshape(len(alive), -1 if len(alive) else 0)
             put_signs(cursor, repository, shard, number, of_chunk[alive].tobytes())
         is_filled = texts > 0
         if is_filled.any():

@@ -13,7 +13,7 @@ from flashgrep.parts.navigation.resolution.symbol_graph import (
     Definition,
     Resolution,
 )
-from flashgrep.parts.symbols.parse.imports import ALL, WHOLE
+from flashgrep.parts.symbols.parse.imports import ALL, WHOLE, Import
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.scoping import SCOPED
 
@@ -55,6 +55,22 @@ def find_importers(
             yield Use(path, symbols, offset), resolution
 
 
+def _list_submodules(
+    symbols: FileSymbols, written: Iterable[Import]
+) -> Iterator[tuple[int, str]]:
+    """Yield the modules that Python's imports may name besides: a name may be a submodule; ``import a.b`` binds ``a``."""
+    for import_ in written:
+        if import_.name in {WHOLE, ALL}:
+            continue
+        if import_.module.endswith("."):
+            yield import_.offset, f"{import_.module}{import_.name}"
+        else:
+            yield import_.offset, f"{import_.module}.{import_.name}"
+    for start, end in symbols.parsed.statements.tolist():
+        for dotted in _DOTTED.findall(symbols.data[start:end]):
+            yield start, dotted.decode()
+
+
 def _follow_imports(
     path: bytes, symbols: FileSymbols, module: Definition, names: Names
 ) -> Iterator[tuple[int, Resolution]]:
@@ -74,25 +90,7 @@ def _follow_imports(
         )
     ]
     if symbols.language == "python":
-        # An imported name may be a submodule; ``import a.b`` binds only ``a``.
-        named = (
-            (import_, "" if import_.module.endswith(".") else ".")
-            for import_ in written
-            if import_.name not in {WHOLE, ALL}
-        )
-        tried += [
-            (import_.offset, f"{import_.module}{dot}{import_.name}")
-            for import_, dot in named
-        ]
-        texts = (
-            (start, symbols.data[start:end])
-            for start, end in symbols.parsed.statements.tolist()
-        )
-        tried += [
-            (start, dotted.decode())
-            for start, text in texts
-            for dotted in _DOTTED.findall(text)
-        ]
+        tried += _list_submodules(symbols, written)
     for offset, current_module in sorted(tried):
         if current_module and offset not in seen:
             found_module = names.find_module(path, symbols.language, current_module)

@@ -180,15 +180,7 @@ class Callbacks(GenericAliases, ABC):
             function = function.parent
         if word is None or function is None:
             return ()
-        listed = function.child_by_field_name("parameters")
-        at = 0  # of ``one => one.run()``
-        if listed is not None:
-            places = [
-                part.child_by_field_name("pattern") or part for part in parts_of(listed)
-            ]
-            at = next(
-                (number for number, part in enumerate(places) if part == word), -1
-            )
+        at = _find_place(function, word)
         if at < 0:
             return ()
         for where, typed in self._find_types_of_place(file, function):
@@ -212,15 +204,9 @@ class Callbacks(GenericAliases, ABC):
         }:
             yield file, typed
         if around.type in {"return_statement", "arrow_function"}:
-            while (
-                around is not None and around.child_by_field_name("parameters") is None
-            ):
-                around = around.parent
-            if (
-                around is not None
-                and (typed := around.child_by_field_name("return_type")) is not None
-            ):
-                yield file, typed
+            returned = _find_return_type(around)
+            if returned is not None:
+                yield file, returned
             return
         called = around.parent if around.type == "arguments" else None
         if called is not None:
@@ -307,6 +293,27 @@ class Callbacks(GenericAliases, ABC):
                         for part in parts_of(body)
                         if part.type == "call_signature"
                     )
+
+
+def _find_place(function: Node, word: Node) -> int:
+    """Return which parameter of a function expression a word is, or -1."""
+    listed = function.child_by_field_name("parameters")
+    if listed is None:
+        return 0  # of ``one => one.run()``
+    for at, part in enumerate(parts_of(listed)):
+        if (part.child_by_field_name("pattern") or part) == word:
+            return at
+    return -1
+
+
+def _find_return_type(node: Node) -> Node | None:
+    """Return the type that the innermost function around a node is written to return."""
+    around: Node | None = node
+    while around is not None and around.child_by_field_name("parameters") is None:
+        around = around.parent
+    if around is None:
+        return None
+    return around.child_by_field_name("return_type")
 
 
 def _nth_type(signature: Node, at: int) -> tuple[Node, int] | None:

@@ -1,8 +1,8 @@
 """Structural types: types that satisfy an interface without declaring it, in Go, TypeScript and Python's protocols."""
 
 import re
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from flashgrep.base.checkpoint import checkpoint
@@ -36,40 +36,42 @@ def is_interface(one: Definition) -> bool:
 
 def conforms(names: Names, owner: Definition, interface: Definition) -> bool:
     """Whether a type has everything an interface requires: by signatures, in Python only by name."""
-
-    def find() -> tuple[()] | None:
-        members = list(_list_members(names, interface, set()))
-        # An interface without methods describes data, not calls.
-        if not any(
-            current_definition.kind == "method" for current_definition in members
-        ):
-            return None
-        for definition in members:
-            checkpoint()
-            own = [
-                value.definition
-                for value in names.member(owner, definition.name)
-                if value.definition is not None
-            ]
-            if definition.language == "go":
-                own = [
-                    other
-                    for other in own
-                    if implements_method(names, definition, other, owner, interface)
-                ]
-            elif definition.kind == "method" and definition.language in ECMA:
-                own = [other for other in own if may_implement(other, definition)]
-            if not own:
-                return None
-        return ()
-
     if (
         owner.key == interface.key
         or owner.language != interface.language
         or not is_interface(interface)
     ):
         return False
-    return names.remember(("conforms", owner.key, interface.key), find) is not None
+    compare = partial(_compare_members, names, owner, interface)
+    return names.remember(("conforms", owner.key, interface.key), compare) is not None
+
+
+def _compare_members(
+    names: Names, owner: Definition, interface: Definition
+) -> tuple[()] | None:
+    """Return an empty tuple if a type has each member that an interface requires, else None."""
+    members = list(_list_members(names, interface, set()))
+    # An interface without methods describes data, not calls.
+    if not any(definition.kind == "method" for definition in members):
+        return None
+    for definition in members:
+        checkpoint()
+        own = [
+            value.definition
+            for value in names.member(owner, definition.name)
+            if value.definition is not None
+        ]
+        if definition.language == "go":
+            own = [
+                other
+                for other in own
+                if implements_method(names, definition, other, owner, interface)
+            ]
+        elif definition.kind == "method" and definition.language in ECMA:
+            own = [other for other in own if may_implement(other, definition)]
+        if not own:
+            return None
+    return ()
 
 
 def resolve_conforming(
@@ -79,6 +81,31 @@ def resolve_conforming(
     if not conforms(names, owner, interface):
         return None
     return _ALIKE if owner.language == "python" else _COMPARED
+
+
+def _group_by_type(
+    names: Names, members: Iterable[str], language: str
+) -> list[tuple[Definition, set[str]]]:
+    """Return for each type that defines some of these members one of them, and the names that it defines.
+
+    The types are not looked up.
+    """
+    owned: dict[tuple[object, ...], tuple[Definition, set[str]]] = {}
+    for name in sorted(members):
+        for definition in names.definitions(name):
+            checkpoint()
+            if definition.language != language:
+                continue
+            around = definition.symbols.parent(definition.index)
+            if around >= 0:
+                key: tuple[object, ...] = (definition.path, around)
+            elif definition.owner:
+                key = (definition.path.rpartition(b"/")[0], definition.owner)
+            else:
+                continue
+            _, defined = owned.setdefault(key, (definition, set()))
+            defined.add(definition.name)
+    return list(owned.values())
 
 
 def find_conforming(
@@ -95,27 +122,11 @@ def find_conforming(
         for member in _list_members(names, interface, set())
         if member.kind == "method"
     }
-    # By type, without looking the type up: one of its methods, and which required names
-    # it defines.
-    owned: dict[tuple[object, ...], tuple[Definition, set[str]]] = {}
-    for definition in chain.from_iterable(
-        map(names.definitions, sorted(matching_names))
-    ):
-        checkpoint()
-        if definition.language == interface.language and (
-            definition.owner or definition.symbols.parent(definition.index) >= 0
-        ):
-            around = definition.symbols.parent(definition.index)
-            key = (
-                (definition.path, around)
-                if around >= 0
-                else (definition.path.rpartition(b"/")[0], definition.owner)
-            )
-            owned.setdefault(key, (definition, set()))[1].add(definition.name)
+    owned = _group_by_type(names, matching_names, interface.language)
     conforming = list[tuple[Definition, Resolution]]()
     looked_at = 0
     left_out = 0
-    for method, has in sorted(owned.values(), key=lambda pair: -len(pair[1])):
+    for method, has in sorted(owned, key=lambda pair: -len(pair[1])):
         checkpoint()
         owner = names.owner_of(method)
         if (

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Final
@@ -40,6 +40,17 @@ _written = TextCache[tuple[bytes, ...]](4_000)
 _UNKNOWN: Final = b"\0"
 
 
+def _count_linked(definitions: Iterable[Definition]) -> int:
+    """Return how many definitions are functions that other files can be linked to."""
+    count = 0
+    for definition in definitions:
+        if definition.kind != "function" or definition.language not in LINKED:
+            continue
+        if not is_static(definition):
+            count += 1
+    return count
+
+
 def resolve_by_linkage(
     target: Definition,
     rivals: Sequence[Definition],
@@ -51,15 +62,9 @@ def resolve_by_linkage(
     anything else by the file's includes: ``find_included`` returns the nearest of the rivals' files.
     """
     is_linked = target.kind == "function" and not is_static(target)
-    if is_linked:
-        alike = [
-            rival
-            for rival in rivals
-            if rival.kind == "function" and rival.language in LINKED
-        ]
-        # The linker would refuse two; if there is one, the name can mean nothing else.
-        if sum(not is_static(definition) for definition in alike) == 1:
-            return Resolution(PROVEN, "linkage")
+    # The linker would refuse two; if there is one, the name can mean nothing else.
+    if is_linked and _count_linked(rivals) == 1:
+        return Resolution(PROVEN, "linkage")
     included = find_included()
     if (
         target.path in included

@@ -4,7 +4,7 @@ For languages without a grammar here, and for text that a grammar could not pars
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import numpy as np
@@ -171,13 +171,20 @@ _STATEMENTS: Final = frozenset(b"return new else throw case await yield".split()
 """Words that begin a line which has parentheses and a brace but defines nothing."""
 
 
+def _choose_skip(comments: Collection[bytes]) -> re.Pattern[bytes]:
+    """Return what finds the strings, and the comments that begin like this."""
+    if b"{#" in comments:
+        return _SKIP_BRACES
+    if b"#" in comments:
+        return _SKIP_HASH
+    if b"--" in comments:
+        return _SKIP_DASHES
+    return _SKIP
+
+
 def find_generic_tags(language: str, data: bytes) -> ParsedFile:
     """Return what looks like a definition, a call or an import."""
-    comments = LANGUAGES[language].comments
-    skip = (
-        _SKIP_HASH if b"#" in comments else _SKIP_DASHES if b"--" in comments else _SKIP
-    )
-    skip = _SKIP_BRACES if b"{#" in comments else skip
+    skip = _choose_skip(LANGUAGES[language].comments)
     skips = np.array(
         [found_match.span() for found_match in skip.finditer(data)], np.int64
     ).reshape(-1, 2)

@@ -104,6 +104,19 @@ class FileImports:
             self.names.setdefault(one.local, []).append(one)
 
 
+def _read_go(spec: re.Match[str], start: int) -> Import:
+    """Return an import of Go, which is bound to the package's name: as a rule the last part of its path."""
+    own_name = spec[1]
+    path = spec[2]
+    if own_name == ".":
+        return Import(own_name, path, ALL, start)
+    *outer, last = path.split("/")
+    if outer and _MAJOR_VERSION.fullmatch(last):
+        last = outer[-1]
+    name = own_name or last.partition(".")[0]
+    return Import(name, path, WHOLE, start)
+
+
 def read_imports(symbols: FileSymbols) -> FileImports:
     """Return what a file imports and exports."""
     file_imports = FileImports()
@@ -114,15 +127,7 @@ def read_imports(symbols: FileSymbols) -> FileImports:
                 file_imports.add(import_)
         elif symbols.language == "go":
             if spec := _GO_IMPORT.search(text):
-                parts = spec[2].split("/")
-                if _MAJOR_VERSION.fullmatch(parts[-1]) and len(parts) > 1:
-                    last = parts[-2]
-                else:
-                    last = parts[-1]
-                name = spec[1] or last.partition(".")[0]
-                file_imports.add(
-                    Import(name, spec[2], ALL if spec[1] == "." else WHOLE, start)
-                )
+                file_imports.add(_read_go(spec, start))
         elif symbols.language in DOTTED or symbols.language == "rust":
             is_rust = symbols.language == "rust"
             for import_ in (

@@ -266,10 +266,8 @@ class LayoutRepairer:
         if closer is None:
             if _CONTAINERS.search(self._read(first, first + 1)) is None:
                 self._blank(range(first, last))
-                return
-            self._blank(own)
-            for low, high in runs:
-                self._repair_run(low, high, before, after)
+            else:
+                self._repair_content(own, runs, before, after)
             return
         for number, (low, high) in enumerate(runs):
             ahead = self._read_own_lines([at for at in own if at < low], runs[:number])
@@ -294,6 +292,14 @@ class LayoutRepairer:
                 return
         if closer:
             self._write_closer(last, closer)
+
+    def _repair_content(
+        self, own: list[int], runs: list[tuple[int, int]], before: bytes, after: bytes
+    ) -> None:
+        """Blank the lines that enclose runs of deeper ones, and repair the runs."""
+        self._blank(own)
+        for low, high in runs:
+            self._repair_run(low, high, before, after)
 
     def _write_closer(self, line: int, closer: bytes) -> None:
         """Write what closes a part before a line, if there is room."""

@@ -54,6 +54,15 @@ class RepairedTree(NamedTuple):
     """Lines that were blanked out as errors, and are missing from the tree."""
 
 
+def _end_statements(data: bytes) -> bytes:
+    """Return a text with a semicolon in place of each line end at which a statement ends without one."""
+    text = bytearray(data)
+    for match in _UNENDED.finditer(data):
+        if match[1] and b"\n" in match[1]:
+            text[match.end(1) - 1] = ord(";")
+    return bytes(text)
+
+
 def parse_and_repair(
     name: str,
     grammar: Grammar,
@@ -72,19 +81,12 @@ def parse_and_repair(
     deadline = time.thread_time() + seconds
     tree = parse_tree(grammar, data, seconds, spans)
     if tree.root_node.has_error and name in _REPAIRED:
-        ends = [
-            match.end(1) - 1
-            for match in _UNENDED.finditer(data)
-            if match[1] and b"\n" in match[1]
-        ]
-        text = bytearray(data)
-        for end in ends:
-            text[end] = ord(";")
-        if ends:
-            other = parse_tree(grammar, bytes(text), seconds, spans)
+        text = _end_statements(data)
+        if text != data:
+            other = parse_tree(grammar, text, seconds, spans)
             if _count_errors(other.root_node) < _count_errors(tree.root_node):
                 tree = other
-                data = bytes(text)
+                data = text
     if name == "ruby" and not tree.root_node.has_error and not spans:
         return end_string(grammar, data, tree, seconds)
     if not tree.root_node.has_error or name not in LAID_OUT or spans:

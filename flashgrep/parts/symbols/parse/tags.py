@@ -231,6 +231,14 @@ def _strip_marks(name: bytes, kind: int, following: bytes, lead: bytes) -> bytes
     return name.lstrip(lead)
 
 
+def _find_scope(around: Sequence[tuple[int, int]], end: int) -> int:
+    """Return the kind of the innermost open scope that reaches to ``end``, or -1."""
+    for scope_end, kind in reversed(around):
+        if scope_end >= end:
+            return kind
+    return -1
+
+
 def _nest(language: str, rows: list[_Row]) -> list[tuple[int, ...]]:
     """Nest definitions and return them as rows of a table.
 
@@ -256,11 +264,7 @@ def _nest(language: str, rows: list[_Row]) -> list[tuple[int, ...]]:
         end = -minus_end
         while around and around[-1][0] <= start:
             around.pop()
-        scope = -1
-        for scope_end, candidate in reversed(around):
-            if scope_end >= end:
-                scope = candidate
-                break
+        scope = _find_scope(around, end)
         # CMake's macros have no local variables; its functions can set those of their
         # callers explicitly.
         is_seen = language in _KEEPS_LOCALS or (
