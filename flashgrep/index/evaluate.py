@@ -47,15 +47,15 @@ class GramLists(Protocol):
         """Yield the lists of the grams from ``first`` to ``last``."""
 
 
-def _spread(grams: list[int]) -> tuple[list[int], list[int]]:
-    """Return the grams of a literal that are looked up first, spread evenly from the first to the last, and the rest."""
+def _spread(grams: list[bytes]) -> Iterator[list[bytes]]:
+    """Yield the grams of a literal that are looked up first, spread evenly from the first to the last, then the rest."""
     if len(grams) <= SPREAD:
-        return grams, []
+        yield grams
+        return
     last = len(grams) - 1
     places = {at * last // (SPREAD - 1) for at in range(SPREAD)}
-    first = [gram for at, gram in enumerate(grams) if at in places]
-    rest = [gram for at, gram in enumerate(grams) if at not in places]
-    return first, rest
+    yield [grams[at] for at in places]
+    yield [gram for at, gram in enumerate(grams) if at not in places]
 
 
 def evaluate(expression: GramExpr, row: SegmentRow, lists: GramLists) -> TextIds | None:
@@ -111,11 +111,11 @@ class _Segment:
 
     def _intersect(self, parts: tuple[GramExpr, ...]) -> Documents | None:
         """Intersect, shortest list first, until reading the remaining candidates is cheaper than another list."""
-        grams: list[int] = []
+        grams: list[bytes] = []
         others: list[GramExpr] = []
         for part in parts:
             if isinstance(part, Gram) and len(part.value) == GRAM:
-                grams.append(number(part.value))
+                grams.append(part.value)
             else:
                 others.append(part)
         documents = self._intersect_grams(grams)
@@ -125,13 +125,13 @@ class _Segment:
                 documents = self._both(documents, self.evaluate(part))
         return documents
 
-    def _intersect_grams(self, grams: list[int]) -> Documents | None:
+    def _intersect_grams(self, grams: list[bytes]) -> Documents | None:
         """Return the documents that have the grams of a literal, or nearly; None: there are no grams."""
         documents: Documents | None = None
         for several in _spread(grams):
             if documents is not None and len(documents) <= ENOUGH:
                 break
-            lists = [self.lists.find(gram) for gram in several]
+            lists = [self.lists.find(number(gram)) for gram in several]
             # If no document has one of the grams, nothing matches and no list need be
             # decoded.
             if not all(map(len, lists)):
