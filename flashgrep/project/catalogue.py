@@ -650,7 +650,7 @@ class Catalogue:
         await self._drop_leftovers()
         return root
 
-    async def _close_unused(self) -> None:
+    async def _close_idle(self) -> None:
         """Close projects that are gone or no longer used."""
         unused = find_idle(self._open.values())
         # Nobody watches these, and what is open is never dropped from a store.
@@ -675,7 +675,7 @@ class Catalogue:
 
         ``stores``: also delete what is stored of repositories and folders that are gone.
         """
-        await self._close_unused()
+        await self._close_idle()
         gone = await anyio.to_thread.run_sync(
             partial(find_gone, self.cache_dir, stores=stores)
         )

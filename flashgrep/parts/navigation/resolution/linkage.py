@@ -40,7 +40,7 @@ _written = TextCache[tuple[bytes, ...]](4_000)
 _UNKNOWN: Final = b"\0"
 
 
-def _count_linked(definitions: Iterable[Definition]) -> int:
+def _count_linkable(definitions: Iterable[Definition]) -> int:
     """Return how many definitions are functions that other files can be linked to."""
     count = 0
     for definition in definitions:
@@ -63,7 +63,7 @@ def resolve_by_linkage(
     """
     is_linked = target.kind == "function" and not is_static(target)
     # The linker would refuse two; if there is one, the name can mean nothing else.
-    if is_linked and _count_linked(rivals) == 1:
+    if is_linked and _count_linkable(rivals) == 1:
         return Resolution(PROVEN, "linkage")
     included = find_included()
     if (
