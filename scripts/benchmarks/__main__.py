@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -17,12 +18,16 @@ from scripts.benchmarks import (
     editing,
     mcp,
     meaning,
+    peer_chart,
+    peer_report,
+    peer_results,
     peers,
     queries,
     report,
     symbols,
 )
 from scripts.benchmarks.machine import described, machine, tree_facts
+from scripts.benchmarks.peer_install import Installer
 from scripts.benchmarks.private import Private, private_daemon
 from scripts.benchmarks.rows import Row
 from scripts.benchmarks.targets import Targets, targets_for
@@ -39,8 +44,11 @@ def main() -> int:
     )  # the daemon is ended and the copies removed then, too
     base = Path(tempfile.mkdtemp(prefix="fgbench", dir=options.work))
     try:
-        root = _copy(options.path.resolve(), base / options.path.resolve().name)
-        _run(options, base, root)
+        if not options.only_peers:
+            root = _copy(options.path.resolve(), base / options.path.resolve().name)
+            _run(options, base, root)
+        if options.peers or options.only_peers:
+            _compare(options, base / "peers")
     finally:
         shutil.rmtree(base, ignore_errors=True)
     return 0
@@ -70,6 +78,12 @@ def _options() -> argparse.Namespace:
         "--programs",
         type=Path,
         help="folder with programs of tools that are in no registry",
+    )
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=Path.home() / ".cache" / "flashgrep-peers",
+        help="folder in which other tools are installed once (default: %(default)s)",
     )
     parser.add_argument(
         "--save",
@@ -107,19 +121,13 @@ def _run(options: argparse.Namespace, base: Path, root: Path) -> None:
         f"machine: {described(about)}\ntree: {described(tree)}\n{targets}\n\n{report.head()}"
     )
     rows: list[Row] = []
-    if not options.only_peers:
-        with private_daemon(base / "state") as daemon:
-            for row in _measured(options, daemon, base, root, targets):
-                print(report.line(row), flush=True)
-                rows.append(row)
-    told = (
-        list(_peers(base, root, targets, options.programs))
-        if options.peers or options.only_peers
-        else []
-    )
+    with private_daemon(base / "state") as daemon:
+        for row in _measured(options, daemon, base, root, targets):
+            print(report.line(row), flush=True)
+            rows.append(row)
     if options.save:
         remark = f"{options.remark} Load average at the end: {os.getloadavg()[0]:.1f}.".strip()
-        print(report.save(about, tree, rows, told, remark))
+        print(report.save(about, tree, rows, remark))
 
 
 def _measured(
@@ -172,12 +180,23 @@ def _mcp(root: Path) -> Iterator[Row]:
         )
 
 
-def _peers(
-    base: Path, root: Path, targets: Targets, programs: Path | None
-) -> Iterator[str]:
-    for told in peers.measure(base, root, RG, targets, programs):
-        print(told, flush=True)
-        yield told
+def _compare(options: argparse.Namespace, base: Path) -> None:
+    """Measure other tools and ours, and print the tables."""
+    root = options.path.resolve()
+    comparison = peer_results.Comparison(
+        datetime.now(UTC).date().isoformat(),
+        machine(RG),
+        tree_facts(root, RG),
+        options.remark,
+    )
+    installer = Installer(options.cache.resolve(), options.programs, RG.parent)
+    bench = peers.Bench(base, root, RG, installer)
+    peers.measure(comparison, bench, targets_for(root, RG))
+    print("\n".join(peer_report.lines(comparison)))
+    if options.save:
+        path = peer_results.save(comparison)
+        path.with_suffix(".svg").write_text(peer_chart.draw(comparison), "utf-8")
+        print(path)
 
 
 if __name__ == "__main__":

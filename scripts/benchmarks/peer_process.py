@@ -23,12 +23,18 @@ class NotAvailable(Exception):
 class Processes:
     """The processes that a tool runs in a folder, including those that it leaves running."""
 
-    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, environ: Mapping[str, str], name: str) -> None:
         self._folder = folder
-        self._environ = {**environ, MARK: str(folder)}
+        self._mark = f"{folder}:{name}"
+        self._environ = {**environ, MARK: self._mark}
+        self._servers: list[subprocess.Popen[bytes]] = []
 
-    def run(self, command: Sequence[str], seconds: float = 120.0) -> bytes:
+    def run(
+        self, command: Sequence[str], seconds: float = 120.0, worst: int = 1
+    ) -> bytes:
         """Run a command and return its output.
+
+        ``worst``: the highest exit status that is no failure; 1 is a search that finds nothing.
 
         Raises:
             NotAvailable: it fails, or does not end in time.
@@ -44,7 +50,7 @@ class Processes:
             raise NotAvailable(f"{name} does not end within {seconds:.0f} s") from None
         except OSError as error:
             raise NotAvailable(f"{name}: {error.strerror}") from None
-        if done.returncode > 1 and not done.stdout:
+        if done.returncode > worst and not done.stdout:
             said = (
                 done.stderr.decode(errors="replace")
                 .strip()
@@ -56,27 +62,31 @@ class Processes:
 
     def start(self, command: Sequence[str]) -> None:
         """Start a server, which keeps running."""
-        subprocess.Popen(
+        server = subprocess.Popen(
             command, cwd=self._folder, env=self._environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )  # fmt: skip
+        self._servers.append(server)
 
     def memory(self) -> int:
         """Return the resident bytes of the running processes."""
-        return sum(resident(pid) for pid in self._running())
+        return sum(resident(pid) for pid in self.running())
 
     def cpu(self) -> float:
         """Return the processor seconds of the running processes and of their ended children."""
-        return children_cpu() + sum(processor_seconds(pid) for pid in self._running())
+        return children_cpu() + sum(processor_seconds(pid) for pid in self.running())
 
     def end(self) -> None:
         """Stop the processes that are still running."""
-        for pid in self._running():
+        for pid in self.running():
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
+        for server in self._servers:
+            server.wait()
 
-    def _running(self) -> Iterator[int]:
-        mark = f"{MARK}={self._folder}".encode()
+    def running(self) -> Iterator[int]:
+        """Yield the ids of the processes that are running."""
+        mark = f"{MARK}={self._mark}".encode()
         for process in Path("/proc").iterdir():
             with suppress(OSError):
                 if process.name.isdigit() and mark in (

@@ -1,432 +1,248 @@
-"""Compares other tools with ours: the same queries on the same files, with edits; answers are checked by ripgrep's.
+"""Compares other tools with ours on one copy of a tree: the same questions in turns, then changes.
 
-Python packages are installed, and Go modules built, from their registries, only for the run. Other tools are measured
-if their program is on PATH or in the folder given by ``--programs``.
+Each tool's answers are compared with a full scan by ripgrep, before and right after changes. Python packages, Go
+modules and Rust crates are installed from their registries, once, into a cache; other tools are measured if their
+program is on PATH or in the folder given by ``--programs``. A tool that is not there is named, with the reason.
 """
 
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
+from scripts.benchmarks.peer_answers import compare, read_places, scan
+from scripts.benchmarks.peer_edits import Change, measure_freshness, planned
+from scripts.benchmarks.peer_install import Installer
 from scripts.benchmarks.peer_process import MIB, NotAvailable, Processes
-from scripts.benchmarks.targets import Targets
-from scripts.benchmarks.timing import repeated
-
-INDEX_SECONDS = 240.0
-"""An index that takes longer is given up."""
-INSTALL_SECONDS = 600.0
-CATCH_UP_SECONDS = 3.0
-"""A tool that watches has so long to notice what was saved."""
-TOUCHES = 8
-IDLE_SECONDS = 5.0
-"""After the last question a server has so long to let go of memory."""
-LINE = re.compile(rb"^(.+?):(\d+):")
-BEFORE = ("tool", "index s", "index MB", "peak MB")
-AFTER = ("wrong", "stale at once", "stale later", "saved file, ms", "idle MB", "note")
-FLAGS: Mapping[str, tuple[str, ...]] = {"insensitive": ("-i",), "files only": ("-l",)}
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A query of one kind."""
-
-    kind: str
-    text: str
-    regex: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """How to install and query a tool; ``{tree}``, ``{state}`` and ``{text}`` are its folders and the query's text."""
-
-    name: str
-    programs: tuple[str, ...]
-    package: str = ""
-    module: str = ""
-    """A Go module with a version."""
-    index: tuple[str, ...] = ()
-    watches: bool = False
-    """Whether it notices saved files by itself; else it is indexed again, unless it needs no index."""
-    serve: tuple[str, ...] = ()
-    """The command of its server, started once the index is ready."""
-    ready: tuple[str, ...] = ()
-    """A command that prints ``state ready`` or similar once a background index is ready."""
-    literal: tuple[str, ...] = ()
-    """The command of a query; ``{flags}`` are those of its kind."""
-    regex: tuple[str, ...] = ()
-    escape: bool = False
-    """Whether it supports only regular expressions."""
-    flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: FLAGS)
-    """The flags of each kind of query; ``""``: of all other kinds."""
-    by_file: bool = False
-    """Whether its answers are files instead of lines."""
-    where: str = ""
-    stop: tuple[str, ...] = ()
-    environ: dict[str, str] = field(default_factory=dict)
-
-
-OURS = {
-    "FLASHGREP_STATE_DIR": "{state}/daemon", "FLASHGREP_CACHE_DIR": "{state}/cache", "FLASHGREP_TCP_PORT": "0",
-    "XDG_CONFIG_HOME": "{state}/config",
-}  # fmt: skip
-ZOEKT = {
-    "": ("case:yes",),
-    "insensitive": ("case:no",),
-    "files only": ("-l", "case:yes"),
-}
-ASK_ZOEKT = ("zoekt", "-index_dir", "{state}/zoekt", "{flags}", "content:{text}")
-ASK_RUST = (
-    "flashgrep-rs",
-    "query",
-    "{flags}",
-    "--limit",
-    "100000",
-    "--output",
-    "json",
-    "{text}",
-    "{tree}",
-    "--mode",
+from scripts.benchmarks.peer_results import (
+    Comparison,
+    PeerResult,
+    QuestionResult,
+    WayTimes,
 )
-PEERS = (
-    Peer("ripgrep", ("rg",), literal=("rg", "-nF", "{flags}", "{text}"), regex=("rg", "-n", "{flags}", "{text}")),
-    Peer(
-        "flashgrep, `fgrep rg`", ("fgrep",), index=("fgrep", "index", "{tree}"), watches=True, where="{state}/cache",
-        literal=("fgrep", "rg", "-nF", "{flags}", "{text}"), regex=("fgrep", "rg", "-n", "{flags}", "{text}"),
-        stop=("fgrep", "daemon", "stop"), environ=OURS,
-    ),
-    Peer(
-        "google/codesearch", ("cindex", "csearch"), module="github.com/google/codesearch@v1.2.0", escape=True,
-        index=("cindex", "{tree}"), literal=("csearch", "-n", "{flags}", "{text}"),
-        regex=("csearch", "-n", "{flags}", "{text}"), where="{state}/csearch",
-        environ={"CSEARCHINDEX": "{state}/csearch"},
-    ),
-    Peer(
-        "sourcegraph/zoekt", ("zoekt-index", "zoekt"), escape=True,
-        index=("zoekt-index", "-index", "{state}/zoekt", "{tree}"), literal=ASK_ZOEKT, regex=ASK_ZOEKT, flags=ZOEKT,
-        where="{state}/zoekt",
-    ),
-    Peer(
-        "microsoft/tgrep", ("tgrep",), index=("tgrep", "index", "{tree}"), serve=("tgrep", "serve", "{tree}"),
-        ready=("tgrep", "status", "{tree}"), watches=True, literal=("tgrep", "-F", "{flags}", "{text}", "{tree}"),
-        regex=("tgrep", "{flags}", "{text}", "{tree}"), where="{tree}/.tgrep",
-    ),
-    Peer(
-        "nnlgsakib/flashgrep, in Rust", ("flashgrep-rs",), index=("flashgrep-rs", "index", "{tree}"), by_file=True,
-        literal=(*ASK_RUST, "literal"), regex=(*ASK_RUST, "regex"), flags={"insensitive": ("-i",)},
-        where="{tree}/.flashgrep",
-    ),
-    Peer(
-        "ripgrepx", ("rgx",), package="ripgrepx", index=("rgx", "--server", "start"), watches=True,
-        ready=("rgx", "--server", "status"), literal=("rgx", "-n", "-F", "{flags}", "{text}"),
-        regex=("rgx", "-n", "{flags}", "{text}"), where="{state}/rgx", stop=("rgx", "--server", "stop"),
-        environ={"RGX_CACHE_DIR": "{state}/rgx"},
-    ),
-    Peer(
-        "glep", ("glep",), package="glep", index=("glep", "index"), watches=True, where="{tree}/.glep",
-        literal=("glep", "-nF", "{flags}", "{text}"), regex=("glep", "-n", "{flags}", "{text}"),
-    ),
-    Peer("gist-search", ("gist",), package="gist-search"),
-)  # fmt: skip
+from scripts.benchmarks.peer_running import RunningPeer
+from scripts.benchmarks.peer_tools import PEERS, Form, Peer, Question, Syntax, Way
+from scripts.benchmarks.private import processor_seconds
+from scripts.benchmarks.targets import Targets
+from scripts.benchmarks.timing import children_cpu
+
+FEWEST_ROUNDS = 3
+MOST_ROUNDS = 15
+SLOW_SECONDS = 15.0
+"""A tool whose first answer takes longer is not asked the same again."""
 
 
-def measure(
-    base: Path, root: Path, rg: Path, targets: Targets, programs: Path | None
-) -> Iterator[str]:
-    """Yield the lines of a table: medians of wall time, and processor time, in ms of whole processes.
-
-    ``programs``: a folder with programs that no registry has.
-    """
-    questions = [
-        Question("rare literal", targets.rare), Question("miss", targets.miss), Question("common, all", targets.common),
-        Question("regex", targets.regex, regex=True), Question("regex, no literals", targets.scan, regex=True),
-        Question("insensitive", targets.insensitive), Question("files only", targets.rare),
-    ]  # fmt: skip
-    columns = [*BEFORE, *(question.kind for question in questions), *AFTER]
-    yield "| " + " | ".join(columns) + " |"
-    yield "|" + "---|" * len(columns)
-    for peer in PEERS:
-        state = base / "peer"
-        try:
-            yield from _Measured(peer, state, root, rg, programs).lines(questions)
-        except NotAvailable as reason:
-            yield f"| {peer.name} |" + " |" * (len(columns) - 2) + f" {reason} |"
-        finally:
-            shutil.rmtree(state, ignore_errors=True)
+def questions_of(targets: Targets) -> list[Question]:
+    """Return the rows of the table."""
+    return [
+        Question("rare literal", targets.rare),
+        Question("rarest", targets.rarest),
+        Question("miss", targets.miss),
+        Question("common literal", targets.many),
+        Question("regex", targets.regex, Syntax.REGEX),
+        Question("wide regex", targets.wide, Syntax.REGEX),
+        Question("no gram", targets.sparse_scan, Syntax.REGEX),
+        Question("insensitive", targets.insensitive),
+        Question("by meaning", targets.meaning, Syntax.MEANING),
+    ]
 
 
-class _Measured:
-    """The measurement of one tool, on a copy of the files that ripgrep searches."""
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What is compared where: ``base`` is for the copy of the tree and the tools' indexes."""
 
-    def __init__(
-        self, peer: Peer, state: Path, root: Path, rg: Path, programs: Path | None
-    ) -> None:
-        self._peer = peer
-        self._rg = rg
-        self._tree = state / "tree"
-        self._names = {"{tree}": str(self._tree), "{state}": str(state)}
-        self._bin = state / "bin"
-        listed = subprocess.run(
-            [rg, "--no-config", "--files", "-0"],
-            cwd=root,
-            capture_output=True,
-            check=True,
-        ).stdout
-        self._files = sorted(os.fsdecode(name) for name in listed.split(b"\0") if name)
-        for name in self._files:
-            (self._tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(root / name, self._tree / name)
-        ours = os.fspath(rg.parent)
-        path = [
-            str(self._bin),
-            str(state / "venv" / "bin"),
-            *([str(programs)] if programs else []),
-            ours,
-            os.defpath,
-        ]
-        environ = {"PATH": os.pathsep.join(path), "HOME": str(state), "LANG": "C.UTF-8"}
-        environ |= {
-            name: self._placed((value,))[0] for name, value in peer.environ.items()
-        }
-        self._path = environ["PATH"]
-        self._processes = Processes(self._tree, environ)
+    base: Path
+    root: Path
+    rg: Path
+    installer: Installer
+    peers: Sequence[Peer] = PEERS
+    round_seconds: float = 40.0
+    """Rounds of a question, in each of which every tool is asked, end then."""
+    settle_seconds: float = 900.0
+    """Work after the index, such as symbols, that takes longer goes on beside the questions."""
+    idle_seconds: float = 10.0
+    """After the last question a server has so long to let go of memory."""
 
-    def lines(self, questions: Sequence[Question]) -> Iterator[str]:
-        """Install the tool, index, query and edit; yield its row of the table."""
-        self._install(self._names["{state}"])
-        try:
-            with self._processes.peak() as peak:
-                seconds = self._index()
-                if not self._peer.literal:
-                    raise NotAvailable("cannot search text on the command line")
-                cells, wrong = [], []
-                for question in questions:
-                    cells.append(self._cell(question))
-                    wrong += self._compare(question)
-                saved, stale, later = self._touch()
-            time.sleep(IDLE_SECONDS)
-            idle = self._processes.memory()
-            size = f"{self._size() / MIB:.0f}" if self._peer.where else ""
-            head = [
-                self._peer.name,
-                f"{seconds:.1f}" if seconds else "",
-                size,
-                f"{peak[-1] / MIB:.0f}",
-            ]
-            counted = [
-                f"{len(wrong)} of {len(questions)}",
-                f"{stale} of {TOUCHES}",
-                f"{later} of {TOUCHES}",
-            ]
-            tail = [f"{saved:.1f}", f"{idle / MIB:.0f}", "; ".join(wrong)]
-            yield "| " + " | ".join([*head, *cells, *counted, *tail]) + " |"
-        finally:
-            if self._peer.stop:
-                with suppress(NotAvailable):
-                    self._processes.run(self._placed(self._peer.stop))
-            self._processes.end()
+    @property
+    def tree(self) -> Path:
+        """Return the copy of the tree, which all tools search."""
+        return self.base / "tree"
 
-    def _install(self, state: str) -> None:
-        """Install the tool's programs and put them on its PATH."""
-        peer = self._peer
-        if peer.package:
-            venv = f"{state}/venv"
-            commands = [
-                [sys.executable, "-m", "venv", venv],
-                [f"{venv}/bin/pip", "install", "-q", peer.package],
-            ]
-        elif peer.module and not shutil.which(peer.programs[0], path=self._path):
-            module = peer.module.partition("@")[0]
-            self._bin.mkdir(parents=True)
-            commands = [
-                ["go", "mod", "init", "peers"], ["go", "get", peer.module],
-                ["go", "build", "-o", f"{self._bin}/", *(f"{module}/cmd/{program}" for program in peer.programs)],
-            ]  # fmt: skip
-        else:
-            commands = []
-        for command in commands:
+
+def measure(comparison: Comparison, bench: Bench, targets: Targets) -> None:
+    """Fill in a comparison."""
+    tree = bench.tree
+    files = copy_listed(bench.root, tree, bench.rg)
+    plans: dict[str, list[Change]] = {}
+    for number, peer in enumerate(bench.peers):
+        plans[peer.name] = planned(f"tool{number}", tree, files)
+        for change in plans[peer.name]:
+            change.plant()
+    running: list[RunningPeer] = []
+    try:
+        for peer in bench.peers:
+            result = PeerResult(peer.name, peer.version)
+            comparison.peers.append(result)
             try:
-                done = subprocess.run(
-                    command, cwd=self._bin if command[0] == "go" else None, text=True, capture_output=True, check=False,
-                    env={**os.environ, "GOFLAGS": "-mod=mod -buildvcs=false"}, timeout=INSTALL_SECONDS,
-                )  # fmt: skip
-            except (OSError, subprocess.TimeoutExpired) as error:
-                raise NotAvailable(
-                    f"not available: {' '.join(command[:3])}: {type(error).__name__}"
-                ) from None
-            if done.returncode:
-                reasons = [
-                    line for line in done.stderr.splitlines() if "error" in line.lower()
-                ] or [done.stderr]
-                raise NotAvailable(f"not available: {reasons[0][:110]}")
-        missing = [
-            program
-            for program in peer.programs
-            if not shutil.which(program, path=self._path)
-        ]
-        if missing:
-            raise NotAvailable(
-                f"not available: no {missing[0]} on PATH or in the folder of --programs"
-            )
+                running.append(_started(peer, result, bench))
+            except NotAvailable as reason:
+                result.not_run = str(reason)
+            _progress(f"{peer.name}: {result.not_run or result.indexing}")
+        comparison.ways = {
+            way.name: peer.peer.name for peer in running for way in peer.peer.ways
+        }
+        for question in questions_of(targets):
+            comparison.questions.append(_ask_all(question, running, bench))
+            _progress(f"{question.kind} {question.text}")
+        time.sleep(bench.idle_seconds)
+        for peer in running:
+            peer.result.server_mb = peer.processes.memory() / MIB
+        for peer in running:
+            try:
+                plan = plans[peer.peer.name]
+                peer.result.freshness = measure_freshness(peer, plan, bench.rg)
+            except NotAvailable as reason:
+                peer.result.wrong.append(f"after changes: {reason}")
+            _progress(f"{peer.peer.name}: {peer.result.freshness}")
+    finally:
+        for peer in running:
+            peer.end()
+    comparison.load_after = round(os.getloadavg()[0], 1)
 
-    def _index(self) -> float:
-        peer = self._peer
-        if not peer.index:
-            return 0.0
-        started = time.perf_counter()
-        self._processes.run(self._placed(peer.index), INDEX_SECONDS)
-        if peer.serve:
-            self._processes.start(self._placed(peer.serve))
-        while peer.ready and not re.search(
-            rb"state +ready|Indexing: +complete", self._ready()
-        ):
-            if time.perf_counter() - started > INDEX_SECONDS:
-                raise NotAvailable(f"no index within {INDEX_SECONDS:.0f} s")
-            time.sleep(0.05)
-        return time.perf_counter() - started
 
-    def _ready(self) -> bytes:
-        try:
-            return self._processes.run(self._placed(self._peer.ready))
-        except NotAvailable:  # its server is not ready yet
-            return b""
+def copy_listed(root: Path, tree: Path, rg: Path) -> list[str]:
+    """Copy the files that ripgrep would search, and return them: some tools know no ignore rules."""
+    command = [rg, "--no-config", "--files", "-0"]
+    listed = subprocess.run(command, cwd=root, capture_output=True, check=True).stdout
+    files = sorted(os.fsdecode(name) for name in listed.split(b"\0") if name)
+    for name in files:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / name, tree / name)
+    return files
 
-    def _placed(
-        self, command: Sequence[str], question: Question | None = None
-    ) -> list[str]:
-        """Return a command with its placeholders filled in."""
-        names = dict(self._names)
-        flags: tuple[str, ...] = ()
-        if question is not None:
-            is_plain = self._peer.escape and not question.regex
-            names["{text}"] = re.escape(question.text) if is_plain else question.text
-            flags = self._peer.flags.get(question.kind, self._peer.flags.get("", ()))
-        parts = [
-            one for part in command for one in (flags if part == "{flags}" else (part,))
-        ]
-        return [
-            re.sub(r"\{(tree|state|text)\}", lambda name: names[name[0]], part)
-            for part in parts
-        ]
 
-    def _ask(self, question: Question) -> list[str]:
-        return self._placed(
-            self._peer.regex if question.regex else self._peer.literal, question
-        )
+def _started(peer: Peer, result: PeerResult, bench: Bench) -> RunningPeer:
+    """Install a tool and make its index, whose figures go into the result."""
+    state = bench.base / "state" / re.sub(r"\W", "-", peer.name)
+    state.mkdir(parents=True)
+    environ = {
+        "PATH": bench.installer.path_of(peer),
+        "HOME": str(state),
+        "LANG": "C.UTF-8",
+    }
+    for name, value in peer.environ.items():
+        environ[name] = value.replace("{state}", str(state))
+    running = RunningPeer(
+        peer, result, bench.tree, state, Processes(bench.tree, environ, peer.name)
+    )
+    if peer.version_command:
+        printed = running.processes.run(peer.version_command).decode()
+        match = re.search(r"\d+(\.\d+)+", printed)
+        result.version = match[0] if match else ""
+    try:
+        running.make_index(bench.settle_seconds)
+    except NotAvailable:
+        running.end()
+        raise
+    return running
 
-    def _cell(self, question: Question) -> str:
-        command = self._ask(question)
-        try:
-            times = repeated(
-                lambda: self._processes.run(command).count(b"\n"),
-                self._processes.cpu,
-                seconds=2,
-                most=20,
-            )
-        except NotAvailable as reason:
-            return f"({reason})"
-        return f"{times.p50:.1f} (CPU {times.cpu:.1f})"
 
-    def _compare(self, question: Question) -> list[str]:
-        """Return the differences of an answer from ripgrep's at this moment."""
-        truth = self._truth(question)
-        try:
-            found = self._found(question)
-        except NotAvailable:
-            return [f"{question.kind}: no answer"]
-        missing, more = len(truth - found), len(found - truth)
-        return (
-            [f"{question.kind}: {missing} missing, {more} too many of {len(truth)}"]
-            if missing or more
-            else []
-        )
-
-    def _truth(self, question: Question) -> set[bytes]:
-        flags = FLAGS.get(question.kind, ())
-        plain = () if question.regex else ("-F",)
-        command = [self._rg, "--no-config", "-n", *plain, *flags, question.text]
-        told = subprocess.run(
-            command,
-            cwd=self._tree,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-        return self._places(told.stdout, question)
-
-    def _found(self, question: Question) -> set[bytes]:
-        told = self._processes.run(self._ask(question))
-        if self._peer.by_file:
-            told = b"".join(
-                os.fsencode(one["file_path"]) + b":1:\n" for one in json.loads(told)
-            )
-        return self._places(told, question)
-
-    def _places(self, told: bytes, question: Question) -> set[bytes]:
-        """Return the lines or files in a tool's output, as ``path:line`` or ``path`` relative to the tree."""
-        places = set()
-        for line in told.splitlines():
-            found = LINE.match(line)
-            if question.kind == "files only" or (found and self._peer.by_file):
-                place = found[1] if found else line
-            elif found:
-                place = found[1] + b":" + found[2]
-            else:
+def _ask_all(
+    question: Question, running: Sequence[RunningPeer], bench: Bench
+) -> QuestionResult:
+    """Ask every tool in turns; compare its first answer with a full scan."""
+    is_exact = question.syntax is not Syntax.MEANING
+    expected = scan(bench.rg, bench.tree, question) if is_exact else set()
+    lines = len(expected) if is_exact else -1
+    row = QuestionResult(
+        question.kind, question.text, lines, round(os.getloadavg()[0], 1)
+    )
+    columns: list[_Column] = []
+    for peer in running:
+        for way in peer.peer.ways:
+            if not _can_answer(way, question):
                 continue
-            places.add(
-                place.removeprefix(os.fsencode(self._tree) + b"/").removeprefix(b"./")
-            )
-        return places
+            column = _Column(peer, way, question)
+            try:
+                answer = column.ask()
+            except NotAvailable as reason:
+                row.times[way.name] = WayTimes(0, 0, 0, str(reason))
+                continue
+            columns.append(column)
+            if is_exact and way.is_whole:
+                difference = compare(
+                    read_places(answer, way.form, bench.tree), expected, way.form
+                )
+                if difference:
+                    peer.result.wrong.append(
+                        f"{way.name}, {question.kind}: {difference}"
+                    )
+    _rounds(columns, bench.round_seconds)
+    for column in columns:
+        row.times[column.way.name] = column.times()
+    return row
 
-    def _touch(self) -> tuple[float, int, int]:
-        """Save, create and delete files; return the ms until the first save is found, and the counts of stale answers.
 
-        Both at once, and later: after the tool was indexed again, or had time to notice.
-        """
-        took = 0.0
-        stale = later = 0
-        for turn in range(TOUCHES):
-            path = self._tree / self._files[turn * len(self._files) // TOUCHES]
-            made = next(self._tree.rglob("made_for_the_peers.txt"), None)
-            if turn % 2 == 0:
-                word = f"saved_for_the_peers_{turn}"
-                with path.open("ab") as file:
-                    file.write(f"\n{word}\n".encode())
-            elif made is None:
-                word = f"made_for_the_peers_{turn}"
-                (path.parent / "made_for_the_peers.txt").write_text(f"{word}\n")
-            else:
-                word = made.read_text("utf-8").strip()
-                made.unlink()
-            question = Question("saved", word)
-            truth = self._truth(question)
-            started = time.perf_counter()
-            if self._found(question) != truth:
-                stale += 1
-                if self._peer.watches:
-                    while (
-                        self._found(question) != truth
-                        and time.perf_counter() - started < CATCH_UP_SECONDS
-                    ):
-                        time.sleep(0.05)
-                elif self._peer.index:
-                    self._processes.run(self._placed(self._peer.index), INDEX_SECONDS)
-                later += self._found(question) != truth
-            took = took or (time.perf_counter() - started) * 1000
-        return took, stale, later
+def _can_answer(way: Way, question: Question) -> bool:
+    if way.form is Form.SOCKET:
+        return question.syntax is not Syntax.MEANING
+    return bool(way.command(question))
 
-    def _size(self) -> int:
-        path = Path(self._placed((self._peer.where,))[0])
-        files = (
-            [path]
-            if path.is_file()
-            else [file for file in path.rglob("*") if file.is_file()]
-        )
-        return sum(file.stat().st_size for file in files)
+
+class _Column:
+    """A way to ask one question, with the times of its rounds in ms."""
+
+    def __init__(self, peer: RunningPeer, way: Way, question: Question) -> None:
+        self.way = way
+        self._peer = peer
+        self._question = question
+        self._servers = list(peer.processes.running())
+        self._walls: list[float] = []
+        self._cpus: list[float] = []
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it has taken so long that it is not asked again."""
+        return bool(self._walls) and self._walls[0] > SLOW_SECONDS * 1000
+
+    def ask(self) -> bytes:
+        """Ask once, and note the times."""
+        before = self._cpu()
+        started = time.perf_counter()
+        answer = self._peer.ask(self.way, self._question)
+        self._walls.append((time.perf_counter() - started) * 1000)
+        self._cpus.append((self._cpu() - before) * 1000)
+        return answer
+
+    def times(self) -> WayTimes:
+        """Return the medians; the first answer, which warms, counts only if it is the only one."""
+        walls = self._walls[1:] or self._walls
+        cpus = self._cpus[1:] or self._cpus
+        # A server's processor time comes in steps of 10 ms, so only its mean over the rounds means something.
+        cpu = sum(cpus) / len(cpus)
+        return WayTimes(round(median(walls), 2), round(cpu, 1), len(walls))
+
+    def _cpu(self) -> float:
+        return children_cpu() + sum(processor_seconds(pid) for pid in self._servers)
+
+
+def _rounds(columns: Sequence[_Column], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    for number in range(MOST_ROUNDS):
+        if number >= FEWEST_ROUNDS and time.monotonic() > until:
+            return
+        for column in columns:
+            if not column.is_slow:
+                with suppress(NotAvailable):
+                    column.ask()
+
+
+def _progress(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)

@@ -40,7 +40,6 @@ def save(
     machine: Machine,
     tree: TreeFacts,
     rows: Sequence[Row],
-    peers: Sequence[str],
     remark: str,
 ) -> Path:
     """Save a run under its date; return its Markdown file."""
@@ -52,7 +51,6 @@ def save(
         "remark": remark,
         "rows": [as_dict(row) for row in rows],
     }
-    found["peers"] = list(peers)
     (FOLDER / f"{stem}.json").write_text(
         json.dumps(found, indent=1) + "\n", encoding="utf-8"
     )
@@ -68,13 +66,6 @@ def save(
         head(),
     ]
     parts += [line(row) for row in rows]
-    if peers:
-        parts += [
-            "",
-            "## Beside other tools, each on its own copy of the tree",
-            "",
-            *peers,
-        ]
     path = FOLDER / f"{stem}.md"
     path.write_text("\n".join(parts) + "\n", encoding="utf-8")
     return path

@@ -28,6 +28,14 @@ class Targets:
     miss: str = "zq_nowhere_in_any_file_xj"
     scan: str = r"[a-z]{3}[0-9]{4}[a-z]"
     """A regex without a literal part, so that every file is read."""
+    many: str = ""
+    """A literal with tens of thousands of lines."""
+    wide: str = ""
+    """A regex with thousands of lines."""
+    sparse_scan: str = r"[a-z]{6}[0-9]{4}[a-z]"
+    """As ``scan``, but with few lines."""
+    meaning: str = "where is a file opened and read"
+    """A question in words."""
 
 
 LINUX = Targets(
@@ -36,6 +44,9 @@ LINUX = Targets(
     common="static int",
     regex=r"devm_\w+_get_optional\(",
     insensitive="Spin_Lock_IrqSave_Nested",
+    many="mutex_unlock",
+    wide=r"\w+_probe\(struct \w+_device \*",
+    meaning="decide which process to kill when memory is exhausted",
 )
 
 
@@ -68,6 +79,8 @@ def _drawn(root: Path, rg: Path) -> Targets:
         common,
         f"{rare[:6]}\\w+{rare[-4:]}",
         rare.swapcase(),
+        many=common,
+        wide=f"\\w*{common[:-1]}\\w+",
     )
 
 
