@@ -18,7 +18,6 @@ from scripts.benchmarks import (
     editing,
     mcp,
     meaning,
-    peer_chart,
     peer_report,
     peer_results,
     peers,
@@ -194,9 +193,7 @@ def _compare(options: argparse.Namespace, base: Path) -> None:
     peers.measure(comparison, bench, targets_for(root, RG))
     print("\n".join(peer_report.lines(comparison)))
     if options.save:
-        path = peer_results.save(comparison)
-        path.with_suffix(".svg").write_text(peer_chart.draw(comparison), "utf-8")
-        print(path)
+        print(peer_results.save(comparison))
 
 
 if __name__ == "__main__":

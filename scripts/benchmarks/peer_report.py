@@ -27,7 +27,7 @@ def lines(comparison: Comparison) -> Iterator[str]:
 
 
 def question_table(comparison: Comparison) -> Iterator[str]:
-    """Yield a row for each question, a column for each way to ask; the least time is bold."""
+    """Yield a row for each question, a column for each way to ask: ms, the least bold, and processor ms."""
     ways = list(comparison.ways)
     yield _row(["Question (lines)", *ways])
     yield "|---" + "|---:" * len(ways) + "|"
@@ -64,7 +64,11 @@ def _title(question: QuestionResult) -> str:
 
 
 def _cells(question: QuestionResult, ways: Sequence[str]) -> list[str]:
-    times = [cell.p50 for cell in question.times.values() if not cell.refusal]
+    times = [
+        cell.p50
+        for cell in question.times.values()
+        if cell.is_whole and not cell.refusal
+    ]
     least = min(times, default=0.0) * BEST_TOLERANCE
     return [_cell(question.times.get(way), least) for way in ways]
 
@@ -74,10 +78,10 @@ def _cell(times: WayTimes | None, least: float) -> str:
         return ""
     if times.refusal:
         return "fails"
-    text = milliseconds(times.p50)
-    if times.p50 <= least:
-        return f"**{text}**"
-    return text
+    wall = milliseconds(times.p50)
+    if times.is_whole and times.p50 <= least:
+        wall = f"**{wall}**"
+    return f"{wall} ({times.cpu:.0f})"
 
 
 def _tool(peer: PeerResult) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from scripts.benchmarks.machine import Machine, TreeFacts
 
@@ -58,6 +59,8 @@ class WayTimes:
     cpu: float
     runs: int
     refusal: str = ""
+    is_whole: bool = True
+    """Whether the answer has every hit, so that its time can be the least of the row."""
 
 
 @dataclass(slots=True)
@@ -92,3 +95,28 @@ def save(comparison: Comparison) -> Path:
     path = FOLDER / f"{comparison.day}-{comparison.tree.name}.json"
     path.write_text(json.dumps(asdict(comparison), indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def load(path: Path) -> Comparison:
+    """Read a run's file."""
+    raw: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    raw["machine"] = Machine(**raw["machine"])
+    raw["tree"] = TreeFacts(**raw["tree"])
+    raw["questions"] = [_question(row) for row in raw["questions"]]
+    raw["peers"] = [_peer(row) for row in raw["peers"]]
+    return Comparison(**raw)
+
+
+def _question(row: dict[str, Any]) -> QuestionResult:
+    times = {name: WayTimes(**cell) for name, cell in row.pop("times").items()}
+    return QuestionResult(**row, times=times)
+
+
+def _peer(row: dict[str, Any]) -> PeerResult:
+    indexing = row.pop("indexing")
+    freshness = row.pop("freshness")
+    return PeerResult(
+        **row,
+        indexing=Indexing(**indexing) if indexing else None,
+        freshness=Freshness(**freshness) if freshness else None,
+    )

@@ -45,7 +45,15 @@ class RunningPeer:
 
         """
         if way.form is Form.SOCKET:
-            return b"\n".join(self._pages(way, question))
+            try:
+                return b"\n".join(self._pages(way, question))
+            except (
+                OSError
+            ) as error:  # the daemon has ended; the next call connects again
+                if self.client:
+                    self.client.close()
+                    self.client = None
+                raise NotAvailable(f"{way.name}: {error.strerror or error}") from None
         command = way.command(question)
         text = question.text
         if way.escape and question.syntax is Syntax.LITERAL:

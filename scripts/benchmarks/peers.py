@@ -95,31 +95,31 @@ def measure(comparison: Comparison, bench: Bench, targets: Targets) -> None:
             except NotAvailable as reason:
                 result.not_run = str(reason)
             _progress(f"{peer.name}: {result.not_run or result.indexing}")
-        comparison.ways = {
-            way.name: peer.peer.name for peer in running for way in peer.peer.ways
-        }
+        for tool in running:
+            for way in tool.peer.ways:
+                comparison.ways[way.name] = tool.peer.name
         for question in questions_of(targets):
             comparison.questions.append(_ask_all(question, running, bench))
             _progress(f"{question.kind} {question.text}")
         time.sleep(bench.idle_seconds)
-        for peer in running:
-            peer.result.server_mb = peer.processes.memory() / MIB
-        for peer in running:
+        for tool in running:
+            tool.result.server_mb = round(tool.processes.memory() / MIB)
+        for tool in running:
             try:
-                plan = plans[peer.peer.name]
-                peer.result.freshness = measure_freshness(peer, plan, bench.rg)
+                plan = plans[tool.peer.name]
+                tool.result.freshness = measure_freshness(tool, plan, bench.rg)
             except NotAvailable as reason:
-                peer.result.wrong.append(f"after changes: {reason}")
-            _progress(f"{peer.peer.name}: {peer.result.freshness}")
+                tool.result.wrong.append(f"after changes: {reason}")
+            _progress(f"{tool.peer.name}: {tool.result.freshness}")
     finally:
-        for peer in running:
-            peer.end()
+        for tool in running:
+            tool.end()
     comparison.load_after = round(os.getloadavg()[0], 1)
 
 
 def copy_listed(root: Path, tree: Path, rg: Path) -> list[str]:
     """Copy the files that ripgrep would search, and return them: some tools know no ignore rules."""
-    command = [rg, "--no-config", "--files", "-0"]
+    command = [str(rg), "--no-config", "--files", "-0"]
     listed = subprocess.run(command, cwd=root, capture_output=True, check=True).stdout
     files = sorted(os.fsdecode(name) for name in listed.split(b"\0") if name)
     for name in files:
@@ -227,7 +227,12 @@ class _Column:
         cpus = self._cpus[1:] or self._cpus
         # A server's processor time comes in steps of 10 ms, so only its mean over the rounds means something.
         cpu = sum(cpus) / len(cpus)
-        return WayTimes(round(median(walls), 2), round(cpu, 1), len(walls))
+        return WayTimes(
+            round(median(walls), 2),
+            round(cpu, 1),
+            len(walls),
+            is_whole=self.way.is_whole,
+        )
 
     def _cpu(self) -> float:
         return children_cpu() + sum(processor_seconds(pid) for pid in self._servers)

@@ -20,6 +20,7 @@ from flashgrep.base.registry import Handler
 from flashgrep.base.vocabulary import FLAGS, SYNONYMS
 from flashgrep.cli.command_table import format_table
 from flashgrep.parts.built_in import BUILT_IN, REGISTRY
+from scripts.benchmarks import peer_chart, peer_report, peer_results
 from scripts.tools.client_types import format_client_types
 from scripts.tools.plugins import make_plugin_files, write_semantic
 from scripts.tools.shell_files import format_shell_files
@@ -137,6 +138,7 @@ def generated() -> dict[Path, str]:
         root / "docs" / "languages.md": _languages(),
         root / "docs" / "errors.md": _errors(),
         root / "docs" / "comparison.md": _comparison(root),
+        root / "docs" / "peers.svg": peer_chart.draw(_newest_peers(root)),
     }
 
 
@@ -244,7 +246,30 @@ def _comparison(root: Path) -> str:
         ours = f"{row['ours']['p50']:.1f}"
         lines.append(f"| {row['name']} | {ours} | {row['rg']['p50']:.1f} |")
     text = (root / "docs" / "comparison.md").read_text("utf-8")
-    return _fill(text, "figures", lines)
+    return _fill(_fill(text, "figures", lines), "peers", _peers(root))
+
+
+def _newest_peers(root: Path) -> peer_results.Comparison:
+    """Return the newest comparison with other tools."""
+    folder = root / "scripts" / "bench-results" / "peers"
+    return peer_results.load(max(folder.glob("*.json")))
+
+
+def _peers(root: Path) -> list[str]:
+    """Return the tables of the newest comparison, with its day, its machine and how busy that was."""
+    run = _newest_peers(root)
+    loads = [question.load for question in run.questions]
+    sentence = (
+        f"{run.tree.name}, {run.tree.files:,} files, {date.fromisoformat(run.day):%B %-d, %Y}, "
+        f"{run.machine.cores} cores, load average {min(loads):g} to {max(loads):g}. {run.remark}"
+    )
+    return [
+        *fill(sentence, 118).splitlines(),
+        "",
+        *peer_report.question_table(run),
+        "",
+        *peer_report.tool_table(run),
+    ]
 
 
 def _module(path: Path) -> str:

@@ -59,11 +59,17 @@ def main(arguments: list[str]) -> int:
 def write_sources(root: Path, build: Path) -> None:
     """Write the pages, the settings of mkdocs and ``llms.txt`` into an empty folder."""
     pages = build / "pages"
-    moved = {f"docs/{page}": page for page in list_docs(root)} | PAPERS
-    for source, page in moved.items():
+    papers = {f"docs/{page}": page for page in list_docs(root)} | PAPERS
+    charts = {
+        f"docs/{chart.name}": chart.name for chart in (root / "docs").glob("*.svg")
+    }
+    moved = papers | charts
+    for source, page in papers.items():
         text = (root / source).read_text("utf-8")
         (pages / page).parent.mkdir(parents=True, exist_ok=True)
         (pages / page).write_text(move_links(text, source, page, moved), "utf-8")
+    for source, name in charts.items():
+        shutil.copy(root / source, pages / name)
     example = (root / ".flashgrep.example").read_text("utf-8")
     settings = f"# All settings\n\n```toml\n{example}```\n"
     (pages / "all-settings.md").write_text(settings, "utf-8")

@@ -1,9 +1,9 @@
 """The comparison with other tools: what they print is read, old answers are counted, missing tools are named."""
 
-import json
 import shutil
+import socket
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -15,8 +15,10 @@ from scripts.benchmarks.peer_answers import compare, read_places, scan, scan_wor
 from scripts.benchmarks.peer_edits import TURNS, planned
 from scripts.benchmarks.peer_install import Installer
 from scripts.benchmarks.peer_process import NotAvailable, Processes
-from scripts.benchmarks.peer_results import CHANGES, Comparison
+from scripts.benchmarks.peer_results import CHANGES, Comparison, PeerResult
+from scripts.benchmarks.peer_running import RunningPeer
 from scripts.benchmarks.peer_tools import PEERS, Form, Peer, Question, Syntax, Way
+from scripts.benchmarks.private import Client
 from scripts.benchmarks.targets import Targets
 
 RG = Path(sys.executable).with_name("rg")
@@ -187,13 +189,28 @@ def test_no_process_of_a_tool_stays(tmp_path: Path) -> None:
     assert list(processes.running()) == []
 
 
+def test_a_daemon_that_ends_fails_one_answer_only(tree: Path, tmp_path: Path) -> None:
+    way = Way("socket", form=Form.SOCKET)
+    processes = Processes(tree, {}, "ours")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "daemon.sock"))
+        listener.listen()
+        running = RunningPeer(
+            COPY, PeerResult("ours"), tree, tmp_path, processes,
+            Client(str(tmp_path / "daemon.sock")),
+        )  # fmt: skip
+        listener.accept()[0].close()
+        with pytest.raises(NotAvailable, match="socket"):
+            running.ask(way, Question("miss", "needle"))
+    assert running.client is None  # the next call connects again
+
+
 def test_tables_chart_and_file_show_the_same_run(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     comparison = compared(tree, tmp_path, PEERS[0], COPY, ABSENT)
     monkeypatch.setattr(peer_results, "FOLDER", tmp_path / "runs")
-    run = json.loads(peer_results.save(comparison).read_text())
-    assert run == asdict(comparison)
+    assert peer_results.load(peer_results.save(comparison)) == comparison
     table = list(peer_report.question_table(comparison))
     assert table[0] == "| Question (lines) | rg | copy |"
     assert len(table) == 2 + len(comparison.questions)
