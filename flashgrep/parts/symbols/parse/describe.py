@@ -33,6 +33,10 @@ _JOINTS: Final = frozenset({b".", b">", b":"})
 """Last bytes of these operators."""
 _ARROWS: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp", "php", "perl"})
 """Languages in which an arrow accesses a member; elsewhere a type or a body follows it."""
+_MOST_COMMENT: Final = 300
+"""Bytes of a line before a name that are searched for a comment's beginning."""
+_BEFORE_COMMENT: Final = b" \t;,(){}"
+"""What a sign of a comment stands behind, unless it begins the line; the // of "http://" stands behind a colon."""
 _JOINS: Final = frozenset({"php", "perl"})
 """Languages in which a dot concatenates strings."""
 _KEYWORDS: Final = frozenset({b"case", b"return", b"in", b"else", b"where"})
@@ -178,12 +182,27 @@ def _find_marker(text: str, markers: Iterable[bytes]) -> str | None:
     return None
 
 
+def _ends_comment(data: bytes, end: int, name: int, language: str) -> bool:
+    """Whether the last sign before a name, which ends at a position, is in a comment on a line before it."""
+    if b"\n" not in data[end:name]:
+        return False
+    line = data[max(0, end - _MOST_COMMENT) : end].rpartition(b"\n")[2]
+    for sign in LANGUAGES[language].comments:
+        code, found_sign, _ = line.partition(sign)
+        if found_sign and (not code or code[-1:] in _BEFORE_COMMENT):
+            return True
+    return False
+
+
 def receiver(data: bytes, name: int, language: str) -> str | None:
     """Return the word a call is made on (``self`` in ``self.run()``), "" for an expression, None if there is none."""
     before = data[max(0, name - 80) : name]
     if (
         before.rstrip()[-1:] not in _JOINTS
     ):  # most names have none; this check takes a tenth of the expression's time
+        return None
+    end = name - len(before) + len(before.rstrip())
+    if _ends_comment(data, end, name, language):
         return None
     pattern = _RECEIVER
     if language == "lua":
