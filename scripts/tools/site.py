@@ -26,6 +26,8 @@ PAPERS: Final = {
     "clients/typescript/README.md": "typescript.md",
 }
 """Papers outside ``docs/`` that are pages, each with the page's name."""
+PICTURES: Final = "docs/pictures"
+"""Made by ``scripts/pictures``."""
 SECTIONS: Final = {
     "Start": ("index", "first-steps", "coming-from", "how-it-works", "comparison"),
     "Use": ("terminal", "agents", "editors", "web", "python", "typescript", "scripts", "team", "servers"),
@@ -70,6 +72,7 @@ def write_sources(root: Path, build: Path) -> None:
         (pages / page).write_text(move_links(text, source, page, moved), "utf-8")
     for source, name in charts.items():
         shutil.copy(root / source, pages / name)
+    shutil.copytree(root / PICTURES, pages / "pictures")
     example = (root / ".flashgrep.example").read_text("utf-8")
     settings = f"# All settings\n\n```toml\n{example}```\n"
     (pages / "all-settings.md").write_text(settings, "utf-8")
@@ -92,6 +95,9 @@ def move_links(text: str, source: str, page: str, moved: dict[str, str]) -> str:
 
     def follow(link: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(here, link["path"]))
+        if posixpath.dirname(target) == PICTURES:
+            picture = posixpath.relpath(target, "docs")
+            return posixpath.relpath(picture, there or ".")
         if target in moved:
             return posixpath.relpath(moved[target], there or ".")
         return f"{REPOSITORY}/blob/main/{target}"

@@ -99,13 +99,18 @@ def serve_page(tree: Path) -> Iterator[str]:
             process.send_signal(signal.SIGINT)
 
 
+def find_chromium() -> str | None:
+    """Return the system's Chromium, as tests/web/browser.py finds it."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
 def measure_keys(tree: Path) -> None:
     """Print the times from each keystroke to the first results on the screen, including the debounce delay."""
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
     times: dict[int, list[float]] = {}
     with serve_page(tree) as link, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox"]
+            executable_path=find_chromium(), args=["--no-sandbox"]
         )
         tab = browser.new_page()
         tab.goto(link)

@@ -46,6 +46,23 @@ def test_what_models_are_told_to_read_is_there(sources: Path) -> None:
         assert (sources / "pages" / f"{name}.md").is_file()
 
 
+PICTURE = re.compile(r"!\[[^\]]+\]\(([^)\s]+)\)")
+
+
+def test_every_picture_is_on_the_site_and_loads_nothing(sources: Path) -> None:
+    pages = sources / "pages"
+    shown = {
+        (page.parent / picture).resolve()
+        for page in pages.rglob("*.md")
+        for picture in PICTURE.findall(page.read_text("utf-8"))
+    }
+    assert shown == {path.resolve() for path in (pages / "pictures").iterdir()}
+    for picture in shown:
+        assert picture.stat().st_size <= 150_000
+        if picture.suffix == ".svg":
+            assert "url(http" not in picture.read_text("utf-8")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("material") is None, reason="the extra docs is missing"
