@@ -54,6 +54,7 @@ LOCAL_MODULE = "flashgrep.cli.app"
 CODE_MODULE = "flashgrep.cli.code_page"
 RELAY_MODULE = "flashgrep.rpc.relay"
 CONNECT_MODULE = "flashgrep.rpc.connect"
+JOINED_MODULE = "flashgrep.cli.joined_runs"
 PLAIN_FILES_MODULE = "flashgrep.base.plain_files"
 """These import more than a hot command can afford."""
 
@@ -234,16 +235,19 @@ def start_pager(command: list[str]) -> int:
     return pager
 
 
-def _search_by_ripgrep(result: dict[str, str]) -> int:
-    """Run ripgrep as the daemon says, and return its status; without a pager it takes the place of this process."""
+def _search_by_ripgrep(result: "dict[str, Any]") -> int:
+    """Run ripgrep as the daemon says, and return its status; without a pager it takes the place of this process.
+
+    A search in parts has several calls, which run side by side.
+    """
     program = find_ripgrep(os.environ)
     if program is None:
         os.write(2, NO_RIPGREP)
         return ERROR
-    words = [*result["ripgrep"]]
+    calls = [*result["ripgrep"]]
     for warning in result.get("warnings", ()):
         os.write(2, f"fgrep: {warning}\n".encode(errors="replace"))
-    reads_input = not STANDARD_INPUT.isdisjoint(words)
+    reads_input = not STANDARD_INPUT.isdisjoint(calls[0])
     if not reads_input:
         # Without a path ripgrep would search what standard input has.
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -251,16 +255,18 @@ def _search_by_ripgrep(result: dict[str, str]) -> int:
     if "probe" in result:
         if reads_input:
             _keep_input()
-        words = _choose_reading(program, result, reads_input=reads_input)
+        calls = _choose_reading(program, result, reads_input=reads_input)
     if os.isatty(1):
         pager = find_pager()
     else:
         pager = []
+    if len(calls) > 1:
+        return int(_load(JOINED_MODULE).join_runs(program, calls))
     if not pager:
-        command = [word.encode("latin-1") for word in words]
+        command = [word.encode("latin-1") for word in calls[0]]
         return become(program, RG, [command], {**os.environ})
     process = start_pager(pager)
-    status = _run_program(program, words, (signals.SIGINT,))
+    status = _run_program(program, calls[0], (signals.SIGINT,))
     os.close(1)
     os.waitpid(process, 0)
     return status
@@ -278,21 +284,22 @@ def _keep_input() -> None:
 
 
 def _choose_reading(
-    program: str, result: dict[str, str], *, reads_input: bool
-) -> list[str]:
-    """Return ripgrep's words for a text, or for it as a regular expression if no line has the text itself."""
+    program: str, result: "dict[str, Any]", *, reads_input: bool
+) -> list[list[str]]:
+    """Return ripgrep's calls for a text, or for it as a regular expression if no line has the text itself."""
     status = _run_program(program, [*result["probe"]])
     if reads_input:
         os.lseek(0, 0, os.SEEK_SET)
     if status != 1:
         return [*result["ripgrep"]]
-    words = [*result["otherwise"]]
+    calls = [*result["otherwise"]]
     # Only then is it worth saying: if that finds nothing either, nothing was found.
-    if _run_program(program, ["--quiet", *words]) == 0:
+    quiet = ["--quiet", "--no-messages"]
+    if any(_run_program(program, [*quiet, *words]) == 0 for words in calls):
         os.write(2, f"fgrep: {result['note']}\n".encode())
     if reads_input:
         os.lseek(0, 0, os.SEEK_SET)
-    return words
+    return calls
 
 
 def _run_program(program: str, words: list[str], heeding: tuple[int, ...] = ()) -> int:

@@ -50,6 +50,8 @@ MOST_LIKELY = 60_000
 """Before paths, globs and types take files away: each is looked at, in 0.3 to 4 µs, while everyone else waits."""
 MOST_BYTES = 2 << 20
 """Of words on one command line, for all that the client has room for: they are made while everyone else waits."""
+WITH_FILENAME = b"--with-filename"
+"""The first word of every plan."""
 NO_FILE = b"/dev/null"
 """Searched if no file can match: ripgrep still checks its arguments, prints nothing and exits with its status."""
 
@@ -170,7 +172,7 @@ def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
         if b"\0" in Path(os.fsdecode(os.path.join(call.cwd, name))).read_bytes():
             raise Unplannable
     words = [
-        b"--with-filename",
+        WITH_FILENAME,
         b"--no-config",
         *map(os.fsencode, arguments.words),
         b"--",
@@ -294,8 +296,8 @@ def _choose_below(
         else:
             from_cwd = given.removeprefix(call.cwd.rstrip(b"/") + b"/")
     from_cwd = from_cwd.removeprefix(b"./")
-    cover = Cover(flags, b"" if from_cwd == b"." else _as_folder(from_cwd))
-    lead = _as_folder(inside)
+    cover = Cover(flags, b"" if from_cwd == b"." else as_folder(from_cwd))
+    lead = as_folder(inside)
     candidates = likely
     if snapshot.pending:
         settled = [path for path in likely if path not in snapshot.pending]
@@ -323,7 +325,7 @@ def _choose_below(
     # A walk by name comes by paths as if their slashes were less than any other byte,
     # as NUL is.
     in_order = sorted(below, key=lambda path: path.replace(b"/", b"\0"))
-    before = _as_folder(given)
+    before = as_folder(given)
     return Chosen(
         names=[before + path for path in in_order],
         doubtful=[before + path for path in in_order if lead + path in doubtful],
@@ -350,7 +352,7 @@ def estimate_cover(cover: "Cover", lead: bytes, settled: Sequence[bytes]) -> int
     return count
 
 
-def _as_folder(path: bytes) -> bytes:
+def as_folder(path: bytes) -> bytes:
     """Return what is before the names in a folder; for no path nothing."""
     if not path or path.endswith(b"/"):
         return path

@@ -7,6 +7,7 @@ person at a terminal gets.
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,17 @@ from flashgrep.cli.query_line import find_fields
 from flashgrep.files.globs import types
 from flashgrep.methods.query import selects_text
 from flashgrep.parts.ripgrep.arguments import Call, read_room
-from flashgrep.parts.ripgrep.plan import NO_FILE, answer
+from flashgrep.parts.ripgrep.arguments import parse as parse_words
+from flashgrep.parts.ripgrep.ordered import (
+    cut_names,
+    cut_walk,
+    find_folder,
+    is_cuttable,
+    sample_folder,
+    sample_project,
+)
+from flashgrep.parts.ripgrep.plan import NO_FILE, WITH_FILENAME, answer
+from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.context import RequestContext
 
@@ -37,10 +48,11 @@ PROBE_BYTES = 64
 async def answer_query(
     context: RequestContext, cwd: str, params: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return ripgrep's arguments, as ``{"ripgrep": words}``, bytes as latin-1; None: the method answers.
+    """Return ripgrep's arguments, as ``{"ripgrep": calls}``, bytes as latin-1; None: the method answers.
 
-    ``warnings``: what is wrong with the project's settings. ``probe``: words that say by their status whether a line has
-    the text itself; without one ``otherwise`` is run in place of ``ripgrep``, after ``note``.
+    Several calls are for consecutive parts of the search. ``warnings``: what is wrong with the project's settings.
+    ``probe``: words that say by their status whether a line has the text itself; without one ``otherwise`` is run in
+    place of ``ripgrep``, after ``note``.
     """
     catalogue: Catalogue = context.call.host
     try:
@@ -76,13 +88,16 @@ async def answer_query(
     literal = write_ripgrep(line, mode) + arguments
     room = read_room(params) - PROBE_BYTES
     planned = await plan_call(context, cwd, literal, room)
-    result: dict[str, Any] = {"ripgrep": planned}
+    # On a terminal ripgrep asks itself whether there are colours.
+    to_cut = None if params.get("tty") else workspace
+    result: dict[str, Any] = {"ripgrep": await cut_call(to_cut, cwd, planned)}
     if workspace is not None:
         result["warnings"] = list(workspace.take_warnings())
     if line.may_be_regex and selects_text(tuple(line.patterns)):
         result["probe"] = [encode(b"--quiet"), *planned]
         regex = write_ripgrep(line, "regex") + arguments
-        result["otherwise"] = await plan_call(context, cwd, regex, room)
+        otherwise = await plan_call(context, cwd, regex, room)
+        result["otherwise"] = await cut_call(to_cut, cwd, otherwise)
         result["note"] = FALLBACK_NOTE
     elif planned[-2:] == ["--", encode(NO_FILE)] and is_for_method and not line.paths:
         # Nothing has it: the method says how much was searched and what comes near.
@@ -123,6 +138,29 @@ async def plan_call(
     if planned is not None:
         return list(planned)
     return [encode(os.fsencode(word)) for word in ["--no-config", *words]]
+
+
+async def cut_call(
+    workspace: Workspace | None, cwd: str, words: list[str]
+) -> list[list[str]]:
+    """Return the calls for consecutive parts of a call, or that alone if it is as fast or its output another."""
+    arguments = parse_words(words)
+    if workspace is None or not is_cuttable(arguments):
+        return [words]
+    if words[0] == encode(WITH_FILENAME):
+        return cut_names(words, len(words) - len(arguments.positional))
+    folder = find_folder(arguments.positional)
+    if folder is None:
+        return [words]
+    whole = Path(cwd, folder)
+    inside = b""
+    if whole != workspace.path:
+        inside = os.fsencode(whole.relative_to(workspace.path))
+    if workspace.tree.listed_since is None:
+        sample = await workspace.in_turn(partial(sample_folder, os.fsencode(whole)))
+    else:
+        sample = await workspace.in_thread(partial(sample_project, inside=inside))
+    return cut_walk(words, folder, sample.find_cuts())
 
 
 def encode(word: bytes) -> str:
