@@ -13,8 +13,6 @@ import ctypes
 import mmap
 import sys
 from array import array
-from collections import deque
-from itertools import repeat
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +27,8 @@ BLOCK: Final = 512
 """The largest size that pools have; the fewest calls take a pool."""
 BLOCKS: Final = (POOL - HEADER) // BLOCK
 """In a pool. The 464 bytes after the last of them belong to nobody."""
+SPAN: Final = (BLOCKS - 1) * BLOCK
+"""Bytes from the first block of a pool to its last."""
 ARENA: Final = 1 << 20
 STEP: Final = BLOCKS * ARENA // POOL
 """Blocks that are taken or given back at once: an arena of them, 1 to 2 ms."""
@@ -37,6 +37,7 @@ MOST_STEPS: Final = 1024
 STATM: Final = Path("/proc/self/statm")
 DONT_NEED: Final = 4
 """MADV_DONTNEED in Linux's mman.h."""
+Addresses = npt.NDArray[np.uint64]
 
 
 class UnusedPools:
@@ -47,24 +48,30 @@ class UnusedPools:
         """The addresses of the blocks, as they were taken."""
         self._is_possible = sys.platform == "linux" and mmap.PAGESIZE == PAGE
         if self._is_possible:
+            size = ctypes.c_size_t
             interpreter = ctypes.pythonapi  # calls hold the interpreter's lock
             self._allocate = interpreter.PyObject_Malloc
-            self._allocate.argtypes = (ctypes.c_size_t,)
-            self._allocate.restype = ctypes.c_size_t
+            self._allocate.argtypes = (size,)
+            self._allocate.restype = size
             self._free = interpreter.PyObject_Free
-            self._free.argtypes = (ctypes.c_size_t,)
+            self._free.argtypes = (size,)
             self._free.restype = None
-            self._advise = ctypes.CDLL(None).madvise
-            self._advise.argtypes = (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int)
+            system = ctypes.CDLL(None)
+            self._advise = system.madvise
+            self._advise.argtypes = (size, size, ctypes.c_int)
 
     def take(self) -> bool:
         """Take an arena's worth of unused pools, and return whether there may be more."""
         if not self._is_possible or len(self._steps) >= MOST_STEPS:
             return False
         before = _mapped_bytes()
-        blocks = array("Q", map(self._allocate, repeat(BLOCK, STEP)))
+        blocks = array("Q")
+        for _ in range(STEP):
+            block = self._allocate(BLOCK)
+            blocks.append(block)
+        mapped = _mapped_bytes() - before
         # A new arena was mapped: no pool is unused any more. It goes at once.
-        is_last = _mapped_bytes() - before >= ARENA
+        is_last = mapped >= ARENA
         pools = find_pools(blocks)
         if is_last or not pools:
             self._give_back(blocks)
@@ -82,25 +89,30 @@ class UnusedPools:
         return bool(self._steps)
 
     def _give_back(self, blocks: "array[int]") -> None:
-        deque(map(self._free, blocks), maxlen=0)
+        for block in blocks:
+            self._free(block)
 
 
 def find_pools(blocks: "array[int]") -> list[int]:
     """Return the addresses of the pools of which these blocks are all there are, each where the allocator puts it."""
-    addresses = np.sort(np.frombuffer(blocks, np.uint64).astype(np.int64))
-    pools = addresses // POOL * POOL
+    unsorted: Addresses = np.frombuffer(blocks, np.uint64)
+    addresses = np.sort(unsorted.astype(np.int64))
+    pools = addresses - addresses % POOL
     firsts = np.flatnonzero(np.diff(pools, prepend=-1))
     counts = np.diff(firsts, append=len(pools))
-    is_whole = counts == BLOCKS
-    whole: npt.NDArray[np.int64] = firsts[is_whole]
-    begins = addresses[whole] - pools[whole] == HEADER
-    # Their number and the distance of first and last leave no room for anything else,
-    # since blocks do not overlap.
-    is_dense = addresses[whole + BLOCKS - 1] - addresses[whole] == (BLOCKS - 1) * BLOCK
-    found: list[int] = pools[whole[begins & is_dense]].tolist()
-    return found
+    whole = firsts[counts == BLOCKS]
+    begin = addresses[whole]
+    end = addresses[whole + BLOCKS - 1]
+    pool = pools[whole]
+    # Blocks do not overlap: their number and the distance of first and last leave no room
+    # for anything else.
+    is_pool = end - begin == SPAN
+    is_pool &= begin - pool == HEADER
+    whole_pools: list[int] = pool[is_pool].tolist()
+    return whole_pools
 
 
 def _mapped_bytes() -> int:
     """Return the size of this process's address space."""
-    return int(STATM.read_bytes().split()[0]) * PAGE
+    sizes = STATM.read_bytes().split()
+    return int(sizes[0]) * PAGE

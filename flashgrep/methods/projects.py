@@ -435,7 +435,8 @@ class _Question(Generic[ParamsT, ResultT]):
         deadline_ms: int | None = getattr(self._params, "deadline_ms", None)
         if deadline_ms is None:
             return None
-        return max(0.0, self.started + deadline_ms / 1000 - time.perf_counter())
+        deadline = self.started + deadline_ms / 1000
+        return max(0.0, deadline - time.perf_counter())
 
 
 def _measure_texts(value: Any) -> int:
@@ -462,7 +463,8 @@ def _find_parts(call: Call[Host], params: Params) -> list[Part[Any]]:
     if len(roots) > MOST_PROJECTS:
         message = f"projects: {len(roots)} are known, at most {MOST_PROJECTS} can be asked at once: name those you mean"
         raise InvalidParams(message, field="projects", maximum=MOST_PROJECTS)
-    names = {str(info.root): info.name for info in call.host.list_projects()}
+    projects = call.host.list_projects()
+    names = {str(info.root): info.name for info in projects}
     parts = [Part[Any](root, names.get(root, root)) for root in roots]
     for part in parts:
         part.among = ProjectSelection(_find_inner_folders(part.root, roots), len(roots))
@@ -537,7 +539,8 @@ def _merge(
     for number, part in enumerate(parts):
         streams.append([(rank, number, item) for rank, item in part.items()])
     # Lazily: items that do not fit are not produced.
-    for _, number, item in heapq.merge(*streams, key=itemgetter(0, 1)):
+    by_rank = itemgetter(0, 1)
+    for _, number, item in heapq.merge(*streams, key=by_rank):
         part = parts[number]
         shown = {"project": part.name, **item}
         chars -= question.measure(shown)
@@ -576,7 +579,8 @@ def _cover(parts: Sequence[Part[Any]], started: float) -> Coverage:
     # Who tells something; what makes an answer incomplete comes first.
     details: dict[tuple[bool, str], list[str]] = {}
     for part in parts:
-        answered += [page.fields["coverage"] for _, page in part.pages[:1]]
+        for _, page in part.pages[:1]:
+            answered.append(page.fields["coverage"])
         is_complete, reason = _explain(part)
         complete &= is_complete
         if reason:

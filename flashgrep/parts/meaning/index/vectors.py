@@ -139,8 +139,11 @@ class Vectors:
             if count > self._signs.shape[1]:
                 # A quarter more than needed, so that growing rarely copies. A new
                 # array, since a lookup may be reading the old one.
-                wider = np.zeros((len(self._signs), count + count // 4), np.uint64)
-                wider[:, : self._count] = self._signs[:, : self._count]
+                height = len(self._signs)
+                width = count + count // 4
+                wider = np.zeros((height, width), np.uint64)
+                used = self._signs[:, : self._count]
+                wider[:, : self._count] = used
                 self._signs = wider
             with _opened(self._file, os.O_RDONLY) as number:
                 for at in range(self._count, count, READ_ROWS):
@@ -177,17 +180,23 @@ class Vectors:
             return np.zeros(0, np.float32)
         # Rows near each other are read with those between them.
         ascending = np.sort(rows)
-        ends = np.flatnonzero(np.diff(ascending) > READ_GAP)
-        firsts = ascending[np.concatenate([[0], ends + 1])]
-        counts = ascending[np.concatenate([ends, [-1]])] + 1 - firsts
+        is_apart = np.diff(ascending) > READ_GAP
+        firsts = ascending[np.append(True, is_apart)]
+        lasts = ascending[np.append(is_apart, True)]
+        counts = lasts + 1 - firsts
+        runs: list[npt.NDArray[np.void]] = []
         with _opened(self._file, os.O_RDONLY) as number:
-            runs = [
-                self._read(number, first, count)
-                for first, count in zip(firsts.tolist(), counts.tolist(), strict=True)
-            ]
+            for first, count in zip(firsts.tolist(), counts.tolist(), strict=True):
+                run = self._read(number, first, count)
+                runs.append(run)
+        read = np.concatenate(runs)
+        # Where each run begins among all that was read, less its first row.
+        offsets = counts.cumsum()
+        offsets -= counts
+        offsets -= firsts
         run_of = firsts.searchsorted(rows, side="right") - 1
-        offsets = counts.cumsum() - counts - firsts
-        return compare(question, np.concatenate(runs)[rows + offsets[run_of]])
+        places = rows + offsets[run_of]
+        return compare(question, read[places])
 
     def sums(self, spans: Sequence[tuple[int, int]]) -> Floats:
         """Return, for each span of rows (first, count), the sum of its vectors."""

@@ -36,7 +36,7 @@ _ARROWS: Final = frozenset({"c", "cpp", "cuda", "objc", "objcpp", "php", "perl"}
 _MOST_COMMENT: Final = 300
 """Bytes of a line before a name that are searched for a comment's beginning."""
 _BEFORE_COMMENT: Final = b" \t;,(){}"
-"""What a sign of a comment stands behind, unless it begins the line; the // of "http://" stands behind a colon."""
+"""What a sign of a comment stands behind, unless it begins the line."""
 _JOINS: Final = frozenset({"php", "perl"})
 """Languages in which a dot concatenates strings."""
 _KEYWORDS: Final = frozenset({b"case", b"return", b"in", b"else", b"where"})
@@ -186,10 +186,14 @@ def _ends_comment(data: bytes, end: int, name: int, language: str) -> bool:
     """Whether the last sign before a name, which ends at a position, is in a comment on a line before it."""
     if b"\n" not in data[end:name]:
         return False
-    line = data[max(0, end - _MOST_COMMENT) : end].rpartition(b"\n")[2]
+    begin = max(0, end - _MOST_COMMENT)
+    line = data[begin:end].rpartition(b"\n")[2]
     for sign in LANGUAGES[language].comments:
-        code, found_sign, _ = line.partition(sign)
-        if found_sign and (not code or code[-1:] in _BEFORE_COMMENT):
+        at = line.find(sign)
+        if at == 0:
+            return True
+        # The // of "http://" stands behind a colon.
+        if at > 0 and line[at - 1] in _BEFORE_COMMENT:
             return True
     return False
 
@@ -197,11 +201,12 @@ def _ends_comment(data: bytes, end: int, name: int, language: str) -> bool:
 def receiver(data: bytes, name: int, language: str) -> str | None:
     """Return the word a call is made on (``self`` in ``self.run()``), "" for an expression, None if there is none."""
     before = data[max(0, name - 80) : name]
-    if (
-        before.rstrip()[-1:] not in _JOINTS
-    ):  # most names have none; this check takes a tenth of the expression's time
+    stripped = before.rstrip()
+    # Most names have none; this check takes a tenth of the expression's time.
+    if stripped[-1:] not in _JOINTS:
         return None
-    end = name - len(before) + len(before.rstrip())
+    blanks = len(before) - len(stripped)
+    end = name - blanks
     if _ends_comment(data, end, name, language):
         return None
     pattern = _RECEIVER
