@@ -56,8 +56,9 @@ _SINGLE = frozenset(
     ]
 )
 """Flags that print something between files, or need a single run for another reason; ``sort`` is looked at."""
-_BY_LINE = frozenset(
+_BY_FILE = frozenset(
     [
+        "files-without-match",
         "regexp",
         "max-count",
         "invert-match",
@@ -67,7 +68,7 @@ _BY_LINE = frozenset(
         "text",
     ]
 )
-_CUTTABLE = (HARMLESS | COVER | PATTERN_FLAGS.keys() | _BY_LINE) - _SINGLE
+_CUTTABLE = (HARMLESS | COVER | PATTERN_FLAGS.keys() | _BY_FILE) - _SINGLE
 _BY_PATH = frozenset({Flag("sort", "path"), Flag("sort-files", None)})
 _WORD = re.compile(rb"\w{1,24}", re.ASCII)
 """The beginning of a name that a cut may have: after a slash in the order of bytes, and without a meaning in globs."""
