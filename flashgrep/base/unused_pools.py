@@ -76,6 +76,7 @@ class UnusedPools:
         if is_last or not pools:
             self._give_back(blocks)
             return False
+        # Kept before the pages go: if advice fails, the blocks can still be given back.
         self._steps.append(blocks)
         for pool in pools:
             # The first page has the header and stays.
@@ -101,6 +102,7 @@ def find_pools(blocks: "array[int]") -> list[int]:
     firsts = np.flatnonzero(np.diff(pools, prepend=-1))
     counts = np.diff(firsts, append=len(pools))
     whole = firsts[counts == BLOCKS]
+    # Of each pool that has as many of the blocks as fit into it: the first and the last one.
     begin = addresses[whole]
     end = addresses[whole + BLOCKS - 1]
     pool = pools[whole]

@@ -539,10 +539,12 @@ def _merge(
     for number, part in enumerate(parts):
         streams.append([(rank, number, item) for rank, item in part.items()])
     # Lazily: items that do not fit are not produced.
+    # Equal ranks come in the order of the projects, so that pages follow one another.
     by_rank = itemgetter(0, 1)
     for _, number, item in heapq.merge(*streams, key=by_rank):
         part = parts[number]
         shown = {"project": part.name, **item}
+        # The budget is that of one answer, whatever the number of projects.
         chars -= question.measure(shown)
         if part.library is not None:  # its path will be absolute
             chars -= len(part.root)

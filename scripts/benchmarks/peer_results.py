@@ -42,8 +42,6 @@ class PeerResult:
     not_run: str = ""
     """Why it was not measured."""
     indexing: Indexing | None = None
-    settled_seconds: float = 0.0
-    """Until work after the index was done; 0: there is none, or it was not done in time."""
     server_mb: float = 0.0
     """What its processes hold after the questions, at rest."""
     wrong: list[str] = field(default_factory=list)

@@ -100,7 +100,6 @@ class RunningPeer:
         if peer.settle:
             with suppress(NotAvailable):
                 self.processes.run(self.placed(peer.settle), settle_seconds)
-                self.result.settled_seconds = round(time.perf_counter() - started, 1)
 
     def index(self) -> None:
         """Make the index, or make it again, and wait for it."""

@@ -106,6 +106,7 @@ def count_parts(files: int) -> int:
 
 def cut_names(words: Sequence[str], start: int) -> list[list[str]]:
     """Return a call, whose words from ``start`` on are files in order, as calls for parts of them."""
+    # The candidates of an index: their sizes are not known here, and parts are many.
     names = words[start:]
     count = count_parts(len(names))
     ends = [at * len(names) // count for at in range(count + 1)]
@@ -134,6 +135,7 @@ def match_before(cut: Cut, folder: str) -> list[str]:
     """Return the globs that match all that comes before a cut in a folder."""
     globs = []
     for name in cut:
+        # Names that agree with the cut's up to a letter, and have a lesser one there, or end before it.
         for at, letter in enumerate(name):
             start = f"{folder}{name[:at]}"
             globs.append(f"{start}[\x01-{chr(ord(letter) - 1)}]*")
@@ -148,8 +150,10 @@ def match_from(cut: Cut, folder: str) -> list[str]:
     globs = []
     deepest = len(cut) - 1
     for depth, name in enumerate(cut):
+        # Names that agree with the cut's up to a letter, and have a greater one there.
         for at, letter in enumerate(name):
             globs.append(f"{folder}{name[:at]}[!\x01-{letter}]*")
+        # Inside the folders of the cut only what begins with its last name comes after it.
         if depth == deepest:
             globs.append(f"{folder}{name}*")
         else:

@@ -15,8 +15,6 @@ from typing import Final
 from scripts.benchmarks.search.asking import Question, Target, asked
 from scripts.benchmarks.search.functions import sentence
 
-KEPT: Final = Path(__file__).parents[2] / "bench-results" / "search-installed.jsonl"
-"""The table of answers to these questions that a later one must not fall short of."""
 ASKED_BY_HAND: Final = {"jinja2": "src/jinja2", "starlette": "starlette"}
 """The folder of each package, as the questions call it."""
 ASKED_BY_DOCUMENTATION: Final = ("click",)

@@ -191,6 +191,7 @@ class Vectors:
                 runs.append(run)
         read = np.concatenate(runs)
         # Where each run begins among all that was read, less its first row.
+        # A row's place is its distance from the first row of its run, after all runs before.
         offsets = counts.cumsum()
         offsets -= counts
         offsets -= firsts

@@ -44,6 +44,7 @@ _KEYWORDS: Final = frozenset({b"case", b"return", b"in", b"else", b"where"})
 _LUA_RECEIVER: Final = re.compile(rb"(?:(\w+)|[)\]])[.:]$")
 
 
+# JavaScript's const {a, b} = c
 _DESTRUCTURING: Final = re.compile(rb"\s*((?:export\s+)?(?:const|let|var))\s*\{")
 _UNPACKED_VALUE: Final = re.compile(rb"\}\s*=\s*([^\n;]*)")
 _IDENTIFIER: Final = re.compile(rb"[\w$]+")
@@ -63,16 +64,22 @@ def signature(lines: Lines, name: int, start: int, end: int) -> str:
             flat = b" ".join(parts).decode("utf-8", "replace")
             return flat[:SIGNATURE_CHARS]
     name_line = lines.line(name)
-    first = max(start, lines.start(max(start_line, name_line - 1)))
+    # In C the type often stands on the line above the name.
+    line_above = max(start_line, name_line - 1)
+    first = max(start, lines.start(line_above))
     beginning = data[first : first + 40].lstrip()
     if beginning.startswith(_ABOVE):
         first = max(start, lines.start(name_line))
     line_start = lines.start(start_line)
-    if _has_only_modifiers(data[line_start:start]):
+    modifiers = data[line_start:start]
+    if _has_only_modifiers(modifiers):
         first = min(first, line_start)
-    text = data[first : min(end, first + _WINDOW)]
-    head = text[: find_body(text, name - first)]
-    flat = " ".join(head.decode("utf-8", "replace").split())
+    last = min(end, first + _WINDOW)
+    text = data[first:last]
+    # A signature over several lines is shown on one.
+    body = find_body(text, name - first)
+    head = text[:body].decode("utf-8", "replace")
+    flat = " ".join(head.split())
     if len(flat) <= SIGNATURE_CHARS:
         return flat
     cut = flat[: SIGNATURE_CHARS - 1]
@@ -97,6 +104,7 @@ def find_body(text: bytes, name: int) -> int:
         elif depth <= 0:
             if byte in b"{;":
                 return at
+            # A line that ends with a comma or an equals sign goes on.
             before = text[:at].rstrip()
             if before[-1:] not in b",=":
                 return at
@@ -186,6 +194,7 @@ def _ends_comment(data: bytes, end: int, name: int, language: str) -> bool:
     """Whether the last sign before a name, which ends at a position, is in a comment on a line before it."""
     if b"\n" not in data[end:name]:
         return False
+    # A comment that is longer hides nothing: the call is told as before.
     begin = max(0, end - _MOST_COMMENT)
     line = data[begin:end].rpartition(b"\n")[2]
     for sign in LANGUAGES[language].comments:
