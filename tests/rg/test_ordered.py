@@ -99,6 +99,14 @@ def test_parts_of_a_walk_are_the_walk(
     assert b"".join(part.stdout for part in parts) == whole.stdout
 
 
+@pytest.mark.parametrize(
+    "flag", ["--iglob=A*", "--iglob=!B*", "--glob-case-insensitive", "--follow"]
+)
+def test_a_call_whose_later_globs_would_undo_a_cut_stays_whole(flag: str) -> None:
+    """Each --iglob comes after all --glob, and the last that matches holds."""
+    assert not is_cuttable(parse(["--sort=path", flag, "--regexp=needle", "--"]))
+
+
 def make_tree(root: Path) -> None:
     rng = random.Random(3)
     for at in range(40):

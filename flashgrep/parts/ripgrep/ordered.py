@@ -46,6 +46,7 @@ _SINGLE = frozenset(
         "context",
         "file",
         "heading",
+        "iglob",
         "no-messages",
         "no-sort-files",
         "pretty",
@@ -55,7 +56,8 @@ _SINGLE = frozenset(
         "threads",
     ]
 )
-"""Flags that print something between files, or need a single run for another reason; ``sort`` is looked at."""
+"""Flags that print something between files, or need a single run for another reason; ``sort`` is looked at. ripgrep
+takes each ``--iglob`` after all ``--glob``, and the last that matches holds: one would undo a cut."""
 _BY_FILE = frozenset(
     [
         "files-without-match",
