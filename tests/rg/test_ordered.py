@@ -27,6 +27,7 @@ from flashgrep.parts.ripgrep.ordered import (
     sample_folder,
 )
 from tests.conftest import FGREP, DaemonAtHand
+from tests.support.interrupts import allow_signal
 from tests.support.rg_tree import BOUND
 
 RG = str(bundled_ripgrep())
@@ -237,6 +238,7 @@ def test_a_closed_pipe_ends_all_runs(tree: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_all_runs(tree: Path, number: signal.Signals) -> None:
     words = ["--sort=path", "--line-number", "--regexp=needle", "--"]
+    allow_signal(number)
     with subprocess.Popen(
         join(cut_walk(words, "", CUTS) * 8),
         cwd=tree,
@@ -255,7 +257,7 @@ def test_a_signal_ends_all_runs(tree: Path, number: signal.Signals) -> None:
 def test_a_run_that_is_killed_ends_the_search(tree: Path, tmp_path: Path) -> None:
     program = tmp_path / "rg"
     program.write_text(
-        f'#!/bin/sh\ncase "$*" in *second*) kill -9 $$;; esac\nexec {RG} "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *second*) kill -9 $$;; esac\nexec "{RG}" "$@"\n'
     )
     program.chmod(0o755)
     first = ["--sort=path", "--regexp=needle", "dir0"]

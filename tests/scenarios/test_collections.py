@@ -448,7 +448,8 @@ def settings_of(**environ: str) -> dict[str, Any]:
         }
         if found["enabled"] and found["transport"] != "http":
             with host(daemon) as agent:
-                found["told"] = agent.initialized["serverInfo"]
+                server = agent.initialized["serverInfo"]
+                found["told"] = {name: server[name] for name in ("name", "version")}
             message = {
                 "jsonrpc": "2.0",
                 "id": 1,

@@ -223,10 +223,14 @@ def load_table(file: Path) -> Table:
     return table
 
 
+TRIFLE = 0.002
+"""Of the mean before: a letter more in six of 200 answers is no chance, and no fall."""
+
+
 def find_falls(
     before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Row]]
 ) -> Iterator[str]:
-    """Yield each column of each way that is worse than before, beyond chance.
+    """Yield each column of each way that is worse than before, beyond chance and by more than a trifle.
 
     Beyond chance: the 95 % interval of the mean difference, question by question, is on the worse side of zero.
     """
@@ -247,7 +251,8 @@ def find_falls(
             if not gains:
                 continue
             low, high = interval(gains)
-            if high < 0:
+            trifle = TRIFLE * statistics.fmean(column_of(rows, name))
+            if high < 0 and -statistics.fmean(gains) > trifle:
                 yield (
                     f"{way}: {name} is worse by {-statistics.fmean(gains):.3f} "
                     f"({-high:.3f} to {-low:.3f})"
