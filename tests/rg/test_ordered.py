@@ -18,6 +18,7 @@ from flashgrep.parts.ripgrep import ordered
 from flashgrep.parts.ripgrep.arguments import parse
 from flashgrep.parts.ripgrep.ordered import (
     Sample,
+    check_cuts,
     count_parts,
     cut_names,
     cut_walk,
@@ -84,6 +85,7 @@ def join(calls: list[list[str]]) -> list[str]:
     st.lists(names.map(lambda name: [name]) | st.lists(names, max_size=4), max_size=4),
     st.lists(st.sampled_from(FLAGS), max_size=3),
 )
+@example([b"a"], [[b"a", b"a"]], [])
 @example([b"dr", b"drivers/a", b"drivers/z"], [[b"drivers", b"drivers"]], [])
 def test_parts_of_a_walk_are_the_walk(
     paths: list[bytes], places: list[list[bytes]], flags: list[str]
@@ -95,6 +97,7 @@ def test_parts_of_a_walk_are_the_walk(
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         grow(root, paths)
+        cuts = check_cuts(cuts, os.fsencode(root))
         whole = search(root, words)
         parts = [search(root, part) for part in cut_walk(words, "", cuts)]
     assert b"".join(part.stdout for part in parts) == whole.stdout

@@ -32,7 +32,10 @@ LADDER = [
 """Floors of the core. ``rpc`` knows the registry only; a part may import all of them."""
 FLOOR = {name: floor for floor, names in enumerate(LADDER) for name in names.split()}
 BASE_LADDER = [
-    "errors paths bounded_cache checkpoint damage failures frames identifiers lazy machine places unused_pools vocabulary",
+    (
+        "errors paths bounded_cache checkpoint cores damage failures frames identifiers lazy machine places"
+        " unused_pools vocabulary"
+    ),
     "model shared_turn child_process plain_files languages path_map habits",
     "own_folders",
     "config registry scheduler path_text",

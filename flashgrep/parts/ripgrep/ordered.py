@@ -8,13 +8,14 @@ hidden or no UTF-8, and all else about the walk is ripgrep's own.
 
 import os
 import re
+import stat
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice, pairwise
 
-from flashgrep.base.machine import count_cores
+from flashgrep.base.cores import count_cores
 from flashgrep.parts.ripgrep.arguments import (
     COVER,
     HARMLESS,
@@ -175,6 +176,25 @@ def make_cut(path: bytes) -> Cut:
         if beginning[0] != name:
             break
     return tuple(cut)
+
+
+def check_cuts(cuts: Sequence[Cut], folder: bytes) -> list[Cut]:
+    """Return the cuts in a folder whose own folders are there, on disk now.
+
+    A file in place of one would be on both sides of the cut, since no glob matches files alone.
+    """
+    return [
+        cut
+        for cut in cuts
+        if not cut[:-1] or _is_folder(os.path.join(folder, *map(os.fsencode, cut[:-1])))
+    ]
+
+
+def _is_folder(path: bytes) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from flashgrep.methods.query import selects_text
 from flashgrep.parts.ripgrep.arguments import Call, read_room
 from flashgrep.parts.ripgrep.arguments import parse as parse_words
 from flashgrep.parts.ripgrep.ordered import (
+    check_cuts,
     cut_names,
     cut_walk,
     find_folder,
@@ -153,14 +154,17 @@ async def cut_call(
     if folder is None:
         return [words]
     whole = Path(cwd, folder)
+    place = os.fsencode(whole)
     inside = b""
     if whole != workspace.path:
         inside = os.fsencode(whole.relative_to(workspace.path))
     if workspace.tree.listed_since is None:
-        sample = await workspace.in_turn(partial(sample_folder, os.fsencode(whole)))
+        sample = await workspace.in_turn(partial(sample_folder, place))
     else:
         sample = await workspace.in_thread(partial(sample_project, inside=inside))
-    return cut_walk(words, folder, sample.find_cuts())
+    # What was listed may have changed since.
+    check = partial(check_cuts, sample.find_cuts(), place)
+    return cut_walk(words, folder, await workspace.in_turn(check))
 
 
 def encode(word: bytes) -> str:
