@@ -1,7 +1,6 @@
-"""The machine we run on: its cores, and giving memory back."""
+"""Giving memory back to the machine we run on."""
 
 import ctypes
-import os
 import sys
 
 _M_TRIM_THRESHOLD = -1
@@ -12,14 +11,6 @@ MAPPED_BYTES = 4 << 20
 """Blocks of this size are mapped by themselves."""
 MOST_FREE_BYTES = 16 << 20
 """The end of the heap is returned once more than this is free there."""
-
-
-def count_cores() -> int:
-    """Return how many cores this process may use; on macOS, how many there are."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    if allowed:
-        return len(allowed(0))
-    return os.cpu_count() or 1
 
 
 def bound_heap() -> None:

@@ -11,6 +11,7 @@ import os
 import select
 import time
 
+from flashgrep.base.cores import count_cores
 from flashgrep.cli.launcher import signals
 
 TYPE_CHECKING = False
@@ -121,6 +122,8 @@ class JoinedRuns:
     def __init__(self, program: str, calls: "Sequence[Sequence[str]]") -> None:
         self._program = program
         self._waiting = [*reversed(calls)]
+        self._most = min(count_cores(), MOST_RUNNING)
+        """Runs at the same time."""
         self._runs: list[Run] = []
         """Those started whose turn has not ended, in order."""
         self._statuses: set[int] = set()
@@ -152,9 +155,8 @@ class JoinedRuns:
             self._runs.pop().end()
 
     def _start(self) -> None:
-        most = min(count_cores(), MOST_RUNNING)
         while self._waiting and self._has_room():
-            if sum(1 for run in self._runs if run.open_ends) >= most:
+            if sum(1 for run in self._runs if run.open_ends) >= self._most:
                 return
             self._runs.append(Run(self._program, self._waiting.pop()))
 
@@ -233,14 +235,6 @@ def enlarge(pipe: int) -> None:
         fcntl.fcntl(pipe, SET_PIPE_SIZE, PIECE_BYTES)
     except OSError:
         return
-
-
-def count_cores() -> int:
-    """Return how many cores this process may use; ``base.machine``, which says so too, imports more."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    if allowed:
-        return len(allowed(0))
-    return os.cpu_count() or 1
 
 
 def write(descriptor: int, text: "bytes | bytearray") -> None:

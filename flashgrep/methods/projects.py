@@ -168,7 +168,7 @@ async def ask_projects(
     call: Call[Host],
     params: ParamsT,
     ask: AskProject[ParamsT, ResultT],
-    join: Join[ResultT],
+    join: Join[ResultT] | None = None,
     *,
     limit: int = MOST_ITEMS,
 ) -> ResultT:
@@ -223,7 +223,8 @@ async def ask_projects(
             following = encode_cursor(params, total, *chain.from_iterable(nexts))
         merged |= {"total": total, "next": following}
     merged["coverage"] = _cover(parts, question.started)
-    join(merged, answers)
+    if join is not None:
+        join(merged, answers)
     if libraries is not None:
         place = partial(_place_in_libraries, merged, libraries)
         await anyio.to_thread.run_sync(place)

@@ -22,9 +22,10 @@ from flashgrep.api.part import Part, make_registry
 from flashgrep.api.searchers import Searchers
 from flashgrep.api.service import HostService, ServedAnswer, ServiceKey, Services
 from flashgrep.base.config import Embedding, Loaded, Settings
+from flashgrep.base.cores import count_cores
 from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.base.failures import FailureLog
-from flashgrep.base.machine import count_cores, release_memory
+from flashgrep.base.machine import release_memory
 from flashgrep.base.model import path_to_text
 from flashgrep.base.own_folders import (
     INDEX,

@@ -22,7 +22,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from flashgrep.base.checkpoint import Expired, blocking, stop_if_over
-from flashgrep.base.machine import count_cores
+from flashgrep.base.cores import count_cores
 from flashgrep.base.paths import bundled_ripgrep, find_ripgrep
 from flashgrep.files.openat import RootFolder
 from flashgrep.pattern import Pattern

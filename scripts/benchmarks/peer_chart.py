@@ -15,6 +15,8 @@ ROW = 34
 TITLE = 52
 LEGEND_ROW = 20
 LEGEND_COLUMNS = 5
+SECOND = 3
+"""A second is this power of ten of milliseconds."""
 OURS = "flashgrep"
 COLOURS = ("#555555", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#8c6d1f", "#7a5195")
 """Of other tools, told apart with common colour blindness too."""
@@ -97,7 +99,9 @@ def _legend(marks: dict[str, tuple[str, bool]]) -> Iterator[str]:
 def _axis(scale: _Scale, top: int, bottom: int) -> Iterator[str]:
     for power in range(scale.first, scale.last + 1):
         x = scale.place(10.0**power)
-        label = f"{10 ** (power - 3)} s" if power >= 3 else f"{10.0**power:g} ms"  # noqa: PLR2004
+        label = f"{10.0**power:g} ms"
+        if power >= SECOND:
+            label = f"{10 ** (power - SECOND)} s"
         yield f'<line x1="{x}" y1="{top}" x2="{x}" y2="{bottom}" stroke="#cccccc"/>'
         yield f'<text x="{x}" y="{bottom + 18}" text-anchor="middle" fill="#444444">{label}</text>'
 

@@ -12,6 +12,8 @@ from scripts.benchmarks.peer_results import (
 )
 
 BEST_TOLERANCE = 1.05
+WHOLE = 10
+"""Milliseconds from which on no decimal is shown."""
 """A time within five per cent of the least counts as the least, too."""
 
 
@@ -50,7 +52,9 @@ def tool_table(comparison: Comparison) -> Iterator[str]:
 
 def milliseconds(value: float) -> str:
     """Return a time with as many digits as mean something."""
-    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"  # noqa: PLR2004
+    if value < WHOLE:
+        return f"{value:.1f}"
+    return f"{value:,.0f}"
 
 
 def _row(cells: Sequence[str]) -> str:

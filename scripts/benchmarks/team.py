@@ -20,7 +20,7 @@ from pathlib import Path
 import anyio
 
 from flashgrep.base.config import Settings
-from flashgrep.base.machine import count_cores
+from flashgrep.base.cores import count_cores
 from flashgrep.base.registry import Call, Session
 from flashgrep.parts.built_in import REGISTRY
 from flashgrep.parts.team import access, migrations

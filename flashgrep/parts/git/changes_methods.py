@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Annotated, NotRequired
 
@@ -45,7 +45,6 @@ from flashgrep.methods.common import (
 )
 from flashgrep.methods.projects import (
     Page,
-    ProjectAnswer,
     ProjectSelection,
     ask_projects,
 )
@@ -247,7 +246,7 @@ async def changes(call: Call[Host], params: ChangesParams) -> ChangesResult:
 
     Compares the work tree, untracked files included, with HEAD or any revision, or two revisions. Nothing is written.
     """
-    return await ask_projects(call, params, _ask, _join)
+    return await ask_projects(call, params, _ask)
 
 
 async def _ask(
@@ -278,12 +277,16 @@ async def _ask(
         after = decode_cursor(params, params.cursor, str)
     deadline = time.monotonic() + params.deadline_ms / 1000
     code_owners = await read_owners(view)
+    # Other projects below the root have their own answers.
+    nested = tuple(b"%s/" % path for path in among.nested)
 
     def look(old: State, new: State) -> ChangesResult:
         files: list[ChangedFile] = []
         for file in compare_states(old, new):
-            is_inner = any(file.path.startswith(b"%s/" % path) for path in among.nested)
-            if not is_inner and (keep is None or keep(file.path)):
+            # An empty tuple is the beginning of nothing.
+            if file.path.startswith(nested):
+                continue
+            if keep is None or keep(file.path):
                 files.append(file)
         start = bisect_right(files, after.encode("latin-1"), key=lambda file: file.path)
         entries: list[ChangedFileEntry] = []
@@ -331,12 +334,6 @@ async def _ask(
 
     revisions = find_revisions(workspace, call.session)
     return Page(await revisions.compare(params.rev, look))
-
-
-def _join(
-    merged: ChangesResult, _answers: Sequence[ProjectAnswer[ChangesResult]]
-) -> None:
-    """Do nothing: beside files, each project says the same."""
 
 
 HANDLERS: tuple[Handler, ...] = (changes,)

@@ -25,8 +25,8 @@ from flashgrep.base.child_process import (
     end_child,
     make_frame,
 )
+from flashgrep.base.cores import count_cores
 from flashgrep.base.errors import BadPattern, Busy, Unavailable
-from flashgrep.base.machine import count_cores
 from flashgrep.base.model import Skipped
 
 COMMAND: Final = (

@@ -18,8 +18,8 @@ import anyio
 import typer
 
 from flashgrep.base import config
+from flashgrep.base.cores import count_cores
 from flashgrep.base.errors import FlashgrepError, Unavailable
-from flashgrep.base.machine import count_cores
 from flashgrep.base.paths import TEAM_DATABASE_VARIABLE, config_file
 from flashgrep.cli.daemon_client import fail, find_user_paths
 from flashgrep.daemon.log import Log

@@ -7,6 +7,7 @@ import { showFacets } from "./facets.js";
 import * as languages from "./languages.js";
 import { KINDS, forCounts, forPage, parse, toCall, toCommand, toRequest, toWords, without } from "./question.js";
 import { forgetLast, isSaved, remember, toggleSaved } from "./remembered.js";
+import { rest } from "./rest.js";
 import { makeGroup } from "./results.js";
 import { call } from "./rpc.js";
 import { isTeam, offers } from "./server.js";
@@ -73,7 +74,7 @@ export async function ask(shown, view) {
     if (answer.results.length) remember(shown);
     const words = answer.results.length ? null : toWords(asking);
     if (words) {
-      await rest(mine.signal);
+      await rest(REST_MS, mine.signal);
       answer = await call(words.method, forPage(words), mine.signal);
       state.asking = asking = words;
       state.groups.clear();
@@ -83,7 +84,7 @@ export async function ask(shown, view) {
     }
     await showFacets(facets, asking, answer, shown, async () => {
       if (asking.method !== "query" || answer.mode === "words") return null;
-      await rest(mine.signal);
+      await rest(REST_MS, mine.signal);
       return call("query", forCounts(asking), mine.signal);
     });
   } catch (error) {
@@ -98,14 +99,6 @@ export async function ask(shown, view) {
 function makeOtherWays(shown) {
   const others = Object.entries(KINDS).filter(([name, { method }]) => name !== shown.in && offers(method));
   return h("p", { class: "ways" }, "Search for it as: ", others.map(([name, { label }], at) => [at ? " · " : "", h("a", { href: toAddress({ ...shown, in: name }) }, label)]));
-}
-
-/** Wait for a pause in typing. */
-function rest(signal) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, REST_MS);
-    signal.addEventListener("abort", () => { clearTimeout(timer); reject(signal.reason); });
-  });
 }
 
 function add(state, answer) {
@@ -146,7 +139,7 @@ function makeColourist(signal) {
   return {
     watch(group) {
       groups.set(group.element, group);
-      rest(signal).then(() => watcher.observe(group.element), () => {});
+      rest(REST_MS, signal).then(() => watcher.observe(group.element), () => {});
     },
   };
 }

@@ -4,6 +4,7 @@ import { toAddress } from "./address.js";
 import { h, show } from "./dom.js";
 import { named } from "./languages.js";
 import { CASES, KINDS, NEGATED, write } from "./question.js";
+import { rest } from "./rest.js";
 import { call } from "./rpc.js";
 import { offers } from "./server.js";
 
@@ -62,23 +63,15 @@ async function showSuggestions(word, shown, signal, put) {
     const local = findFilters(word);
     show(row, add(local));
     if (word.length < LEAST_WORD || word.includes(":")) return;
-    await rest(signal);
+    await rest(REST_MS, signal);
     const [names, files] = await Promise.all([findNames(word, shown, signal), findFiles(word, shown, signal)]);
     const links = files.slice(0, MOST_FILES).map((file) => h("a", { href: toAddress({ view: "file", project: file.project ?? shown.project, path: file.file_path, path_bytes: file.file_path_bytes }), title: file.file_path }, h("bdi", {}, file.file_path.slice(file.file_path.lastIndexOf("/") + 1))));
     row.append(...add(names), ...links); // the first ones stay, one of them may have the focus
     return;
   }
-  if (FETCHED.has(name)) await rest(signal);
+  if (FETCHED.has(name)) await rest(REST_MS, signal);
   const found = await VALUES[name](begun, shown, signal);
   show(row, add(found.map((value) => `${write(name, value, Boolean(minus))} `)));
-}
-
-/** Wait for a pause in typing. */
-function rest(signal) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, REST_MS);
-    signal.addEventListener("abort", () => { clearTimeout(timer); reject(signal.reason); });
-  });
 }
 
 function findFilters(word) {

@@ -11,6 +11,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
+from os.path import commonprefix
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -52,6 +53,11 @@ Floats = npt.NDArray[np.float32]
 
 Family = Mapping[str, float]
 """A word and its other forms, each with a weight; in a chunk only the form with the highest value counts."""
+
+
+def shared_beginning(words: Iterable[str]) -> bytes:
+    """Return the letters that all words begin with: a text without them has none of the words."""
+    return commonprefix([*words]).encode()  # noqa: RUF071 - letters, not folders
 
 
 class Fields(NamedTuple):

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
-from os.path import commonprefix
 from typing import Final
 
 from flashgrep.parts.meaning.chunk_names import NAMED_KINDS
 from flashgrep.parts.meaning.index.chunks import StoredChunk
-from flashgrep.parts.meaning.index.word_impacts import Family
+from flashgrep.parts.meaning.index.word_impacts import Family, shared_beginning
 from flashgrep.parts.meaning.search.fusion import Cover
 from flashgrep.parts.meaning.search.passages import MOST_WHOLE, Passage, Span
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
@@ -80,8 +79,7 @@ class QuestionWords:
         for word in words:
             forms = families[word]
             self._spellings[word] = [form.encode() for form in forms]
-            beginning = commonprefix([*forms])  # noqa: RUF071 - letters, not folders
-            self._beginnings[word] = beginning.encode()
+            self._beginnings[word] = shared_beginning(forms)
 
     def measure(self, name: str, text: bytes) -> float:
         """Return how much of the question a function says by its name and its text."""

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from os.path import commonprefix
 from typing import Final
 
 import numpy as np
@@ -15,7 +14,11 @@ import numpy as np
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.identifiers import find_identifiers
 from flashgrep.base.model import Document, path_to_json
-from flashgrep.parts.meaning.index.word_impacts import Family, words_of
+from flashgrep.parts.meaning.index.word_impacts import (
+    Family,
+    shared_beginning,
+    words_of,
+)
 from flashgrep.parts.meaning.search.chunk_index import idf
 from flashgrep.parts.meaning.search.current_chunks import FoundChunk
 from flashgrep.parts.meaning.search.fusion import (
@@ -118,10 +121,7 @@ class WordCover:
         self._total = sum(max(family.values()) for family in self._families)
         # A word is part of its identifier letter by letter, so most identifiers need not be
         # split: those without the common prefix of a word and all its forms.
-        self._beginnings = [
-            commonprefix([*family]).encode()  # noqa: RUF071 - letters, not folders
-            for family in self._families
-        ]
+        self._beginnings = [shared_beginning(family) for family in self._families]
 
     def share(self, text: bytes) -> float:
         """Return the share, 0 to 1, of the words' weight that a text contains; forms have own weights."""
