@@ -414,6 +414,34 @@ def test_a_tree_of_the_files_stands_beside_the_file(tab: Tab) -> None:
     sync_api.expect(tab.tab.locator(".tree [aria-current]")).to_be_focused()
 
 
+GO = "async (place) => (await import('/static/address.js')).go(place)"
+"""As a link on the page does, which keeps the tree."""
+
+
+@pytest.mark.parametrize("path", ["src/made_since.py", "src/made/inner/since.py"])
+def test_the_tree_has_files_that_were_made_since_and_not_those_that_are_gone(
+    tab: Tab, root: Path, path: str
+) -> None:
+    made = root / path
+    try:
+        open_file(tab, "src/app.py", 4)
+        tab.wait(".tree [aria-current]")
+        made.parent.mkdir(parents=True, exist_ok=True)
+        made.write_text("made = 1\n")
+        tab.tab.evaluate(GO, {"view": "file", "project": project_of(tab), "path": path})
+        current = tab.tab.locator(".tree [aria-current]")
+        sync_api.expect(current).to_have_text(made.name)
+        made.unlink()
+        folder = tab.tab.locator(f".tree button[data-path='{path.rpartition('/')[0]}']")
+        folder.click()
+        folder.click()
+        gone = tab.tab.locator(".tree a", has_text=made.name)
+        sync_api.expect(gone).to_have_count(0)
+    finally:
+        made.unlink(missing_ok=True)
+        shutil.rmtree(root / "src/made", ignore_errors=True)
+
+
 def test_the_tree_is_that_of_the_revision_and_names_stay_text(tab: Tab) -> None:
     open_file(tab, f"evil/{EVIL.replace('/', '')}.txt", 1)
     sync_api.expect(tab.tab.locator(".tree [aria-current]")).to_have_text(

@@ -51,21 +51,27 @@ class Tree {
 
   /** Open the folders down to a file, and mark it as the current one. */
   async reveal(path) {
+    let around = "";
     for (const folder of foldersOf(path)) {
+      if (folder && !this.#buttonOf(folder)) await this.#renew(around);
       await this.#open(folder);
       if (this.shown.path !== path) return; // another file was opened meanwhile
+      around = folder;
     }
+    if (!this.#linkOf(path)) await this.#renew(around);
     this.element.querySelector("[aria-current]")?.removeAttribute("aria-current");
-    const link = [...this.element.querySelectorAll("a")].find((entry) => entry.dataset.path === path);
+    const link = this.#linkOf(path);
     link?.setAttribute("aria-current", "page");
     const isAway = link && (link.offsetTop < this.element.scrollTop || link.offsetTop + link.offsetHeight > this.element.scrollTop + this.element.clientHeight);
     if (isAway) this.element.scrollTop = link.offsetTop - this.element.clientHeight / 2;
   }
 
-  /** Fetch a folder's entries, once unless that failed, and show them. */
+  /** Fetch a folder's entries, unless they are there, and show them. */
   async #open(folder) {
     const button = this.#buttonOf(folder);
     if (folder && !button) return; // not listed: too many entries, or gone
+    button?.setAttribute("aria-expanded", "true");
+    if (button) button.nextSibling.hidden = false;
     if (!this.lists.has(folder)) {
       this.lists.set(folder, this.#load(folder, button));
     }
@@ -75,8 +81,12 @@ class Tree {
       this.lists.delete(folder);
       show(folder ? button.nextSibling : this.element, h("li", { class: "none" }, error.message));
     }
-    button?.setAttribute("aria-expanded", "true");
-    if (button) button.nextSibling.hidden = false;
+  }
+
+  /** Show a folder's entries anew, unless they are a revision's: the files of a work tree change. */
+  #renew(folder) {
+    if (!this.rev) for (const listed of this.lists.keys()) if (!folder || listed === folder || listed.startsWith(`${folder}/`)) this.lists.delete(listed);
+    return this.#open(folder);
   }
 
   async #load(folder, button) {
@@ -98,9 +108,19 @@ class Tree {
 
   #toggle(folder) {
     const button = this.#buttonOf(folder);
-    if (button.getAttribute("aria-expanded") !== "true") return this.#open(folder);
+    if (button.getAttribute("aria-expanded") !== "true") return this.#renew(folder);
     button.setAttribute("aria-expanded", "false");
     button.nextSibling.hidden = true;
+  }
+
+  #linkOf(path) {
+    return [...this.element.querySelectorAll("a")].find((link) => link.dataset.path === path);
+  }
+
+  /** Go to the first entry of an open folder, once it is there. */
+  async #enter(button) {
+    await this.lists.get(button.dataset.path)?.catch(() => {});
+    button.nextSibling.querySelector("a, button")?.focus();
   }
 
   #buttonOf(folder) {
@@ -117,7 +137,11 @@ class Tree {
     const parent = () => target.closest("ul").previousElementSibling;
     const acts = {
       ArrowDown: () => rows[at + 1]?.focus(), j: () => rows[at + 1]?.focus(), ArrowUp: () => rows[at - 1]?.focus(), k: () => rows[at - 1]?.focus(),
-      ArrowRight: () => (isShut ? this.#toggle(target.dataset.path) : rows[at + 1]?.focus()),
+      ArrowRight: () => {
+        if (isShut) this.#toggle(target.dataset.path);
+        else if (isOpen) this.#enter(target);
+        else rows[at + 1]?.focus();
+      },
       ArrowLeft: () => (isOpen ? this.#toggle(target.dataset.path) : parent()?.focus()),
     };
     if (!acts[key]) return;
