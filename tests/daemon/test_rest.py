@@ -1,7 +1,7 @@
 """What a daemon holds once nobody has asked for a while."""
 
 import gc
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -18,6 +18,7 @@ from flashgrep.project import catalogue as module
 from flashgrep.project import project
 from flashgrep.project.catalogue import Catalogue
 from tests.conftest import BOUND
+from tests.faults.harness import indexed
 
 
 class Knot:
@@ -129,6 +130,33 @@ async def test_garbage_is_collected_while_questions_never_end(
         with anyio.fail_after(BOUND):
             while left() is not None:
                 await method.call(call, {"symbol_name": "weave"})
+
+
+async def test_connections_of_many_look_ups_at_once_are_closed_while_questions_never_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "COLLECT_SECONDS", 0.02)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.py").write_text("def weave():\n    return weave()\n")
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings()
+    ) as catalogue:
+        workspace = await catalogue.open(str(root))
+        await indexed(workspace)
+        reader = workspace.index.reader
+        assert reader is not None
+        descriptors = Path("/proc/self/fd")
+        with ExitStack() as at_once:
+            for _ in range(8):
+                at_once.enter_context(reader.transaction())
+            most = len(list(descriptors.iterdir()))
+        method = REGISTRY.get("query")
+        call = Call(catalogue, Session(projects=(str(root),)))
+        with anyio.fail_after(BOUND):
+            while len(list(descriptors.iterdir())) > most - 7:
+                answer = await method.call(call, {"query": "weave"})
+                assert answer["total"] == 2
 
 
 async def test_projects_that_nobody_asks_are_closed_and_answer_when_they_are_asked_again(
