@@ -17,24 +17,41 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 _OTHER, _DIGIT, _LOWER, _UPPER = range(4)
-_CLASS: Final = bytes(
-    _DIGIT
-    if 48 <= code < 58  # noqa: PLR2004 - ASCII
-    else _LOWER
-    if 97 <= code < 123  # noqa: PLR2004 - ASCII
-    else _UPPER
-    if 65 <= code < 91  # noqa: PLR2004 - ASCII
-    else _OTHER
-    for code in range(256)
-)
-_SPACED: Final = bytes(
-    code if _CLASS[code] or code == ord("_") else ord(" ") for code in range(256)
-)
-_FOLDED: Final = bytes(
-    code + 32 if _CLASS[code] == _UPPER else code if _CLASS[code] else 32
-    for code in range(256)
-)
+_TO_LOWER: Final = 32
+"""From a capital's code to that of its small letter."""
 _SPACE: Final = 32
+
+
+def _classify(code: int) -> int:
+    character = bytes([code])
+    if character.isdigit():
+        return _DIGIT
+    if character.islower():
+        return _LOWER
+    if character.isupper():
+        return _UPPER
+    return _OTHER
+
+
+def _space(code: int) -> int:
+    """Return the code, or a space's if no identifier has it."""
+    if _CLASS[code] == _OTHER and code != ord("_"):
+        return _SPACE
+    return code
+
+
+def _fold(code: int) -> int:
+    """Return the small letter's code for a capital, and a space's for what no word has."""
+    if _CLASS[code] == _OTHER:
+        return _SPACE
+    if _CLASS[code] == _UPPER:
+        return code + _TO_LOWER
+    return code
+
+
+_CLASS: Final = bytes(map(_classify, range(256)))
+_SPACED: Final = bytes(map(_space, range(256)))
+_FOLDED: Final = bytes(map(_fold, range(256)))
 _NUMBER_BITS: Final = 32
 _WORD: Final = re.compile(rb"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
@@ -65,24 +82,30 @@ def count_identifiers(texts: Sequence[bytes]) -> IdentifierCounts:
     number_of: defaultdict[bytes, int] = defaultdict()
     # One lookup numbers an identifier, and no line of Python runs for it.
     number_of.default_factory = number_of.__len__
-    found_numbers = array("q")
+    numbers = array("q")
     ends = [0]
     for text in texts:
-        found_numbers.extend(map(number_of.__getitem__, find_identifiers(text)))
-        ends.append(len(found_numbers))
+        identifiers = find_identifiers(text)
+        numbers.extend(map(number_of.__getitem__, identifiers))
+        ends.append(len(numbers))
     number_of.default_factory = None  # else it would reference itself, and indexing processes rarely collect garbage
     # Text and identifier in one number, so that one sort groups equal pairs.
-    pairs = np.repeat(np.arange(len(texts)) << _NUMBER_BITS, np.diff(ends)) | np.array(
-        found_numbers, np.int64
-    )
+    text_bits = np.arange(len(texts)) << _NUMBER_BITS
+    pairs = np.repeat(text_bits, np.diff(ends))
+    pairs |= np.array(numbers, np.int64)
     pairs.sort()
     starts = np.flatnonzero(np.diff(pairs, prepend=-1))
     distinct = pairs[starts]
-    numbers = distinct & ((1 << _NUMBER_BITS) - 1)
-    identifiers = list(number_of)
-    counts = np.diff(starts, append=len(pairs))
+    number_mask = (1 << _NUMBER_BITS) - 1
+    distinct_identifiers = list(number_of)
+    words, lengths = split_all(distinct_identifiers)
     return IdentifierCounts(
-        identifiers, distinct >> _NUMBER_BITS, numbers, counts, *split_all(identifiers)
+        identifiers=distinct_identifiers,
+        texts=distinct >> _NUMBER_BITS,
+        numbers=distinct & number_mask,
+        counts=np.diff(starts, append=len(pairs)),
+        words=words,
+        lengths=lengths,
     )
 
 
@@ -98,23 +121,37 @@ def split_all(identifiers: Sequence[bytes]) -> tuple[list[bytes], Ints]:
     before = classes[:-2]
     here = classes[1:-1]
     after = classes[2:]
+    was_upper = before == _UPPER
     # A word begins where the class changes, except between a capital and the lower-case
     # letters after it; if several capitals precede a lower-case letter, the last one
     # begins the word.
-    begins = (
-        (here != before) & (here != _OTHER) & ((before != _UPPER) | (here != _LOWER))
-    )
-    begins |= (before == _UPPER) & (here == _UPPER) & (after == _LOWER)
-    inner = np.flatnonzero(begins & (before != _OTHER)) + 1
-    spaced = np.insert(np.frombuffer(text.translate(_FOLDED), np.uint8), inner, _SPACE)
-    ends = np.cumsum(np.fromiter(map(len, identifiers), np.int64, len(identifiers)) + 1)
-    return spaced.tobytes().split(), np.diff(np.cumsum(begins)[ends - 1], prepend=0)
+    begins = here != before
+    begins &= here != _OTHER
+    capitalised = was_upper & (here == _LOWER)
+    begins &= ~capitalised
+    next_capitalised = (here == _UPPER) & (after == _LOWER)
+    begins |= was_upper & next_capitalised
+    has_word_before = before != _OTHER
+    inner = np.flatnonzero(begins & has_word_before) + 1
+    folded = np.frombuffer(text.translate(_FOLDED), np.uint8)
+    spaced = np.insert(folded, inner, _SPACE)
+    words = spaced.tobytes().split()
+    sizes = np.fromiter(map(len, identifiers), np.int64, len(identifiers))
+    sizes += 1
+    ends = np.cumsum(sizes)
+    # How many words begin up to each byte; the difference between two ends is what
+    # one identifier has.
+    totals = np.cumsum(begins)
+    lengths = np.diff(totals[ends - 1], prepend=0)
+    return words, lengths
 
 
 def places_of(rows: Ints, lengths: Ints) -> Ints:
     """Return the indexes of some rows' items in the flat list of all rows; ``lengths``: the items of each row."""
     chosen = lengths[rows]
-    first = (np.cumsum(lengths) - lengths)[rows]
-    return np.repeat(first - (np.cumsum(chosen) - chosen), chosen) + np.arange(
-        int(chosen.sum())
-    )
+    firsts = np.cumsum(lengths) - lengths
+    new_firsts = np.cumsum(chosen) - chosen
+    shifts = firsts[rows] - new_firsts
+    places = np.arange(int(chosen.sum()))
+    places += np.repeat(shifts, chosen)
+    return places

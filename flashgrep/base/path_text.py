@@ -1,5 +1,6 @@
 """Many paths as one text, to find those that begin with, end with or contain something without a Python loop."""
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -33,9 +34,8 @@ class PathText:
 
     def __init__(self, paths: Sequence[bytes]) -> None:
         self.text = b"\0".join([b"", *paths, b""])
-        sizes = np.fromiter(map(len, paths), np.int32, len(paths))
-        self._ends = np.cumsum(sizes + 1, dtype=np.int32)
-        self._sizes = sizes
+        self._sizes = np.fromiter(map(len, paths), np.int32, len(paths))
+        self._ends = np.cumsum(self._sizes + 1, dtype=np.int32)
         self._bytes = np.frombuffer(self.text, np.uint8)
 
     def __len__(self) -> int:
@@ -45,7 +45,8 @@ class PathText:
         if not 0 <= place < len(self._ends):
             raise IndexError(place)
         end = int(self._ends[place])
-        return self.text[end - int(self._sizes[place]) : end]
+        start = end - int(self._sizes[place])
+        return self.text[start:end]
 
     def containing(self, part: bytes, *, fold: bool = False) -> Places:
         """Return the indexes of the paths that contain ``part``, ascending; ``fold``: ignoring ASCII case."""
@@ -65,61 +66,87 @@ class PathText:
         # A leading NUL is the separator before a path, so the hit is one byte before
         # its path.
         skip = part.startswith(b"\0")
-        places = []
-        end = (
-            len(text) if high is None else int(self._ends[high - 1]) + 1 if high else 0
-        )
-        at = text.find(part, (int(self._ends[low - 1]) if low else 0) + 1 - skip, end)
-        while 0 <= at < len(text) - 1:
-            places.append(at + skip)
+        end = len(text)
+        if high is not None:
+            end = self._end_before(high)
+        places = array("i")
+        separator = self._end_before(low)
+        while True:
+            hit = text.find(part, separator + 1 - skip, end)
+            if not 0 <= hit < len(text) - 1:
+                break
+            place = hit + skip
+            places.append(place)
             # Continue with the next path: one hit is enough for each.
-            at = text.find(part, text.find(b"\0", at + skip) + 1 - skip, end)
-        return np.searchsorted(self._ends, np.array(places, np.int32))
+            separator = text.find(b"\0", place)
+        return np.searchsorted(self._ends, np.asarray(places))
+
+    def _end_before(self, place: int) -> int:
+        """Return where the separator before a path is; for the place after the last, the one at the end."""
+        if not place:
+            return 0
+        return int(self._ends[place - 1])
 
     def with_literals(self, wanted: Literals) -> Places:
         """Return the indexes of the paths that have these parts, ascending."""
         if wanted.step:
-            tails = (b"",) if wanted.step.endswith(b"/") else (b"/", b"\0")
-            literals = [
-                lead + wanted.step + tail for lead in (b"/", b"\0") for tail in tails
-            ]
-            return np.unique(
-                np.concatenate([self._places_of(self.text, part) for part in literals])
-            )
-        low, high = 0, len(self._ends)
-        if wanted.start:
-            size = len(wanted.start)
-            low = bisect_left(self, wanted.start, key=lambda path: path[:size])
-            high = bisect_right(
-                self, wanted.start, lo=low, key=lambda path: path[:size]
-            )
-        inside = wanted.inside
-        places = (
-            self._places_of(self.text, inside, low, high)
-            if inside
-            else np.arange(low, high)
-        )
+            return self._with_step(wanted.step)
+        low, high = self._starting_with(wanted.start)
+        if wanted.inside:
+            places = self._places_of(self.text, wanted.inside, low, high)
+        else:
+            places = np.arange(low, high)
         for back, byte in enumerate(reversed(wanted.end), 1):
-            places = places[
-                self._bytes[self._ends[places] - back] == byte
-            ]  # a NUL is before each path
+            # A NUL is before each path.
+            at = self._ends[places] - back
+            has_byte = self._bytes[at] == byte
+            places = places[has_byte]
         # Start and end must not overlap: "ab*ba" does not match "aba".
         if wanted.exact and wanted.start:
-            places = places[self._sizes[places] >= len(wanted.start) + len(wanted.end)]
+            least = len(wanted.start) + len(wanted.end)
+            places = places[self._sizes[places] >= least]
         return places
+
+    def _with_step(self, step: bytes) -> Places:
+        """Return the indexes of the paths with this file name or folder."""
+        names = [step]
+        if not step.endswith(b"/"):
+            names = [step + b"/", step + b"\0"]
+        places = []
+        for name in names:
+            for lead in (b"/", b"\0"):
+                part = lead + name
+                places.append(self._places_of(self.text, part))
+        return np.unique(np.concatenate(places))
+
+    def _starting_with(self, start: bytes) -> tuple[int, int]:
+        """Return the range of the indexes of the paths that start so."""
+
+        def cut(path: bytes) -> bytes:
+            return path[: len(start)]
+
+        if not start:
+            return 0, len(self)
+        # The paths are sorted, so those that start alike are neighbours.
+        low = bisect_left(self, start, key=cut)
+        high = bisect_right(self, start, lo=low, key=cut)
+        return low, high
 
     def matching(
         self, globs: Sequence[Literals], matches: Callable[[bytes], bool]
     ) -> Mask:
         """Return the paths that have the literal parts of one of the globs and that ``matches`` accepts."""
-        mask = np.zeros(len(self._ends), bool)
-        for glob in globs if len(globs) <= MOST_GLOBS else [Literals()]:
+        if len(globs) > MOST_GLOBS:
+            globs = [Literals()]
+        mask = np.zeros(len(self), bool)
+        for glob in globs:
             places = self.with_literals(glob)
             if glob.exact:
                 mask[places] = True
                 continue
             # Match each path once, however many globs propose it.
-            for place in places[~mask[places]].tolist():
+            is_new = ~mask[places]
+            for place in places[is_new].tolist():
                 checkpoint()
                 if matches(self[place]):
                     mask[place] = True

@@ -53,9 +53,11 @@ def _spread(grams: list[bytes]) -> Iterator[list[bytes]]:
         yield grams
         return
     last = len(grams) - 1
-    places = {at * last // (SPREAD - 1) for at in range(SPREAD)}
-    yield [grams[at] for at in places]
-    yield [gram for at, gram in enumerate(grams) if at not in places]
+    places = set()
+    for step in range(SPREAD):
+        places.add(step * last // (SPREAD - 1))
+    yield [grams[place] for place in places]
+    yield [gram for place, gram in enumerate(grams) if place not in places]
 
 
 def evaluate(expression: GramExpr, row: SegmentRow, lists: GramLists) -> TextIds | None:
@@ -89,25 +91,35 @@ class _Segment:
         if isinstance(expression, AllOf):
             return self._intersect(expression.parts)
         if isinstance(expression, AnyOf):
-            lists = []
-            for part in expression.parts:
-                text_ids = self.evaluate(part)
-                # If one alternative excludes nothing, neither does the whole.
-                if text_ids is None:
-                    return None
-                lists.append(text_ids)
-            return self._union(lists)
+            return self._unite(expression.parts)
         if isinstance(expression, Gram):
-            first = number(expression.value)
-            if len(expression.value) == GRAM:
-                return decode(self.lists.find(first))
-            # Grams are big-endian numbers, so grams with a common prefix are
-            # consecutive.
-            last = first + (1 << 8 * (GRAM - len(expression.value))) - 1
-            return self._union(map(decode, self.lists.between(first, last)))
+            return self._find(expression.value)
         if expression == ANYTHING:
             return None
         return np.empty(0, np.uint32)
+
+    def _unite(self, parts: tuple[GramExpr, ...]) -> Documents | None:
+        lists = []
+        for part in parts:
+            documents = self.evaluate(part)
+            # If one alternative excludes nothing, neither does the whole.
+            if documents is None:
+                return None
+            lists.append(documents)
+        return self._union(lists)
+
+    def _find(self, start: bytes) -> Documents:
+        """Return the documents with a gram, or with one that starts so."""
+        first = number(start)
+        missing = GRAM - len(start)
+        if not missing:
+            return decode(self.lists.find(first))
+        # Grams are big-endian numbers, so grams with a common prefix are
+        # consecutive.
+        # Each byte that is missing stands for 256 grams.
+        count = 1 << 8 * missing
+        lists = self.lists.between(first, first + count - 1)
+        return self._union(map(decode, lists))
 
     def _intersect(self, parts: tuple[GramExpr, ...]) -> Documents | None:
         """Intersect, shortest list first, until reading the remaining candidates is cheaper than another list."""
@@ -167,7 +179,7 @@ class _Segment:
         """Return a table of all documents in which those of any list are marked."""
         marked = np.zeros(self.documents, bool)
         for documents in lists:
-            marked[documents.astype(np.intp)] = (
-                True  # numpy's own conversion takes twice as long
-            )
+            # numpy's own conversion takes twice as long.
+            places = documents.astype(np.intp)
+            marked[places] = True
         return marked

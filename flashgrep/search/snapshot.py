@@ -82,8 +82,9 @@ class Snapshot:
     @property
     def own_index(self) -> Reader | None:
         """The index in this machine's own store, for answers that no other kind of store can give."""
-        if isinstance(self.reader, Reader):
-            return self.reader
+        reader = self.reader
+        if isinstance(reader, Reader):
+            return reader
         return None
 
     def with_max_size(self, max_size: int) -> "Snapshot":
@@ -92,14 +93,19 @@ class Snapshot:
         Files that were declined or indexed under the old limit become pending, so that they are looked at.
         """
         table = self.table
+        # Its size is not known here: whoever reads it finds out.
+        mark = Mark(ours=True, sequence=0, size=0)
+        pending = dict[bytes, Mark]()
         # Either limit may be the larger one: some files are added, others removed.
-        large = [path for path, why in table.skipped.items() if why == "too_large"]
-        over = [
-            table.paths[at] for at in np.flatnonzero(table.columns[:, SIZE] > max_size)
-        ]
-        marks = {path: Mark(ours=True, sequence=0, size=0) for path in (*large, *over)}
+        for path, reason in table.skipped.items():
+            if reason == "too_large":
+                pending[path] = mark
+        is_over = table.columns[:, SIZE] > max_size
+        for place in np.flatnonzero(is_over):
+            pending[table.paths[place]] = mark
         # A path that is already pending keeps its mark, which knows more.
-        return replace(self, max_size=max_size, pending=marks | dict(self.pending))
+        pending.update(self.pending)
+        return replace(self, max_size=max_size, pending=pending)
 
     def with_buffers(
         self, texts: Mapping[bytes, "UnsavedText"], accepts: Callable[[bytes], bool]
@@ -109,46 +115,55 @@ class Snapshot:
         Those that differ from their files are pending. ``accepts`` tells whether a file that is not there yet would be
         the project's.
         """
-        snapshot = replace(self, unsaved=texts)
         pending = dict(self.pending)
-        sequence = max((mark.sequence for mark in self.pending.values()), default=0)
+        sequence = 0
+        for mark in self.pending.values():
+            sequence = max(sequence, mark.sequence)
+
+        def edited_at(path: bytes) -> int:
+            return texts[path].time_ns
+
         # In the order of editing, as files saved one after the other are marked.
-        for path, text in sorted(texts.items(), key=lambda one: one[1].time_ns):
-            # A text equal to the one on disk adds nothing; the index answers for it.
-            # For an unchanged file the texts are compared once for each state of both.
-            version = self._stat(path)
-            is_same = False
-            if (
-                version is not None
-                and version.size == len(text.data)
-                and path not in self.pending
-            ):
-                if text.compared is None or text.compared[0] != version:
-                    text.compared = (
-                        version,
-                        self.read_with_stat(path) == (version, text.document),
-                    )
-                is_same = text.compared[1]
-            text.is_saved = is_same
-            if not text.is_saved:
-                sequence += 1
-                mark = pending.get(path)
-                if mark is None:
-                    is_ours = self.table.find(path) is not None
-                else:
-                    is_ours = mark.ours
-                if is_ours or accepts(path):
-                    pending[path] = Mark(
-                        ours=True, sequence=sequence, size=len(text.data)
-                    )
-        return replace(snapshot, pending=pending)
+        for path in sorted(texts, key=edited_at):
+            text = texts[path]
+            text.is_saved = self._is_saved(path, text)
+            if text.is_saved:
+                continue
+            sequence += 1
+            if self._is_ours(path) or accepts(path):
+                size = len(text.data)
+                pending[path] = Mark(ours=True, sequence=sequence, size=size)
+        return replace(self, unsaved=texts, pending=pending)
+
+    def _is_saved(self, path: bytes, text: "UnsavedText") -> bool:
+        """Return whether an editor's text is the file's: it adds nothing then, and the index answers for it."""
+        if path in self.pending:
+            return False
+        # A text of another size is another text: nothing is read for it.
+        version = self._stat(path)
+        if version is None or version.size != len(text.data):
+            return False
+        # The texts are compared once for each state of both.
+        if text.compared is None or text.compared[0] != version:
+            saved = self.read_with_stat(path)
+            is_same = saved == (version, text.document)
+            text.compared = (version, is_same)
+        return text.compared[1]
+
+    def _is_ours(self, path: bytes) -> bool:
+        """Return whether a path is the project's by its mark, or else by the table."""
+        mark = self.pending.get(path)
+        if mark is not None:
+            return mark.ours
+        return self.table.find(path) is not None
 
     def _stat(self, path: bytes) -> FileStat | None:
         """Return a file's version from the table."""
         at = self.table.find(path)
         if at is None:
             return None
-        return FileStat(*self.table.columns[at, SIZE : SIZE + 4].tolist())
+        columns = self.table.columns[at].tolist()
+        return FileStat(*columns[SIZE : SIZE + 4])
 
     def is_as_indexed(self, path: bytes) -> bool:
         """Return whether the file at this very path, not behind a link, is now the one that was indexed."""
@@ -157,10 +172,10 @@ class Snapshot:
 
     def has(self, path: bytes) -> bool:
         """Return whether a file belongs to the project."""
-        mark = self.pending.get(path)
-        if mark is not None:
-            return mark.ours and self.version(path) is not None
-        return self.table.find(path) is not None
+        if not self._is_ours(path):
+            return False
+        # A pending file may be gone; the table's are there, or would be pending.
+        return path not in self.pending or self.version(path) is not None
 
     def changed_paths(self) -> list[bytes]:
         """Return the project's pending files, unordered."""
@@ -170,18 +185,20 @@ class Snapshot:
         """Yield the files in these rows of the table, except pending ones."""
         paths = self.table.paths
         pending = self.pending
-        for at in places:
-            if (path := paths[at]) not in pending:
+        for place in places:
+            path = paths[place]
+            if path not in pending:
                 yield path
 
     def paths_of_texts(self, text_ids: Collection[int]) -> dict[int, list[bytes]]:
         """Return the unchanged files with each of these texts."""
         paths_by_text: dict[int, list[bytes]] = {text_id: [] for text_id in text_ids}
-        places = self.table.places(np.array(sorted(paths_by_text), np.int64))
-        for at, text_id in zip(
-            places.tolist(), self.table.columns[places, TEXT_ID].tolist(), strict=True
-        ):
-            if (path := self.table.paths[at]) not in self.pending:
+        wanted_texts = np.array(sorted(paths_by_text), np.int64)
+        places = self.table.places(wanted_texts)
+        of_places = self.table.columns[places, TEXT_ID].tolist()
+        for place, text_id in zip(places.tolist(), of_places, strict=True):
+            path = self.table.paths[place]
+            if path not in self.pending:
                 paths_by_text[text_id].append(path)
         return paths_by_text
 
@@ -190,10 +207,8 @@ class Snapshot:
         at = self.table.find(path)
         if at is None or path in self.pending or self.reader is None:
             return None
-        text_id, size, mtime_ns = self.table.columns[
-            at, [TEXT_ID, SIZE, MTIME_NS]
-        ].tolist()
-        return text_id, size, mtime_ns
+        columns = self.table.columns[at].tolist()
+        return columns[TEXT_ID], columns[SIZE], columns[MTIME_NS]
 
     def stored_version(self, path: bytes) -> tuple[object, ...] | None:
         """Return an identifier of a file's indexed version; None: pending, not indexed, or of a revision."""
@@ -201,9 +216,9 @@ class Snapshot:
         if at is None or path in self.pending:
             return None
         columns = self.table.columns[at, TEXT_ID:TIER].tolist()
-        if all(columns):
-            return (path, *columns)
-        return None
+        if not all(columns):
+            return None
+        return (path, *columns)
 
     def version(self, path: bytes) -> tuple[int, int] | None:
         """Return a file's current size and time; None if they cannot be read."""
@@ -235,11 +250,9 @@ class Snapshot:
             checkpoint()
             # With the file's own size and time, since results cached by these are valid
             # for this text, too.
-            if path in self.pending:
-                saved = None
-            else:
-                saved = self._stat(path)
-            stat = saved or FileStat(len(text.data), text.time_ns, 0, 0)
+            stat = FileStat(len(text.data), text.time_ns, 0, 0)
+            if path not in self.pending:
+                stat = self._stat(path) or stat
             if stat.size > self.max_size:
                 return stat, Skipped("too_large", f"{stat.size} bytes")
             return stat, text.document
