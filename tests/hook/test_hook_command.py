@@ -138,6 +138,16 @@ def test_in_a_small_project_a_search_runs_as_it_is_typed(
     assert "as it is, it searches so little" in told
 
 
+def test_following_links_takes_a_larger_project(
+    daemon: DaemonAtHand, root: Path
+) -> None:
+    planned = run_hook(daemon, "--explain", "grep -rn foo .", cwd=root).stdout
+    assert "by flashgrep" in planned
+    for line in ("grep -Rn foo .", 'grep -Rn "$WORD" .'):
+        told = run_hook(daemon, "--explain", line, cwd=root).stdout
+        assert "as it is, it searches so little" in told, line
+
+
 def test_git_runs_no_program_that_the_repository_names(
     daemon: DaemonAtHand, root: Path, tmp_path: Path
 ) -> None:

@@ -22,6 +22,8 @@ FILE_BYTES: Final = 6_000
 """To open a file takes grep as long as to read so many bytes."""
 GREP_BYTES: Final = 16_000_000
 """GNU grep reads 1 MB in 1 ms."""
+GREP_LINKS_BYTES: Final = 24_000_000
+"""With ``-R`` a plan takes 2 to 4 µs more for each entry: links are looked for."""
 GIT_BYTES: Final = 32_000_000
 """git grep reads with several threads."""
 
@@ -78,7 +80,17 @@ def is_small(name: str, words: Sequence[str | None], tree: SearchedTree) -> bool
             paths = _FIND_PATHS[name](known)
         except Unplannable:
             return False
-    return _IS_SMALL[name](tree.measure(paths))
+    searched = tree.measure(paths)
+    if name == "grep" and _follows_links(known):
+        return searched.weight < GREP_LINKS_BYTES
+    return _IS_SMALL[name](searched)
+
+
+def _follows_links(words: Sequence[str]) -> bool:
+    try:
+        return grep_arguments.parse(words).follows_links
+    except Unplannable:
+        return False
 
 
 def _find_grep_paths(words: Sequence[str]) -> list[str]:

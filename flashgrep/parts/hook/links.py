@@ -15,7 +15,7 @@ from flashgrep.parts.ripgrep.arguments import Unplannable
 from flashgrep.search.snapshot import Snapshot
 
 MOST_WALKED: Final = 20_000
-"""Entries below a folder, at 2 µs each; a plan has a quarter of a second."""
+"""Entries below a folder, at 2 to 4 µs each; a plan has a quarter of a second."""
 
 
 class _Folder(NamedTuple):
