@@ -1097,6 +1097,8 @@ export interface OutlineParams {
   rev?: string | null;
   /** Project, by name or root; default: the connection's own. */
   project?: string | null;
+  /** Several projects at once, by name or root, or `*` for all known ones; instead of `project`. */
+  projects?: string[] | "*" | null;
 }
 
 /** A symbol of a structured outline; `depth`: its nesting level. */
@@ -1127,6 +1129,7 @@ export interface OutlineResult {
   files_skipped: Record<string, number>;
   fresh: boolean;
   unmapped?: Record<string, number>;
+  coverage: Coverage;
 }
 
 /** Which part of the project, and how much. */
@@ -1143,6 +1146,8 @@ export interface RepoMapParams {
   rev?: string | null;
   /** Project, by name or root; default: the connection's own. */
   project?: string | null;
+  /** Several projects at once, by name or root, or `*` for all known ones; instead of `project`. */
+  projects?: string[] | "*" | null;
 }
 
 /** Which file. */
@@ -1347,18 +1352,23 @@ export interface CodeResearchParams {
   fresh?: boolean;
   /** Project, by name or root; default: the connection's own. */
   project?: string | null;
+  /** Several projects at once, by name or root, or `*` for all known ones; instead of `project`. */
+  projects?: string[] | "*" | null;
 }
 
 /** `type` implements or extends `base`; `extension`: declared by an extension of the type. */
 export interface ConformanceEntry {
+  project?: string;
+  file_path: string;
+  file_path_bytes?: string;
   type: string;
   base: string;
-  file_path: string;
   line: number;
   extension: boolean;
 }
 
 export interface DependencyShown {
+  project?: string;
   from: string;
   to: string;
   edges: number;
@@ -1400,7 +1410,9 @@ export interface NodeEntry {
 
 /** A use that is only possible, and why. */
 export interface UncertainUseEntry {
+  project?: string;
   file_path: string;
+  file_path_bytes?: string;
   line: number;
   text: string;
   why: string;
@@ -1430,6 +1442,7 @@ export interface CodeResearchResult {
   vague?: UncertainUseEntry[];
   asks?: string[];
   suggestions?: string[];
+  continued?: string[];
 }
 
 /** Which symbol, its new name, and what is done about uses that are not certain. */

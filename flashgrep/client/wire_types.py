@@ -602,6 +602,9 @@ class OutlineOptions(TypedDict, total=False):
     """Include everything saved before this call."""
     rev: str | None
     """Revision, e.g. main, HEAD~3 or :index; a..b: what differs in b."""
+    projects: StrPath | Sequence[StrPath] | Literal["*"] | None
+    """Several projects at once, by name or root, or `*` for all known ones; instead of
+    `project`."""
 
 
 class OutlineEntry(TypedDict):
@@ -635,6 +638,7 @@ class OutlineResult(TypedDict):
     files_skipped: dict[str, int]
     fresh: bool
     unmapped: NotRequired[dict[str, int]]
+    coverage: "Coverage"
 
 
 class ChangesOptions(TypedDict, total=False):

@@ -200,9 +200,8 @@ async def open_view(call: Call[Host], params: FileQuestion) -> View:
     """
     project = params.project
     path = getattr(params, "path", None)
-    own = call.session.projects or call.session.indexed
-    if project is None and isinstance(path, str) and path and len(own) > 1:
-        project = await anyio.to_thread.run_sync(find_root_with, own, path)
+    if project is None and isinstance(path, str) and path:
+        project = await find_project_with(call, path)
     workspace = await call.host.workspace(call, project)
     workspace = await open_library(call, workspace, params)
     return await view_of(call, workspace, params.rev)
@@ -263,6 +262,14 @@ def place_in_library(item: dict[str, Any], root: bytes, lookup: LibraryLookup) -
     library = lookup.find_library(path)
     if library is not None:
         item["library"] = library.label
+
+
+async def find_project_with(call: Call[Host], path: str) -> str | None:
+    """Return the only one of a connection's several roots that has a path; None: none or two have it, or it has one."""
+    own = call.session.projects or call.session.indexed
+    if len(own) > 1:
+        return await anyio.to_thread.run_sync(find_root_with, own, path)
+    return None
 
 
 def find_root_with(roots: Sequence[str], path: str) -> str | None:

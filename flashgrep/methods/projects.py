@@ -183,13 +183,11 @@ async def ask_projects(
 
     """
     given: Any = params
-    own = call.session.projects or call.session.indexed
     libraries: UsedLibraries | None = None
     if getattr(given, "libraries", False):
         libraries = await open_all_libraries(call, given.project, given)
-    elif given.projects is None and given.project is None and len(own) > 1:
-        # A connection with several roots asks all of them, unless it names one.
-        params = params.model_copy(update={"projects": list(own)})
+    else:
+        params = _name_own_roots(call, params)
         given = params
     if libraries is None and given.projects is None:
         workspace = await _choose_project(call, given)
@@ -203,11 +201,7 @@ async def ask_projects(
     else:
         every_part = _find_library_parts(libraries)
     total, parts = _continue_parts(params, every_part)
-    async with anyio.create_task_group() as tasks:
-        shared = SharedTurn(tasks)
-        for part in parts:
-            if part.error is None:
-                tasks.start_soon(question.ask_part, part, shared)
+    await _ask_parts(question, parts)
     counted = _choose_best_reading(_check_answers(parts))
     items, taken = _merge(counted, question)
     answers = [
@@ -230,6 +224,71 @@ async def ask_projects(
         await anyio.to_thread.run_sync(place)
     result: ResultT = merged
     return result
+
+
+async def ask_each(
+    call: Call[Host],
+    params: ParamsT,
+    ask: AskProject[ParamsT, ResultT],
+    join: Callable[[Sequence[ProjectAnswer[ResultT]], Coverage], ResultT],
+) -> ResultT:
+    """Return the answer of the project a call is about, or what ``join`` makes of those of several.
+
+    For answers that are more than a list: each project is asked for its first page, and for a share of the size that
+    ``ProjectSelection.projects`` tells. ``join`` also gets the coverage of all.
+
+    Raises:
+        InvalidParams: several are asked with a cursor, which is that of one.
+        FlashgrepError: as ``ask_projects``.
+
+    """
+    params = _name_own_roots(call, params)
+    given: Any = params
+    if given.projects is None:
+        workspace = await _choose_project(call, given)
+        return (await ask(call, params, workspace, ProjectSelection())).result
+    _check_choice(given)
+    if getattr(given, "cursor", None) is not None:
+        raise InvalidParams(
+            "cursor: it is that of one project; name it by `project`", field="cursor"
+        )
+    call.is_forwarded = False
+    # One item is enough: no second page is asked for.
+    question = _Question(call, params, ask, 1)
+    parts = _find_parts(call, params)
+    await _ask_parts(question, parts)
+    answered = _check_answers(parts)
+    covered = [part for part in parts if part.pages or not _lacks_path(part.error)]
+    answers = [
+        ProjectAnswer(part.name, part.root, part.pages[0][1].result)
+        for part in answered
+    ]
+    return join(answers, _cover(covered, question.started))
+
+
+def _lacks_path(error: FlashgrepError | None) -> bool:
+    """Return whether a project has no such path: then it is another's, and nothing is missing."""
+    return isinstance(error, NotFound) and error.reason == "path_not_found"
+
+
+def _name_own_roots(call: Call[Host], params: ParamsT) -> ParamsT:
+    """Return a question that names the roots of its connection if it names no project and there are several."""
+    given: Any = params
+    own = call.session.projects or call.session.indexed
+    if given.projects is None and given.project is None and len(own) > 1:
+        return params.model_copy(update={"projects": list(own)})
+    return params
+
+
+async def _ask_parts(
+    question: "_Question[Any, Any]", parts: Sequence[Part[Any]]
+) -> None:
+    """Ask all projects side by side."""
+    async with anyio.create_task_group() as tasks:
+        shared = SharedTurn(tasks)
+        for part in parts:
+            if part.error is None:
+                tasks.start_soon(question.ask_part, part, shared)
 
 
 def _place_in_libraries(merged: dict[str, Any], libraries: UsedLibraries) -> None:
@@ -395,7 +454,7 @@ class _Question(Generic[ParamsT, ResultT]):
             changed: dict[str, Any] = {"project": part.root, "projects": None}
             if "cursor" in self._params.field_names():
                 changed["cursor"] = cursor
-                if self._given.limit is not None:
+                if getattr(self._given, "limit", None) is not None:
                     # The page begins at the project's own cursor: items already shown
                     # are returned again and skipped.
                     changed["limit"] = min(part.skip + self.limit, MOST_ITEMS)

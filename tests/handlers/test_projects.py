@@ -14,6 +14,7 @@ from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
 from flashgrep.base.registry import Call, Session
 from flashgrep.methods.common import encode_cursor
 from flashgrep.methods.query import QueryParams
+from flashgrep.methods.text import render_text
 from flashgrep.parts.built_in import BUILT_IN, REGISTRY
 from flashgrep.project.catalogue import Catalogue
 from tests.conftest import DaemonAtHand, short_folder
@@ -406,6 +407,116 @@ async def test_a_cancelled_question_ends_and_a_deadline_leaves_what_was_found(
     assert (
         whole["total"] == sum(hit["count"] for hit in whole["results"]) == 6 * 10 * 100
     )
+
+
+async def test_research_of_several_projects_says_whose_each_symbol_is(
+    catalogue: Catalogue, tmp_path: Path
+) -> None:
+    using = make(tmp_path / "using", {"use.py": "x = spin(0)\n"})
+    tested = "from spin import spin\nspin(1)\n"
+    defined = "def spin(count):\n    pass\ndef two():\n    spin(2)\n"
+    defining = make(
+        tmp_path / "defining", {"spin.py": defined, "tests/test_spin.py": tested}
+    )
+    projects = [str(using), str(defining)]
+    answer = await ask(
+        catalogue, "code_research", query="who calls spin", projects=projects
+    )
+    named = {node["id"]: (node["project"], node["name"]) for node in answer["results"]}
+    assert len(named) == len(answer["results"])
+    sites = [
+        (edge["project"], named[edge["source"]], named.get(edge.get("target")))
+        for edge in answer["edges"]
+    ]
+    # Where it is not defined it may be the same.
+    assert sites == [
+        ("using", ("using", "use.py"), None),
+        ("defining", ("defining", "two"), ("defining", "spin")),
+    ]
+    assert answer["in_tests"] == {"uses": 1, "files": 1}
+    assert answer["coverage"]["projects"] == {
+        "using": str(using),
+        "defining": str(defining),
+    }
+    handler = REGISTRY.get("code_research")
+    assert render_text(answer, handler.render).splitlines() == [
+        "defining: spin.py:1-2 function spin",
+        "defining: spin.py:4 two: spin(2)",
+        "using: use.py:1 perhaps x = spin(0)",
+        "[tests: 1 in 1 file; tests=true]",
+    ]
+    nothing = await ask(
+        catalogue, "code_research", query="who calls nobody", projects=projects
+    )
+    assert nothing["results"] == []
+    assert nothing["summary"].count("nothing found") == 1
+
+
+async def test_research_of_several_projects_goes_on_in_each(
+    catalogue: Catalogue, roots: list[Path]
+) -> None:
+    params: dict[str, Any] = {"query": "who calls spin", "max_tokens": 200}
+    projects = list(map(str, roots[2:4]))
+    cut = await ask(catalogue, "code_research", **params, projects=projects)
+    assert cut["next"] is None
+    assert cut["continued"] == ["p3"]
+    alone = await ask(catalogue, "code_research", **params, project=projects[1])
+    with pytest.raises(InvalidParams, match="name it by `project`"):
+        await ask(
+            catalogue,
+            "code_research",
+            **params,
+            projects=projects,
+            cursor=alone["next"],
+        )
+
+
+async def test_unused_code_below_a_path_is_sought_where_the_path_is(
+    catalogue: Catalogue, roots: list[Path]
+) -> None:
+    both = Session(projects=tuple(map(str, roots[1:3])))
+    query = "unused code in src"
+    answer = await ask(catalogue, "code_research", both, query=query)
+    assert set(answer["coverage"]["projects"]) == {"p1", "p2"}
+    alone = await ask(catalogue, "code_research", both, query=f"{query}/spin.py")
+    assert "projects" not in alone["coverage"]
+
+
+@pytest.mark.parametrize("method", ["outline", "repo_map"])
+async def test_an_outline_of_several_projects_says_whose_each_file_is(
+    catalogue: Catalogue, roots: list[Path], method: str
+) -> None:
+    both = Session(projects=tuple(map(str, roots[1:3])))
+    whole = await ask(catalogue, method, both)
+    assert [(file["project"], file["file_path"]) for file in whole["results"]] == [
+        ("p2", "src/spin.py")
+    ]
+    assert set(whole["coverage"]["projects"]) == {"p1", "p2"}
+    named = await ask(catalogue, method, projects=["p1", "p0"], path="src")
+    assert named["coverage"]["complete"]
+    # A path that one alone has is that one's.
+    alone = await ask(catalogue, method, both, path="src/spin.py")
+    assert "projects" not in alone["coverage"]
+    # Of three, the one without it is not missing.
+    three = await ask(
+        catalogue, method, projects=list(map(str, roots[1:4])), path="src/only1.py"
+    )
+    assert three["coverage"]["projects"] == {"p1": str(roots[1])}
+    assert three["coverage"]["complete"]
+    with pytest.raises(NotFound, match=r"none of 2 projects answered: p1: .*near: "):
+        await ask(catalogue, method, both, path="src/spinn.py")
+
+
+@pytest.mark.parametrize("method", ["code_research", "outline"])
+async def test_a_project_that_cannot_be_opened_is_said(
+    catalogue: Catalogue, method: str
+) -> None:
+    params: dict[str, Any] = {"projects": ["p0", "nobody"]}
+    if method == "code_research":
+        params["query"] = "who calls spin"
+    answer = await ask(catalogue, method, **params)
+    assert answer["coverage"]["complete"] is False
+    assert answer["coverage"]["detail"].startswith("nobody: no such project")
 
 
 def test_every_wire_and_the_command_line_take_several_projects(

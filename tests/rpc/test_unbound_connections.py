@@ -288,6 +288,35 @@ def test_several_roots_are_several_projects(
     assert [hit["file_path"] for hit in hits] == ["b.py"]
 
 
+@pytest.mark.parametrize(
+    "door", ["control", "tcp", "stdio", "mcp-plain", "rpc", "mcp-http"]
+)
+def test_every_wire_researches_and_outlines_all_its_projects(
+    daemon: DaemonAtHand,
+    project: MakeProject,
+    tmp_path: Path,
+    opened: list[Wire],
+    door: str,
+) -> None:
+    defining = project({"spin.py": "def spin():\n    pass\n"}, name=f"defining-{door}")
+    using = project({"use.py": "x = spin()\n"}, name=f"using-{door}")
+    ask = through(door, daemon, tmp_path, opened)
+    names: dict[str, Any] = {}
+    for root in (defining, using):
+        ask("index_codebase", path=str(root), deadline_ms=1)
+    # Requests of these know nothing of each other.
+    if door in {"rpc", "mcp-http"}:
+        names = {"projects": [defining.name, using.name]}
+    research = ask("code_research", query="who calls spin", **names)
+    places = [(place["project"], place["file_path"]) for place in research["results"]]
+    assert places == [(defining.name, "spin.py"), (using.name, "use.py")]
+    assert [edge["project"] for edge in research["edges"]] == [using.name]
+    outlined = ask("outline", **names)
+    files = [(file["project"], file["file_path"]) for file in outlined["results"]]
+    assert files == [(defining.name, "spin.py")]
+    assert set(outlined["coverage"]["projects"]) == {defining.name, using.name}
+
+
 def test_calls_that_come_together_wait_until_the_project_is_chosen(
     daemon: DaemonAtHand, project: MakeProject, opened: list[Wire]
 ) -> None:

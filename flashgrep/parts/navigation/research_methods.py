@@ -3,11 +3,11 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Annotated, Final, Literal, NotRequired
 
 from anyio.to_thread import run_sync
@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage
 from flashgrep.api.host import Host
-from flashgrep.api.view import View
+from flashgrep.api.view import Project, View
 from flashgrep.base.errors import InvalidParams
 from flashgrep.base.model import path_to_json, path_to_text
 from flashgrep.base.registry import (
@@ -35,10 +35,18 @@ from flashgrep.methods.common import (
     FilePlace,
     Fresh,
     ProjectName,
+    ProjectNames,
     current_view,
     decode_cursor,
     encode_cursor,
+    find_project_with,
     resolve_path,
+)
+from flashgrep.methods.projects import (
+    Page,
+    ProjectAnswer,
+    ProjectSelection,
+    ask_each,
 )
 from flashgrep.methods.text import Note, Style, render_places, render_text, span
 from flashgrep.parts.navigation.qualified_targets import find_targets
@@ -125,6 +133,7 @@ class CodeResearchParams(Params):
     deadline_ms: Deadline = 20_000
     fresh: Fresh = True
     project: ProjectName = None
+    projects: ProjectNames = None
 
 
 class NodeEntry(FilePlace):
@@ -154,18 +163,20 @@ class EdgeEntry(FilePlace):
     resolved: str
 
 
-class ConformanceEntry(TypedDict):
+class ConformanceEntry(FilePlace):
     """`type` implements or extends `base`; `extension`: declared by an extension of the type."""
 
     type: str
     base: str
-    file_path: str
     line: int
     extension: bool
 
 
 # `from` is a keyword of the language, hence the functional form.
-DependencyShown = TypedDict("DependencyShown", {"from": str, "to": str, "edges": int})
+DependencyShown = TypedDict(
+    "DependencyShown",
+    {"project": NotRequired[str], "from": str, "to": str, "edges": int},
+)
 
 
 class InTests(TypedDict):
@@ -175,10 +186,9 @@ class InTests(TypedDict):
     files: int
 
 
-class UncertainUseEntry(TypedDict):
+class UncertainUseEntry(FilePlace):
     """A use that is only possible, and why."""
 
-    file_path: str
     line: int
     text: str
     why: str
@@ -191,7 +201,8 @@ class CodeResearchResult(TypedDict):
     `tests`: for an impact, the tests it reaches. `excluded`: for unused definitions, how many were left out, by reason.
     `possible`: how many uses are only possible, by reason; `vague`: these uses. `in_tests`: the uses in tests that are
     not listed. `asks`: if the question was not understood, what can be asked; `answer`: what search_code says to it.
-    `suggestions`: names similar to one that is not defined.
+    `suggestions`: names similar to one that is not defined. `continued`: of several projects, those that have more to
+    say if they are asked alone.
     """
 
     query: str
@@ -216,6 +227,7 @@ class CodeResearchResult(TypedDict):
     vague: NotRequired[list[UncertainUseEntry]]
     asks: NotRequired[list[str]]
     suggestions: NotRequired[list[str]]
+    continued: NotRequired[list[str]]
 
 
 def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
@@ -238,7 +250,9 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
         uses = result["in_tests"]["uses"]
         files = result["in_tests"]["files"]
         yield Note(f"[tests: {uses} in {files} file{'s'[: files > 1]}; tests=true]")
-    if result["left_out"] and not result["next"]:
+    if "continued" in result:
+        yield Note(f"[there is more; ask by project: {', '.join(result['continued'])}]")
+    elif result["left_out"] and not result["next"]:
         yield Note(
             f"[{result['left_out']} more were not followed: the limit of one question]"
         )
@@ -266,7 +280,7 @@ def _render_possible(result: CodeResearchResult, style: Style) -> Iterator[str]:
     for why, uses in by_reason.items():
         yield f"possible, {why}:"
         yield from render_places(
-            ((use["file_path"], f"{use['line']}", use["text"]) for use in uses), style
+            ((style.path(use), f"{use['line']}", use["text"]) for use in uses), style
         )
 
 
@@ -421,12 +435,12 @@ def _render_graph(result: CodeResearchResult, style: Style) -> Iterator[str]:
         style,
     )
     edges = {
-        (edge["file_path"], edge["line"])
+        (style.path(edge), edge["line"])
         for edge in result["edges"]
         if edge["kind"] == "implements"
     }
     for conformance in result["conformances"]:
-        path = conformance["file_path"]
+        path = style.path(conformance)
         line = conformance["line"]
         if not conformance["extension"] and (path, line) in edges:
             continue
@@ -452,9 +466,37 @@ async def code_research(
 
     Use it for callers of callers and paths between symbols; get_symbol for the direct uses of one name.
     """
+    asked = Research(params.query, kind=params.kind)
+    question = asked.question
+    path = asked.lines_path
+    if question.kind == "unused" and question.names:
+        path = question.names[0]
+    # A path that one project alone has is that one's; a symbol may be used in all.
+    if path is not None and params.project is None and params.projects is None:
+        project = await find_project_with(call, path)
+        params = params.model_copy(update={"project": project})
+    result = await ask_each(call, params, _ask, join_answers)
+    if question.kind == "unknown":
+        result["asks"] = list(ASKED)
+        answer = await answer_by_search(call, params)
+        if answer is not None:
+            result["answer"] = answer
+            result["summary"] = "a question in other words, as search_code answers it:"
+    return result
+
+
+async def _ask(
+    call: Call[Host],
+    params: CodeResearchParams,
+    project: Project,
+    among: ProjectSelection,
+) -> Page[CodeResearchResult]:
+    """Answer for one project."""
     started = time.perf_counter()
-    workspace = await current_view(
-        call, await call.host.workspace(call, params.project)
+    workspace = await current_view(call, project)
+    is_alone = among.projects == 1
+    params = params.model_copy(
+        update={"max_tokens": params.max_tokens // among.projects}
     )
     if params.fresh:
         fresh = await workspace.refresh()
@@ -463,7 +505,9 @@ async def code_research(
     deadline = time.monotonic() + params.deadline_ms / 1000
     research = Research(params.query, params.depth, deadline, params.kind)
     if research.question.kind == "unused":
-        return await find_unused_definitions(workspace, params, research, fresh=fresh)
+        return Page(
+            await find_unused_definitions(workspace, params, research, fresh=fresh)
+        )
     if research.lines_path is not None:
         research.path = await resolve_path(workspace, research.lines_path)
     question = (params.query, params.kind, params.depth, params.deadline_ms)
@@ -478,6 +522,9 @@ async def code_research(
     # a cancelled call ends.
     while more:
         more = await workspace.in_thread(partial(reading.advance, research))
+        # Progress only grows, and each of several projects has its own.
+        if not is_alone:
+            continue
         call.progress(
             research.hop,
             research.hops,
@@ -490,16 +537,11 @@ async def code_research(
     )
     coverage = workspace.coverage(stats, fresh=fresh, started=started)
     result = format_research(research, coverage, params, as_text=call.as_text)
-    if result["next"] is not None and walk is None:
+    # An answer of several projects has no second page.
+    if result["next"] is not None and walk is None and is_alone:
         keep_walk(question, research, reading)
     if research.question.kind == "impact" and not params.cursor:
         result["tests"] = find_tests(research)[:TESTS_SHOWN]
-    if research.question.kind == "unknown":
-        result["asks"] = list(ASKED)
-        answer = await answer_by_search(call, params)
-        if answer is not None:
-            result["answer"] = answer
-            result["summary"] = "a question in other words, as search_code answers it:"
     if research.missing_names and not research.graph.edges and research.complete:
         names = research.missing_names
         near = await workspace.in_thread(
@@ -519,7 +561,88 @@ async def code_research(
             }
             for use in research.vague
         ]
-    return result
+    return Page(result)
+
+
+def join_answers(
+    answers: Sequence[ProjectAnswer[CodeResearchResult]], coverage: Coverage
+) -> CodeResearchResult:
+    """Return the answers of several projects as one, with its symbols numbered anew."""
+    # A project that knows nothing of a name says so only if none does.
+    telling = [answer for answer in answers if answer.result["results"]] or answers
+    results = [answer.result for answer in answers]
+    joined: CodeResearchResult = {
+        "query": results[0]["query"],
+        "understood_as": results[0]["understood_as"],
+        "names": results[0]["names"],
+        "summary": _join_summaries(telling),
+        "results": [],
+        "edges": [],
+        "chains": [],
+        "conformances": [],
+        "dependencies": [],
+        "hops": max(result["hops"] for result in results),
+        "left_out": sum(result["left_out"] for result in results),
+        "unsure": sum(result["unsure"] for result in results),
+        "next": None,
+        "coverage": coverage,
+    }
+    for answer in answers:
+        _append(joined, answer)
+    near = chain.from_iterable(result.get("suggestions", ()) for result in results)
+    # Beside results a suggestion would be noise.
+    if not joined["results"]:
+        joined["suggestions"] = list(dict.fromkeys(near))
+    continued = [answer.name for answer in answers if answer.result["next"] is not None]
+    if continued:
+        joined["continued"] = continued
+    return joined
+
+
+def _join_summaries(answers: Sequence[ProjectAnswer[CodeResearchResult]]) -> str:
+    """Return what several projects say in one line, each by its name unless all say the same."""
+    summaries = {answer.result["summary"] for answer in answers}
+    if len(summaries) == 1:
+        return summaries.pop()
+    return "; ".join(f"{answer.name}: {answer.result['summary']}" for answer in answers)
+
+
+def _append(
+    joined: CodeResearchResult, answer: ProjectAnswer[CodeResearchResult]
+) -> None:
+    """Append a project's part of the graph: its numbers go on after those of the last one."""
+    name = answer.name
+    result = answer.result
+    first = 1 + max((node["id"] for node in joined["results"]), default=-1)
+    for node in result["results"]:
+        joined["results"].append({**node, "project": name, "id": first + node["id"]})
+    for edge in result["edges"]:
+        entry: EdgeEntry = {**edge, "project": name, "source": first + edge["source"]}
+        # A name that is defined in another project only has no target here.
+        if "target" in edge:
+            entry["target"] = first + edge["target"]
+        joined["edges"].append(entry)
+    joined["chains"] += [f"{name}: {text}" for text in result["chains"]]
+    for conformance in result["conformances"]:
+        joined["conformances"].append({**conformance, "project": name})
+    for dependency in result["dependencies"]:
+        joined["dependencies"].append({**dependency, "project": name})
+    if "tests" in result:
+        tests = [f"{name}: {test}" for test in result["tests"]]
+        joined["tests"] = [*joined.get("tests", ()), *tests]
+    for use in result.get("vague", ()):
+        joined.setdefault("vague", []).append({**use, "project": name})
+    # What is not listed is counted over all.
+    for reason, count in result.get("possible", {}).items():
+        possible = joined.setdefault("possible", {})
+        possible[reason] = possible.get(reason, 0) + count
+    for reason, count in result.get("excluded", {}).items():
+        excluded = joined.setdefault("excluded", {})
+        excluded[reason] = excluded.get(reason, 0) + count
+    if "in_tests" in result:
+        in_tests = joined.setdefault("in_tests", {"uses": 0, "files": 0})
+        in_tests["uses"] += result["in_tests"]["uses"]
+        in_tests["files"] += result["in_tests"]["files"]
 
 
 async def answer_by_search(call: Call[Host], params: CodeResearchParams) -> str | None:
@@ -528,7 +651,13 @@ async def answer_by_search(call: Call[Host], params: CodeResearchParams) -> str 
     if SEARCH not in registry or registry.get(SEARCH).render is None:
         return None
     method = registry.get(SEARCH)
-    asked = method.validate({"query": params.query, "project": params.project})
+    asked = method.validate(
+        {
+            "query": params.query,
+            "project": params.project,
+            "projects": params.projects,
+        }
+    )
     result = await method.run(replace(call, is_forwarded=False, as_text=True), asked)
     return await run_sync(render_text, result, method.render)
 

@@ -1,17 +1,19 @@
 """Symbols: where a name is defined and used, and what a file or project defines."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated, Final, Literal, NotRequired
+from typing import Annotated, Final, Literal, NotRequired, TypeVar
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage
 from flashgrep.api.host import Host
-from flashgrep.api.view import Project
+from flashgrep.api.view import Project, View
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.errors import NotFound
 from flashgrep.base.model import path_to_json, path_to_text
@@ -51,16 +53,18 @@ from flashgrep.methods.common import (
     Rev,
     decode_cursor,
     encode_cursor,
+    find_project_with,
     make_path_filter,
-    open_view,
     resolve_path,
     tell_near,
     view_of,
 )
 from flashgrep.methods.projects import (
+    AskProject,
     Page,
     ProjectAnswer,
     ProjectSelection,
+    ask_each,
     ask_projects,
 )
 from flashgrep.methods.text import (
@@ -462,6 +466,7 @@ class OutlineParams(Params):
     fresh: Fresh = True
     rev: Rev = None
     project: ProjectName = None
+    projects: ProjectNames = None
 
 
 class OutlineEntry(TypedDict):
@@ -495,6 +500,7 @@ class OutlineResult(TypedDict):
     files_skipped: dict[str, int]
     fresh: bool
     unmapped: NotRequired[dict[str, int]]
+    coverage: Coverage
 
 
 def render_outline(result: OutlineResult, style: Style) -> Iterator[str]:
@@ -532,51 +538,139 @@ async def outline_path(call: Call[Host], params: OutlineParams) -> OutlineResult
 
     Use it before you read a long file, or first in unfamiliar code. A single line number means: up to the next entry.
     """
-    workspace = await open_view(call, params)
-    if params.fresh:
-        fresh = await workspace.refresh()
-    else:
-        fresh = False
-    max_chars = (params.max_tokens or OUTLINE_TOKENS) * CHARS_PER_TOKEN
-    if params.path:
-        below = await resolve_path(workspace, params.path)
-    else:
-        below = b""
-    paths: Sequence[bytes] | None = None
-    if below:
-        paths = workspace.paths(PathFilter((), (), under=below))
-        if not paths:
-            missing = NotFound(
-                f"no file to outline at: {params.path}",
-                reason="path_not_found",
-                target_path=params.path,
-            )
-            raise await tell_near(workspace, missing, params.path)
+    return await _ask_those_with(call, params, _outline)
 
-    def make(snapshot: Snapshot) -> OutlineResult:
-        source = SnapshotSource(snapshot)
-        if params.structured and paths is not None:
-            return _format_structure(source, paths, params, fresh=fresh)
-        if paths is None or params.mentions:
-            # What matters most, like repo_map.
+
+OutlineT = TypeVar("OutlineT", OutlineParams, "RepoMapParams")
+
+
+async def _ask_those_with(
+    call: Call[Host], params: OutlineT, ask: AskProject[OutlineT, OutlineResult]
+) -> OutlineResult:
+    """Ask the projects of the connection that have the path; raises as ``ask_each``."""
+    # If several have it, all of them are asked.
+    if params.path and params.project is None and params.projects is None:
+        project = await find_project_with(call, params.path)
+        params = params.model_copy(update={"project": project})
+    return await ask_each(call, params, ask, _join_outlines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A file or folder of a project that is outlined."""
+
+    view: View
+    path: str
+    below: bytes
+    paths: Sequence[bytes]
+    """Its files; of the root none."""
+    max_chars: int
+    fresh: bool
+    started: float
+
+    async def map(self, mentions: Sequence[str]) -> Page[OutlineResult]:
+        """Return its most important definitions."""
+
+        def make(snapshot: Snapshot) -> tuple[Outline, list[OutlineFile]]:
             outlined = repository_map(
-                source,
-                max_chars=max_chars,
-                under=below,
-                mentions=params.mentions,
+                SnapshotSource(snapshot),
+                max_chars=self.max_chars,
+                under=self.below,
+                mentions=mentions,
                 kinds=read_kinds(snapshot),
             )
-        else:
-            outlined = outline(
-                source, paths, max_chars=max_chars, everything=params.everything
-            )
-        return _format_outline(outlined, params.path, fresh=fresh)
+            return outlined, _format_files(outlined)
 
-    return await workspace.in_thread(make)
+        return await self.answer(make)
+
+    async def answer(
+        self, make: Callable[[Snapshot], tuple[Outline, list[OutlineFile]]]
+    ) -> Page[OutlineResult]:
+        """Return what is made in the thread of a lookup, since there can be 100,000 lines."""
+        outlined, files = await self.view.in_thread(make)
+        result: OutlineResult = {
+            "path": self.path,
+            "results": files,
+            "files": outlined.files_read,
+            "left_out": outlined.left_out,
+            "files_skipped": outlined.skipped,
+            "fresh": self.fresh,
+            "coverage": self.view.coverage(
+                outlined, fresh=self.fresh, started=self.started
+            ),
+        }
+        largest = outlined.unmapped.most_common(MOST_UNMAPPED)
+        if largest:
+            result["unmapped"] = {path_to_text(name): count for name, count in largest}
+        return Page(result)
 
 
-def _format_outline(made: Outline, path: str, *, fresh: bool) -> OutlineResult:
-    """Return an outline's lines by file; called in the thread of the lookup, since there can be 100,000."""
+async def _open_place(
+    call: Call[Host],
+    params: "OutlineParams | RepoMapParams",
+    project: Project,
+    among: ProjectSelection,
+) -> _Place:
+    """Return what is outlined.
+
+    Raises:
+        NotFound: there is no such file or folder.
+
+    """
+    started = time.perf_counter()
+    view = await view_of(call, project, params.rev)
+    if params.fresh:
+        fresh = await view.refresh()
+    else:
+        fresh = False
+    below = b""
+    paths: Sequence[bytes] = ()
+    if params.path:
+        below = await resolve_path(view, params.path)
+    if below:
+        paths = view.paths(PathFilter((), (), under=below))
+    # An empty folder has nothing to show, and git knows none.
+    if below and not paths:
+        missing = NotFound(
+            f"no file to outline at: {params.path}",
+            reason="path_not_found",
+            target_path=params.path,
+        )
+        raise await tell_near(view, missing, params.path)
+    max_tokens = (params.max_tokens or OUTLINE_TOKENS) // among.projects
+    return _Place(
+        view, params.path, below, paths, max_tokens * CHARS_PER_TOKEN, fresh, started
+    )
+
+
+async def _outline(
+    call: Call[Host],
+    params: OutlineParams,
+    project: Project,
+    among: ProjectSelection,
+) -> Page[OutlineResult]:
+    """Answer for one project."""
+    place = await _open_place(call, params, project, among)
+    if not place.paths or (params.mentions and not params.structured):
+        return await place.map(params.mentions)
+
+    def make(snapshot: Snapshot) -> tuple[Outline, list[OutlineFile]]:
+        source = SnapshotSource(snapshot)
+        if params.structured:
+            return _format_structure(source, place.paths, params)
+        outlined = outline(
+            source,
+            place.paths,
+            max_chars=place.max_chars,
+            everything=params.everything,
+        )
+        return outlined, _format_files(outlined)
+
+    return await place.answer(make)
+
+
+def _format_files(made: Outline) -> list[OutlineFile]:
+    """Return an outline's lines by file."""
     files: dict[bytes, list[str]] = {}
     for entry in made.entries:
         checkpoint()
@@ -586,31 +680,43 @@ def _format_outline(made: Outline, path: str, *, fresh: bool) -> OutlineResult:
             span = f"{entry.line}-{entry.end_line}"
         line = f"{'  ' * entry.depth}{span} {entry.signature or entry.kind}"
         files.setdefault(entry.path, []).append(line)
-    result: OutlineResult = {
-        "path": path,
-        "results": [
-            {**path_to_json(path), "symbols": lines}  # type: ignore[typeddict-item]  # as in _format_hit
-            for path, lines in files.items()
-        ],
-        "files": made.files_read,
-        "left_out": made.left_out,
-        "files_skipped": made.skipped,
-        "fresh": fresh,
+    return [
+        {**path_to_json(path), "symbols": lines}  # type: ignore[typeddict-item]  # as in _format_hit
+        for path, lines in files.items()
+    ]
+
+
+def _join_outlines(
+    answers: Sequence[ProjectAnswer[OutlineResult]], coverage: Coverage
+) -> OutlineResult:
+    """Return the outlines of several projects, one after the other."""
+    files: list[OutlineFile] = []
+    unmapped: Counter[str] = Counter()
+    for answer in answers:
+        for file in answer.result["results"]:
+            files.append({**file, "project": answer.name})
+        # Folders of one name are different ones.
+        for folder, count in answer.result.get("unmapped", {}).items():
+            unmapped[f"{answer.name}: {folder}"] = count
+    results = [answer.result for answer in answers]
+    joined: OutlineResult = {
+        "path": results[0]["path"],
+        "results": files,
+        "files": sum(result["files"] for result in results),
+        "left_out": sum(result["left_out"] for result in results),
+        "files_skipped": coverage["files_skipped"],
+        "fresh": coverage["fresh"],
+        "coverage": coverage,
     }
-    largest = made.unmapped.most_common(MOST_UNMAPPED)
-    if largest:
-        result["unmapped"] = {path_to_text(name): count for name, count in largest}
-    return result
+    if unmapped:
+        joined["unmapped"] = dict(unmapped.most_common(MOST_UNMAPPED))
+    return joined
 
 
 def _format_structure(
-    source: SnapshotSource,
-    paths: Sequence[bytes],
-    params: OutlineParams,
-    *,
-    fresh: bool,
-) -> OutlineResult:
-    """Return symbols of files with their ranges, up to a limit; called in the lookup's thread."""
+    source: SnapshotSource, paths: Sequence[bytes], params: OutlineParams
+) -> tuple[Outline, list[OutlineFile]]:
+    """Return symbols of files with their ranges, up to a limit."""
     new_outline = Outline()
     if params.max_tokens is None:
         room = MOST_ENTRIES
@@ -637,14 +743,7 @@ def _format_structure(
                 "signature": symbols.signature(index),
             })  # fmt: skip
         files.append({**path_to_json(path), "symbols": [], "entries": entries})  # type: ignore[typeddict-item]  # as in _format_hit
-    return {
-        "path": params.path,
-        "results": files,
-        "files": new_outline.files_read,
-        "left_out": new_outline.left_out,
-        "files_skipped": new_outline.skipped,
-        "fresh": fresh,
-    }
+    return new_outline, files
 
 
 class RepoMapParams(Params):
@@ -658,6 +757,7 @@ class RepoMapParams(Params):
     fresh: Annotated[Fresh, RARE] = True
     rev: Annotated[Rev, RARE] = None
     project: ProjectName = None
+    projects: ProjectNames = None
 
 
 @handler(
@@ -672,34 +772,18 @@ async def repo_map(call: Call[Host], params: RepoMapParams) -> OutlineResult:
 
     Use it first in unfamiliar code.
     """
-    workspace = await open_view(call, params)
-    if params.fresh:
-        fresh = await workspace.refresh()
-    else:
-        fresh = False
-    if params.path:
-        below = await resolve_path(workspace, params.path)
-    else:
-        below = b""
-    if below and not workspace.paths(PathFilter((), (), under=below)):
-        missing = NotFound(
-            f"no file to map at: {params.path}",
-            reason="path_not_found",
-            target_path=params.path,
-        )
-        raise await tell_near(workspace, missing, params.path)
+    return await _ask_those_with(call, params, _map)
 
-    def make(snapshot: Snapshot) -> OutlineResult:
-        outlined = repository_map(
-            SnapshotSource(snapshot),
-            max_chars=params.max_tokens * CHARS_PER_TOKEN,
-            under=below,
-            mentions=params.mentions,
-            kinds=read_kinds(snapshot),
-        )
-        return _format_outline(outlined, params.path, fresh=fresh)
 
-    return await workspace.in_thread(make)
+async def _map(
+    call: Call[Host],
+    params: RepoMapParams,
+    project: Project,
+    among: ProjectSelection,
+) -> Page[OutlineResult]:
+    """Answer for one project."""
+    place = await _open_place(call, params, project, among)
+    return await place.map(params.mentions)
 
 
 HANDLERS: tuple[Handler, ...] = (get_symbol, outline_path, repo_map)

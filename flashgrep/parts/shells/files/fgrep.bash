@@ -117,8 +117,8 @@ _fgrep() {
         "fs-remove") words="--path-bytes --recursive --force --dry-run --project -p --json --help" ;;
         "buffers") words="--path-bytes --text --version --base-version --changes --position-encoding --project -p --json --help" ;;
         "symbol") words="--match --case --kind --role --body --path --include -g --exclude --language -t --limit -l --cursor -c --max-tokens --deadline-ms --fresh --no-fresh --position-encoding --rev --library --libraries -i -s --all-projects --project -p --all --json --help" ;;
-        "outline") words="--mentions --everything --structured --position-encoding --max-tokens --fresh --no-fresh --rev --project -p --json --help" ;;
-        "repo-map") words="--mentions --max-tokens --fresh --no-fresh --rev --project -p --json --help" ;;
+        "outline") words="--mentions --everything --structured --position-encoding --max-tokens --fresh --no-fresh --rev --all-projects --project -p --json --help" ;;
+        "repo-map") words="--mentions --max-tokens --fresh --no-fresh --rev --all-projects --project -p --json --help" ;;
         "folds") words="--fresh --no-fresh --rev --project -p --json --help" ;;
         "enclosing") words="--fresh --no-fresh --rev --position-encoding --project -p --json --help" ;;
         "definition") words="--position-encoding --deadline-ms --fresh --no-fresh --rev --project -p --json --help" ;;
@@ -129,7 +129,7 @@ _fgrep() {
         "callers") words="--position-encoding --deadline-ms --fresh --no-fresh --rev --project -p --json --help" ;;
         "calls") words="--position-encoding --deadline-ms --fresh --no-fresh --rev --project -p --json --help" ;;
         "supertypes") words="--position-encoding --deadline-ms --fresh --no-fresh --rev --project -p --json --help" ;;
-        "code-research") words="--kind --unsure --depth --tests --max-tokens --cursor -c --deadline-ms --fresh --no-fresh --project -p --json --help" ;;
+        "code-research") words="--kind --unsure --depth --tests --max-tokens --cursor -c --deadline-ms --fresh --no-fresh --all-projects --project -p --json --help" ;;
         "rename") words="--path --dry-run --deadline-ms --include-possible --edits --expected-change --project -p --json --help" ;;
         "edit-symbol") words="--path --dry-run --deadline-ms --text --force --expected-file-hash --project -p --json --help" ;;
         "search-code") words="--limit -l --semantic-weight --path --include -g --exclude --language -t --owner --rev --threshold --max-tokens --fresh --no-fresh --library --libraries --all-projects --project -p --json --help" ;;
