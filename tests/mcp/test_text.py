@@ -353,7 +353,7 @@ def test_a_batch_tells_the_new_hash_of_each_file(model: McpClient, root: Path) -
         edit = {"old_text": "a", "new_text": "b"}
         paths = ["first.txt", "second.txt"]
         applied = read(model, "batch_write_code", operations=[{**edit, "paths": paths}])
-        hashes = re.findall(r"^(\w+\.txt) (#[0-9a-f]{8})$", applied, re.MULTILINE)
+        hashes = re.findall(r"(\w+\.txt) (#[0-9a-f]{8})", applied)
         assert [path for path, _ in hashes] == paths
         again = {"path": "first.txt", "old_text": "b", "new_text": "c"}
         assert not model.call(
@@ -665,12 +665,32 @@ def test_one_edit_is_made_in_several_files_and_reported_as_one(
     other = {"path": "loom/c.py", "old_text": "x", "new_text": "y"}
     told = read(model, "batch_write_code", operations=[rename, other])
     assert re.fullmatch(
-        r"applied: 1 3 places in 2 files, 2 #\w{8}\nloom/a.py #\w{8}\nloom/b.py #\w{8}",
+        r"applied: 1 3 places in 2 files, 2 #\w{8}\na.py #\w{8}, b.py #\w{8}",
+        told,
+    )
+    # Where names are not enough, paths tell the files apart.
+    (loom / "deep").mkdir()
+    (loom / "deep" / "a.py").write_text("warp\n")
+    paths = ["loom/a.py", "loom/b.py", "loom/deep/a.py"]
+    told = read(
+        model,
+        "batch_write_code",
+        operations=[
+            {
+                "old_text": "warp",
+                "new_text": "weft",
+                "replace_all": True,
+                "paths": paths,
+            }
+        ],
+    )
+    assert re.fullmatch(
+        r"applied: 1 4 places in 3 files\nloom/a.py #\w{8}, b.py #\w{8}, loom/deep/a.py #\w{8}",
         told,
     )
     assert [(loom / name).read_text() for name in ("a.py", "b.py")] == [
-        "warp, warp\n",
-        "warp\n",
+        "weft, weft\n",
+        "weft\n",
     ]
     wrongs: list[dict[str, Any]] = [
         {"path": "a"},

@@ -1,6 +1,7 @@
 """Writing: write_code and batch_write_code change lines of files, or create files."""
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -274,8 +275,8 @@ def _render_successes(
     applied: Sequence[OperationResult], style: Style
 ) -> Iterator[str]:
     parts = []
-    # The next guarded edit needs them, and reading again would cost a call.
-    hashes: dict[str, str] = {}
+    # The next guarded edit needs the hashes, and reading again would cost a call.
+    hashes: list[str] = []
     for name, group in groupby(applied, key=itemgetter("id")):
         files = list(group)
         digests = [(file["file_hash_after"] or "")[:HASH_SHOWN] for file in files]
@@ -284,13 +285,29 @@ def _render_successes(
             continue
         count = sum(file.get("occurrences", 1) for file in files)
         parts.append(f"{name} {count} places in {len(files)} files")
-        for file, digest in zip(files, digests, strict=True):
-            hashes[style.path({**file})] = digest
+        for path, digest in zip(_name_files(files, style), digests, strict=True):
+            hashes.append(f"{path} #{digest}")
     yield f"applied: {', '.join(parts)}"
-    for path, digest in list(hashes.items())[:MOST_HASHES]:
-        yield f"{path} #{digest}"
+    if hashes:
+        yield ", ".join(hashes[:MOST_HASHES])
     if len(hashes) > MOST_HASHES:
         yield style.note(f"{len(hashes) - MOST_HASHES} more files")
+
+
+def _name_files(files: Sequence[OperationResult], style: Style) -> list[str]:
+    """Return the names of an operation's files, or their paths: the caller, who knows the paths, can tell them apart."""
+    paths = [style.path({**file}) for file in files]
+    counts = Counter(path.rpartition("/")[2] for path in paths)
+    names: list[str] = []
+    for path in paths:
+        name = path.rpartition("/")[2]
+        # An odd path is in quotes, or has its bytes behind it.
+        is_plain = name[-1:] not in {'"', ")"}
+        if counts[name] == 1 and is_plain and not style.is_person:
+            names.append(name)
+        else:
+            names.append(path)
+    return names
 
 
 def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
