@@ -29,6 +29,8 @@ CAPABILITIES_KEY: Final = PREFIX + "clientCapabilities"
 LOG_LEVEL_KEY: Final = PREFIX + "logLevel"
 SERVER_KEY: Final = PREFIX + "serverInfo"
 NAME: Final = "flashgrep"
+SUMMARY: Final = "Exact, fresh and fast answers about code from one local daemon: search, symbols, safe edits."
+REPOSITORY: Final = "https://github.com/flashgrep/flashgrep"
 LEVELS: Final = (
     "debug",
     "info",
@@ -138,7 +140,13 @@ class Adapter:
         # Under a name that the user gave it, it is not ours to adorn.
         if server["name"] != NAME:
             return server
-        return {**server, "title": NAME, "icons": ICONS}
+        return {
+            **server,
+            "title": NAME,
+            "description": SUMMARY,
+            "websiteUrl": REPOSITORY,
+            "icons": ICONS,
+        }
 
     def _answer_legacy(
         self, name: str, client: Client, params: dict[str, Any]

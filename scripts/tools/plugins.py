@@ -12,12 +12,11 @@ from typing import Any
 
 from flashgrep import __version__
 from flashgrep.base.languages import LANGUAGES
+from flashgrep.mcp.adapter import REPOSITORY, SUMMARY
 from flashgrep.parts.hosts.hooks import HOOK_PLACES, make_hook
 from flashgrep.parts.hosts.hosts import HOSTS, SERVER
 from flashgrep.parts.navigation.servers.known import PROTOCOL_NAMES
 
-SUMMARY = "Exact, fresh and fast answers about code from one local daemon: search, symbols, safe edits."
-REPOSITORY = "https://github.com/flashgrep/flashgrep"
 AUTHOR = {"name": "the flashgrep maintainers"}
 KEYWORDS = ["search", "grep", "code", "symbols", "references", "mcp", "lsp"]
 PLUGIN = Path("plugins") / SERVER

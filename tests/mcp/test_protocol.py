@@ -288,8 +288,10 @@ def line(
 
 
 def check_introduction(server: dict[str, Any]) -> None:
-    """Check what a host shows of a server: a title, and an icon that it need not fetch."""
+    """Check what a host shows of a server: what it is, where it is from, and an icon that it need not fetch."""
     assert server["name"] == server["title"] == "flashgrep"
+    assert "search" in server["description"]
+    assert server["websiteUrl"].startswith("https://")
     [icon] = server["icons"]
     media_type, _, data = icon["src"].partition(";base64,")
     assert media_type == f"data:{icon['mimeType']}"
