@@ -10,7 +10,7 @@ from importlib import import_module
 
 from flashgrep import __version__
 from flashgrep.cli.help_pages import HelpPage, find_page, write_page
-from flashgrep.cli.launcher import read_commands
+from flashgrep.cli.launcher import read_commands, take_options
 
 ERROR = 2
 COMMANDS_MODULE = "flashgrep.cli.commands"
@@ -59,7 +59,9 @@ def main(arguments: list[str]) -> int:
             if word not in topics:
                 return main([word, *more, "--help"])
             sys.stdout.write(topics[word])
-        case _ if "--help" in arguments and (page := find_page(arguments)):
+        case _ if "--help" in take_options(arguments) and (
+            page := find_page(arguments)
+        ):
             write_page(page)
         # Asked by prompts and status bars again and again, so typer is left out.
         case ["daemon", "status", *flags] if set(flags) <= {"--json"}:
@@ -90,4 +92,4 @@ def make_overview(groups: Mapping[str, Sequence[str]]) -> HelpPage:
     tables = [("Options", OPTIONS)]
     for title, names in groups.items():
         tables.append((title, {name: commands[name][1] for name in names}))
-    return HelpPage(USAGE.rstrip(), HELP.split("\n\n"), tables)
+    return HelpPage("", USAGE.rstrip(), HELP.split("\n\n"), tables)

@@ -26,6 +26,8 @@ def call(
             fields: Any = json.loads(text)
         except RecursionError:
             fail("the parameters are nested too deep")
+        except ValueError as error:
+            fail(f"the parameters are not JSON: {error}")
         if not isinstance(fields, dict):
             fail('the parameters are a JSON object, such as \'{"query": "main"}\'')
         paths = find_user_paths()

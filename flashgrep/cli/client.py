@@ -26,6 +26,7 @@ from flashgrep.cli.launcher import (
     read_commands,
     restore_signals,
     signals,
+    take_options,
 )
 from flashgrep.cli.launcher import main as main  # noqa: PLC0414 - launchers of an editable install may still name it here
 from flashgrep.rpc import light
@@ -83,11 +84,8 @@ def run() -> int:
         command = arguments[0]
     else:
         command = ""
-    if "--" in arguments:
-        options = arguments[: arguments.index("--")]
-    else:
-        options = arguments
-    asks_for_help = "--help" in options  # help must work without a daemon
+    # Help must work without a daemon.
+    asks_for_help = "--help" in take_options(arguments)
     try:
         safety, _, target = find_command(command) or (LOCAL, "", "")
         if safety == STDIO:
@@ -329,7 +327,10 @@ def _print_answer(answer: Answer) -> int:
             where = f" ({known_as}: see fgrep daemon logs)"
         else:
             where = ""
-        os.write(2, f"fgrep: {error['message']}{where}\n".encode(errors="replace"))
+        message = f"fgrep: {error['message']}{where}\n"
+        if isinstance(data, dict) and data.get("suggestion"):
+            message += f"fgrep: {data['suggestion']}\n"
+        os.write(2, message.encode(errors="replace"))
         return ERROR
     result = answer["result"]
     shown = result["stdout"].encode("latin-1")

@@ -1,9 +1,10 @@
 """Typer commands: how one is made, and which module holds each command that is not a method, imported on use."""
 
 import difflib
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
@@ -13,10 +14,19 @@ from typer.main import get_command, get_group
 
 from flashgrep.cli.app import USAGE
 from flashgrep.cli.client import find_command
+from flashgrep.cli.help_pages import find_page
 from flashgrep.cli.launcher import STDIO, read_commands
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
+FIRST_CHOICE = re.compile(r"\. Choose from:\n\t")
+NEXT_CHOICE = re.compile(r",\n\t")
+"""How typer lists what a missing argument may be: a line for each."""
+OF_PYDANTIC = "Value error, "
+"""What begins a message of a validator."""
+SEE_ALL = "fgrep: see fgrep help all\n"
+SHOWING = ("list", "show", "status")
+"""What a group of commands is asked for by its name alone, if it has it."""
 
 
 class StrictCommand(TyperCommand):
@@ -56,37 +66,61 @@ def main(arguments: list[str]) -> int:
             unknown = f"No such option: {name}"
         else:
             unknown = f"No such command {name!r}."
-        sys.stderr.write(
-            f"{USAGE}fgrep: {unknown}{f' Did you mean {near[0]!r}?' if near else ''}\n"
-        )
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        sys.stderr.write(f"{USAGE}fgrep: {unknown}{hint}\n{SEE_ALL}")
         return USAGE_ERROR
     try:
         if declared[0] == STDIO:
             _refuse(" ".join(arguments))
+        command = load_command(name, declared[2])
+        # Who types "projects" wants to see them; the help is one word away.
+        if not rest:
+            rest = name_showing(command)
         # In standalone_mode typer would print errors and exit itself; ours begin with
         # "fgrep:".
-        status = load_command(name, declared[2]).main(
-            rest, prog_name=f"fgrep {name}", standalone_mode=False
-        )
+        status = command.main(rest, prog_name=f"fgrep {name}", standalone_mode=False)
     except typer.TyperException as error:
-        sys.stderr.write(describe_error(error))
+        sys.stderr.write(describe_error(error, arguments))
         return USAGE_ERROR
     except typer.Abort:
         return INTERRUPTED
     return status if isinstance(status, int) else 0
 
 
-def describe_error(error: typer.TyperException) -> str:
-    """Return the usage of the command, followed by what is wrong with the command line."""
-    context = getattr(error, "ctx", None)
+def describe_error(error: typer.TyperException, words: Sequence[str]) -> str:
+    """Return the usage of the command, what is wrong with the command line, and the way to its help.
+
+    ``words``: those of the command, and what follows.
+    """
     message = error.format_message()
-    if message.startswith(
-        "Usage:"
-    ):  # a group without a command: the message is its whole help
-        return f"{message}\n"
-    if context:
-        return f"{context.get_usage()}\nfgrep: {message}\n"
-    return f"fgrep: {message}\n"
+    message = FIRST_CHOICE.sub(": ", message)
+    message = NEXT_CHOICE.sub(", ", message)
+    context = getattr(error, "ctx", None)
+    usage = "" if context is None else context.get_usage()
+    return describe_wrong_use(message.replace(OF_PYDANTIC, ""), words, usage)
+
+
+def describe_wrong_use(message: str, words: Sequence[str], usage: str = "") -> str:
+    """Return what is wrong with a command line, between the usage of its command and the way to its help.
+
+    ``usage``: of a command without a page of help.
+    """
+    name = words[0]
+    # The usage of its help: typer's own names arguments as the code does.
+    page = find_page(words)
+    if page is not None:
+        usage = page.usage
+        name = page.name
+    lines = [f"fgrep: {message}", f"fgrep: see fgrep {name} --help"]
+    if usage:
+        lines.insert(0, usage)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def name_showing(command: Any) -> list[str]:
+    """Return the word by which a group of commands shows what there is; none: it is no group, or nothing to show."""
+    names = getattr(command, "commands", {})
+    return [name for name in SHOWING if name in names][:1]
 
 
 def load_command(name: str, target: str) -> Any:

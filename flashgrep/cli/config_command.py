@@ -31,6 +31,8 @@ def show(
 
     The source is the default, a file, the environment or a flag.
     """
+    if not path.is_dir():
+        fail(f"no such folder: {path}; fgrep config shows all settings")
     try:
         loaded = config.load(
             user_file=Path(config_file(os.environ)), environ=os.environ

@@ -17,6 +17,8 @@ from flashgrep.rpc.connect import connect, send_request, try_connect
 NOT_RUNNING = 1
 ERROR = 2
 MIB = 1024 * 1024
+MOST_NAMES = 10
+"""Of projects, in an error."""
 PATIENCE_SECONDS = 5.0
 """A running daemon reports its status in milliseconds; one that is stopped or stuck never answers."""
 
@@ -41,12 +43,25 @@ def call(connection: socket, method: str, params: dict[str, object]) -> Any:
     """Return the result of one of the daemon's methods, or end the command with its error."""
     answer = cast("dict[str, Any]", send_request(connection, method, params))
     if "error" in answer:
-        suggestion = answer["error"].get("data", {}).get("suggestion")
-        fail(
-            answer["error"]["message"]
-            + (f"\nfgrep: {suggestion}" if suggestion else "")
-        )
+        message = answer["error"]["message"]
+        advice = advise(answer["error"].get("data", {}))
+        if advice:
+            message += f"\nfgrep: {advice}"
+        fail(message)
     return answer["result"]
+
+
+def advise(data: Mapping[str, Any]) -> str:
+    """Return what to do about an error, by its data; empty: nothing is known."""
+    if data.get("suggestion"):
+        return str(data["suggestion"])
+    if data.get("reason") != "project_not_found":
+        return ""
+    # A command is bound to no project, and so is told of none by the method.
+    names = ", ".join(data.get("known", [])[:MOST_NAMES])
+    if not names:
+        return "fgrep projects lists the projects"
+    return f"fgrep projects lists the projects: {names}"
 
 
 def ask_daemon(method: str, **params: object) -> Any:

@@ -44,7 +44,7 @@ ALTERNATIVES: Final[Mapping[str, str]] = {
 OF_GREP: Final = frozenset({"binary-files", "exclude-dir"})
 """Options of grep with a value, which ripgrep says otherwise."""
 _PLAIN: Final = """
-binary block-buffered byte-offset case-sensitive column count count-matches crlf files-with-matches
+binary block-buffered byte-offset case-sensitive column count count-matches crlf debug files-with-matches
 files-without-match fixed-strings follow glob-case-insensitive heading hidden ignore-case include-zero
 invert-match line-buffered line-number line-regexp max-columns-preview multiline multiline-dotall no-column
 no-filename no-heading no-hidden no-ignore no-ignore-dot no-ignore-exclude no-ignore-files no-ignore-global

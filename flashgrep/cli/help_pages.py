@@ -33,6 +33,8 @@ class PageMark:
 class HelpPage:
     """What is said of a command: its usage, text, and tables of names and what they mean."""
 
+    name: str
+    """The words of the command; empty: of the whole command line."""
     usage: str
     paragraphs: list[str] = field(default_factory=list)
     tables: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -52,7 +54,7 @@ def find_page(words: Sequence[str]) -> HelpPage | None:
 
 def _read_page(head: str, lines: Sequence[str]) -> HelpPage:
     _, name, arguments = head.split("\t")
-    page = HelpPage(f"Usage: fgrep {name} {arguments}".rstrip())
+    page = HelpPage(name, f"Usage: fgrep {name} {arguments}".rstrip())
     for line in lines:
         mark, *fields = line.split("\t")
         if mark == PageMark.PAGE:

@@ -143,6 +143,8 @@ def describe_new_project(opened: Mapping[str, str]) -> str:
 
 def add_project(path: Path) -> Any:
     """Make the daemon open the project that contains ``path``, or ``path`` itself."""
+    if path.is_file():
+        fail(f"a file: {path}; name its folder")
     if not path.is_dir():
         fail(f"no such folder: {path}")
     return ask_daemon("$/open", folder=as_latin1(str(path.resolve())), adopt=True)

@@ -114,6 +114,13 @@ def read_commands(path: str = "") -> dict[str, tuple[str, str, str]]:
         }
 
 
+def take_options(arguments: list[str]) -> list[str]:
+    """Return the words that may be options: those before ``--``."""
+    if "--" in arguments:
+        return arguments[: arguments.index("--")]
+    return arguments
+
+
 def main() -> int:
     """Exec ``grep -F`` if the call is meant for it, else run the command and return its exit status."""
     arguments = sys.argv[1:]
@@ -129,7 +136,10 @@ def main() -> int:
     else:
         command = ""
     if command:
-        lines = [f"fgrep: no command {arguments[0]!r}; did you mean: fgrep {command}"]
+        unknown = f"no command {arguments[0]!r}"
+        if arguments[0] == HELP:
+            unknown = f"no command or topic {' '.join(arguments[1:])!r}"
+        lines = [f"fgrep: {unknown}; did you mean: fgrep {command}"]
         if is_terminal:
             lines.append(
                 f"fgrep: to search what you type for that text: grep -F {arguments[0]}"
@@ -236,7 +246,11 @@ def guess_command(arguments: list[str]) -> str:
     ):
         return ""
     if word == HELP:
-        return f"--help {' '.join(arguments[1:2])}".rstrip()
+        # Only the first word says what is to be explained.
+        subject = arguments[1:2]
+        if subject in ([], [HELP]):
+            return f"{HELP} {ALL}"
+        return f"{HELP} {guess_command(subject) or ALL}"
     commands = sorted(read_commands())
     heads: dict[str, str] = {}
     for command in commands:

@@ -218,9 +218,8 @@ def parse_line(
             hint = PLACE_HINT
         elif declared.arguments == LINES_ARGUMENTS:
             hint = LINES_HINT
-        return Output(
-            b"", (describe_error(error) + hint).encode(errors="replace"), USAGE_ERROR
-        )
+        message = describe_error(error, argv) + hint
+        return Output(b"", message.encode(errors="replace"), USAGE_ERROR)
     if isinstance(result, Invocation):
         return replace(result, name=name)
     return Output(out.getvalue().encode(), b"", int(result or 0))
@@ -256,7 +255,8 @@ def split_place(handler: Handler, arguments: Sequence[str]) -> list[str]:
     if takes_lines:
         return [place.path, str(place.first), str(place.last), *rest]
     if place.column is None:
-        return list(arguments)
+        # What is missing is the column.
+        return [place.path, str(place.first), *rest]
     return [place.path, str(place.first), str(place.column), *rest]
 
 

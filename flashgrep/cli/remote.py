@@ -11,8 +11,10 @@ from flashgrep.base.path_map import parse_path_map
 from flashgrep.base.paths import from_latin1
 from flashgrep.base.places import find_places
 from flashgrep.base.registry import Registry
-from flashgrep.cli.commands import USAGE_ERROR
+from flashgrep.cli.commands import USAGE_ERROR, describe_wrong_use
+from flashgrep.cli.daemon_client import advise
 from flashgrep.cli.grep_options import WrongOption
+from flashgrep.cli.launcher import take_options
 from flashgrep.cli.method_commands import (
     NOTHING_FOUND,
     PATH_FIELDS,
@@ -76,12 +78,11 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
             )
             if answer is not None:
                 return answer
-    options = argv[: argv.index("--")] if "--" in argv else argv
-    if argv[:1] == [QUERY] and "--help" not in options:
+    if argv[:1] == [QUERY] and "--help" not in take_options(argv):
         try:
             words, line = read_query_line(catalogue.registry, argv[1:])
         except WrongOption as error:
-            message = f"Usage: fgrep query [OPTIONS] PATTERN [PATH]\nfgrep: {error}\n"
+            message = describe_wrong_use(str(error), [QUERY])
             return _encode(Output(b"", message.encode(errors="replace"), USAGE_ERROR))
         argv = [QUERY, *words]
         if line.everything:
@@ -106,10 +107,10 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
         try:
             output = await _call_method(context, invocation, style)
         except FlashgrepError as error:
-            suggestion = error.data.get("suggestion")
-            message = f"fgrep: {error.message}\n" + (
-                f"fgrep: {suggestion}\n" if suggestion else ""
-            )
+            message = f"fgrep: {error.message}\n"
+            advice = advise(error.to_object()["data"])
+            if advice:
+                message += f"fgrep: {catalogue.registry.name_commands(advice)}\n"
             output = Output(b"", message.encode(errors="replace"), error.exit_status)
     return _encode(output)
 

@@ -36,6 +36,7 @@ def top() -> None:
         table = next(tables, None)
         if table is None:
             sys.stdout.write("not running\n")
+            sys.stderr.write("fgrep: fgrep daemon start starts the daemon\n")
             raise SystemExit(NOT_RUNNING)
         if not console.is_terminal:
             console.print(table)

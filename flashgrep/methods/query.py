@@ -96,7 +96,7 @@ class QueryParams(Params):
     )
     mode: Annotated[
         Literal["smart", "literal", "regex"],
-        Usage(short="-m", shortcuts={"-F": "literal", "-e": "regex"}),
+        Usage(shortcuts={"-F": "literal", "-e": "regex"}),
     ] = Field(
         "smart",
         description="smart: the text itself, best hits first; if nothing has it, as a regex if it looks like one.",
@@ -160,7 +160,7 @@ class QueryParams(Params):
         description="Return all matches of each hit, up to 1,000 (not in words mode).",
     )
     position_encoding: Encoding = "utf-32"
-    limit: Annotated[int | None, Usage(short="-l")] = Field(
+    limit: int | None = Field(
         None,
         ge=1,
         le=10_000,

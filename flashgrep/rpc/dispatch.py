@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import partial
 from inspect import Parameter, Signature
 from typing import Any, ClassVar, Protocol, cast
@@ -43,6 +44,8 @@ CARRIERS = {"tools/call": "name"}
 """Methods that call another, and the parameter that names it."""
 COMMAND_LINE = "$/cli"
 """Runs a command line, which may write."""
+LONGEST_NAME = 60
+"""Of a method that is not there, to look for one like it."""
 FIRST_PART, PART_GROWTH = 20, 4
 """Parts are pages, each starting where the previous one ended, so they are in order and none is sent twice. The first
 is small, since somebody waits for it; each is this many times as large as the previous one, since each has a cost."""
@@ -231,7 +234,11 @@ class Dispatcher:
             and error["code"] == ERROR_METHOD_NOT_FOUND
             and error["data"] == request.method
         ):
-            error["data"] = {"reason": "method_not_found", "method": request.method}
+            error["data"] = {
+                "reason": "method_not_found",
+                "method": request.method,
+                "suggestion": self._suggest_method(request.method),
+            }
         if reporter is not None:
             reporter.end()  # no progress may come after the answer
         if not request.wants_answer or pending.silent:
@@ -244,6 +251,17 @@ class Dispatcher:
                 "result has no JSON form", method=request.method, id=internal.data["id"]
             )
             return error_line(request.id, internal)
+
+    def _suggest_method(self, name: str) -> str:
+        """Return what to call in place of a method that there is not."""
+        near: list[str] = []
+        # Of a long name none is near.
+        if len(name) <= LONGEST_NAME:
+            public = [known for known in self._methods if not known.startswith("$")]
+            near = get_close_matches(name, public, n=1)
+        if near:
+            return f"did you mean {near[0]}?"
+        return "skills/reference.md lists the methods"
 
     async def shutdown(self, grace: float) -> None:
         """Stop listening and reading, give the calls in flight ``grace`` seconds to be answered, then close all."""

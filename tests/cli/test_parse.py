@@ -204,7 +204,7 @@ def test_an_option_of_one_value_given_twice_is_an_error(
 
 @pytest.mark.parametrize(
     "argv",
-    [["-F", "-e"], ["-i", "-s"], ["-F", "-m", "regex"], ["-i", "--case", "smart"]],
+    [["-F", "-e"], ["-i", "-s"], ["-F", "--mode", "regex"], ["-i", "--case", "smart"]],
 )
 def test_options_that_contradict_each_other_are_an_error(argv: list[str]) -> None:
     said = parse_line(METHODS, ["query", "x", *argv], 80)
@@ -223,7 +223,7 @@ def test_an_option_may_be_said_twice_over_where_it_says_the_same() -> None:
             "-i",
             "-i",
             "-F",
-            "-m",
+            "--mode",
             "literal",
             "-g",
             "a",

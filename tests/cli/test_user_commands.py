@@ -13,16 +13,6 @@ from tests.conftest import FGREP, DaemonAtHand, MakeProject
 from tests.support.mcp_clients import token_of
 
 
-@pytest.mark.parametrize("group", ["daemon", "projects", "config"])
-def test_a_group_without_a_command_shows_its_help_once(
-    daemon: DaemonAtHand, group: str
-) -> None:
-    found = daemon.run(group)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr.count("Usage:") == 1
-    assert "Commands:" in found.stderr
-
-
 def test_a_reader_that_has_enough_ends_a_long_answer_quietly(
     daemon: DaemonAtHand, project: MakeProject
 ) -> None:

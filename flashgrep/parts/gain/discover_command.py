@@ -50,7 +50,8 @@ def discover(
     folder = Path(TRANSCRIPTS[host].format_map(folders))
     files = sorted(folder.rglob("*.json*"), key=_find_age, reverse=True)[:MOST_FILES]
     if not files:
-        fail(f"no transcripts in {folder}")
+        hosts = ", ".join(other for other in TRANSCRIPTS if other != host)
+        fail(f"no transcripts in {folder}; name another host: {hosts}")
     served: Counter[str] = Counter()
     others: Counter[str] = Counter()
     commands = 0

@@ -1,9 +1,11 @@
 """A project's history from its repository: revisions, commits, and the commit of each line; and folders."""
 
+import os
 import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Final, NotRequired
 
 from pydantic import Field
@@ -13,7 +15,7 @@ from flashgrep.api.coverage import Coverage
 from flashgrep.api.host import Host
 from flashgrep.api.view import Project
 from flashgrep.base.checkpoint import expiring
-from flashgrep.base.errors import InvalidParams
+from flashgrep.base.errors import InvalidParams, NotFound
 from flashgrep.base.model import path_from_json, path_to_json
 from flashgrep.base.registry import (
     Call,
@@ -162,9 +164,18 @@ async def history(call: Call[Host], params: HistoryParams) -> HistoryResult:
             path = b""
         with expiring(deadline):
             # One more than is shown, to know whether there are more.
-            return git.list_commits(
+            commits = git.list_commits(
                 repository, params.rev, path, skip, params.limit + 1
             )
+        # A new file has no history yet; what is neither there nor in it is a mistake.
+        file = Path(os.fsdecode(workspace.root), os.fsdecode(path))
+        if not commits and not skip and not os.path.lexists(file):
+            raise NotFound(
+                f"no commit of {params.rev} changed {params.path}, and it is not there now",
+                reason="file_not_found",
+                suggestion="list_files with a part of its name finds it",
+            )
+        return commits
 
     revisions = find_revisions(workspace, call.session)
     found_repository = await revisions.ask_repository(ask)

@@ -96,7 +96,9 @@ def pick(
     try:
         os.close(os.open("/dev/tty", os.O_RDWR))
     except OSError:
-        fail("pick needs a terminal, and there is none")
+        fail(
+            "pick needs a terminal, and there is none; fgrep query and fgrep files need none"
+        )
     if plain:
         program = None
     else:

@@ -74,8 +74,10 @@ async def answer_query(
         root = catalogue.find_enclosing_root(Path(cwd))
         workspace = await catalogue.open(str(root))
     except NotFound:
-        if not paths:
+        if not paths and is_for_method:
             return None
+        if not paths:
+            raise
     if workspace is not None:
         differs = workspace.walker.differs_from_ripgrep and is_for_method
         if workspace.is_bare or differs:
