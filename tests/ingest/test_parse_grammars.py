@@ -1,5 +1,6 @@
 """Grammars come from packages whose libraries are unpacked when first needed; what is wrong with one is mended."""
 
+import os
 import subprocess
 import sys
 import time
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 from semble_grammars import get_language
 
+from flashgrep.base.child_process import make_frame
 from flashgrep.base.paths import GRAMMARS_FOLDER, GRAMMARS_VARIABLE
 from flashgrep.parts.symbols.parse import ParsedFile, grammar, parse_symbols
+from flashgrep.parts.symbols.parse.isolate import COMMAND
 from tests.conftest import BOUND, DaemonAtHand, MakeProject
 
 PARSE = "from flashgrep.parts.symbols.parse import parse_symbols; print(parse_symbols('go', b'func f() {}').grammar)"
@@ -122,4 +125,21 @@ def test_the_daemon_unpacks_into_its_state_folder(
     state = Path(cold_daemon.paths.state)
     assert [*(state / GRAMMARS_FOLDER).rglob("libtree_sitter_go.*")]
     assert cold_daemon.run("uninstall", "--yes").returncode == 0
+    assert not state.exists()
+
+
+def test_a_parser_whose_reader_is_gone_brings_no_state_folder_back(
+    tmp_path: Path,
+) -> None:
+    state = tmp_path / "state"
+    environ = {**os.environ, GRAMMARS_VARIABLE: str(state / "grammars")}
+    parser = subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
+    )
+    assert parser.stdout is not None
+    parser.stdout.close()
+    parser.stdout = None
+    # As after fgrep uninstall: the indexer was killed with a batch on its way.
+    parser.communicate(make_frame([("python", 5)]) + b"x = 1")
+    assert parser.returncode == 1
     assert not state.exists()

@@ -156,7 +156,9 @@ def unpack_grammars(names: Collection[str]) -> None:
             suppress(OSError, tarfile.TarError),
             tarfile.open(file.with_name(manifest["archive"]), "r:gz") as archive,
         ):
-            folder.mkdir(parents=True, exist_ok=True)
+            # Not the state folder around it, which may just have been uninstalled.
+            folder.parent.mkdir(exist_ok=True)
+            folder.mkdir(exist_ok=True)
             for member in archive:
                 if member.name in grammars:
                     packed = archive.extractfile(member)

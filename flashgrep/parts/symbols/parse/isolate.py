@@ -165,6 +165,13 @@ def answer(language: str, data: bytes) -> bytes:
     )
 
 
+def has_reader(descriptor: int) -> bool:
+    """Return whether the other end of a pipe that is written to is still open."""
+    poll = select.poll()
+    poll.register(descriptor, 0)  # errors and hang-ups are always reported
+    return not poll.poll(0)
+
+
 def main() -> None:
     """Answer batches until stdin ends."""
     limit_memory(MEMORY_BYTES)
@@ -181,6 +188,10 @@ def main() -> None:
         grammars = {LANGUAGES[language].symbols for language, _ in batch}
         unpack_grammars(grammars - unpacked)
         unpacked |= grammars
+        # Loading a grammar unpacks it once more if it is missing: after an uninstall
+        # that would bring the state folder back.
+        if not has_reader(stdout.fileno()):
+            os._exit(1)
         for language, data in texts:
             # Processor time, since a loaded machine is not the file's fault. The signal
             # ends this process.
