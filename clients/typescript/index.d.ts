@@ -69,6 +69,8 @@ export class Project implements Disposable {
     options?: Omit<Params<"search_code">, "query">,
     call?: CallOptions,
   ): Promise<Result<"search_code">>;
+  /** Wait until everything is indexed, for 100 s at most unless `deadline_ms` says more. */
+  index(options?: Omit<Params<"index_codebase">, "path">, call?: CallOptions): Promise<Result<"index_codebase">>;
   /** Return a file, or a part of it. */
   read(path: string, options?: Omit<Params<"read_code">, "path">, call?: CallOptions): Promise<Result<"read_code">>;
   /** Return the same project at a branch, tag or commit. */

@@ -96,6 +96,11 @@ export class Project {
     return this.call("search_code", { ...options, query: question }, call);
   }
 
+  /** Wait until everything is indexed, for 100 s at most unless `deadline_ms` says more. */
+  index(options = {}, call) {
+    return this.#connection.call("index_codebase", { ...options, path: "." }, call?.signal);
+  }
+
   /** Return a file, or a part of it. */
   read(path, options = {}, call) {
     return this.call("read_code", { ...options, path }, call);

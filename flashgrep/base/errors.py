@@ -227,6 +227,9 @@ def read_error(error: ErrorObject) -> FlashgrepError:
     failure = best.__new__(best)
     # Classes differ in their arguments; these are what all of them have.
     FlashgrepError.__init__(failure, error["message"], reason=reason, **data)
+    # A traceback shows notes, but not the data.
+    if data.get("suggestion"):
+        failure.add_note(str(data["suggestion"]))
     return failure
 
 

@@ -253,8 +253,10 @@ def test_failures_are_exceptions_of_the_error_tree(tree: Path) -> None:
             project.query("x", inclde="y").first()  # type: ignore[call-arg]
         with pytest.raises(flashgrep.NotFound, match=r"near: a\.txt"):
             project.read("b.txt")
-        with pytest.raises(flashgrep.FlashgrepError, match="Method not found"):
+        with pytest.raises(flashgrep.FlashgrepError, match="Method not found") as gone:
             project.call("qurey")
+        # Shown below the message in a traceback.
+        assert gone.value.__notes__ == ["did you mean query?"]
     with pytest.raises(flashgrep.Unreachable, match="closed"):
         project.query("x").first()
 

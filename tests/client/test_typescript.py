@@ -97,12 +97,40 @@ def test_every_method_with_pages_is_read_to_its_end(
         for await (const _ of project.each("code_research", { query: "who calls needle" })) told.callers += 1;
         told.lines = [];
         for await (const hit of project.each("query", { query: "needle()" })) told.lines.push(hit.start_line);
+        told.indexed = (await project.index()).complete;
+        told.best = (await project.searchCode("needle", { limit: 1 })).results[0].file_path;
         """,
     )
     assert told["uses"] == [1, 1, 5, 6]
     assert told["commits"] == ["third", "second"]
     assert told["callers"] > 0
     assert sorted(told["lines"]) == [1, 5, 6]
+    assert (told["indexed"], told["best"]) == (True, "a.py")
+
+
+def test_the_example_of_its_readme_runs_as_it_is_printed(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    assert NODE is not None
+    root = project({"src/lock.c": "\n\nint spin_lock(void) { return 1; }\n"})
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "first")
+    git(root, "tag", "v1.2")
+    example = CLIENT.with_name("README.md").read_text().split("```")[1]
+    program = example.removeprefix("ts").replace(
+        '"flashgrep"', json.dumps(CLIENT.as_uri())
+    )
+    ended = subprocess.run(
+        [NODE, "--input-type=module", "--eval", program],
+        cwd=root,
+        env=daemon.environ,
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        check=False,
+    )
+    assert not ended.stderr
+    assert ended.stdout == "src/lock.c:3: int spin_lock(void) { return 1; }\n"
 
 
 def test_calls_run_side_by_side_and_errors_say_why(
