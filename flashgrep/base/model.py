@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from flashgrep.base.errors import InvalidParams
 
@@ -63,8 +63,7 @@ class Encoded:
         return json.loads(self.json)
 
 
-@dataclass(frozen=True, slots=True)
-class FileStat:
+class FileStat(NamedTuple):
     """Identifies a file's version without reading it; times in nanoseconds."""
 
     size: int
@@ -75,12 +74,15 @@ class FileStat:
     @classmethod
     def from_status(cls, found: os.stat_result) -> "FileStat":
         """Return the version in a status; a number beyond what SQLite and numpy hold becomes the nearest they do."""
-        return cls(
+        numbers = (
             found.st_size,
-            clamp(found.st_mtime_ns),
-            clamp(found.st_ctime_ns),
-            clamp(found.st_ino),
+            found.st_mtime_ns,
+            found.st_ctime_ns,
+            found.st_ino,
         )
+        if max(numbers) > _LAST or min(numbers) < -_LAST:
+            return cls._make(map(clamp, numbers))
+        return cls._make(numbers)
 
 
 def clamp(number: int) -> int:

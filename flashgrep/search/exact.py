@@ -17,7 +17,7 @@ import orjson
 from flashgrep.base.checkpoint import Expired, checkpoint, expiring
 from flashgrep.base.errors import DeadlineExceeded
 from flashgrep.base.lazy import LazyAttribute
-from flashgrep.base.model import Document, Encoded, Skipped, path_to_json
+from flashgrep.base.model import Document, Encoded, Skipped, path_to_json, path_to_text
 from flashgrep.files.columns import Columns, Lines, PositionEncoding
 from flashgrep.pattern import ANYTHING, FOLDS, Gram, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
@@ -29,8 +29,10 @@ from flashgrep.search.printed import (
     MOST_FILES,
     SAMPLE,
     SAMPLE_BYTES,
+    Numbers,
     Printed,
     Printer,
+    add_up,
 )
 from flashgrep.search.ripgrep import find_matching, pattern_flags, take_batch
 from flashgrep.search.snapshot import (
@@ -392,17 +394,12 @@ class Search:
                 self.paths = chain(batch, paths)
                 return
             before = self.taken
-            matching = printer.print(batch)
-            self.answer.files_read += len(batch) - len(matching)
-            names = iter([*matching])
-            for path in names:
-                lines = matching.pop(path)
-                printed = None
-                if lines is not None:
-                    printed = printer.judge(path, lines)
-                if not self._take_file(path, printed):
-                    self.paths = chain((path,), names, paths)
-                    return
+            printed = printer.print(batch)
+            self.answer.files_read += len(batch) - len(printed.files)
+            at = self._take_files(printed)
+            if at < len(printed.files):
+                self.paths = chain(printed.files[at:], paths)
+                return
             share = (self.taken - before + 1) / len(batch)
             size = min(self._estimate_files(share), 4 * size, MOST_FILES)
             size = max(size, LEAST_FILES)
@@ -425,26 +422,80 @@ class Search:
         files = hits_left / share
         return int(1.1 * files)
 
-    def _take_file(self, path: bytes, printed: Printed | None) -> bool:
-        """Take the hits of a file if all have room; ``printed``: its lines, unless it has to be read."""
+    def _take_files(self, printed: Printed) -> int:
+        """Take files until not all hits of one have room; return how many were taken."""
+        question = self.question
+        position = question.position
+        files = printed.files
+        hits = printed.hits
+        if position is not None and position.path in files[:1]:
+            hits[0] = 0
+        counts = add_up(hits)
+        spent = add_up(self._measure(printed))
+        at = checked = 0
+        while at < len(files):
+            most_hits = counts[at] + question.limit - self.taken
+            most_spent = spent[at] + self.room
+            fits = min(
+                int(np.searchsorted(counts, most_hits, "right")),
+                int(np.searchsorted(spent, most_spent, "right")),
+            )
+            end = fits - 1
+            if end > checked:
+                is_same = self.snapshot.is_as_indexed
+                hits[checked:end] *= [is_same(path) for path in files[checked:end]]
+                checked = end
+            unread = np.flatnonzero(hits[at:end] == 0)
+            if len(unread):
+                end = at + int(unread[0])
+            if end > at:
+                self.room -= int(spent[end] - spent[at])
+                self.taken += int(counts[end] - counts[at])
+                self._add_printed(printed, at, end)
+            elif hits[at] or not self._take_file(files[at]):
+                break
+            else:
+                end = at + 1
+            at = end
+        return at
+
+    def _measure(self, printed: Printed) -> Numbers:
+        """Return the characters that the hits of each file take on the page."""
+        chars = printed.chars
+        hits = printed.hits
+        names = np.array([len(path_to_text(path)) for path in printed.files], np.int64)
+        if self.question.as_text:
+            return chars + hits * LINE_OVERHEAD + names + 1
+        return chars + hits * (names + HIT_OVERHEAD)
+
+    def _add_printed(self, printed: Printed, start: int, stop: int) -> None:
+        """Add the hits of consecutive files to the answer as ripgrep printed them."""
+        answer = self.answer
+        hits = printed.encode(start, stop)
+        if self.question.as_json:
+            answer.add_json(hits)
+        else:
+            answer.results += orjson.loads(b"[" + hits + b"]")
+        answer.files_read += stop - start
+        self.matching += stop - start
+        self._reach(printed.files[stop - 1], printed.find_last(stop - 1))
+
+    def _reach(self, path: bytes, last: int) -> None:
+        """Note the last file whose hits are all on the page, and the number of its last hit."""
+        self.reached = Position(0, path, 0, None), last
+        # Where to go on after a deadline.
+        self.answer.next = Position(0, path, last, None)
+
+    def _take_file(self, path: bytes) -> bool:
+        """Read a file and take its hits, if all have room."""
         question = self.question
         answer = self.answer
-        position = question.position
         place = path_to_json(path)
-        hits: list[dict[str, Any]] = []
-        is_next = position is not None and position.path == path
-        if printed is None or is_next:
-            printed = None
-            hits, last = self._read_hits(path, place)
-            if not hits:
-                return True
-            count = len(hits)
-            chars = sum(len(hit["text"]) for hit in hits)
-        else:
-            answer.files_read += 1
-            last = printed.last
-            count = len(printed.fields)
-            chars = printed.measure()
+        hits, last = self._read_hits(path, place)
+        if not hits:
+            return True
+        count = len(hits)
+        chars = sum(len(hit["text"]) for hit in hits)
         named = len(place["file_path"])
         if question.as_text:
             room = self.room - chars - count * LINE_OVERHEAD - named - 1
@@ -453,20 +504,13 @@ class Search:
         if room < 0 or self.taken + count > question.limit:
             answer.files_read -= 1  # it will be read
             return False
-        if printed is None:
-            answer.results += hits
-            if question.as_json and len(answer.results) > ENCODED_FROM:
-                answer.encode_first()
-        elif question.as_json:
-            answer.add_json(printed.encode(place))
-        else:
-            answer.results += printed.hits(place)
-        self.matching += 1
+        answer.results += hits
+        if question.as_json and len(answer.results) > ENCODED_FROM:
+            answer.encode_first()
         self.room = room
         self.taken += count
-        self.reached = Position(0, path, 0, None), last
-        # Where to go on after a deadline.
-        answer.next = Position(0, path, last, None)
+        self.matching += 1
+        self._reach(path, last)
         return True
 
     def _read_hits(

@@ -4,15 +4,16 @@ Only what is the same for both is taken: files that the index knows to be withou
 were indexed after ripgrep has read them, and lines of ASCII without control characters. All others are read here.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import chain, repeat
 from typing import Any
 
+import numpy as np
 import orjson
 
 from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.model import path_to_json
 from flashgrep.files.openat import RootFolder
 from flashgrep.pattern import Pattern
 from flashgrep.search.hits import LONG_LINE
@@ -36,60 +37,106 @@ _LOOK = (
     b"--line-number",
     b"--column",
     b"--no-ignore",
+    b"--field-match-separator=\\x01",
 )
-_LINES = re.compile(rb"\d+:\d+:[^\n]*(?:\n\d+:\d+:[^\n]*)*")
-_CONTROLS = bytes([*range(9), *range(11, 32)])
-_ESCAPED = re.compile(rb'[\\"\t]')
+SEPARATOR = b"\x01"
+"""Between the fields of a line."""
+_FIELDS = ("number", "column", "text")
+_ESCAPES = (
+    (b"\\", b"\\\\"),
+    (b'"', b'\\"'),
+    (b"\t", b"\\t"),
+)
+"""What stands otherwise in a string of JSON; a backslash first."""
+_PLAIN, _END, _BETWEEN, _OTHER = range(4)
+_SHOWN = frozenset(b"\t" + bytes(range(ord(" "), ord("\x7f") + 1)))
+_MARKS = {ord("\n"): _END, ord(SEPARATOR): _BETWEEN}
+_KINDS = bytes(
+    _PLAIN if byte in _SHOWN else _MARKS.get(byte, _OTHER) for byte in range(256)
+)
+"""Of bytes: what is no ASCII, or a control character, has other columns or another form in JSON."""
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Printed:
-    """The matching lines of one file, each as ``number:column:text``; ASCII."""
+    """The files of a batch that match or have to be read here, in their order, and what ripgrep printed of them."""
 
-    lines: bytes
+    files: Sequence[bytes]
+    hits: Numbers
+    """Of each file; 0: it has to be read."""
+    chars: Numbers
+    """In the texts of a file's lines."""
+    _lines: bytes
+    """Of all files, each as number, column and text with ``SEPARATOR`` between, and a line feed."""
+    _bounds: Numbers
+    """Where the lines of each file begin, and where the last ones end."""
 
-    @cached_property
-    def fields(self) -> list[list[str]]:
-        """Return the number, column and text of each line."""
-        return [line.split(":", 2) for line in self.lines.decode("ascii").split("\n")]
+    @classmethod
+    def of(cls, files: Sequence[bytes], blocks: Mapping[bytes, bytes]) -> "Printed":
+        """Return what was printed; ``blocks``: a file's lines, without the last line feed."""
+        texts = [blocks.get(path, b"") for path in files]
+        lines = b"\n".join(texts) + b"\n"
+        bounds = add_up(np.array([len(text) + 1 for text in texts], np.int64))
+        kinds = np.frombuffer(lines.translate(_KINDS), np.uint8)
+        marks = np.flatnonzero(kinds)
+        kinds = kinds[marks]
+        # A line is fine if what is marked of it is two separators and its end.
+        at_ends = np.flatnonzero(kinds == _END)
+        ends = marks[at_ends]
+        is_fine = np.diff(at_ends, prepend=-1) == len(_FIELDS)
+        for back in 1, 2:
+            is_fine &= kinds.take(at_ends - back, mode="clip") == _BETWEEN
+        is_fine &= np.diff(ends, prepend=-1) <= LONG_LINE + 1
+        lengths = ends - marks[at_ends - 1] - 1
+        # Each file has one line at least.
+        first = np.searchsorted(ends, bounds)
+        is_known = np.logical_and.reduceat(is_fine, first[:-1])
+        return cls(
+            files,
+            hits=np.where(is_known, np.diff(first), 0),
+            chars=np.where(is_known, np.add.reduceat(lengths, first[:-1]), 0),
+            _lines=lines,
+            _bounds=bounds,
+        )
 
-    @property
-    def last(self) -> int:
-        """The number of the last line."""
-        return int(self.fields[-1][0])
-
-    def measure(self) -> int:
-        """Return the number of characters in the texts of the lines."""
-        return sum(len(text) for _, _, text in self.fields)
-
-    def hits(self, place: Mapping[str, str]) -> list[dict[str, Any]]:
-        """Return the hits, as ``hits.make_hit`` does; ``place``: the file's path, as shown."""
-        return [
-            {
-                **place,
-                "start_line": int(number),
-                "end_line": int(number),
-                "column": int(column),
-                "text": text,
-            }
-            for number, column, text in self.fields
+    def encode(self, start: int, stop: int) -> bytes:
+        """Return the hits of consecutive files as JSON, without the brackets of a list; none has to be read."""
+        fields = self._split(start, stop)
+        heads = [
+            b'"},' + orjson.dumps(path_to_json(path))[:-1] + b',"start_line":'
+            for path in self.files[start:stop]
         ]
+        numbers = fields[0::3]
+        hits = zip(
+            chain.from_iterable(map(repeat, heads, self.hits[start:stop].tolist())),
+            numbers,
+            repeat(b',"end_line":'),
+            numbers,
+            repeat(b',"column":'),
+            fields[1::3],
+            repeat(b',"text":"'),
+            fields[2::3],
+            strict=False,
+        )
+        return b"".join(chain.from_iterable(hits)).removeprefix(b'"},') + b'"}'
 
-    def encode(self, place: Mapping[str, str]) -> bytes:
-        """Return the hits as JSON, without the brackets of a list."""
-        place_json = orjson.dumps(place).decode()
-        start = place_json[:-1] + ',"start_line":'
-        fields = self.fields
-        if _ESCAPED.search(self.lines):
-            escaped = self.lines.replace(b"\\", b"\\\\")
-            escaped = escaped.replace(b'"', b'\\"')
-            escaped = escaped.replace(b"\t", b"\\t")
-            fields = Printed(escaped).fields
-        hits = [
-            f'{start}{number},"end_line":{number},"column":{column},"text":"{text}"}}'
-            for number, column, text in fields
-        ]
-        return ",".join(hits).encode()
+    def find_last(self, at: int) -> int:
+        """Return the number of the last line of a file that need not be read."""
+        return int(self._split(at, at + 1)[-len(_FIELDS)])
+
+    def _split(self, start: int, stop: int) -> list[bytes]:
+        """Return the number, column and text of each line of consecutive files; texts as in JSON."""
+        lines = self._lines[self._bounds[start] : self._bounds[stop] - 1]
+        for mark, escaped in _ESCAPES:
+            lines = lines.replace(mark, escaped)
+        return lines.replace(b"\n", SEPARATOR).split(SEPARATOR)
+
+
+def add_up(numbers: Numbers) -> Numbers:
+    """Return the sum of all numbers before each one, and of all."""
+    return np.concatenate(([0], np.cumsum(numbers)))
 
 
 class Printer:
@@ -125,8 +172,8 @@ class Printer:
             snapshot,
         )
 
-    def print(self, paths: Sequence[bytes]) -> dict[bytes, bytes | None]:
-        """Return the files that may match, with what ripgrep prints of each; None: the file has to be read.
+    def print(self, paths: Sequence[bytes]) -> Printed:
+        """Return what ripgrep prints of those files that may match.
 
         Raises:
             Abandoned, Expired: as ``base.checkpoint.checkpoint``.
@@ -134,16 +181,17 @@ class Printer:
         """
         plain = (path for path in paths if b"\n" not in path)
         sure = [path for path in plain if path not in self._doubtful]
-        printed = self._run(self._snapshot.root, sure)
-        if printed is None:
-            return dict.fromkeys(paths)
+        blocks = self._run(self._snapshot.root, sure)
         checkpoint()
-        absent = {*sure}.difference(printed)
-        return {path: printed.get(path) for path in paths if path not in absent}
+        if blocks is None:
+            return Printed.of(paths, {})
+        absent = {*sure}.difference(blocks)
+        return Printed.of([path for path in paths if path not in absent], blocks)
 
     def _run(
         self, root: RootFolder, paths: Sequence[bytes]
-    ) -> dict[bytes, bytes | None] | None:
+    ) -> dict[bytes, bytes] | None:
+        """Return the lines of each file that has some; of a file that ripgrep cannot read, nothing."""
         if not paths:
             return {}
         names = [b"./" + path for path in paths]
@@ -165,35 +213,18 @@ class Printer:
         unread = find_unread(output, asked)
         if unread is None:
             return None
-        printed: dict[bytes, bytes | None] = dict.fromkeys(unread)
-        printed.update(_read(output.printed))
-        if asked.issuperset(printed):
-            return printed
-        return None
-
-    def judge(self, path: bytes, lines: bytes) -> Printed | None:
-        """Return the lines printed of a file, if they are what a search here finds."""
-        is_plain = lines.isascii() and len(lines.translate(None, _CONTROLS)) == len(
-            lines
-        )
-        rows = lines.split(b"\n")
-        longest = max(map(len, rows))
-        is_short = longest <= LONG_LINE
-        # Of a binary file it says that it matches.
-        is_known = is_plain and is_short and _LINES.fullmatch(lines)
-        # It follows links, so what it has read may be another file than we would open.
-        if is_known and self._snapshot.is_as_indexed(path):
-            return Printed(lines)
+        blocks = dict.fromkeys(unread, b"")
+        blocks.update(_read(output.printed))
+        if asked.issuperset(blocks):
+            return blocks
         return None
 
 
 def _read(output: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yield the files in an output, each as a name, a NUL byte, its lines and an empty line between two files."""
-    name, *blocks = output.split(b"\0")
-    for block in blocks:
-        checkpoint()
-        lines, _, following = block.rpartition(b"\n")
-        path = name.removeprefix(b"./")
-        name = following
-        ended = lines.rstrip(b"\n") + b"\n"
-        yield path, ended.replace(b"\r\n", b"\n")[:-1]
+    text = output.replace(b"\r\n", b"\n").removesuffix(b"\n")
+    if not text:
+        return
+    for block in text.removeprefix(b"./").split(b"\n\n./"):
+        name, _, lines = block.partition(b"\0")
+        yield name, lines
