@@ -11,7 +11,7 @@ from flashgrep.index.grams import GRAM, number
 from flashgrep.index.postings import decode
 from flashgrep.index.segments import SegmentRow
 from flashgrep.index.table import TextIds
-from flashgrep.pattern import ANYTHING, AllOf, AnyOf, Gram, GramExpr
+from flashgrep.pattern import ANYTHING, NO_WORD, AllOf, AnyOf, Gram, GramExpr
 
 VERIFY_BYTES = 600
 """A list is worth decoding if it has at most this many bytes per remaining candidate: reading a candidate takes about
@@ -93,7 +93,7 @@ class _Segment:
         if isinstance(expression, AnyOf):
             return self._unite(expression.parts)
         if isinstance(expression, Gram):
-            return self._find(expression.value)
+            return self._find(expression)
         if expression == ANYTHING:
             return None
         return np.empty(0, np.uint32)
@@ -108,18 +108,22 @@ class _Segment:
             lists.append(documents)
         return self._union(lists)
 
-    def _find(self, start: bytes) -> Documents:
-        """Return the documents with a gram, or with one that starts so."""
-        first = number(start)
-        missing = GRAM - len(start)
+    def _find(self, gram: Gram) -> Documents:
+        """Return the documents with a gram, or with one that starts so; with ``ends_word``, in which a word ends."""
+        first = number(gram.value)
+        missing = GRAM - len(gram.value)
         if not missing:
             return decode(self.lists.find(first))
         # Grams are big-endian numbers, so grams with a common prefix are
-        # consecutive.
-        # Each byte that is missing stands for 256 grams.
-        count = 1 << 8 * missing
-        lists = self.lists.between(first, first + count - 1)
-        return self._union(map(decode, lists))
+        # consecutive; each byte that is missing stands for 256 of them.
+        ranges = NO_WORD
+        if not gram.ends_word:
+            ranges = ((0, (1 << 8 * missing) - 1),)
+        lists = []
+        for low, high in ranges:
+            encoded = self.lists.between(first + low, first + high)
+            lists.extend(map(decode, encoded))
+        return self._union(lists)
 
     def _intersect(self, parts: tuple[GramExpr, ...]) -> Documents | None:
         """Intersect, shortest list first, until reading the remaining candidates is cheaper than another list."""

@@ -12,14 +12,17 @@ from flashgrep.pattern.gram_plan import (
     FOLDS,
     GRAM,
     MAX_PARTS,
+    NO_WORD,
     NOTHING,
     AllOf,
     AnyOf,
     Gram,
     GramExpr,
+    all_of,
     any_of,
     grams_in,
     plan_grams,
+    word_end,
 )
 from flashgrep.pattern.lexer import Flags
 from flashgrep.pattern.matcher import LineMatch, Matcher
@@ -37,6 +40,7 @@ __all__ = [
     "FOLDS",
     "GRAM",
     "NOTHING",
+    "NO_WORD",
     "AllOf",
     "AnyOf",
     "Gram",
@@ -192,7 +196,8 @@ def _grams(pattern: Pattern) -> GramExpr:
         if is_insensitive and ("s" in folded or "k" in folded):
             return any_of((need, Gram(FOLDS)))
         return need
-    return plan_grams(_tree(pattern), multiline=pattern.multiline)
+    need = plan_grams(_tree(pattern), multiline=pattern.multiline)
+    return all_of((need, word_end(pattern.whole_words.encode().lower())))
 
 
 def forget_patterns() -> None:

@@ -9,6 +9,7 @@ strings as long as that is small, otherwise the prefixes and suffixes of its mat
 All strings are folded.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -45,8 +46,11 @@ MAX_CLASS = 64  # Code points of a class, before folding.
 MAX_LENGTH = 4096  # Bytes in one exact set; of a larger set only the grams, prefixes and suffixes are kept.
 MAX_COPIES = 64  # Unrolled copies of a counted repetition.
 MAX_JOINED = 200  # Planned parts of a sequence; more of them hardly narrow the candidates, and take 1 ms each.
+NO_WORD = ((0x00, 0x2F), (0x3A, 0x5E), (0x60, 0x60), (0x7B, 0xFF))
+"""Bytes of a folded text that are none of an ASCII word; from and to."""
 _BLANKS = b" \t\r\n"
 _EDGE = GRAM - 1
+_ASCII_WORD = re.compile(rb"\w{3}", re.ASCII)
 _FOLDING = (
     (CharSet.chars("\u017f"), CharSet.chars("sS")),
     (CharSet.chars("\u212a"), CharSet.chars("kK")),
@@ -59,11 +63,15 @@ class Gram:
     """A four-byte gram that must occur; a value of three bytes stands for any gram with that prefix."""
 
     value: bytes
+    ends_word: bool = False
+    """Whether such a gram has to end with a byte that is none of an ASCII word."""
 
     def __str__(self) -> str:
         text = repr(self.value)[1:]
         if len(self.value) == GRAM:
             return text
+        if self.ends_word:
+            return rf"{text}\W"
         return f"{text}…"
 
 
@@ -98,16 +106,16 @@ NOTHING = AnyOf(())
 
 
 def _is_implied(
-    part: GramExpr, conjunction: AbstractSet[GramExpr], grams: Iterable[bytes]
+    part: GramExpr, conjunction: AbstractSet[GramExpr], grams: Iterable[Gram]
 ) -> bool:
     """Return whether another part of a conjunction implies this one; ``grams``: those among its parts."""
     if isinstance(part, AnyOf):
         # (a OR c) is implied by a.
         return any(_terms(branch) <= conjunction for branch in part.parts)
-    if not isinstance(part, Gram) or len(part.value) >= GRAM:
+    if not isinstance(part, Gram) or len(part.value) >= GRAM or part.ends_word:
         return False
-    # A prefix of three bytes is implied by a full gram with that prefix.
-    return any(gram.startswith(part.value) and gram != part.value for gram in grams)
+    # A prefix of three bytes is implied by a full gram with that prefix, and by one that ends a word.
+    return any(gram.value.startswith(part.value) and gram != part for gram in grams)
 
 
 def all_of(parts: Iterable[GramExpr]) -> GramExpr:
@@ -117,7 +125,7 @@ def all_of(parts: Iterable[GramExpr]) -> GramExpr:
         flat.update(dict.fromkeys(part.parts if isinstance(part, AllOf) else (part,)))
     if NOTHING in flat:
         return NOTHING
-    grams = [part.value for part in flat if isinstance(part, Gram)]
+    grams = [part for part in flat if isinstance(part, Gram)]
     kept_parts: list[GramExpr] = []
     for part in flat:
         if not _is_implied(part, flat.keys(), grams):
@@ -195,6 +203,17 @@ def _spread(parts: "tuple[GramExpr, ...]", most: int) -> "tuple[GramExpr, ...]":
     if len(parts) <= most:
         return parts
     return tuple(parts[index * (len(parts) - 1) // (most - 1)] for index in range(most))
+
+
+def word_end(text: bytes) -> GramExpr:
+    """Return what a text must have to contain ``text``, which must be folded, where an ASCII word ends."""
+    ending = text[-_EDGE:]
+    if not _ASCII_WORD.fullmatch(ending):
+        return ANYTHING
+    gram = Gram(ending, ends_word=True)
+    if b"s" in ending or b"k" in ending:
+        return any_of((gram, Gram(FOLDS)))
+    return gram
 
 
 def grams_in(text: bytes, most: int = MAX_PARTS) -> GramExpr:

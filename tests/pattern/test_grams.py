@@ -44,6 +44,11 @@ def grams_of(data: bytes) -> set[bytes]:
 def holds(expression: GramExpr, grams: set[bytes]) -> bool:
     """Evaluate an expression over a document's grams."""
     match expression:
+        case Gram(value, ends_word=True):
+            return any(
+                gram.startswith(value) and not re.match(rb"\w", gram[-1:])
+                for gram in grams
+            )
         case Gram(value):
             return any(gram.startswith(value) for gram in grams)
         case AllOf(parts):
@@ -141,6 +146,15 @@ modes = st.fixed_dictionaries(
 @example(texts=["oo\\n"], options={"multiline": True}, data=b"foo\n")
 @example(texts=["foo\\nbar"], options={"multiline": True}, data=b"foo\nbar")
 @example(texts=["kelvin"], options={"case": "insensitive"}, data="\u212aELVIN".encode())
+@example(texts=["foo"], options={"word": True}, data=b"foo")
+@example(texts=["foo"], options={"word": True}, data=b"foo\xff")
+@example(texts=["foo"], options={"word": True}, data="foo\u201d".encode())
+@example(texts=[r"\bfoo\b"], options={}, data=b"foo_ foo\r\n")
+@example(
+    texts=["task"],
+    options={"word": True, "case": "insensitive"},
+    data="ta\u017f\u212a.".encode(),
+)
 def test_what_matches_holds_the_grams_its_pattern_asks_for(
     texts: list[str], options: dict[str, str], data: bytes
 ) -> None:
@@ -206,6 +220,25 @@ def test_plans_read_as_expected(text: str, plan: str) -> None:
         texts=(text,), case="sensitive", multiline="\\n" in text
     ).grams()
     assert str(expression) == plan
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("dev", r"'dev'\W"),
+        ("netdev", r"('netd' AND 'etde' AND 'tdev' AND 'dev'\W)"),
+        ("devdev", r"('devd' AND 'evde' AND 'vdev' AND 'dev'\W)"),
+        ("fo", "ANYTHING"),
+        ("cold", r"('cold' AND 'old'\W)"),
+    ],
+)
+def test_a_whole_word_ends_where_no_letter_follows(text: str, plan: str) -> None:
+    for pattern in (
+        Pattern(texts=(text,), case="sensitive", word=True),
+        Pattern(texts=(text,), mode="literal", case="sensitive", word=True),
+        Pattern(texts=(rf"\b{text}\b",), case="sensitive"),
+    ):
+        assert str(pattern.grams()) == plan
 
 
 def test_plans_stay_small_and_sound_for_large_patterns() -> None:

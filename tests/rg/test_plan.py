@@ -280,6 +280,31 @@ async def test_more_candidates_than_pay_have_ripgrep_walk(root: Path) -> None:
         assert plans(["other", "-g", "1*.py"]) is not None
 
 
+async def test_a_whole_word_leaves_out_files_with_longer_words_alone(
+    root: Path,
+) -> None:
+    put(root, {f"{at}.c": b"int device, devices;\n" for at in range(90)})
+    put(root, {f"net/{at}.c": b"int netdev, x%d;\n" % at for at in range(20)})
+    put(root, {"word.c": b"int dev;\n", "last.c": b"dev\xff"})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        plans = Project(root, workspace.snapshot(), workspace.walker).plan
+        assert plans(["dev"]) is None
+        for call in ["-w", "dev"], ["-wi", "DEV"], [r"\bdev\b"]:
+            planned = plans(call)
+            assert planned is not None
+            assert {b"last.c", b"word.c", b"net/1.c"} <= {*planned}
+            assert b"1.c" not in planned
+        # Once words are stored, those that only end alike are ruled out.
+        await workspace.wait_embedded()
+        planned = Project(root, workspace.snapshot(), workspace.walker).plan(
+            ["-w", "dev"]
+        )
+        assert planned is not None
+        assert planned[-2:] == [b"last.c", b"word.c"]
+        assert b"net/1.c" not in planned
+
+
 def test_ripgreps_configuration_file_counts(project: Project, tmp_path: Path) -> None:
     config = tmp_path / "ripgreprc"
     config.write_text("# comment\n--no-filename\n\n--ignore-case\n--glob=!*.py\n")

@@ -24,7 +24,7 @@ from tests.support.workspace import opened, put
 
 MANY = 30
 FILES = {
-    **{f"part_{at}.c": b"int gpio_set_config_%d(void);\n" % at for at in range(MANY)},
+    **{f"part_{at}.c": b"int gpio_%d_set_config(void);\n" % at for at in range(MANY)},
     "whole.c": b"int set_config(void);\n",
     "loud.c": b"#define SET_CONFIG 1\n",
     "folds.c": "/* \u017fet_config */\n".encode(),

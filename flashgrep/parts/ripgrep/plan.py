@@ -38,6 +38,7 @@ from flashgrep.pattern import Pattern
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.context import RequestContext
+from flashgrep.search import exact
 from flashgrep.search.snapshot import Snapshot
 
 MOST_SHARE = 0.7
@@ -219,14 +220,11 @@ def find_candidates(pattern: Pattern, snapshot: Snapshot) -> list[bytes]:
         Unplannable: the index cannot say, or they are too many to look at.
 
     """
-    if snapshot.reader:
-        candidates = snapshot.reader.candidates(pattern.grams())
-    else:
-        candidates = None
-    if candidates is None:
+    is_scan, places = exact.find_candidates(snapshot, exact.Question(pattern=pattern))
+    if is_scan:
         raise Unplannable
     table = snapshot.table
-    likely = [table.paths[at] for at in table.places(candidates)]
+    likely = [table.paths[at] for at in places]
     likely += [path for path, why in table.skipped.items() if why not in PROVEN]
     if len(likely) > MOST_LIKELY:
         raise Unplannable
