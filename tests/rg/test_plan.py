@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flashgrep.base.paths import WORD_OVERHEAD
+from flashgrep.index.table import Mark
 from flashgrep.parts.ripgrep.arguments import (
     COVER,
     HARMLESS,
@@ -19,7 +20,7 @@ from flashgrep.parts.ripgrep.arguments import (
     Call,
     flag_table,
 )
-from flashgrep.parts.ripgrep.plan import list_doubtful, plan
+from flashgrep.parts.ripgrep.plan import MOST_CHANGED, list_doubtful, plan
 from tests.rg.project import Project, check
 from tests.support.rg_tree import RG, Said, commands, make_tree, ripgrep
 from tests.support.workspace import opened, put
@@ -278,6 +279,22 @@ async def test_more_candidates_than_pay_have_ripgrep_walk(root: Path) -> None:
         assert plans(["other"]) is not None
         assert plans(["other", "-g", "*.txt"]) is not None
         assert plans(["other", "-g", "1*.py"]) is not None
+
+
+async def test_a_tree_that_is_being_indexed_is_ripgreps_to_walk(root: Path) -> None:
+    """All files that wait were read, to look for NUL bytes: of Linux a second for each call."""
+    put(root, {f"new/{at}.txt": b"needle\n" for at in range(MOST_CHANGED + 1)})
+    put(root, {f"old/{at}.txt": b"needle\n" for at in range(2 * MOST_CHANGED)})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        snapshot = workspace.snapshot()
+        mark = Mark(ours=True, sequence=1, size=7)
+        new = [path for path in snapshot.table.paths if path.startswith(b"new/")]
+        for waiting, is_planned in ((new, False), (new[1:], True)):
+            changed = replace(snapshot, pending=dict.fromkeys(waiting, mark))
+            plans = Project(root, changed, workspace.walker).plan
+            assert (plans(["absent"]) is not None) == is_planned
+            assert plans(["absent", "old"]) is not None
 
 
 async def test_a_whole_word_leaves_out_files_with_longer_words_alone(
