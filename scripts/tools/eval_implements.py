@@ -9,11 +9,13 @@ answer at depth 3, since subtypes of an implementing type are reported as its su
 
 import collections
 import json
+import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from flashgrep.base.languages import language_of
 from flashgrep.parts.navigation.research.research_walk import Research
 from flashgrep.parts.navigation.resolution.conformance import is_interface
 from scripts.tools.eval_uses import Folder, Place, Told, draw, place_of
@@ -73,7 +75,9 @@ def compare_implements(folder: Path, truth_file: Path) -> Told:
                 continue
             is_right = user in right
             counts["right" if is_right else "wrong"] += 1
-            told[edge.resolution.confidence, edge.resolution.how][is_right] += 1
+            language = language_of(os.fsencode(user[0])).name
+            reason = (edge.resolution.confidence, edge.resolution.how, language)
+            told[reason][is_right] += 1
             if not is_right:
                 examples.append(
                     f"ours {one.qualified} {user} of {truth.interfaces[place]} {place}, {edge.resolution}"

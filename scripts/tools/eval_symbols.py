@@ -7,6 +7,7 @@ scripts/eval_symbols uses FOLDER=TRUTH.jsonl …     TRUTH: printed by a program
 scripts/eval_symbols implements FOLDER=TRUTH.jsonl …     the same of types and interfaces
 scripts/eval_symbols ORACLE FOLDER …     callers and uses as pyright, tsserver, gopls, rust-analyzer, clangd or
                                          intelephense has them for a sample, or javac, go-types, clang or typescript for all
+scripts/eval_symbols reasons ORACLE=FOLDER …     the same, and in one table how often each reason is right by language
 scripts/eval_symbols first-ten FOLDER …     where query shows the definitions of names with 100 and more uses
 scripts/eval_symbols defined-once FOLDER …     where query shows the definition of 100 names that have one
 scripts/eval_symbols sweep FOLDER …     calls in the text that who calls neither tells nor counts as possible
@@ -81,6 +82,7 @@ def main() -> int:
             "first-ten",
             "defined-once",
             "sweep",
+            "reasons",
             *SERVERS,
             *CHECKERS,
         ],
@@ -99,24 +101,12 @@ def main() -> int:
         return report_told(
             [compare_with(Path(folder), Path(truth)) for folder, truth in pairs]
         )
-    if arguments.what in SERVERS:
-        folders = [Path(source).resolve() for source in arguments.sources]
-        return report_told(
-            [
-                compare_rows(folder, find_uses(arguments.what, folder), is_whole=False)
-                for folder in folders
-            ]
+    if arguments.what == "reasons":
+        return compare_oracles(
+            [tuple(source.split("=", 1)) for source in arguments.sources]
         )
-    if arguments.what in CHECKERS:
-        folders = [Path(source).resolve() for source in arguments.sources]
-        return report_told(
-            [
-                compare_rows(
-                    folder, read_checker(arguments.what, folder), is_whole=True
-                )
-                for folder in folders
-            ]
-        )
+    if arguments.what in {*SERVERS, *CHECKERS}:
+        return compare_oracles([(arguments.what, one) for one in arguments.sources])
     if arguments.what == "first-ten":
         return max(
             [
@@ -136,6 +126,20 @@ def main() -> int:
     if arguments.jedi:
         sys.path.append(arguments.jedi)
     return callers([Path(source) for source in arguments.sources])
+
+
+# Reasons
+
+
+def compare_oracles(pairs: list[tuple[str, str]]) -> int:
+    """Print what each oracle says of its folder, and of all how often each reason is right."""
+    told = []
+    for oracle, source in pairs:
+        folder = Path(source).resolve()
+        is_whole = oracle in CHECKERS
+        read = read_checker if is_whole else find_uses
+        told.append(compare_rows(folder, read(oracle, folder), is_whole=is_whole))
+    return report_told(told)
 
 
 # Callers

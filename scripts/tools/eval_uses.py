@@ -9,13 +9,17 @@ the checker did not analyse, and uses missing from an answer that says that it i
 
 import collections
 import json
+import os
 import random
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from flashgrep.base.languages import language_of
 from flashgrep.parts.navigation.research.research_walk import Research
+from flashgrep.parts.navigation.resolution.resolver import OVERRIDDEN
+from flashgrep.parts.navigation.resolution.symbol_graph import PROVEN
 from flashgrep.parts.symbols.symbol_source import ReadResult, parse_file
 
 TARGETS: Final = 40
@@ -29,10 +33,12 @@ KINDS: Final = (
 Place = tuple[str, int]
 Uses = dict[tuple[Any, ...], set[Place]]
 """Uses by definition: (kind, file, line, name, container)."""
-Told = dict[tuple[float, str], list[int]]
-"""Numbers of wrong and right edges, by confidence and reason."""
+Told = dict[tuple[float, str, str], list[int]]
+"""Numbers of wrong and right edges, by confidence, reason and language."""
 MOST_OFF: Final = 0.05
 """Greatest allowed difference between a confidence and the share of right edges."""
+LEAST_PROVEN: Final = 0.98
+"""The least share of right edges among those told as proven."""
 FEW: Final = 20
 """Fewer edges than this give no meaningful share."""
 
@@ -151,7 +157,7 @@ def compare_hops(
             # overrides.
             if (
                 edge.target in research.graph.nodes
-                and edge.resolution.how != "overridden"
+                and edge.resolution.how != OVERRIDDEN
                 and is_seen(place_of(research, edge.target))
                 and (place in meant or is_seen(place))
             ):
@@ -165,29 +171,45 @@ def compare_hops(
 
 
 def report_told(each: list[Told]) -> int:
-    """Print the share of right edges for each confidence and reason; return 1 if one differs too much.
-
-    Every second folder is held out: confidences are fitted to the others.
-    """
-    missed = 0
-    for key in sorted({key for told in each for key in told}):
-        shares = []
-        for some in (each[::2], each[1::2]):
-            wrong, right = (
-                sum(told[key][at] for told in some if key in told) for at in (0, 1)
-            )
-            shares.append((right / max(1, wrong + right), wrong + right))
-        # Overrides are no errors: the checker names the overridden method.
-        judged = [
-            share for share, count in shares if count >= FEW and key[1] != "overridden"
+    """Print the share of right edges for each reason and language, as a table; return 1 if one is off."""
+    total: Told = collections.defaultdict(lambda: [0, 0])
+    for told in each:
+        for key, (wrong, right) in told.items():
+            total[key] = [total[key][0] + wrong, total[key][1] + right]
+    languages = sorted({language for _, _, language in total})
+    reasons = sorted({key[:2] for key in total}, reverse=True)
+    print(f"| | | {' | '.join(languages)} |")
+    print("|---" * (len(languages) + 2) + "|")
+    for confidence, how in reasons:
+        cells = [
+            _describe_share(confidence, how, total.get((confidence, how, language)))
+            for language in languages
         ]
-        is_off = any(round(abs(share - key[0]), 3) > MOST_OFF for share in judged)
-        missed |= is_off
-        (fitted, fit), (held, out) = shares
-        print(
-            f"told at {key[0]} ({key[1]}): {fitted:.3f} of {fit}, held out {held:.3f} of {out}{' (off)' * is_off}"
+        print(f"| {confidence} | {how} | {' | '.join(cells)} |")
+    return int(
+        any(
+            _is_off(confidence, how, *total[confidence, how, language])
+            for confidence, how, language in total
         )
-    return missed
+    )
+
+
+def _describe_share(confidence: float, how: str, counts: list[int] | None) -> str:
+    if counts is None:
+        return ""
+    wrong, right = counts
+    mark = " (off)" * _is_off(confidence, how, wrong, right)
+    return f"{right / (wrong + right):.3f} of {wrong + right}{mark}"
+
+
+def _is_off(confidence: float, how: str, wrong: int, right: int) -> bool:
+    """Whether a share is too far from its confidence; not of overrides, as the checker names the overridden method."""
+    if wrong + right < FEW or how == OVERRIDDEN:
+        return False
+    share = right / (wrong + right)
+    if confidence >= PROVEN:
+        return share < LEAST_PROVEN
+    return round(abs(share - confidence), 3) > MOST_OFF
 
 
 def compare_kind(
@@ -232,15 +254,15 @@ def compare_kind(
         }
         lost = true - mine.keys()
         # Overrides have their own row.
-        ours = {
-            place for place in mine.keys() - true if mine[place].how != "overridden"
-        }
+        ours = {place for place in mine.keys() - true if mine[place].how != OVERRIDDEN}
         counts.update(
             both=len(mine.keys() & true), ours=len(ours), unsure=research.unsure.total()
         )
         counts["cut" if research.left_out else "theirs"] += len(lost)
         for place, resolution in mine.items():
-            told[round(resolution.confidence, 2), resolution.how][place in true] += 1
+            language = language_of(os.fsencode(place[0])).name
+            reason = (round(resolution.confidence, 2), resolution.how, language)
+            told[reason][place in true] += 1
         for side, places in (("ours", ours), ("lost", lost)):
             examples += [
                 f"{side} {name}@{file}:{line} at {place[0]}:{place[1]} {mine.get(place, '')}"

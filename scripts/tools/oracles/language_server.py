@@ -187,6 +187,9 @@ def _ask_uses(
             continue
         is_quoted = text[: start["character"]].endswith(('"', "'"))
         is_prose = is_quoted or COMMENTS.match(text) is not None
+        if is_prose:
+            # In a string it may be a type, which others count and some do not.
+            yield _hide(path, root, start["line"])
         if is_prose or _is_import(lines[path], start["line"]):
             continue
         # References of a method are those of all that it overrides or implements.
@@ -214,9 +217,16 @@ def _ask_uses(
     )
     others = (place for place in places if place not in used)
     for path, number, column in islice(others, MOST_WORDS):
-        if not _ask_definitions(connection, path, number, column):
-            file = path.relative_to(root).as_posix()
-            yield {"unseen": [file, number + 1, number + 1]}
+        meant = _ask_definitions(connection, path, number, column)
+        # Some servers leave uses out of their lists, as Intelephense bases, and yet say
+        # what they mean.
+        if not meant or _is_among(named, root, lines, meant):
+            yield _hide(path, root, number)
+
+
+def _hide(path: Path, root: Path, number: int) -> dict[str, Any]:
+    """Return a row that says that a line is not judged."""
+    return {"unseen": [path.relative_to(root).as_posix(), number + 1, number + 1]}
 
 
 def _position(path: Path, line: int, column: int) -> dict[str, Any]:
