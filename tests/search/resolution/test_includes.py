@@ -130,3 +130,23 @@ def test_in_c_a_field_is_no_type_and_a_parameter_may_be_called_as_its_type(
     }
     assert found["user"] == {("a.c", 2), ("a.c", 4), ("a.h", 3)}
     assert ("a.c", 3) in found["ctx"]
+
+
+def test_an_opaque_structure_is_the_one_body_that_the_project_has(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "box.h": "typedef struct box box;\ntypedef unsigned long(box_fn)(struct box *);\n",
+        "inner.h": '#include "box.h"\nstruct box { int size; };\n',
+        "box.c": '#include "inner.h"\nint weigh(box *one, box_fn *f) { return f(one); }\n',
+        "app.c": '#include "box.h"\nint look(struct box *one, box_fn *f) { return f(one); }\n',
+    }
+    source = project(tmp_path, files)
+    uses = {
+        (path, line, target)
+        for path, line, target, _ in told(source, "usages of box")
+        if path.endswith(".c") and line > 1
+    }
+    assert uses == {("box.c", 2, "box.h"), ("app.c", 2, "inner.h")}
+    called = {path for path, *_ in told(source, "usages of box_fn")}
+    assert called == {"box.c", "app.c"}

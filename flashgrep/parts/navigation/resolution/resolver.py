@@ -528,8 +528,13 @@ class Resolver:
         language = symbols.language
         folder = use.path.rpartition(b"/")[0]
         if language in LINKED and not target.owner:
-            find_included = partial(self.names.includes.reach, use.path, self._paths)
-            linked = resolve_by_linkage(target, self.rivals, find_included)
+            rivals = [rival for rival in self.rivals if rival.kind not in others]
+            paths = frozenset(rival.path for rival in rivals)
+            find_included = partial(self.names.includes.reach, use.path, paths)
+            linked = resolve_by_linkage(target, rivals, find_included)
+            # The body of an opaque type is in no file that its users include.
+            if linked is INCONCLUSIVE and target.kind in _TAGGED and len(rivals) == 1:
+                return Resolution(SEEN, "only definition")
             if linked is INCONCLUSIVE:
                 linked = resolve_import(symbols, target) or self._resolve_by_name(
                     target
@@ -555,11 +560,6 @@ class Resolver:
         return resolution or (
             None if language in _IMPORTING else self._resolve_by_name(target)
         )
-
-    @LazyAttribute
-    def _paths(self) -> AbstractSet[bytes]:
-        """Return the files of the rivals: one walk over the headers finds the nearest of all of them."""
-        return frozenset(rival.path for rival in self.rivals)
 
     def _resolve_bare_method(self, use: Use, target: Definition) -> Resolution | None:
         if use.symbols.language in _EXPLICIT:

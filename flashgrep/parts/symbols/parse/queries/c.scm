@@ -33,6 +33,9 @@
   (array_declarator declarator: (type_identifier) @name)
   (function_declarator declarator: (type_identifier) @name)
   (function_declarator declarator: (parenthesized_declarator (type_identifier) @name))
+  ; ``typedef unsigned long(name)(…)``: the grammar takes the second word for the name, and this for its parameter
+  (function_declarator declarator: (function_declarator declarator: (primitive_type)
+    parameters: (parameter_list . (parameter_declaration type: (type_identifier) @name) .)))
   (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))
   (pointer_declarator declarator: (function_declarator declarator: (type_identifier) @name))
   (pointer_declarator declarator: (function_declarator declarator: (parenthesized_declarator
