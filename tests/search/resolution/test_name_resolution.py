@@ -639,3 +639,25 @@ def test_a_call_means_the_overload_with_a_body(tmp_path: Path) -> None:
         for edge in found.graph.edges
     ]
     assert lines == [5]
+
+
+def test_a_type_of_a_callback_is_seen_in_the_functions_inside_it(
+    tmp_path: Path,
+) -> None:
+    text = """\
+        interface State { a: number }
+        it("first", () => {
+            type State = { b: number }
+            const change = (draft: State) => draft
+        })
+        it("second", () => {
+            const change = (draft: State) => draft
+        })
+    """
+    source = project(tmp_path, {"a.test.ts": text})
+    edges = researched(source, "usages of State", 1).graph.edges
+    lines = source.open(b"a.test.ts").lines
+    assert {(edge.line, lines.line(edge.target[1])) for edge in edges} == {
+        (4, 3),
+        (7, 1),
+    }

@@ -48,7 +48,13 @@ from flashgrep.parts.navigation.resolution.plain_text import (
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.symbols.parse.imports import DEFAULT, ECMA
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
-from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, START, TYPE_KINDS
+from flashgrep.parts.symbols.parse.model import (
+    CALLABLE_KINDS,
+    END,
+    NAME,
+    START,
+    TYPE_KINDS,
+)
 from flashgrep.parts.symbols.parse.scoping import MODULE, Binding, FileScopes
 from flashgrep.parts.symbols.symbol_source import scopes_of, scopes_of_part
 
@@ -147,6 +153,8 @@ class Names(Keys):
         while around >= 0:
             outermost = around
             around = symbols.parent(around)
+        if outermost >= 0 and _is_in_callback(symbols, outermost):
+            outermost = -1
         is_asked = is_followed_by_point(
             symbols, name, offset
         )  # an object in a member access binds nothing itself
@@ -792,6 +800,12 @@ def _is_fixture(function: Definition) -> bool:
     return any(b"fixture" in line for line in decorators(function))
 
 
+def _is_in_callback(symbols: FileSymbols, outermost: int) -> bool:
+    """Whether an outermost definition may be in an anonymous function, which is no definition: its line is indented."""
+    line = symbols.data.rfind(b"\n", 0, symbols.row(outermost)[NAME]) + 1
+    return symbols.language in ECMA and symbols.data[line : line + 1].isspace()
+
+
 def _find_bound(
     symbols: FileSymbols, name: str, outermost: int, *, is_asked: bool
 ) -> Iterator[int]:
@@ -810,11 +824,8 @@ def _find_bound(
             own = symbols.index_at(at)
             # A file's outermost definitions are found by name; a definition inside a
             # callback is not one of them.
-            line = symbols.data.rfind(b"\n", 0, at) + 1
-            is_inner = (
-                symbols.language in ECMA and symbols.data[line : line + 1].isspace()
-            )
-            if own >= 0 and symbols.parent(own) < 0 and not is_inner:
+            is_outermost = own >= 0 and symbols.parent(own) < 0
+            if is_outermost and not _is_in_callback(symbols, own):
                 continue
             may_bind = own >= 0 or symbols.parsed.may_bind(at)
             if not may_bind and outermost < 0:
