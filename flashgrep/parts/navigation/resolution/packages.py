@@ -24,14 +24,8 @@ from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import QUALIFIER, QUALIFIER_END, TYPE_KINDS
 from flashgrep.parts.symbols.symbol_source import imports_of
 
-_HEAD: Final = 20_000
-"""Bytes that are searched for the package declaration, which comes after the licence."""
-_PACKAGE: Final = re.compile(
-    rb"(?m)^[ \t]*(?:<\?php\s[^\n]{0,99}?|[^\n]{0,200}?\*/[ \t]*)?\b(?:package|namespace)\s+([\w.\\]+)"
-)
-"""At the start of a line, or after a PHP opening tag or a comment."""
-_BEFORE: Final = re.compile(rb"(?<![\w.\\$>])([A-Za-z_\\][\w.\\]{0,200}[.\\])\Z")
-"""What is written before a name: its package or the start of one."""
+_BEFORE: Final = re.compile(rb"(?<![\w.\\$>])((?:[A-Za-z_\\][\w.\\]{0,200})?[.\\])\Z")
+"""What is written before a name: its package or the start of one, in PHP also the root's backslash alone."""
 _NESTED: Final = frozenset({"csharp", "scala"})
 """Languages in which a package sees the definitions of enclosing packages."""
 STRICT: Final = frozenset({"java", "php"})
@@ -57,20 +51,21 @@ def resolve_by_package(
     if symbols.language not in PACKAGED or target.language not in PACKAGED:
         return INCONCLUSIVE
     imports = imports_of(symbols)
-    full = full_name(target)
+    full = target.full_name
     # Several definitions of one full name are parts of a class, or one for each
     # platform.
-    alike = PROVEN if sum(full_name(rival) == full for rival in rivals) == 1 else SEEN
+    alike = PROVEN if sum(rival.full_name == full for rival in rivals) == 1 else SEEN
     if named := imports.names.get(word):
         is_meant = any(
-            f"{import_.module}.{import_.name}".replace(".Companion", "") == full
+            f"{import_.module}.{import_.name}".replace(".Companion", "").lstrip(".")
+            == full
             for import_ in named
         )
         if is_meant:
             return Resolution(alike, "import")
         return None
-    package = _package_of(target.symbols)
-    own = _package_of(symbols)
+    package = target.symbols.package
+    own = symbols.package
     around = full.rpartition(".")[0]
     is_above = symbols.language in _NESTED and (
         f"{own}.".startswith(f"{package}.") or not package
@@ -78,13 +73,13 @@ def resolve_by_package(
     if symbols.language == "php" and not package and target.kind not in TYPE_KINDS:
         # In PHP a function of no namespace is visible if the file's namespace has none
         # of that name.
-        is_above = not any(full_name(rival) == f"{own}.{word}" for rival in rivals)
+        is_above = not any(rival.full_name == f"{own}.{word}" for rival in rivals)
     if around == package and (package == own or is_above):
         return Resolution(alike, "same package")
     if any(star.module == around for star in imports.stars):
         # The file's own package comes first.
         is_own = any(
-            full_name(rival) == f"{own}.{word}"
+            rival.full_name == f"{own}.{word}"
             for rival in rivals
             if rival.kind in TYPE_KINDS
         )
@@ -105,7 +100,7 @@ def resolve_written(
 ) -> Resolution | Inconclusive | None:
     """Resolve a name in an import, or one with its package before it; INCONCLUSIVE: it is neither."""
     imports = imports_of(symbols)
-    full = full_name(target)
+    full = target.full_name
     if symbols.role(offset) == "import":
         spans = symbols.parsed.statements
         start = int(
@@ -135,7 +130,7 @@ def resolve_written(
     before = _BEFORE.search(symbols.data, max(0, offset - 210), offset)
     if before is None:
         return INCONCLUSIVE
-    own = _package_of(symbols)
+    own = symbols.package
     written = before[1].decode("utf-8", "replace").replace("\\", ".") + target.name
     first, _, rest = written.partition(".")
     if not first:  # \A\B
@@ -154,7 +149,7 @@ def resolve_written(
         full_names = {written, *(f"{package}.{written}" for package in outer)}
     if full in {full_name_.lstrip(".") for full_name_ in full_names}:
         return Resolution(
-            PROVEN if sum(full_name(rival) == full for rival in rivals) == 1 else SEEN,
+            PROVEN if sum(rival.full_name == full for rival in rivals) == 1 else SEEN,
             "full name",
         )
     return None if symbols.language == "php" else INCONCLUSIVE
@@ -251,7 +246,7 @@ def choose_type(
     if (
         len(
             {
-                full_name(definition) if is_named else definition.key
+                definition.full_name if is_named else definition.key
                 for definition in found_candidates
             }
         )
@@ -283,34 +278,4 @@ def is_part_of(one: Definition, owner: Definition) -> bool:
     row = one.symbols.row(one.index)
     if one.language not in PACKAGED or row[QUALIFIER_END] > row[QUALIFIER]:
         return True
-    return full_name(one).rpartition(".")[0] == full_name(owner).replace(
-        ".Companion", ""
-    )
-
-
-def full_name(one: Definition) -> str:
-    """Return a definition's name with its package; an extension function belongs to the package, not to its type."""
-    package = _package_of(one.symbols)
-    row = one.symbols.row(one.index)
-    container = one.symbols.container(one.index)
-    if (
-        row[QUALIFIER_END] > row[QUALIFIER]
-        and one.symbols.parent(one.index) < 0
-        and one.language == "kotlin"
-    ):
-        container = ""
-    container = container.replace(".Companion", "")
-    if f"{container}.".startswith(f"{package}."):
-        inside = container
-    else:
-        inside = f"{package}.{container}".strip(".")
-    if inside:
-        return f"{inside}.{one.name}"
-    return one.name
-
-
-def _package_of(symbols: FileSymbols) -> str:
-    match = _PACKAGE.search(symbols.data, 0, _HEAD)
-    if match:
-        return match[1].decode("utf-8", "replace").replace("\\", ".")
-    return ""
+    return one.full_name.rpartition(".")[0] == owner.full_name.replace(".Companion", "")

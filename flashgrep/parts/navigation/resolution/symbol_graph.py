@@ -9,6 +9,7 @@ from typing import Final, Literal
 from flashgrep.base.lazy import LazyAttribute
 from flashgrep.index.table import TEST, tier_of
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import QUALIFIER, QUALIFIER_END
 
 EdgeKind = Literal["calls", "uses", "implements", "imports", "overrides"]
 SymbolKey = tuple[bytes, int]
@@ -49,6 +50,25 @@ class Definition:
     def key(self) -> SymbolKey:
         """Return the symbol's key: its file and the offset of its name."""
         return self.path, self.symbols.row(self.index)[0] if self.index >= 0 else -1
+
+    @LazyAttribute
+    def full_name(self) -> str:
+        """Return the name with its package; an extension function belongs to the package, not to its type."""
+        package = self.symbols.package
+        row = self.symbols.row(self.index)
+        container = self.symbols.container(self.index)
+        is_qualified = row[QUALIFIER_END] > row[QUALIFIER]
+        is_outermost = self.symbols.parent(self.index) < 0
+        if is_qualified and is_outermost and self.language == "kotlin":
+            container = ""
+        container = container.replace(".Companion", "")
+        if f"{container}.".startswith(f"{package}."):
+            inside = container
+        else:
+            inside = f"{package}.{container}".strip(".")
+        if inside:
+            return f"{inside}.{self.name}"
+        return self.name
 
     @property
     def name(self) -> str:

@@ -16,7 +16,6 @@ from flashgrep.parts.navigation.resolution.overloads import OVERLOADED, choose_o
 from flashgrep.parts.navigation.resolution.packages import (
     STRICT,
     choose_base,
-    full_name,
     resolve_by_package,
 )
 from flashgrep.parts.navigation.resolution.plain_text import find_real_name
@@ -200,7 +199,7 @@ class WrittenTypes:
         """Return what parts of one type have in common."""
         if type_.language == "rust":
             return type_.name
-        return full_name(type_)
+        return type_.full_name
 
     def _types_of(self, name: str) -> Sequence[Definition]:
         return [
@@ -494,7 +493,7 @@ class WrittenTypes:
             return self._find_word(site, parts[0], types)
         # The first word may be a type, a package or the end of one.
         ending = f".{'.'.join(parts)}"
-        matching = [type_ for type_ in types if f".{full_name(type_)}".endswith(ending)]
+        matching = [type_ for type_ in types if f".{type_.full_name}".endswith(ending)]
         return self._choose(site, matching)
 
     def _find_word(

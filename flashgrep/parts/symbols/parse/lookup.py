@@ -139,6 +139,14 @@ def _strip_uses(name: str) -> str:
         plain = inner
 
 
+_HEAD: Final = 20_000
+"""Bytes that are searched for the package declaration, which comes after the licence."""
+_PACKAGE: Final = re.compile(
+    rb"(?m)^[ \t]*(?:<\?php\s[^\n]{0,99}?|[^\n]{0,200}?\*/[ \t]*)?\b(?:package|namespace)\s+([\w.\\]+)"
+)
+"""At the start of a line, or after a PHP opening tag or a comment."""
+
+
 class FileSymbols:
     """A file's text and columns together, with lookups by name and by position.
 
@@ -171,6 +179,14 @@ class FileSymbols:
     def digest(self) -> bytes:
         """Return what identifies the text without holding it."""
         return hashlib.blake2b(self.data, digest_size=16).digest()
+
+    @LazyAttribute
+    def package(self) -> str:
+        """Return the package or namespace that the file states, with dots between its parts; empty: none."""
+        stated = _PACKAGE.search(self.data, 0, _HEAD)
+        if stated is None:
+            return ""
+        return stated[1].decode("utf-8", "replace").replace("\\", ".")
 
     @property
     def count(self) -> int:
