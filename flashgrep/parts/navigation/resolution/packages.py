@@ -52,9 +52,6 @@ def resolve_by_package(
         return INCONCLUSIVE
     imports = imports_of(symbols)
     full = target.full_name
-    # Several definitions of one full name are parts of a class, or one for each
-    # platform.
-    alike = PROVEN if sum(rival.full_name == full for rival in rivals) == 1 else SEEN
     if named := imports.names.get(word):
         is_meant = any(
             f"{import_.module}.{import_.name}".replace(".Companion", "").lstrip(".")
@@ -62,7 +59,7 @@ def resolve_by_package(
             for import_ in named
         )
         if is_meant:
-            return Resolution(alike, "import")
+            return Resolution(_grade(target, rivals), "import")
         return None
     package = target.symbols.package
     own = symbols.package
@@ -75,7 +72,7 @@ def resolve_by_package(
         # of that name.
         is_above = not any(rival.full_name == f"{own}.{word}" for rival in rivals)
     if around == package and (package == own or is_above):
-        return Resolution(alike, "same package")
+        return Resolution(_grade(target, rivals), "same package")
     if any(star.module == around for star in imports.stars):
         # The file's own package comes first.
         is_own = any(
@@ -85,7 +82,7 @@ def resolve_by_package(
         )
         if is_own:
             return None
-        return Resolution(alike, "import")
+        return Resolution(_grade(target, rivals), "import")
     if inherits:
         return Resolution(SEEN, "inherited")
     # A constant may follow ``case`` without its type.
@@ -93,6 +90,12 @@ def resolve_by_package(
         around == package or target.kind in TYPE_KINDS
     )
     return None if is_told else INCONCLUSIVE
+
+
+def _grade(target: Definition, rivals: Sequence[Definition]) -> float:
+    """Return how sure a full name is: several definitions of one are parts of a class, or one for each platform."""
+    alike = sum(rival.full_name == target.full_name for rival in rivals)
+    return PROVEN if alike == 1 else SEEN
 
 
 def resolve_written(
@@ -121,7 +124,7 @@ def resolve_written(
             for import_ in here
         )
         is_meant = any(
-            f"{path.replace('.Companion', '')}.".startswith(f"{full}.")
+            f"{path.replace('.Companion', '').lstrip('.')}.".startswith(f"{full}.")
             for path in paths
         )
         if is_meant:
@@ -148,10 +151,7 @@ def resolve_written(
             outer = []
         full_names = {written, *(f"{package}.{written}" for package in outer)}
     if full in {full_name_.lstrip(".") for full_name_ in full_names}:
-        return Resolution(
-            PROVEN if sum(rival.full_name == full for rival in rivals) == 1 else SEEN,
-            "full name",
-        )
+        return Resolution(_grade(target, rivals), "full name")
     return None if symbols.language == "php" else INCONCLUSIVE
 
 
