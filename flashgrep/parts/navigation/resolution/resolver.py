@@ -576,7 +576,7 @@ class Resolver:
         resolved = resolve_by_package(
             symbols, word, target, self.rivals, inherits=False
         )
-        if isinstance(resolved, Resolution):
+        if resolved is not INCONCLUSIVE:
             return resolved
         is_free = any(rival.kind not in METHODS for rival in self.rivals)
         if use.owners() and not is_free:
@@ -747,6 +747,8 @@ class Resolver:
         real_name = find_real_name(use.symbols, real_name) if real_name else real_name
         if real_name is None and on[:1].isupper() and self._types_of(on):
             real_name = on
+        if real_name is None and self._is_imported_from_outside(use.symbols, on):
+            return None
         if real_name is None or not real_name[:1].isupper():
             return (
                 None if real_name in _BUILTIN_TYPES else self._resolve_by_name(target)
@@ -785,6 +787,12 @@ class Resolver:
         if real_name in self.ancestors(owner):
             return Resolution(POSSIBLE, OVERRIDDEN)
         return Resolution(WEAK, "name only")
+
+    def _is_imported_from_outside(self, symbols: FileSymbols, on: str) -> bool:
+        """Whether an import gives the full name of a receiver that the project does not define."""
+        if symbols.language not in PACKAGED or not on[:1].isupper():
+            return False
+        return on in imports_of(symbols).names and not self.names.definitions(on)
 
     def _resolve_by_chain(
         self, use: Use, target: Definition
