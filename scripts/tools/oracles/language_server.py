@@ -217,10 +217,7 @@ def _ask_uses(
     )
     others = (place for place in places if place not in used)
     for path, number, column in islice(others, MOST_WORDS):
-        meant = _ask_definitions(connection, path, number, column)
-        # Some servers leave uses out of their lists, as Intelephense bases, and yet say
-        # what they mean.
-        if not meant or _is_among(named, root, lines, meant):
+        if not _ask_definitions(connection, path, number, column):
             yield _hide(path, root, number)
 
 
@@ -271,6 +268,7 @@ def _is_import(lines: list[str], number: int) -> bool:
     for line in reversed(lines[max(0, number - MOST_LINES) : number + 1]):
         if IMPORTS.match(line):
             return True
-        if LISTS.fullmatch(line) is None:
+        # The head of a class may follow an import, after a blank line.
+        if LISTS.fullmatch(line) is None or not line.strip():
             return False
     return False
