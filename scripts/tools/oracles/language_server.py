@@ -52,6 +52,9 @@ CONSTRUCTORS: Final = frozenset({"__init__", "__new__"})
 """Pyright counts the calls of their types as uses of the types alone."""
 FUNCTION: Final = 12
 PROTOTYPED: Final = frozenset({".c", ".h"})
+UNWRITTEN: Final = PROTOTYPED | {".rs"}
+"""Files in which a use need not have the name that it means."""
+HEADS: Final = re.compile(r"\s*(?:unsafe\s+)?impl\b")
 TARGETS: Final = 40
 """Definitions per kind whose uses are asked for."""
 MOST_WORDS: Final = 200
@@ -62,7 +65,7 @@ IMPORTS: Final = re.compile(
     r"\s*(?:import|from|export\s*(?:type\s*)?[{*]|(?:pub(?:\([^)]*\))?\s+)?use\s)"
 )
 COMMENTS: Final = re.compile(r"\s*(?:\*[\s/]|/\*|//|#(?!\[))")
-LISTS: Final = re.compile(r"[\s\w,.*}()$]*(?:from\s*[\"'][^\"']*[\"'];?)?(?:[#/].*)?")
+LISTS: Final = re.compile(r"[\s\w,.:*{}()$]*(?:from\s*[\"'][^\"']*[\"'];?)?(?:[#/].*)?")
 """A line of an import over several lines."""
 MOST_LINES: Final = 100
 IMPLEMENTS: Final = re.compile(r"impl\b.*?(?:\bfor\s+)?(\w+)(?:<[^ ]*>)?\Z")
@@ -181,9 +184,13 @@ def _ask_uses(
         if path not in lines or is_named or at in defined:
             continue
         text = lines[path][start["line"]]
-        # What a macro is expanded to is no text.
+        # What a macro is expanded to is no text, and Rust's Self is no name.
         is_written = text.startswith(named.name, start["character"])
-        if path.suffix in PROTOTYPED and not is_written:
+        if path.suffix in UNWRITTEN and not is_written:
+            continue
+        # The head of its own implementation belongs to a type.
+        if path.suffix == ".rs" and HEADS.match(text) and named.kind != "method":
+            yield _hide(path, root, start["line"])
             continue
         is_quoted = text[: start["character"]].endswith(('"', "'"))
         is_prose = is_quoted or COMMENTS.match(text) is not None
