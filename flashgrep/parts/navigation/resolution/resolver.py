@@ -116,6 +116,10 @@ _COMPARED: Final = re.compile(
     rb"\b(?:byte|short|char|int|Byte|Short|Character|Integer|String)\s+\Z"
 )
 """The types of constants that a ``case`` of Java may name, besides those of enumerations."""
+_BUILT_APART: Final = re.compile(
+    rb"(?:(?!src/)[^/]+/){0,20}?(?:tests|benches|examples)/"
+)
+"""The folders of programs that use a crate of Rust, and that it does not know."""
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
 
 
@@ -350,6 +354,8 @@ class Resolver:
             symbols, target.kind, name, use.offset
         ):
             return None
+        if language == "rust" and _is_apart(use, target):
+            return None
         if language == "elixir":
             return resolve_in_modules(
                 use.path, symbols, use.offset, target, self.rivals
@@ -503,6 +509,8 @@ class Resolver:
             return None
         resolved: Resolution | Inconclusive | None = INCONCLUSIVE
         if symbols.language == "rust":
+            if target.kind == "enumerator" and not _is_brought(symbols, target):
+                return None
             resolved = resolve_in_crate(
                 self._paths_of_rust, (use.path, symbols, use.offset), target
             )
@@ -676,10 +684,12 @@ class Resolver:
         if on and on == target.owner:
             if (type_ := choose_type(symbols, on, self._types_of(on))) is not None:
                 if is_part_of(target, type_):
-                    return Resolution(PROVEN, "qualified")
+                    return self._judge_qualifier(use, on, type_)
                 return None
             alike = sum(rival.owner == on for rival in self.rivals)
             return Resolution(SEEN if alike == 1 else GUESS, "qualified")
+        if symbols.language == "rust" and target.kind == "enumerator" and on.islower():
+            return None  # of a module, as in fs::File
         is_asked = symbols.data[use.offset - 1 : use.offset] in {b".", b">"}
         if (
             symbols.language in LINKED
@@ -718,6 +728,23 @@ class Resolver:
         if is_named:
             return Resolution(0.3, "name only")
         return None
+
+    def _judge_qualifier(
+        self, use: Use, on: str, type_: Definition
+    ) -> Resolution | None:
+        """Return how sure a member written behind the name of a type is; in Rust an import may bring another type."""
+        symbols = use.symbols
+        if symbols.language == "rust":
+            at = symbols.data.rfind(on.encode(), 0, use.offset)
+            resolved = resolve_in_crate(
+                self._paths_of_rust, (use.path, symbols, at), type_
+            )
+            if resolved is None:
+                return None
+            is_unknown = not isinstance(resolved, Resolution)
+            if is_unknown and on in imports_of(symbols).names:
+                return Resolution(GUESS, "qualified")
+        return Resolution(PROVEN, "qualified")
 
     def _types_of(self, name: str) -> Sequence[Definition]:
         """Return the types with this name."""
@@ -865,6 +892,25 @@ def _resolve_on_result(use: Use, target: Definition) -> Resolution | None:
     if target.kind in METHODS and is_alike:
         return Resolution(WEAK, "on a library's result")
     return None
+
+
+def _is_apart(use: Use, target: Definition) -> bool:
+    """Whether a use in Rust is in another program than the target: each file of ``tests`` is built on its own."""
+    folder = _BUILT_APART.match(target.path)
+    if folder is None or use.path == target.path:
+        return False
+    if not use.path.startswith(folder[0]):
+        return True
+    names = (target.path[folder.end() :], use.path[folder.end() :])
+    is_nested = any(b"/" in name for name in names)
+    return not is_nested and b"mod " + target.stem.encode() not in use.symbols.data
+
+
+def _is_brought(symbols: FileSymbols, target: Definition) -> bool:
+    """Whether a file of Rust imports a variant, which is else written behind its type."""
+    imports = imports_of(symbols)
+    brought = [*imports.stars, *imports.names.get(target.name, [])]
+    return any(use.module.rpartition("::")[2] == target.owner for use in brought)
 
 
 def _is_compared(target: Definition) -> bool:

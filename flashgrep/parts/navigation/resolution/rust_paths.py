@@ -31,6 +31,8 @@ _MOST_LOOKED: Final = 200
 _MOST_BEFORE: Final = 200
 """Most bytes of a path before a name."""
 _BEFORE: Final = re.compile(rb"(?<![\w:])((?:r#)?\w+(?:::\w+){0,20})::\Z")
+_STANDARD: Final = frozenset({"std", "core", "alloc"})
+"""The crates that are never the project's."""
 _PATH: Final = re.compile(
     rb"#\[\s*path\s*=\s*\"([^\"\n]{1,200})\"\s*\]\s*(?:#\[[^\]\n]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?\Z"
 )
@@ -111,6 +113,8 @@ class RustPaths:
             items = self._look_up(module, first) or (
                 list(self.find_crates(module, first)) if rest else []
             )
+            if not items and self._is_standard(module, first):
+                return []
         for segment in rest:
             modules = [target for target in items if isinstance(target, _Module)]
             items = [
@@ -124,6 +128,13 @@ class RustPaths:
             ]
         self._is_open |= not items
         return items
+
+    def _is_standard(self, module: _Module, first: str) -> bool:
+        """Whether a path starts in the standard library, by its crate or by what a module imports from there."""
+        return first in _STANDARD or any(
+            use.local == first and use.module.partition("::")[0] in _STANDARD
+            for use in self._uses(module)
+        )
 
     def _look_up(self, module: _Module, name: str) -> list[Definition | _Module]:
         """Return what a name means in a module: its own definitions, or what it imports."""
