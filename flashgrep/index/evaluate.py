@@ -116,10 +116,10 @@ class _Segment:
             return decode(self.lists.find(first))
         # Grams are big-endian numbers, so grams with a common prefix are
         # consecutive; each byte that is missing stands for 256 of them.
-        ranges = NO_WORD
+        ranges: Sequence[tuple[int, int]] = NO_WORD
         if not gram.ends_word:
-            ranges = ((0, (1 << 8 * missing) - 1),)
-        lists = []
+            ranges = [(0, (1 << 8 * missing) - 1)]
+        lists: list[Documents] = []
         for low, high in ranges:
             encoded = self.lists.between(first + low, first + high)
             lists.extend(map(decode, encoded))
