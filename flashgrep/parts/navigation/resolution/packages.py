@@ -62,7 +62,7 @@ def resolve_by_package(
         if is_meant:
             return Resolution(_grade(target, rivals), "import")
         return None
-    package = target.symbols.package
+    package = target.package
     own = symbols.package
     around = full.rpartition(".")[0]
     is_above = symbols.language in _NESTED and (
@@ -87,8 +87,9 @@ def resolve_by_package(
     if inherits:
         return Resolution(SEEN, "inherited")
     # A constant may follow ``case`` without its type.
+    is_free = symbols.language == "php" and target.kind == "function"
     is_told = symbols.language in STRICT and (
-        around == package or target.kind in TYPE_KINDS
+        around == package or target.kind in TYPE_KINDS or is_free
     )
     return None if is_told else INCONCLUSIVE
 

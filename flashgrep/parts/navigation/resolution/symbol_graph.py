@@ -52,9 +52,19 @@ class Definition:
         return self.path, self.symbols.row(self.index)[0] if self.index >= 0 else -1
 
     @LazyAttribute
+    def package(self) -> str:
+        """Return the package or namespace that it is in; a file of PHP may have several, each in braces."""
+        outermost = self.index
+        while (around := self.symbols.parent(outermost)) >= 0:
+            outermost = around
+        if self.language == "php" and self.symbols.kind(outermost) == "namespace":
+            return self.symbols.qualified(outermost)
+        return self.symbols.package
+
+    @LazyAttribute
     def full_name(self) -> str:
         """Return the name with its package; an extension function belongs to the package, not to its type."""
-        package = self.symbols.package
+        package = self.package
         row = self.symbols.row(self.index)
         container = self.symbols.container(self.index)
         is_qualified = row[QUALIFIER_END] > row[QUALIFIER]
