@@ -68,7 +68,7 @@ COMMENTS: Final = re.compile(r"\s*(?:\*[\s/]|/\*|//|#(?!\[))")
 LISTS: Final = re.compile(r"[\s\w,.:*{}()$]*(?:from\s*[\"'][^\"']*[\"'];?)?(?:[#/].*)?")
 """A line of an import over several lines."""
 MOST_LINES: Final = 100
-IMPLEMENTS: Final = re.compile(r"impl\b.*?(?:\bfor\s+)?(\w+)(?:<[^ ]*>)?\Z")
+IMPLEMENTS: Final = re.compile(r"impl\b(?:.*\bfor\s+|.*?\s)(?:\w+::)*(\w+)(?:<.*>)?\Z")
 """How Rust's server names what holds the methods of a type."""
 
 
