@@ -240,3 +240,19 @@ def test_heads_whose_parentheses_never_end_take_no_endless_time(line: bytes) -> 
     started = time.monotonic()
     assert len(blank_in_c(data)) == len(data)
     assert time.monotonic() - started < 15  # for each head 5 KB were read: a minute
+
+
+def test_a_pragma_inside_an_expression_ends_no_class_of_csharp() -> None:
+    text = """
+class Mapper {
+    object Get(object given) {
+#pragma warning disable IDE0038 // Use pattern matching
+        return (given is Rows
+#pragma warning restore IDE0038
+                && !(given is string)) ? given : null;
+    }
+    int Next() { return 1; }
+}
+"""
+    names = ["class Mapper", "method Mapper.Get", "method Mapper.Next"]
+    assert defined("csharp", text) == names

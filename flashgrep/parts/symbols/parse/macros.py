@@ -14,6 +14,7 @@ import re2
 
 from flashgrep.base.lazy import LazyAttribute
 
+_PRAGMA: Final = re.compile(rb"(?m)^[ \t]*#[ \t]*pragma\b[^\r\n]*")
 _SASS_MODULES: Final = (
     rb"(?<=@include )[\w-]+\.|(?<![\w.$#-])[A-Za-z_][\w-]*+\.(?=\$|[A-Za-z_][\w-]*+\()"
     rb"|(?<=[\"'])[ \t]+as[ \t]+[\w*-]+|!default\b|!global\b"
@@ -223,6 +224,11 @@ def blank_modules(data: bytes) -> bytes:
     return re.sub(_SASS_MODULES, lambda found: b" " * len(found[0]), data)
 
 
+def blank_pragmas(data: bytes) -> bytes:
+    """Return a C# text of the same length without its pragmas: within an expression, the grammar cannot read them."""
+    return re.sub(_PRAGMA, _blank, data)
+
+
 def blank_groovy(data: bytes) -> bytes:
     """Return a Groovy text of the same length that its grammar can parse.
 
@@ -416,6 +422,6 @@ _GROOVY: Final = (
 )
 """What Groovy's grammar cannot parse, and its replacements."""
 BLANKED: Final[Mapping[str, Callable[[bytes], bytes]]] = {
-    "c": blank_in_c, "cpp": blank_macros, "groovy": blank_groovy, "scss": blank_modules,
+    "c": blank_in_c, "csharp": blank_pragmas, "cpp": blank_macros, "groovy": blank_groovy, "scss": blank_modules,
 }  # fmt: skip
 """By language, the function that makes a text readable for its grammar without changing its length."""
