@@ -141,7 +141,7 @@ def _strip_uses(name: str) -> str:
 
 _HEAD: Final = 20_000
 """Bytes that are searched for the package declaration, which comes after the licence."""
-_PACKAGE: Final = re.compile(
+_STATED: Final = re.compile(
     rb"(?m)^[ \t]*(?:<\?php\s[^\n]{0,99}?|[^\n]{0,200}?\*/[ \t]*)?\b(?:package|namespace)\s+([\w.\\]+)"
 )
 """At the start of a line, or after a PHP opening tag or a comment."""
@@ -183,7 +183,7 @@ class FileSymbols:
     @LazyAttribute
     def package(self) -> str:
         """Return the package or namespace that the file states, with dots between its parts; empty: none."""
-        stated = _PACKAGE.search(self.data, 0, _HEAD)
+        stated = _STATED.search(self.data, 0, _HEAD)
         if stated is None:
             return ""
         return stated[1].decode("utf-8", "replace").replace("\\", ".")
