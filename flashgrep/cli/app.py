@@ -89,7 +89,9 @@ def print_version() -> None:
 def make_overview(groups: Mapping[str, Sequence[str]]) -> HelpPage:
     """Return the help of the whole command line; ``groups``: the commands to list, below the heading of each group."""
     commands = read_commands()
-    tables = [("Options", OPTIONS)]
+    page = HelpPage("", USAGE.rstrip())
+    page.paragraphs = HELP.split("\n\n")
+    page.tables.append(("Options", OPTIONS))
     for title, names in groups.items():
-        tables.append((title, {name: commands[name][1] for name in names}))
-    return HelpPage("", USAGE.rstrip(), HELP.split("\n\n"), tables)
+        page.tables.append((title, {name: commands[name][1] for name in names}))
+    return page

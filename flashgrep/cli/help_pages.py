@@ -1,13 +1,14 @@
-"""The help of each command, read from a generated table: what declares the commands takes half a second to import."""
+"""The help of each command, read from a generated table: what declares the commands takes half a second to import.
+
+Nothing heavy is imported here, either: dataclasses, pathlib and textwrap took half of the time of a page.
+"""
 
 import os
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 
-TABLE = Path(__file__).with_name("help.tsv")
+FOLDER = os.path.dirname(__file__)
+TABLE = os.path.join(FOLDER, "help.tsv")
 """Lines of a mark and its fields, separated by tabs: see ``PageMark``."""
 MOST_COLUMNS = 100
 """Longer lines are hard to read."""
@@ -29,32 +30,38 @@ class PageMark:
     """A name, and what is said of it."""
 
 
-@dataclass(slots=True)
 class HelpPage:
-    """What is said of a command: its usage, text, and tables of names and what they mean."""
+    """What is said of a command: its usage, text, and tables of names and what they mean.
 
-    name: str
-    """The words of the command; empty: of the whole command line."""
-    usage: str
-    paragraphs: list[str] = field(default_factory=list)
-    tables: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    ``name``: the words of the command; empty: of the whole command line.
+    """
+
+    def __init__(self, name: str, usage: str) -> None:
+        self.name = name
+        self.usage = usage
+        self.paragraphs: list[str] = []
+        self.tables: list[tuple[str, dict[str, str]]] = []
 
 
 def find_page(words: Sequence[str]) -> HelpPage | None:
     """Return the page of the command that these words begin with; None: of a command that is not in the table."""
-    lines = TABLE.read_text("utf-8").splitlines()
+    with open(TABLE, encoding="utf-8") as table:
+        lines = table.read().splitlines()
     # "daemon logs" before "daemon".
     for length in (2, 1):
         name = " ".join(words[:length])
+        beginning = f"{PageMark.PAGE}\t{name}\t"
         for at, line in enumerate(lines):
-            if line.startswith(f"{PageMark.PAGE}\t{name}\t"):
-                return _read_page(line, lines[at + 1 :])
+            if line.startswith(beginning):
+                following = lines[at + 1 :]
+                return _read_page(line, following)
     return None
 
 
 def _read_page(head: str, lines: Sequence[str]) -> HelpPage:
     _, name, arguments = head.split("\t")
-    page = HelpPage(name, f"Usage: fgrep {name} {arguments}".rstrip())
+    usage = f"Usage: fgrep {name} {arguments}"
+    page = HelpPage(name, usage.rstrip())
     for line in lines:
         mark, *fields = line.split("\t")
         if mark == PageMark.PAGE:
@@ -64,13 +71,15 @@ def _read_page(head: str, lines: Sequence[str]) -> HelpPage:
         elif mark == PageMark.TABLE:
             page.tables.append((fields[0], {}))
         else:
-            page.tables[-1][1][fields[0]] = fields[1]
+            _, rows = page.tables[-1]
+            rows[fields[0]] = fields[1]
     return page
 
 
 def write_page(page: HelpPage) -> None:
     """Print a page, as wide as the terminal."""
-    sys.stdout.write("\n".join(lay_out(page)))
+    text = "\n".join(lay_out(page))
+    sys.stdout.write(text)
 
 
 def lay_out(page: HelpPage) -> Iterator[str]:
@@ -79,36 +88,51 @@ def lay_out(page: HelpPage) -> Iterator[str]:
         columns = os.get_terminal_size(1).columns or MOST_COLUMNS
     except OSError:  # no terminal
         columns = MOST_COLUMNS
-    width = min(columns, MOST_COLUMNS) - 2
+    columns = min(columns, MOST_COLUMNS)
+    width = columns - 2
     yield f"{page.usage}\n"
     for paragraph in page.paragraphs:
-        text = textwrap.fill(
-            paragraph,
-            width,
-            initial_indent="  ",
-            subsequent_indent="  ",
-            break_on_hyphens=False,
-        )
-        yield f"{text}\n"
-    names = [name for _, rows in page.tables for name in rows]
-    longest = max(map(len, names), default=0)
-    label = min(longest, MOST_LABEL, max(LEAST_TEXT, width // 2)) + 4
+        yield f"{_fill(paragraph, width, '  ', '  ')}\n"
+    longest = 0
+    for _, rows in page.tables:
+        longest = max(longest, *map(len, rows))
+    half = max(LEAST_TEXT, width // 2)
+    label = min(longest, MOST_LABEL, half) + 4
     for title, rows in page.tables:
-        yield "\n".join([f"{title}:", *_lay_out_rows(rows, label, width), ""])
+        lines = [f"{title}:"]
+        lines += _lay_out_rows(rows, label, width)
+        lines.append("")
+        yield "\n".join(lines)
 
 
 def _lay_out_rows(rows: Mapping[str, str], label: int, width: int) -> Iterator[str]:
     indent = " " * label
+    # On a terminal too narrow for two columns the text runs over, but stays whole.
+    right = max(width, label + LEAST_TEXT)
     for name, text in rows.items():
-        head = f"  {name}".ljust(label)
-        if len(name) + 4 > label:
-            yield f"  {name}"
+        named = f"  {name}"
+        if len(named) + 2 <= label:
+            head = named.ljust(label)
+        else:
+            yield named
             head = indent
-        # On a terminal too narrow for two columns the text runs over, but stays whole.
-        yield textwrap.fill(
-            text,
-            max(width, label + LEAST_TEXT),
-            initial_indent=head,
-            subsequent_indent=indent,
-            break_on_hyphens=False,
-        )
+        yield _fill(text, right, head, indent)
+
+
+def _fill(text: str, width: int, head: str, indent: str) -> str:
+    """Return a text in lines of at most ``width`` columns; a longer word stays whole.
+
+    ``head``: what the first line begins with; ``indent``: the others.
+    """
+    lines: list[str] = []
+    line = head
+    space = ""
+    for word in text.split():
+        if space and len(line) + len(word) >= width:
+            lines.append(line)
+            line = indent
+            space = ""
+        line += space + word
+        space = " "
+    lines.append(line)
+    return "\n".join(lines)

@@ -101,7 +101,7 @@ def format_shell_files(table: str) -> dict[Path, str]:
         "man": _format_manual(commands),
     }
     files = {FOLDER / FILES[kind]: text for kind, text in texts.items()}
-    return {**files, help_pages.TABLE: pages}
+    return {**files, Path(help_pages.TABLE): pages}
 
 
 def _read_commands(table: str) -> Iterator[Command]:
