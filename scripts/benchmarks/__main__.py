@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,9 +23,16 @@ from scripts.benchmarks import (
     peers,
     queries,
     report,
+    sizes,
     symbols,
 )
-from scripts.benchmarks.machine import described, machine, tree_facts
+from scripts.benchmarks.machine import (
+    Machine,
+    TreeFacts,
+    described,
+    machine,
+    tree_facts,
+)
 from scripts.benchmarks.peer_install import Installer
 from scripts.benchmarks.private import Private, private_daemon
 from scripts.benchmarks.rows import Row
@@ -43,7 +50,9 @@ def main() -> int:
     )  # the daemon is ended and the copies removed then, too
     base = Path(tempfile.mkdtemp(prefix="fgbench", dir=options.work))
     try:
-        if not options.only_peers:
+        if options.sizes:
+            _compare_sizes(options, base)
+        elif not options.only_peers:
             root = _copy(options.path.resolve(), base / options.path.resolve().name)
             _run(options, base, root)
         if options.peers or options.only_peers:
@@ -72,6 +81,11 @@ def _options() -> argparse.Namespace:
         "--only-peers",
         action="store_true",
         help="measure only the other tools and ripgrep",
+    )
+    parser.add_argument(
+        "--sizes",
+        action="store_true",
+        help="measure only `fgrep rg` against ripgrep, on parts of the tree, before, during and after indexing",
     )
     parser.add_argument(
         "--programs",
@@ -116,17 +130,35 @@ def _copy(source: Path, target: Path) -> Path:
 
 def _run(options: argparse.Namespace, base: Path, root: Path) -> None:
     about, tree, targets = machine(RG), tree_facts(root, RG), targets_for(root, RG)
-    print(
-        f"machine: {described(about)}\ntree: {described(tree)}\n{targets}\n\n{report.head()}"
-    )
-    rows: list[Row] = []
+    print(targets)
     with private_daemon(base / "state") as daemon:
-        for row in _measured(options, daemon, base, root, targets):
-            print(report.line(row), flush=True)
-            rows.append(row)
+        _tell(options, about, tree, _measured(options, daemon, base, root, targets))
+
+
+def _compare_sizes(options: argparse.Namespace, base: Path) -> None:
+    """Measure ``fgrep rg`` on parts of the tree, and print its table."""
+    root = options.path.resolve()
+    about, tree = machine(RG), tree_facts(root, RG)
+    rows = sizes.measure(base, root, RG, targets_for(root, RG))
+    _tell(options, about, tree, rows, report.FOLDER / "sizes")
+
+
+def _tell(
+    options: argparse.Namespace,
+    about: Machine,
+    tree: TreeFacts,
+    rows: Iterable[Row],
+    folder: Path = report.FOLDER,
+) -> None:
+    """Print rows as they are measured, and save them if wanted."""
+    print(f"machine: {described(about)}\ntree: {described(tree)}\n\n{report.head()}")
+    measured: list[Row] = []
+    for row in rows:
+        print(report.line(row), flush=True)
+        measured.append(row)
     if options.save:
         remark = f"{options.remark} Load average at the end: {os.getloadavg()[0]:.1f}.".strip()
-        print(report.save(about, tree, rows, remark))
+        print(report.save(about, tree, measured, remark, folder))
 
 
 def _measured(

@@ -79,7 +79,9 @@ class Bench:
 def measure(comparison: Comparison, bench: Bench, targets: Targets) -> None:
     """Fill in a comparison."""
     tree = bench.tree
-    files = copy_listed(bench.root, tree, bench.rg)
+    # Only these: some tools know no ignore rules.
+    files = list_files(bench.root, bench.rg)
+    copy_files(bench.root, tree, files)
     plans: dict[str, list[Change]] = {}
     for number, peer in enumerate(bench.peers):
         plans[peer.name] = planned(f"tool{number}", tree, files)
@@ -117,15 +119,18 @@ def measure(comparison: Comparison, bench: Bench, targets: Targets) -> None:
     comparison.load_after = round(os.getloadavg()[0], 1)
 
 
-def copy_listed(root: Path, tree: Path, rg: Path) -> list[str]:
-    """Copy the files that ripgrep would search, and return them: some tools know no ignore rules."""
+def list_files(root: Path, rg: Path) -> list[str]:
+    """Return the files that ripgrep would search, sorted."""
     command = [str(rg), "--no-config", "--files", "-0"]
     listed = subprocess.run(command, cwd=root, capture_output=True, check=True).stdout
-    files = sorted(os.fsdecode(name) for name in listed.split(b"\0") if name)
+    return sorted(os.fsdecode(name) for name in listed.split(b"\0") if name)
+
+
+def copy_files(root: Path, tree: Path, files: Sequence[str]) -> None:
+    """Copy files, each to the same place in another tree."""
     for name in files:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(root / name, tree / name)
-    return files
 
 
 def _started(peer: Peer, result: PeerResult, bench: Bench) -> RunningPeer:

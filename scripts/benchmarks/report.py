@@ -41,9 +41,10 @@ def save(
     tree: TreeFacts,
     rows: Sequence[Row],
     remark: str,
+    folder: Path = FOLDER,
 ) -> Path:
     """Save a run under its date; return its Markdown file."""
-    FOLDER.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
     stem = f"{datetime.now(UTC):%Y-%m-%d-%H%M}-{tree.name}"
     found = {
         "machine": asdict(machine),
@@ -51,7 +52,7 @@ def save(
         "remark": remark,
         "rows": [as_dict(row) for row in rows],
     }
-    (FOLDER / f"{stem}.json").write_text(
+    (folder / f"{stem}.json").write_text(
         json.dumps(found, indent=1) + "\n", encoding="utf-8"
     )
     parts = [
@@ -66,6 +67,6 @@ def save(
         head(),
     ]
     parts += [line(row) for row in rows]
-    path = FOLDER / f"{stem}.md"
+    path = folder / f"{stem}.md"
     path.write_text("\n".join(parts) + "\n", encoding="utf-8")
     return path

@@ -34,6 +34,8 @@ class Targets:
     """A regex with thousands of lines."""
     sparse_scan: str = r"[a-z]{6}[0-9]{4}[a-z]"
     """As ``scan``, but with few lines."""
+    word: str = "return"
+    """A word, part of longer ones too, that many lines have."""
     meaning: str = "where is a file opened and read"
     """A question in words."""
 
@@ -46,6 +48,7 @@ LINUX = Targets(
     insensitive="Spin_Lock_IrqSave_Nested",
     many="mutex_unlock",
     wide=r"\w+_probe\(struct \w+_device \*",
+    word="dev",
     meaning="decide which process to kill when memory is exhausted",
 )
 
