@@ -210,6 +210,8 @@ def word_end(text: bytes) -> GramExpr:
     ending = text[-_EDGE:]
     if not _ASCII_WORD.fullmatch(ending):
         return ANYTHING
+    # What is before a word is in no gram where a line begins with it; what is after it,
+    # the line end included, always is.
     gram = Gram(ending, ends_word=True)
     if b"s" in ending or b"k" in ending:
         return any_of((gram, Gram(FOLDS)))

@@ -428,8 +428,11 @@ class Search:
         position = question.position
         files = printed.files
         hits = printed.hits
+        # Of the file that ended the page before, some hits are on that page.
         if position is not None and position.path in files[:1]:
             hits[0] = 0
+        # Of files that turn out to have changed these sums are a guess: it may end a
+        # run early, and the next one begins there.
         counts = add_up(hits)
         spent = add_up(self._measure(printed))
         at = checked = 0
@@ -441,6 +444,8 @@ class Search:
                 int(np.searchsorted(spent, most_spent, "right")),
             )
             end = fits - 1
+            # ripgrep follows links, so what it has read may be another file than we would
+            # open. Only files that have room are looked at: each look costs 5 µs.
             if end > checked:
                 is_same = self.snapshot.is_as_indexed
                 hits[checked:end] *= [is_same(path) for path in files[checked:end]]
@@ -451,7 +456,7 @@ class Search:
             if end > at:
                 self.room -= int(spent[end] - spent[at])
                 self.taken += int(counts[end] - counts[at])
-                self._add_printed(printed, at, end)
+                self._add_lines(printed, at, end)
             elif hits[at] or not self._take_file(files[at]):
                 break
             else:
@@ -468,7 +473,7 @@ class Search:
             return chars + hits * LINE_OVERHEAD + names + 1
         return chars + hits * (names + HIT_OVERHEAD)
 
-    def _add_printed(self, printed: Printed, start: int, stop: int) -> None:
+    def _add_lines(self, printed: Printed, start: int, stop: int) -> None:
         """Add the hits of consecutive files to the answer as ripgrep printed them."""
         answer = self.answer
         hits = printed.encode(start, stop)

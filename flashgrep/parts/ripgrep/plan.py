@@ -301,6 +301,7 @@ def _choose_below(
     candidates = likely
     if snapshot.pending:
         changed = [path for path in snapshot.changed_paths() if path.startswith(lead)]
+        # As while a tree is being indexed: ripgrep would have read them all meanwhile.
         if len(changed) > MOST_CHANGED:
             raise Unplannable
         settled = [path for path in likely if path not in snapshot.pending]
