@@ -118,11 +118,15 @@ class _Segment:
         # consecutive; each byte that is missing stands for 256 of them.
         ranges: Sequence[tuple[int, int]] = NO_WORD
         if not gram.ends_word:
-            ranges = [(0, (1 << 8 * missing) - 1)]
+            count = 1 << 8 * missing
+            ranges = [(0, count - 1)]
         lists: list[Documents] = []
         for low, high in ranges:
-            encoded = self.lists.between(first + low, first + high)
-            lists.extend(map(decode, encoded))
+            begin = first + low
+            stop = first + high
+            encoded = self.lists.between(begin, stop)
+            for documents in encoded:
+                lists.append(decode(documents))
         return self._union(lists)
 
     def _intersect(self, parts: tuple[GramExpr, ...]) -> Documents | None:

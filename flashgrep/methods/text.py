@@ -112,21 +112,17 @@ class Style:
             inside = base64.b64decode(raw)
         else:
             inside = os.fsencode(shown_path)
+        cwd = os.fsencode(self.cwd)
         if project in self.roots:
             inside = os.path.join(os.fsencode(self.roots[project]), inside)  # noqa: PTH118 - bytes
-            inside = inside.removeprefix(os.fsencode(self.cwd) + b"/")
+            inside = inside.removeprefix(cwd + b"/")
         elif self.root and not project:
-            inside = os.path.relpath(
-                os.path.join(os.fsencode(self.root), inside),  # noqa: PTH118 - bytes
-                os.fsencode(self.cwd),
-            )
+            inside = os.path.join(os.fsencode(self.root), inside)  # noqa: PTH118 - bytes
+            inside = os.path.relpath(inside, cwd)
         shown_path = inside.decode("utf-8", "surrogateescape")
-        return self.paint(
-            PATH_COLOR,
-            self.text(shown_path).replace("\n", "\\x0a")
-            if self.headings
-            else shown_path,
-        )
+        if self.headings:
+            shown_path = self.text(shown_path).replace("\n", "\\x0a")
+        return self.paint(PATH_COLOR, shown_path)
 
     def text(self, text: str) -> str:
         """Return text of a file, with control characters escaped on a terminal."""
@@ -247,8 +243,12 @@ def mark_matches(hit: Mapping[str, Any], style: Style) -> str:
     first = hit.get("text_column", 1)
     marked = ""
     end = 0
-    for match in hit.get("spans", ()) if style.color else ():
-        if match["start_line"] != match["end_line"] or "\n" in text:
+    spans: Sequence[Mapping[str, Any]] = ()
+    # Lines that were cut have no place for a match of several.
+    if style.color and "\n" not in text:
+        spans = hit.get("spans", ())
+    for match in spans:
+        if match["start_line"] != match["end_line"]:
             continue
         start = max(end, match["start_column"] - first)
         stop = min(len(text), match["end_column"] - first)
@@ -269,14 +269,17 @@ def trim_context(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     trimmed = list[Mapping[str, Any]]()
     shown = 0
     ordered = sorted(hits, key=lambda hit: hit["start_line"])
-    ends = [*(hit["start_line"] for hit in ordered[1:]), None]
+    ends: list[int | None] = [hit["start_line"] for hit in ordered[1:]]
+    ends.append(None)
     for hit, end in zip(ordered, ends, strict=True):
         before = hit.get("before", [])
         after = hit.get("after", [])
         # Already shown by the previous hit.
-        before = before[max(0, shown + 1 - hit["start_line"] + len(before)) :]
+        first = hit["start_line"] - len(before)
+        before = before[max(0, shown + 1 - first) :]
         if end is not None:
-            after = after[: max(0, end - hit["end_line"] - 1)]
+            room = end - hit["end_line"] - 1
+            after = after[: max(0, room)]
         shown = hit["end_line"] + len(after)
         trimmed.append({**hit, "before": before, "after": after})
     return trimmed
@@ -288,53 +291,61 @@ def render_places(
     """Yield places, each (path, lines, text); consecutive places of one file share a heading."""
     for path, grouped in groupby(places, key=lambda place: place[0]):
         group = list(grouped)
-        if style.is_person or len(group) == 1:
-            if style.is_person:
-                separator = ":"
-            else:
-                separator = " "
-            yield from (
-                f"{path}:{style.line(lines)}{separator}{style.text(text)}"
-                for _, lines, text in group
-            )
-        else:
+        if not style.is_person and len(group) > 1:
             yield path
-            yield from (f"{lines} {text}" for _, lines, text in group)
+            for _, lines, text in group:
+                yield f"{lines} {text}"
+            continue
+        separator = " "
+        if style.is_person:
+            separator = ":"
+        for _, lines, text in group:
+            yield f"{path}:{style.line(lines)}{separator}{style.text(text)}"
 
 
 def shorten_entries(lines: Sequence[str]) -> list[str]:
     """Return the lines of a file's outline for a model, without what is usual or evident from other lines."""
-    entries = [match.groups("") for line in lines if (match := ENTRY.fullmatch(line))]
-    nexts: list[
-        tuple[int, int]
-    ] = []  # for the next entry on each level: its indentation and first line
+    entries = list[tuple[str, ...]]()
+    for line in lines:
+        entry_match = ENTRY.fullmatch(line)
+        if entry_match:
+            entries.append(entry_match.groups(""))
+    shown = list[str]()
+    owner = ""
+    for place, entry in zip(_shorten_places(entries), entries, strict=True):
+        text = USUAL.sub("", entry[-1])
+        match = OWNER.match(text)
+        if match is None:
+            owner = ""
+        elif match[0] == owner:
+            text = text.removeprefix(owner)
+        else:
+            owner = match[0]
+        shown.append(clip(f"{place} {text}", ENTRY_SHOWN))
+    return shown
+
+
+def _shorten_places(entries: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the indentation and lines of an outline's entries, without the ends that the next entry makes evident."""
+    # For the next entry on each level: its indentation and first line.
+    nexts: list[tuple[int, int]] = []
     places: list[str] = []
     # From the last line backwards, since the end of an entry is evident from what
     # follows it.
     for indent, first, last, _ in reversed(entries):
         while nexts and nexts[-1][0] > len(indent):
             nexts.pop()
-        is_evident = not last or (
-            bool(nexts) and nexts[-1][1] - int(last) <= EVIDENT_GAP
-        )
+        is_evident = not last
+        if last and nexts:
+            gap = nexts[-1][1] - int(last)
+            is_evident = gap <= EVIDENT_GAP
         nexts.append((len(indent), int(first)))
-        places.append(indent + (first if is_evident else f"{first}-{last}"))
-    shown = list[str]()
-    owner = ""
-    for place, (*_, matching_text) in zip(reversed(places), entries, strict=True):
-        text = USUAL.sub("", matching_text)
-        match = OWNER.match(text)
-        shown.append(
-            clip(
-                f"{place} {text.removeprefix(owner) if match and match[0] == owner else text}",
-                ENTRY_SHOWN,
-            )
-        )
-        if match:
-            owner = match[0]
+        if is_evident:
+            places.append(indent + first)
         else:
-            owner = ""
-    return shown
+            places.append(f"{indent}{first}-{last}")
+    places.reverse()
+    return places
 
 
 def span(item: Mapping[str, Any]) -> str:
@@ -351,19 +362,19 @@ def render_text(
 ) -> str:
     """Return an answer as a model reads it: its lines, then notes in brackets."""
     lines = "\n".join(render(result, style))
-    notes = "".join(f"[{note}]\n" for note in find_notes(result, style))
-    return (
-        lines
-        + ("\n" if lines and notes and not lines.endswith("\n") else "")
-        + notes.removesuffix("\n")
-    )
+    notes = "\n".join(f"[{note}]" for note in find_notes(result, style))
+    if lines and notes and not lines.endswith("\n"):
+        lines += "\n"
+    return lines + notes
 
 
 def render_fields(fields: Iterable[tuple[str, str]], style: Style) -> Iterator[str]:
     """Yield a table of names and values for a person."""
     rows = [(name, value) for name, value in fields if value]
     width = max((len(name) for name, _ in rows), default=0)
-    yield from (f"{name:<{width}}  {style.text(value)}" for name, value in rows)
+    for name, value in rows:
+        shown = style.text(value)
+        yield f"{name:<{width}}  {shown}"
 
 
 def format_time(seconds: float) -> str:
@@ -388,8 +399,9 @@ def render_error(error: ErrorObject) -> str:
     lines = [f"error {error['code']} {data.pop('reason', '')}: {message}"]
     if "problems" in data:  # the first is the message, and names the field
         data.pop("field", None)
-        others = data.pop("problems")[1:]
-        lines += [f"{other['field']}: {other['problem']}" for other in others]
+        _, *others = data.pop("problems")
+        for other in others:
+            lines.append(f"{other['field']}: {other['problem']}")
     lines += render_details(message, data)
     return "\n".join(lines)
 
@@ -422,18 +434,25 @@ def _describe_extent(coverage: Mapping[str, Any], style: Style) -> str:
         return ""
     files = coverage.get("files_searched", 0)
     counts = coverage.get("files_skipped", {})
-    skipped = ", ".join(
-        f"{count} {reason}" for reason, count in counts.items() if count
-    )
+    reasons = list[str]()
+    for reason, count in counts.items():
+        if count:
+            reasons.append(f"{count} {reason}")
+    skipped = ", ".join(reasons)
     if not files and not skipped:
         narrowing = "path, include and exclude"
         if style.is_person:
             narrowing = "PATH, -g and -t"
         return f": no file is asked; do {narrowing} name one?"
-    count = str(files) if style.is_person else f"{files:,}"
-    unit = "file" if files == 1 else "files"
-    reasons = f" (skipped: {skipped})" if skipped else ""
-    return f" in {count} {unit}{reasons}"
+    number = f"{files:,}"
+    if style.is_person:
+        number = str(files)
+    extent = f" in {number} files"
+    if files == 1:
+        extent = " in 1 file"
+    if skipped:
+        extent += f" (skipped: {skipped})"
+    return extent
 
 
 def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:
@@ -481,12 +500,16 @@ def find_notes(result: Mapping[str, Any], style: Style) -> Iterator[str]:
 
 
 def _suggest(result: Mapping[str, Any], style: Style) -> Iterator[str]:
-    near = [name for name in result.get("suggestions") or [] if isinstance(name, str)]
+    near = list[str]()
+    for suggestion in result.get("suggestions") or []:
+        if isinstance(suggestion, str):
+            near.append(suggestion)
     if style.is_person:
         for name in near:
             yield f"did you mean {name}?"
     elif near:
-        yield f"near: {', '.join(near)}"
+        names = ", ".join(near)
+        yield f"near: {names}"
 
 
 def _explain_ranking(result: Mapping[str, Any], style: Style) -> Iterator[str]:
@@ -503,28 +526,26 @@ def _explain_ranking(result: Mapping[str, Any], style: Style) -> Iterator[str]:
 
 def _explain_cut_text(result: Mapping[str, Any], style: Style) -> str:
     """Return where a text was cut, and how to continue."""
-    cursor = {
-        name: value
-        for name, value in result["continuation"]["cursor"].items()
-        if name in GOING_ON
-    }
-    if style.is_person:
-        words = [
-            f"--{name.replace('_', '-')} {value}" for name, value in cursor.items()
-        ]
-    else:
-        words = [f"{name}={value}" for name, value in cursor.items()]
-    return f"cut at line {result['end_line']}; continue with {' '.join(words)}"
+    words = list[str]()
+    for name, value in result["continuation"]["cursor"].items():
+        if name not in GOING_ON:
+            continue
+        if style.is_person:
+            words.append(f"--{name.replace('_', '-')} {value}")
+        else:
+            words.append(f"{name}={value}")
+    way = " ".join(words)
+    return f"cut at line {result['end_line']}; continue with {way}"
 
 
 def _explain_cut_page(result: Mapping[str, Any], style: Style) -> str:
     """Return how much a page shows of an answer, and how to continue."""
     total = result.get("total")
-    shown = len(result.get("results") or [])
+    results = result.get("results") or []
+    shown = len(results)
+    of_all = "there is more"
     if isinstance(total, int) and total > shown:
         of_all = f"{shown} of {total:,} shown"
-    else:
-        of_all = "there is more"
     if style.is_person and style.headings and style.offers_all:
         way = "--all shows everything"
     elif style.is_person:

@@ -59,11 +59,15 @@ class RustCrates:
     ) -> None:
         self._files = files
         cargo = environ.get("CARGO_HOME", "")
-        self._cargo = os.fsencode(cargo) if cargo.startswith("/") else home + b"/.cargo"
+        if cargo.startswith("/"):
+            self._cargo = os.fsencode(cargo)
+        else:
+            self._cargo = home + b"/.cargo"
         rustup = environ.get("RUSTUP_HOME", "")
-        self._rustup = (
-            os.fsencode(rustup) if rustup.startswith("/") else home + b"/.rustup"
-        )
+        if rustup.startswith("/"):
+            self._rustup = os.fsencode(rustup)
+        else:
+            self._rustup = home + b"/.rustup"
         self._locked: dict[bytes, dict[str, list[bytes]]] = {}
         self._texts: dict[bytes, str] = {}
         self._registries: list[bytes] | None = None
@@ -76,7 +80,9 @@ class RustCrates:
             return []
         if not segments:
             root = self._find_crate(path, name)
-            return [] if root is None else [root]
+            if root is None:
+                return []
+            return [root]
         root = self._find_crate(path, segments[0])
         if root is None:
             return []
@@ -131,7 +137,9 @@ class RustCrates:
         root = self._find_crate(
             self._files.root + b"/Cargo.lock", name.replace("-", "_")
         )
-        return None if root is None else self.find_library(os.path.realpath(root))
+        if root is None:
+            return None
+        return self.find_library(os.path.realpath(root))
 
     def _find_crate(self, path: bytes, name: str) -> bytes | None:
         """Return the file that is the root of a crate."""
@@ -183,7 +191,10 @@ class RustCrates:
     def _list_registries(self) -> list[bytes]:
         if self._registries is None:
             source = self._files.trust(self._cargo + b"/registry/src") or b""
-            names = self._files.list_names(source) if source else []
+            if source:
+                names = self._files.list_names(source)
+            else:
+                names = []
             self._registries = [os.path.join(source, name) for name in names]
         return self._registries
 
@@ -255,7 +266,10 @@ class RustCrates:
         if not inside and (_has(text, _AT_TOP, name) or _has(text, _DERIVE, name)):
             return [file]
         # A module comes before a macro of its name, which is re-exported: ``std::env``.
-        module = None if inside else self._find_module(root, [*segments, name])
+        if inside:
+            module = None
+        else:
+            module = self._find_module(root, [*segments, name])
         if module is not None and not module[1]:
             return [module[0]]
         files = self._follow_uses(root, segments, name, [], steps)

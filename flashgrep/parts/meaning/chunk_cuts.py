@@ -6,6 +6,7 @@ siblings (definitions of one class, statements of one body). Siblings that fit a
 that does not fit is cut at its own best places, and its parts join a sibling only if tiny.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +17,8 @@ from flashgrep.base.languages import LANGUAGES, UNKNOWN
 from flashgrep.pattern.unicode import CHARACTER_MASK, CHARACTER_REST
 
 Ints = NDArray[np.int64]
+Range = tuple[int, int]
+"""The first of consecutive units, and the one after the last."""
 
 # Units
 
@@ -194,66 +197,97 @@ def rank_cuts(units: Units, language: str | None, spans: Ints, skips: Ints) -> I
     return ranks
 
 
-def choose_cuts(units: Units, ranks: Ints) -> list[tuple[int, int]]:
-    """Return consecutive ranges of units (first, end), each at most ``HARD`` bytes: at the best cuts first."""
-    starts = units.starts.tolist()
-    last = units.last.tolist()
-    ranges: list[tuple[int, int]] = []
-    # A stack instead of recursion: a text may be nested deeper than Python allows.
-    todo = [(0, len(starts))]
-    while todo:
-        first, end = todo.pop()
-        size = last[end - 1] - starts[first]
-        inner = ranks[first + 1 : end]
+def choose_cuts(units: Units, ranks: Ints) -> list[Range]:
+    """Return consecutive ranges of units, each at most ``HARD`` bytes: at the best cuts first."""
+    chooser = _Chooser(units.starts.tolist(), units.last.tolist(), ranks)
+    return chooser.join_tiny(chooser.cut_down())
+
+
+@dataclass(frozen=True, slots=True)
+class _Chooser:
+    """The units of a text and the cost of a cut before each."""
+
+    starts: list[int]
+    last: list[int]
+    """Offsets after the last non-blank byte of each unit."""
+    ranks: Ints
+
+    def measure(self, first: int, end: int) -> int:
+        """Return the bytes of a range."""
+        return self.last[end - 1] - self.starts[first]
+
+    def cut_down(self) -> list[Range]:
+        """Return ranges that need no further cut."""
+        ranges: list[Range] = []
+        # A stack instead of recursion: a text may be nested deeper than Python allows.
+        todo = [(0, len(self.starts))]
+        while todo:
+            first, end = todo.pop()
+            if self._is_small(first, end):
+                ranges.append((first, end))
+                continue
+            siblings = self._gather_siblings(first, end)
+            siblings.reverse()
+            todo.extend(siblings)
+        return ranges
+
+    def _is_small(self, first: int, end: int) -> bool:
+        if end - first <= 1:
+            return True
+        size = self.measure(first, end)
+        if size <= FULL:
+            return True
+        if size > HARD:
+            return False
         # Where all cuts are in one definition, or all between paragraphs, none is
         # clearly better than another.
-        if (
-            end - first <= 1
-            or size <= FULL
-            or (size <= HARD and inner.max() // STEP == inner.min() // STEP)
-        ):
-            ranges.append((first, end))
-        else:
-            todo.extend(reversed(_gather_siblings(starts, last, ranks, first, end)))
-    # A tiny range joins the neighbour a worse cut parts it from, where that fits.
-    joined: list[tuple[int, int]] = []
-    joins_next = False
-    for number, (first, end) in enumerate(ranges):
-        fits = bool(joined) and last[end - 1] - starts[joined[-1][0]] <= HARD
-        tiny = last[end - 1] - starts[first] < _TINY
-        closer = tiny and (
-            end == len(starts) or number == 0 or bool(ranks[first] >= ranks[end])
-        )
-        if fits and (joins_next or closer):
-            joined[-1] = (joined[-1][0], end)
-            joins_next = joins_next and last[end - 1] - starts[joined[-1][0]] < _TINY
-        else:
-            joined.append((first, end))
-            joins_next = tiny
-    return joined
+        steps = self.ranks[first + 1 : end] // STEP
+        return bool(steps.max() == steps.min())
 
+    def _gather_siblings(self, first: int, end: int) -> list[Range]:
+        """Return the range cut at its best places, small neighbours gathered."""
+        inner = self.ranks[first + 1 : end]
+        best = np.flatnonzero(inner == inner.min())
+        cuts = (best + first + 1).tolist()
+        # Parts of about one size: cutting at the goal itself would leave a small rest
+        # each time.
+        total = self.measure(first, end)
+        parts = max(2, round(total / _GOAL))
+        goal = total / parts
+        groups: list[Range] = []
+        opened = first
+        closed = cuts[0]
+        for begin, after in zip(cuts, [*cuts[1:], end], strict=True):
+            added = self.measure(begin, after)
+            is_near_goal = self.measure(opened, closed) + added / 2 > goal
+            if is_near_goal or self.measure(opened, after) > FULL:
+                groups.append((opened, closed))
+                opened = begin
+            closed = after
+        groups.append((opened, closed))
+        return groups
 
-def _gather_siblings(
-    starts: list[int], last: list[int], ranks: Ints, first: int, end: int
-) -> list[tuple[int, int]]:
-    """Return the range cut at its best places, small neighbours gathered."""
-    inner = ranks[first + 1 : end]
-    cuts = (np.flatnonzero(inner == inner.min()) + first + 1).tolist()
-    total = last[end - 1] - starts[first]
-    # Parts of about one size: cutting at the goal itself would leave a small rest each
-    # time.
-    goal = total / max(2, round(total / _GOAL))
-    groups: list[tuple[int, int]] = []
-    opened = first
-    closed = cuts[0]
-    for begin, after in zip(cuts, [*cuts[1:], end], strict=True):
-        gathered = last[closed - 1] - starts[opened]
-        if (
-            last[after - 1] - starts[opened] > FULL
-            or gathered + (last[after - 1] - starts[begin]) / 2 > goal
-        ):
-            groups.append((opened, closed))
-            opened = begin
-        closed = after
-    groups.append((opened, closed))
-    return groups
+    def join_tiny(self, ranges: Sequence[Range]) -> list[Range]:
+        """Return the ranges, a tiny one joined to the neighbour that a worse cut parts it from, where that fits."""
+        joined: list[Range] = []
+        joins_next = False
+        for first, end in ranges:
+            is_tiny = self.measure(first, end) < _TINY
+            belongs = joins_next or (is_tiny and self._is_near_previous(first, end))
+            opened = first
+            if joined:
+                opened = joined[-1][0]
+            size = self.measure(opened, end)
+            if not joined or not belongs or size > HARD:
+                joined.append((first, end))
+                joins_next = is_tiny
+                continue
+            joined[-1] = (opened, end)
+            joins_next = joins_next and size < _TINY
+        return joined
+
+    def _is_near_previous(self, first: int, end: int) -> bool:
+        """Return whether the cut before a range is no better than the one after it."""
+        if first == 0 or end == len(self.starts):
+            return True
+        return bool(self.ranks[first] >= self.ranks[end])

@@ -64,37 +64,37 @@ _MARKS: Final = np.frombuffer(b"#=-`~", np.uint8)
 """First letters of the lines that may make or fence off a heading."""
 
 
+def _take_usable(table: Ints, size: int) -> Ints:
+    """Return the rows within the text, sorted by start, the outer one first.
+
+    A table may belong to another version of the file, and then has any numbers.
+    """
+    start = table[:, START]
+    end = table[:, END]
+    name = table[:, NAME]
+    kind = table[:, KIND]
+    is_usable = (start >= 0) & (start < size)
+    is_usable &= end <= size
+    is_usable &= (start <= name) & (name < end)
+    is_usable &= name < table[:, NAME_END]
+    is_usable &= (kind >= 0) & (kind < len(KINDS))
+    is_usable &= kind != _PACKAGE
+    is_usable &= table[:, QUALIFIER] >= 0
+    is_usable &= table[:, QUALIFIER_END] >= 0
+    table = table[is_usable]
+    order = np.lexsort((-table[:, END], table[:, START]))
+    return table[order]
+
+
 class Outline:
     """The definitions of a file, nested by their spans."""
 
     def __init__(self, data: bytes, parsed: ParsedFile | None, size: int) -> None:
         self._data = data
         table = np.zeros((0, START + END), np.int64)
-        if parsed is not None:
-            # Only rows within the text: a table may belong to another version of the
-            # file.
-            table = parsed.definitions
-            start = table[:, START]
-            end = table[:, END]
-            name = table[:, NAME]
-            kind = table[:, KIND]
-            good = (
-                (start >= 0)
-                & (start <= name)
-                & (name < table[:, NAME_END])
-                & (name < end)
-                & (start < size)
-            )
-            good &= (
-                (end <= size) & (kind >= 0) & (kind < len(KINDS)) & (kind != _PACKAGE)
-            )
-            if (
-                parsed.language == "markdown"
-            ):  # its headings are found below, and its examples name nothing
-                good &= False
-            good &= (table[:, QUALIFIER] >= 0) & (table[:, QUALIFIER_END] >= 0)
-            table = table[good]
-            table = table[np.lexsort((-table[:, END], table[:, START]))]
+        # The headings of Markdown are found below, and its examples name nothing.
+        if parsed is not None and parsed.language != "markdown":
+            table = _take_usable(parsed.definitions, size)
         self.spans: Ints = table[:, (START, END)]
         """Start and end of each definition, sorted by start, the outer one first."""
         self._rows: list[list[int]] = table.tolist()
@@ -107,20 +107,37 @@ class Outline:
             # not contain it.
             while open_rows and self._rows[open_rows[-1]][END] < row[END]:
                 open_rows.pop()
-            self._above.append(open_rows[-1] if open_rows else -1)
+            above = -1
+            if open_rows:
+                above = open_rows[-1]
+            self._above.append(above)
             open_rows.append(index)
         self._signatures: dict[int, str] = {}
 
     def name(self, start: int, end: int) -> tuple[str, str]:
         """Return the kind and the qualified name of what a chunk is about, or two empty strings."""
         around = next(self._find_around(start, end), -1)
-        if around >= 0 and self._rows[around][KIND] in _CALLABLE:
+        kind_around = -1
+        if around >= 0:
+            kind_around = self._rows[around][KIND]
+        if kind_around in _CALLABLE:
             return self._describe(around)
+        main = self._find_main(start, end)
+        is_scope = kind_around in _SCOPES - _TYPE
+        if main < 0 and not is_scope:
+            main = around
+        if main < 0:
+            first = bisect_left(self._starts, start)
+            if first < bisect_left(self._starts, end):
+                main = first
+        if main >= 0:
+            return self._describe(main)
+        return ("", "")
+
+    def _find_main(self, start: int, end: int) -> int:
+        """Return the function or type that makes up half of a chunk, else the first that begins in it; -1: none."""
         first = bisect_left(self._starts, start)
         after = bisect_left(self._starts, end)
-
-        # The function or type that makes up half of the chunk, else the first that
-        # begins in it.
         main = -1
         passed = 0
         for index in range(first, after):
@@ -128,18 +145,13 @@ class Outline:
             if row[START] < passed or row[KIND] not in _NAMED:
                 continue
             passed = row[END]
+            size = min(end, passed) - row[START]
             # Half of the chunk: the rest is in it because it was small.
-            if 2 * (min(end, passed) - row[START]) >= end - start:
-                return self._describe(index)
-            main = index if main < 0 else main
-
-        if main < 0 and around >= 0 and self._rows[around][KIND] not in _SCOPES - _TYPE:
-            main = around
-        if main < 0 and first < after:
-            main = first
-        if main >= 0:
-            return self._describe(main)
-        return ("", "")
+            if 2 * size >= end - start:
+                return index
+            if main < 0:
+                main = index
+        return main
 
     def header(self, start: int, end: int) -> str:
         """Return the signatures of the functions and types a chunk is a part of, the outermost first."""
@@ -180,32 +192,41 @@ class Outline:
         at = index
         while at >= 0 and len(parts) < _NAME_PARTS:
             row = self._rows[at]
-            above = self._above[at]
-            while (
-                above >= 0
-            ):  # the innermost scope that spans more than the definition itself
-                scope = self._rows[above]
-                if scope[KIND] in _SCOPES and (scope[START], scope[END]) != (
-                    row[START],
-                    row[END],
-                ):
-                    break
-                above = self._above[above]
             name = self._text(row[NAME], row[NAME_END])
-            parts.append(_GENERICS.sub("", name) if row[KIND] == _EXTENSION else name)
-            qualifier = _GENERICS.sub(
-                "", self._text(row[QUALIFIER], row[QUALIFIER_END])
-            )
-            if own := ".".join(filter(None, _PARTS.split(qualifier))):
-                parts.append(own)
-                above = -1 if above >= 0 and self._rows[above][KIND] in _TYPE else above
-            at = above
-        return KINDS[self._rows[index][KIND]], ".".join(reversed(parts))
+            if row[KIND] == _EXTENSION:
+                name = _GENERICS.sub("", name)
+            parts.append(name)
+            qualifier = self._read_qualifier(row)
+            at = self._find_scope(at)
+            if not qualifier:
+                continue
+            parts.append(qualifier)
+            if at >= 0 and self._rows[at][KIND] in _TYPE:
+                at = -1
+        parts.reverse()
+        return KINDS[self._rows[index][KIND]], ".".join(parts)
+
+    def _find_scope(self, index: int) -> int:
+        """Return the innermost scope that spans more than a definition itself; -1: none."""
+        row = self._rows[index]
+        above = self._above[index]
+        while above >= 0:
+            scope = self._rows[above]
+            is_larger = scope[START] != row[START] or scope[END] != row[END]
+            if is_larger and scope[KIND] in _SCOPES:
+                break
+            above = self._above[above]
+        return above
+
+    def _read_qualifier(self, row: list[int]) -> str:
+        """Return the qualifier of a definition with dots between its parts; empty: it has none."""
+        written = self._text(row[QUALIFIER], row[QUALIFIER_END])
+        parts = _PARTS.split(_GENERICS.sub("", written))
+        return ".".join(filter(None, parts))
 
     def _text(self, start: int, end: int) -> str:
-        return self._data[start : min(end, start + _NAME_BYTES)].decode(
-            "utf-8", "replace"
-        )
+        end = min(end, start + _NAME_BYTES)
+        return self._data[start:end].decode("utf-8", "replace")
 
     @LazyAttribute
     def _lines(self) -> Lines:
@@ -229,10 +250,12 @@ class Sections:
         if index >= len(self.offsets) or self.offsets[index] >= end:
             return ""
         first = self.paths[index]
-        later = self.paths[
-            max(index, bisect_right(self.offsets, start + (end - start) // 4) - 1)
-        ]
-        return later if later.startswith(first + _SEPARATOR) else first
+        quarter = start + (end - start) // 4
+        last = bisect_right(self.offsets, quarter) - 1
+        later = self.paths[max(index, last)]
+        if later.startswith(first + _SEPARATOR):
+            return later
+        return first
 
 
 def find_sections(data: bytes, units: Units, ranks: Ints) -> Sections:

@@ -155,7 +155,10 @@ def _name_at(
 ) -> tuple[int, int] | None:
     """Return the span of the name around an offset."""
     extra = re.escape(LANGUAGES[symbols.language].word)
-    leaf = None if root is None else root.descendant_for_byte_range(offset, offset + 1)
+    if root is None:
+        leaf = None
+    else:
+        leaf = root.descendant_for_byte_range(offset, offset + 1)
     # Of a type in quotes the words have no nodes.
     if root is None or (leaf is not None and leaf.type == "string_content"):
         before = re.search(
@@ -205,7 +208,10 @@ def _module_at(symbols: FileSymbols, root: Node | None, offset: int) -> str:
     ):
         return ""
     leaf = root.descendant_for_byte_range(offset, offset + 1)
-    around = leaf.parent if leaf is not None else None
+    if leaf is not None:
+        around = leaf.parent
+    else:
+        around = None
     if (
         leaf is None
         or around is None
@@ -230,9 +236,10 @@ def _module_at(symbols: FileSymbols, root: Node | None, offset: int) -> str:
             and outer.child_by_field_name("module_name") != around
         ):
             return ""
-        start = (
-            outer.start_byte if outer.type == "relative_import" else around.start_byte
-        )
+        if outer.type == "relative_import":
+            start = outer.start_byte
+        else:
+            start = around.start_byte
     return symbols.data[start : leaf.end_byte].decode("utf-8", "replace")
 
 
@@ -248,7 +255,8 @@ def find_declaration(
     # A nested function sees the names of enclosing ones.
     around = outermost = symbols.enclosing(offset)
     while around >= 0:
-        outermost = around if symbols.kind(around) in CALLABLE_KINDS else outermost
+        if symbols.kind(around) in CALLABLE_KINDS:
+            outermost = around
         around = symbols.parent(around)
     if outermost < 0 or symbols.kind(outermost) not in CALLABLE_KINDS:
         return None
@@ -296,7 +304,10 @@ def _find_variable(
             return None
         if _is_variable(symbols, at) and _enclosing_function(symbols, at) == around:
             leaf = root.descendant_for_byte_range(at, at + 1)
-            whole = leaf.parent if leaf is not None else None
+            if leaf is not None:
+                whole = leaf.parent
+            else:
+                whole = None
             if leaf is None or whole is None or symbols.index_at(at) >= 0:
                 return None
             return leaf, whole.parent or whole
@@ -333,28 +344,37 @@ def _declaring(leaf: Node) -> Node | None:
             node in parent.children_by_field_name(field) for field in _PART_FIELDS
         )
         if "parameter" in kind:
-            return parent if is_part or kind.endswith("parameters") else None
+            if is_part or kind.endswith("parameters"):
+                return parent
+            return None
         if kind == "assignment" or "pattern" in kind:
             is_left = node == parent.child_by_field_name("left")
             is_type = node == parent.child_by_field_name("type")
-            return (
-                parent if (is_left if kind == "assignment" else not is_type) else None
-            )
+            if kind == "assignment":
+                declares = is_left
+            else:
+                declares = not is_type
+            if declares:
+                return parent
+            return None
         if not is_part:
             return None
         # C nests declarators: in ``*name[3]`` an array's is inside a pointer's, and the
         # declaration is around both.
         if not kind.endswith("declarator"):
-            return (
-                parent if any(word in kind for word in (*_DECLARING, "for")) else None
-            )
+            if any(word in kind for word in (*_DECLARING, "for")):
+                return parent
+            return None
         node = parent
     return None
 
 
 def _is_seen(declaring: Node, offset: int) -> bool:
     """Whether a declaration is visible at an offset: in the innermost block or function around the declaration."""
-    around = declaring if declaring.type.startswith("for") else declaring.parent
+    around: Node | None = declaring
+    # The variable of a loop is seen in the loop itself, any other in what is around.
+    if not declaring.type.startswith("for"):
+        around = declaring.parent
     while around is not None:
         kind = around.type
         is_head = (

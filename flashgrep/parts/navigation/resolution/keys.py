@@ -50,8 +50,14 @@ class Keys(Callbacks):
         if symbols is None or not _may_be_key(symbols, name, offset):
             return None
         file = self.scopes_around(path, offset)
-        node = file.node_at(offset) if file is not None else None
-        around = node.parent if node is not None else None
+        if file is not None:
+            node = file.node_at(offset)
+        else:
+            node = None
+        if node is not None:
+            around = node.parent
+        else:
+            around = None
         if file is None or node is None or around is None:
             return None
         if around.type == "keyword_argument":
@@ -71,7 +77,10 @@ class Keys(Callbacks):
 
     def _find_argument(self, file: FileScopes, argument: Node, name: str) -> KeyMeaning:
         """Return the parameter, or the field of a data class, that a keyword argument sets."""
-        call = argument.parent.parent if argument.parent is not None else None
+        if argument.parent is not None:
+            call = argument.parent.parent
+        else:
+            call = None
         if call is None:
             return KeyMeaning()
         members: list[Value] = []
@@ -96,7 +105,10 @@ class Keys(Callbacks):
         self, function: Definition, name: str
     ) -> list[tuple[bytes, int]]:
         file = self.scopes_within(function)
-        scope = file.scope_of(function.key[1]) if file is not None else None
+        if file is not None:
+            scope = file.scope_of(function.key[1])
+        else:
+            scope = None
         if scope is None:
             return []
         return [
@@ -110,7 +122,10 @@ class Keys(Callbacks):
     ) -> KeyMeaning | None:
         """Return the field that a key of a composite literal sets; None: it may be an expression, as in a map."""
         body = element.parent
-        literal = body.parent if body is not None else None
+        if body is not None:
+            literal = body.parent
+        else:
+            literal = None
         is_inner = literal is not None and literal.type == "literal_element"
         while literal is not None and literal.type in _WITHIN:
             literal = literal.parent
@@ -136,7 +151,9 @@ class Keys(Callbacks):
             and value.definition.kind in TYPE_KINDS | {"type"}
             for value in meant
         )
-        return KeyMeaning() if is_type else None
+        if is_type:
+            return KeyMeaning()
+        return None
 
 
 _WITHIN: Final = frozenset({"literal_element", "literal_value", "keyed_element"})

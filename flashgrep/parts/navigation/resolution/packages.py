@@ -91,7 +91,9 @@ def resolve_by_package(
     is_told = symbols.language in STRICT and (
         around == package or target.kind in TYPE_KINDS or is_free
     )
-    return None if is_told else INCONCLUSIVE
+    if is_told:
+        return None
+    return INCONCLUSIVE
 
 
 def _grade(target: Definition, rivals: Sequence[Definition]) -> float:
@@ -101,7 +103,9 @@ def _grade(target: Definition, rivals: Sequence[Definition]) -> float:
         return PROVEN
     # Parts of a class or one for each platform; but functions that extend several types
     # are different ones: 18 of 31 were right.
-    return GUESS if target.kind == "function" else SEEN
+    if target.kind == "function":
+        return GUESS
+    return SEEN
 
 
 def resolve_written(
@@ -158,7 +162,9 @@ def resolve_written(
         full_names = {written, *(f"{package}.{written}" for package in outer)}
     if full in {full_name_.lstrip(".") for full_name_ in full_names}:
         return Resolution(_grade(target, rivals), "full name")
-    return None if symbols.language == "php" else INCONCLUSIVE
+    if symbols.language == "php":
+        return None
+    return INCONCLUSIVE
 
 
 def resolve_in_modules(
@@ -171,26 +177,27 @@ def resolve_in_modules(
     """Return how an Elixir name relates to a target: by the module written before it, its own, or an import."""
     imports = imports_of(symbols)
     data = symbols.data
-    at = symbols.enclosing(offset)
-    while at >= 0 and symbols.kind(at) not in _MODULES:
-        at = symbols.parent(at)
-    own = symbols.qualified(at) if at >= 0 else ""
+    own = _name_module(symbols, offset)
+    on = ""
     before = _DOTTED.search(data, max(0, offset - 200), offset)
-    on = before[1].decode() if before else ""
+    if before:
+        on = before[1].decode()
     if target.kind in _MODULES:
         is_part = _GOES_ON.match(data, offset + len(target.name.encode())) is not None
-        written = f"{on}.{target.name}" if on else target.name
+        written = target.name
+        if on:
+            written = f"{on}.{target.name}"
         is_meant = not is_part and _means(imports, own, written, target.qualified)
-        return Resolution(PROVEN, "module") if is_meant else None
+        if is_meant:
+            return Resolution(PROVEN, "module")
+        return None
     container = target.symbols.container(target.index)
     if data[offset - 1 : offset] == b".":
         if not on[:1].isupper() and not on.startswith("__"):
             return Resolution(WEAK, "name only")  # called on a variable
-        return (
-            Resolution(PROVEN, "module")
-            if _means(imports, own, on, container)
-            else None
-        )
+        if _means(imports, own, on, container):
+            return Resolution(PROVEN, "module")
+        return None
     # Without parentheses a parameter of the name comes first, except after a pipe.
     behind, ahead = (
         data[(end := offset + len(target.name.encode())) : end + 1],
@@ -199,18 +206,28 @@ def resolve_in_modules(
     is_called = behind in {b"(", b"/"} or ahead.rstrip().endswith(b"|>")
     is_given = not is_called and has_parameter(symbols, target.name, offset)
     if container == own or is_given:
-        return (
-            Resolution(PROVEN, "same file")
-            if target.path == path and not is_given
-            else None
-        )
+        if target.path == path and not is_given:
+            return Resolution(PROVEN, "same file")
+        return None
     if any(_means(imports, own, star.module, container) for star in imports.stars):
         return Resolution(PROVEN, "import")
     # ``use`` of a module may import anything.
     is_brought = b"use " in data and not any(
         rival.symbols.container(rival.index) == own for rival in rivals
     )
-    return Resolution(WEAK, "name only") if is_brought else None
+    if is_brought:
+        return Resolution(WEAK, "name only")
+    return None
+
+
+def _name_module(symbols: FileSymbols, offset: int) -> str:
+    """Return the full name of the module around a place; empty: it is in none."""
+    at = symbols.enclosing(offset)
+    while at >= 0 and symbols.kind(at) not in _MODULES:
+        at = symbols.parent(at)
+    if at < 0:
+        return ""
+    return symbols.qualified(at)
 
 
 def _means(imports: FileImports, own: str, written: str, wanted: str) -> bool:

@@ -94,7 +94,9 @@ def read_base(symbols: FileSymbols, offset: int) -> tuple[list[str], int] | None
         chain = None
     else:
         chain = read_chain(symbols, end)
-    return None if chain is None or chain[0][0] == "this" else chain
+    if chain is None or chain[0][0] == "this":
+        return None
+    return chain
 
 
 def find_own_class(symbols: FileSymbols, offset: int) -> int:
@@ -157,7 +159,9 @@ def find_this(symbols: FileSymbols, offset: int) -> int | None:
         around = -1
     # A method of an object literal is a definition inside the enclosing method, so no
     # other ``this`` occurs here.
-    return around if around >= 0 and symbols.kind(around) == "class" else None
+    if around >= 0 and symbols.kind(around) == "class":
+        return around
+    return None
 
 
 def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | None:

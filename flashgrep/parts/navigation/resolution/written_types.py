@@ -144,7 +144,10 @@ class WrittenTypes:
                 is_whole = is_whole and is_known
                 above += [base for base in bases if base.key not in seen]
                 seen.update(base.key for base in bases)
-            level = above if len(seen) < _MOST_BASES else []
+            if len(seen) < _MOST_BASES:
+                level = above
+            else:
+                level = []
         return [], is_whole
 
     def derives(
@@ -255,8 +258,13 @@ class WrittenTypes:
         if step.name in _OWN:
             return around or UNKNOWN
         if step.name in ABOVE:
-            bases = self.bases(around)[0] if around is not None else []
-            return bases[0] if len(bases) == 1 else UNKNOWN
+            if around is not None:
+                bases = self.bases(around)[0]
+            else:
+                bases = []
+            if len(bases) == 1:
+                return bases[0]
+            return UNKNOWN
         if step.form == "name":
             local = self._find_local(site, step.name, depth)
             if local is not None:
@@ -329,7 +337,9 @@ class WrittenTypes:
         keys = {
             type_.key if isinstance(type_, Definition) else type_ for type_ in types
         }
-        return types[0] if len(keys) == 1 else UNKNOWN
+        if len(keys) == 1:
+            return types[0]
+        return UNKNOWN
 
     def _find_member_type(
         self,
@@ -348,7 +358,9 @@ class WrittenTypes:
             return self._find_initial(member, depth)
         written = match[1].decode()
         if match.lastindex is not None and match.lastindex > 1 and match[2]:
-            return UNKNOWN if symbols.language == "rust" else OUTSIDE
+            if symbols.language == "rust":
+                return UNKNOWN
+            return OUTSIDE
         # It is the type of the object, which may be a subtype of the one that declares it.
         if written in _OWN_TYPES:
             return owner
@@ -412,7 +424,10 @@ class WrittenTypes:
                     return self._type_of_binding(site, *binding, depth)
             around = symbols.parent(around)
         is_script = symbols.language == "php" and symbols.enclosing(site.offset) < 0
-        binding = self._find_binding(site, name, 0, site.offset) if is_script else None
+        if is_script:
+            binding = self._find_binding(site, name, 0, site.offset)
+        else:
+            binding = None
         if binding is None:
             return None
         return self._type_of_binding(site, *binding, depth)
@@ -449,7 +464,9 @@ class WrittenTypes:
         if form > 1:
             return UNKNOWN
         if match[2]:
-            return UNKNOWN if site.symbols.language == "rust" else OUTSIDE
+            if site.symbols.language == "rust":
+                return UNKNOWN
+            return OUTSIDE
         written = match[1].decode()
         around = site.symbols.enclosing(match.start())
         if around >= 0:
@@ -467,7 +484,9 @@ class WrittenTypes:
             return type_
         top = Site(site.path, site.symbols, 0)
         extended = self._find_written(top, type_.name)
-        return extended if isinstance(extended, Definition) else None
+        if isinstance(extended, Definition):
+            return extended
+        return None
 
     def _list_around(self, type_: Definition) -> Iterator[Definition]:
         """Yield a type and those around it, innermost first."""
@@ -486,7 +505,10 @@ class WrittenTypes:
         parts = [part for part in _SPLITS.split(written) if part]
         if len(parts) == 1:
             parts = [find_real_name(site.symbols, parts[0])]
-        types = self._types_of(parts[-1]) if parts else []
+        if parts:
+            types = self._types_of(parts[-1])
+        else:
+            types = []
         if not types:
             return OUTSIDE
         if len(parts) == 1:
@@ -519,14 +541,18 @@ class WrittenTypes:
             return self._choose(site, visible)
         # Elsewhere an import of the whole project, or a package around, may bring it.
         is_told = site.symbols.language in STRICT
-        return OUTSIDE if is_told else UNKNOWN
+        if is_told:
+            return OUTSIDE
+        return UNKNOWN
 
     def _find_enclosing_type(self, site: Site) -> Definition | None:
         symbols = site.symbols
         at = symbols.enclosing(site.offset)
         while at >= 0 and symbols.kind(at) not in TYPE_KINDS:
             at = symbols.parent(at)
-        return Definition(site.path, symbols, at) if at >= 0 else None
+        if at >= 0:
+            return Definition(site.path, symbols, at)
+        return None
 
     def _find_type_inside(
         self,
@@ -537,7 +563,10 @@ class WrittenTypes:
         for above in (owner, *self.bases(owner)[0]):
             for type_ in types:
                 is_inside = type_.path == above.path
-                around = type_.symbols.parent(type_.index) if is_inside else -1
+                if is_inside:
+                    around = type_.symbols.parent(type_.index)
+                else:
+                    around = -1
                 if is_inside and around == above.index:
                     return type_
         return None
@@ -552,7 +581,9 @@ class WrittenTypes:
         identities = {self._identity(type_) for type_ in real}
         if site.symbols.language == "rust" and len(real) > 1:
             return UNKNOWN
-        return real[0] if len(identities) == 1 else UNKNOWN
+        if len(identities) == 1:
+            return real[0]
+        return UNKNOWN
 
 
 def _sees(
