@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from tests.search.research.test_research_engine import project, researched
 
 TYPESCRIPT = {
@@ -656,7 +657,9 @@ def test_a_type_of_a_callback_is_seen_in_the_functions_inside_it(
     """
     source = project(tmp_path, {"a.test.ts": text})
     edges = researched(source, "usages of State", 1).graph.edges
-    lines = source.open(b"a.test.ts").lines
+    symbols = source.open(b"a.test.ts")
+    assert isinstance(symbols, FileSymbols)
+    lines = symbols.lines
     assert {(edge.line, lines.line(edge.target[1])) for edge in edges} == {
         (4, 3),
         (7, 1),
