@@ -161,7 +161,7 @@ def test_without_a_terminal_the_picker_says_so(cold_daemon: DaemonAtHand) -> Non
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"fgrep: pick needs a terminal, and there is none\n"
+    assert done.stderr.startswith(b"fgrep: pick needs a terminal, and there is none; ")
 
 
 def test_each_editor_gets_the_position_in_its_own_form() -> None:
