@@ -152,10 +152,14 @@ class Vectors:
             self._count = count
 
     def _read(self, number: int, at: int, count: int) -> npt.NDArray[np.void]:
-        data = os.pread(number, count * self._type.itemsize, at * self._type.itemsize)
-        if len(data) < count * self._type.itemsize:
+        return np.frombuffer(self._read_bytes(number, at, count), self._type)
+
+    def _read_bytes(self, number: int, at: int, count: int) -> bytes:
+        size = count * self._type.itemsize
+        data = os.pread(number, size, at * self._type.itemsize)
+        if len(data) < size:
             raise VectorsDamaged("vectors are missing")
-        return np.frombuffer(data, self._type)
+        return data
 
     def nearest(
         self,
@@ -184,12 +188,14 @@ class Vectors:
         firsts = ascending[np.append(True, is_apart)]
         lasts = ascending[np.append(is_apart, True)]
         counts = lasts + 1 - firsts
-        runs: list[npt.NDArray[np.void]] = []
+        runs: list[bytes] = []
         with _opened(self._file, os.O_RDONLY) as number:
             for first, count in zip(firsts.tolist(), counts.tolist(), strict=True):
-                run = self._read(number, first, count)
+                run = self._read_bytes(number, first, count)
                 runs.append(run)
-        read = np.concatenate(runs)
+        # Joined as bytes: numpy compares the fields of each array that it joins, 5 µs
+        # a run.
+        read = np.frombuffer(b"".join(runs), self._type)
         # Where each run begins among all that was read, less its first row.
         # A row's place is its distance from the first row of its run, after all runs before.
         offsets = counts.cumsum()

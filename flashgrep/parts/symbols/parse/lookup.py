@@ -526,7 +526,10 @@ def _lower(name: bytes) -> bytes:
     return name.decode().lower().encode()
 
 
+@cache
 def _name_pattern(extra: bytes) -> re.Pattern[bytes]:
+    # A map asks 345,000 names of 1,800 files: escaping alone took a sixth of its time.
+    # Languages have few sets of letters.
     return re.compile(rb"[\w\x80-\xff%s]+" % re.escape(extra))
 
 
