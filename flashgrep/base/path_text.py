@@ -68,7 +68,7 @@ class PathText:
         skip = part.startswith(b"\0")
         end = len(text)
         if high is not None:
-            end = self._end_before(high)
+            end = self._end_before(high) + 1
         places = array("i")
         separator = self._end_before(low)
         while True:

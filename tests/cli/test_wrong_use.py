@@ -120,3 +120,19 @@ def test_a_history_of_what_never_was_is_an_error(
     assert answer.returncode == 2
     assert "no commit of HEAD changed b.py" in answer.stderr
     assert "fgrep files with a part of its name finds it" in answer.stderr
+
+
+def test_a_history_behind_a_link_does_not_say_what_is_outside(
+    daemon: DaemonAtHand, project: MakeProject, tmp_path: Path
+) -> None:
+    folder = project({"a.py": "x = 1\n"})
+    git(folder, "add", "a.py")
+    commit(folder, "first")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "there").touch()
+    (folder / "link").symlink_to(outside)
+    answers = [
+        daemon.run("history", f"link/{name}", cwd=folder) for name in ("there", "gone")
+    ]
+    assert [answer.returncode for answer in answers] == [2, 2]

@@ -692,6 +692,21 @@ def test_one_edit_is_made_in_several_files_and_reported_as_one(
         "weft, weft\n",
         "weft\n",
     ]
+    # Files of one name in two operations are told apart, and each is named once.
+    first = {"old_text": "weft", "new_text": "woof", "replace_all": True}
+    (loom / "deep" / "b.py").write_text("weft\n")
+    told = read(
+        model,
+        "batch_write_code",
+        operations=[
+            {**first, "paths": ["loom/a.py", "loom/b.py"]},
+            {**first, "paths": ["loom/deep/a.py", "loom/deep/b.py"]},
+        ],
+    )
+    named = re.findall(r"(\S+) #\w{8}", told)
+    assert named == ["loom/a.py", "loom/b.py", "loom/deep/a.py", "loom/deep/b.py"]
+    (loom / "a.py").write_text("weft, weft\n")
+    (loom / "b.py").write_text("weft\n")
     wrongs: list[dict[str, Any]] = [
         {"path": "a"},
         {"paths": ["a"] * 1001},

@@ -276,7 +276,7 @@ def _render_successes(
 ) -> Iterator[str]:
     parts = []
     # The next guarded edit needs the hashes, and reading again would cost a call.
-    hashes: list[str] = []
+    hashes: dict[str, str] = {}
     for name, group in groupby(applied, key=itemgetter("id")):
         files = list(group)
         digests = [(file["file_hash_after"] or "")[:HASH_SHOWN] for file in files]
@@ -285,18 +285,22 @@ def _render_successes(
             continue
         count = sum(file.get("occurrences", 1) for file in files)
         parts.append(f"{name} {count} places in {len(files)} files")
-        for path, digest in zip(_name_files(files, style), digests, strict=True):
-            hashes.append(f"{path} #{digest}")
+        for file, digest in zip(files, digests, strict=True):
+            hashes[style.path({**file})] = digest
     yield f"applied: {', '.join(parts)}"
     if hashes:
-        yield ", ".join(hashes[:MOST_HASHES])
+        names = _shorten_paths([*hashes], style)
+        shown = [
+            f"{name} #{digest}"
+            for name, digest in zip(names, hashes.values(), strict=True)
+        ]
+        yield ", ".join(shown[:MOST_HASHES])
     if len(hashes) > MOST_HASHES:
         yield style.note(f"{len(hashes) - MOST_HASHES} more files")
 
 
-def _name_files(files: Sequence[OperationResult], style: Style) -> list[str]:
-    """Return the names of an operation's files, or their paths: the caller, who knows the paths, can tell them apart."""
-    paths = [style.path({**file}) for file in files]
+def _shorten_paths(paths: Sequence[str], style: Style) -> list[str]:
+    """Return the names of a batch's files, or their paths: the caller, who knows the paths, can tell them apart."""
     counts = Counter(path.rpartition("/")[2] for path in paths)
     names: list[str] = []
     for path in paths:

@@ -5,7 +5,6 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Final, NotRequired
 
 from pydantic import Field
@@ -27,6 +26,7 @@ from flashgrep.base.registry import (
     Usage,
     handler,
 )
+from flashgrep.files.openat import RootFiles, RootFolder
 from flashgrep.files.root import outside_root
 from flashgrep.methods.common import (
     PATH,
@@ -168,8 +168,7 @@ async def history(call: Call[Host], params: HistoryParams) -> HistoryResult:
                 repository, params.rev, path, skip, params.limit + 1
             )
         # A new file has no history yet; what is neither there nor in it is a mistake.
-        file = Path(os.fsdecode(workspace.root), os.fsdecode(path))
-        if not commits and not skip and not os.path.lexists(file):
+        if path and not commits and not skip and not _is_there(workspace, path):
             raise NotFound(
                 f"no commit of {params.rev} changed {params.path}, and it is not there now",
                 reason="file_not_found",
@@ -271,6 +270,18 @@ def find_inside(workspace: Project, path: str) -> bytes:
     ):  # the repository may be larger than the project
         raise outside_root(asked)
     return path_inside
+
+
+def _is_there(workspace: Project, path: bytes) -> bool:
+    """Return whether a path is in the project; what is behind a link is not, wherever it leads."""
+    files = RootFiles(RootFolder(os.fsencode(workspace.root)))
+    try:
+        files.lstat(path)
+    except OSError:
+        return False
+    finally:
+        files.close()
+    return True
 
 
 def _show_commit(one: git.Commit) -> CommitEntry:
