@@ -9,7 +9,6 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import partial
 from inspect import Parameter, Signature
 from typing import Any, ClassVar, Protocol, cast
@@ -22,6 +21,7 @@ from jsonrpcserver.request import Request as ServerRequest
 from jsonrpcserver.response import to_serializable_one
 from jsonrpcserver.result import Error, Success
 from pydantic import BaseModel
+from rapidfuzz import fuzz, process
 
 from flashgrep.base.errors import (
     Cancelled,
@@ -46,6 +46,8 @@ COMMAND_LINE = "$/cli"
 """Runs a command line, which may write."""
 LONGEST_NAME = 60
 """Of a method that is not there, to look for one like it."""
+LEAST_LIKE = 60
+"""How alike both are, of 100."""
 FIRST_PART, PART_GROWTH = 20, 4
 """Parts are pages, each starting where the previous one ended, so they are in order and none is sent twice. The first
 is small, since somebody waits for it; each is this many times as large as the previous one, since each has a cost."""
@@ -254,13 +256,14 @@ class Dispatcher:
 
     def _suggest_method(self, name: str) -> str:
         """Return what to call in place of a method that there is not."""
-        near: list[str] = []
         # Of a long name none is near.
         if len(name) <= LONGEST_NAME:
             public = [known for known in self._methods if not known.startswith("$")]
-            near = get_close_matches(name, public, n=1)
-        if near:
-            return f"did you mean {near[0]}?"
+            near = process.extractOne(
+                name, public, scorer=fuzz.ratio, score_cutoff=LEAST_LIKE
+            )
+            if near is not None:
+                return f"did you mean {near[0]}?"
         return "skills/reference.md lists the methods"
 
     async def shutdown(self, grace: float) -> None:
