@@ -97,6 +97,7 @@ class RunningPeer:
         )
         if peer.serve:
             self.processes.start(self.placed(peer.serve))
+            self._wait_until_ready()
         if peer.settle:
             with suppress(NotAvailable):
                 self.processes.run(self.placed(peer.settle), settle_seconds)
@@ -104,6 +105,11 @@ class RunningPeer:
     def index(self) -> None:
         """Make the index, or make it again, and wait for it."""
         self.processes.run(self.placed(self.peer.index), INDEX_SECONDS, worst=0)
+        # A server that is started afterwards is what says that it is ready.
+        if not self.peer.serve:
+            self._wait_until_ready()
+
+    def _wait_until_ready(self) -> None:
         until = time.monotonic() + INDEX_SECONDS
         while self.peer.ready and not READY.search(self._readiness()):
             if time.monotonic() > until:
