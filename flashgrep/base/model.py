@@ -5,10 +5,12 @@ import codecs
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from flashgrep.base.errors import InvalidParams
+from flashgrep.base.lazy import LazyAttribute
 
 _LAST = 2**63 - 1
 
@@ -61,6 +63,27 @@ class Encoded:
     def decode(self) -> Any:
         """Return the value; with integers of any size."""
         return json.loads(self.json)
+
+
+class EncodedList(Encoded, Sequence[Any]):
+    """A list that is JSON already: an encoder copies it, and only for whoever looks at its items it is decoded."""
+
+    @LazyAttribute
+    def _items(self) -> list[Any]:
+        items: list[Any] = self.decode()
+        return items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, at: int) -> Any: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Any]: ...
+
+    def __getitem__(self, at: int | slice) -> Any:
+        return self._items[at]
 
 
 class FileStat(NamedTuple):

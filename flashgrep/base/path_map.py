@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from flashgrep.base.errors import FlashgrepError
+from flashgrep.base.model import EncodedList
 from flashgrep.base.vocabulary import SYNONYMS
 
 Translate: TypeAlias = Callable[[str], str]
@@ -151,7 +152,7 @@ def _translate(
     value: Any, translate: Translate, tell: Translate | None, fields: Collection[str]
 ) -> Any:
     """Return a value with the paths in its members translated, and its sentences passed through ``tell``."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | EncodedList):
         return [_translate(item, translate, tell, fields) for item in value]
     if not isinstance(value, Mapping):
         return value

@@ -280,8 +280,6 @@ class Call(Generic[HostT]):
     """The answer is sent as its renderer's text, to which budgets then apply; else as JSON."""
     for_person: bool = False
     """A person at a shell reads the answer: what can be said at once is better than an error by contract."""
-    is_forwarded: bool = False
-    """The answer is sent as JSON without inspecting its results, so they may be ``base.model.Encoded``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

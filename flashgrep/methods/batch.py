@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Annotated, Any, cast
 
 import anyio
@@ -140,10 +139,8 @@ async def _answer(call: Call[Host], asked: CallParams, tokens: int) -> BatchItem
     # A size that the caller gave, by whatever name, is kept: it asked for that much.
     if "max_tokens" in type(params).model_fields.keys() - params.model_fields_set:
         params = params.model_copy(update={"max_tokens": tokens})
-    # Its result is put into ours, so it cannot be passed on as JSON.
-    inner = replace(call, is_forwarded=False)
     await anyio.lowlevel.checkpoint()
-    result = await method.run(inner, params)
+    result = await method.run(call, params)
     if not call.as_text or method.render is None:
         return {"result": result}
     return {"text": await run_sync(render_text, result, method.render)}

@@ -194,7 +194,6 @@ async def ask_projects(
         return (await ask(call, params, workspace, ProjectSelection())).result
     if libraries is None:
         _check_choice(given)
-    call.is_forwarded = False  # results of several are merged
     question = _Question(call, params, ask, given.limit or limit)
     if libraries is None:
         every_part = _find_parts(call, params)
@@ -252,7 +251,6 @@ async def ask_each(
         raise InvalidParams(
             "cursor: it is that of one project; name it by `project`", field="cursor"
         )
-    call.is_forwarded = False
     # One item is enough: no second page is asked for.
     question = _Question(call, params, ask, 1)
     parts = _find_parts(call, params)

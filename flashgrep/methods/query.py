@@ -337,6 +337,8 @@ async def _ask(
     if params.order == "relevance" or (params.order is None and params.mode == "smart"):
         ranking = call.host.searchers.ranking
     answer = Answer()
+    # Else the hits are merged with others, or rendered.
+    is_passed_on = among.projects == 1 and not (call.as_text or call.for_person)
     pattern = None
     mode = modes[0]
     # The first interpretation with hits is the answer; so is one that ran out of time,
@@ -369,13 +371,13 @@ async def _ask(
                 position=position,
                 count_on=COUNT_ON_FILES // among.projects,
                 spans=params.position_encoding if params.spans else None,
-                as_json=call.is_forwarded,
+                as_json=is_passed_on,
             )
             answer, fresh = await _search(workspace, question, params)
         if answer.has_hits or not answer.complete:
             break
     result: QueryResult = {
-        "results": answer.encoded or answer.results,  # type: ignore[typeddict-item]  # built as QueryHit, untyped for speed
+        "results": answer.hits,  # type: ignore[typeddict-item]  # built as QueryHit, untyped for speed
         "total": answer.total,
         "next": None,
         "mode": mode,
@@ -404,7 +406,7 @@ async def _ask(
     rank = (
         answer.ranks.__getitem__
         if answer.ranks
-        else lambda at: -answer.results[at].get("score", 0)
+        else lambda at: -answer.hits[at].get("score", 0)
     )
     return Page(result, rank, get_args(SmartMode).index(mode))
 

@@ -387,9 +387,12 @@ def format_time(seconds: float) -> str:
 
 def format_json(result: Any) -> str:
     """Return a result as JSON for people."""
-    return orjson.dumps(
-        result, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    ).decode()
+    option = orjson.OPT_INDENT_2
+    option |= orjson.OPT_APPEND_NEWLINE
+    # Of an encoded list, a dataclass, its items are wanted.
+    option |= orjson.OPT_PASSTHROUGH_DATACLASS
+    encoded = orjson.dumps(result, default=list, option=option)
+    return encoded.decode()
 
 
 def render_error(error: ErrorObject) -> str:

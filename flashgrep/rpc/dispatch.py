@@ -187,9 +187,9 @@ class Dispatcher:
         progress: Progress | None = None,
         as_text: bool = False,
     ) -> Any:
-        """Call a registered method from within the process; the result is JSON-ready, and its results may be encoded.
+        """Call a registered method from within the process; the result is JSON-ready.
 
-        ``as_text``: the caller renders it, so budgets apply to the text, and nothing is encoded.
+        ``as_text``: the caller renders it, so budgets apply to the text.
 
         Raises:
             FlashgrepError: any failure; unnamed ones become the internal error.
@@ -197,7 +197,6 @@ class Dispatcher:
         """
         call = self._make_call(session, progress)
         call.as_text = as_text
-        call.is_forwarded = not as_text and session.path_map is None
         pending = Pending(
             Request(name, params, None, wants_answer=True, progress_token=None)
         )
@@ -324,7 +323,6 @@ class Dispatcher:
         token = context.request.partial_token
         handler = self.registry.get(name)
         if token is None or not has_parts(handler):
-            context.call.is_forwarded = context.session.path_map is None
             return await self._run_handler(context.call, name, params)
         parts = Parts(token, context.notify)
         return await parts.send(
@@ -484,16 +482,19 @@ class Parts:
             result = await run(handler.name, {**fields, "limit": min(size, limit_left)})
             # An incomplete page, as at a deadline, also ends it: the next page would be
             # no better.
-            limit_left -= len(result["results"])
+            results = result["results"]
+            limit_left -= len(results)
             if (
                 limit_left <= 0
                 or not result.get("next")
                 or not result["coverage"]["complete"]
             ):
-                return {**result, "results": [*unsent, *result["results"]]}
-            part = {"token": self._token, "value": {"results": result["results"]}}
+                if unsent:
+                    results = [*unsent, *results]
+                return {**result, "results": results}
+            part = {"token": self._token, "value": {"results": results}}
             if unsent or not self._notify("$/progress", part):
-                unsent += result["results"]
+                unsent += results
             size, fields["cursor"] = (
                 limit_left if unsent else size * PART_GROWTH,
                 result["next"],

@@ -5,7 +5,7 @@ the index does not propose a file, no line of it can match.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain, dropwhile, filterfalse, islice
@@ -17,7 +17,13 @@ import orjson
 from flashgrep.base.checkpoint import Expired, checkpoint, expiring
 from flashgrep.base.errors import DeadlineExceeded
 from flashgrep.base.lazy import LazyAttribute
-from flashgrep.base.model import Document, Encoded, Skipped, path_to_json, path_to_text
+from flashgrep.base.model import (
+    Document,
+    EncodedList,
+    Skipped,
+    path_to_json,
+    path_to_text,
+)
 from flashgrep.files.columns import Columns, Lines, PositionEncoding
 from flashgrep.pattern import ANYTHING, FOLDS, Gram, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
@@ -118,8 +124,8 @@ class Question:
     spans: PositionEncoding | None = None
     """Requests all spans of a hit, with columns in this unit; None: only the column of the first."""
     as_json: bool = False
-    """Whether the hits are only passed on; many are then returned as JSON, without ranks: encoding 10,000 hits of a
-    worker blocked the daemon's event loop for 15 ms."""
+    """Whether many hits are returned as JSON, without ranks: encoding 10,000 hits of a worker blocked the daemon's event
+    loop for 15 ms."""
 
 
 @dataclass(slots=True)
@@ -134,8 +140,8 @@ class Answer(SearchStats):
     candidates: int = 0
     ranks: list[tuple[object, ...]] = field(default_factory=list)
     """By relevance: each hit's sort key for merging with other projects."""
-    encoded: Encoded | None = None
-    """The results as JSON, in place of ``results``, if the question asks for that."""
+    encoded: EncodedList | None = None
+    """Many results as JSON, in place of ``results``, if the question asks for that."""
     parts: list[bytes] = field(default_factory=list)
     """The first results as JSON, ENCODED_FROM in each, while more are found: as objects they take three times as much,
     and many searches may wait for their turn with a page half full."""
@@ -157,15 +163,22 @@ class Answer(SearchStats):
         """Join the parts and what is left to ``encoded``."""
         if self.results:
             self.parts.append(orjson.dumps(self.results)[1:-1])
-        self.encoded = Encoded(b"[" + b",".join(self.parts) + b"]")
+        self.encoded = EncodedList(b"[" + b",".join(self.parts) + b"]")
         self.results = []
         self.parts = []
         self.ranks = []
 
     @property
+    def hits(self) -> Sequence[dict[str, Any]]:
+        """What was found, as objects or as JSON."""
+        if self.encoded is not None:
+            return self.encoded
+        return self.results
+
+    @property
     def has_hits(self) -> bool:
         """Whether anything was found."""
-        return bool(self.results or self.encoded)
+        return bool(self.results) or self.encoded is not None
 
 
 class Search:

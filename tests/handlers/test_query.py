@@ -1,8 +1,10 @@
 """The query method on a running daemon, over every wire: modes, order, pages, budgets, coverage, errors."""
 
+import json
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +235,24 @@ def test_context_lines_stand_around_the_hit(wire: Wire) -> None:
     ]
     assert hit["before"] == ["", "class Engine:"]
     assert hit["after"] == ["        return ignite(self)"]
+
+
+def test_a_long_page_is_the_same_whoever_looks_at_its_hits(
+    wire: Wire, daemon: DaemonAtHand, root: Path
+) -> None:
+    """It is JSON already when it leaves the search: copied for one, decoded for another."""
+    params = {"text": "needle", "mode": "literal", "limit": 300, "max_tokens": 100_000}
+    hits = wire.call("query", **params)["results"]
+    assert [hit["start_line"] for hit in hits] == list(range(1, 301))
+    calls = [{"method": "query", "arguments": params}]
+    with closing(daemon.wire("unix", root)) as control:
+        several = control.call("query", **params, projects=[str(root)])["results"]
+        (inner,) = control.call("batch", calls=calls, max_tokens=100_000)["results"]
+    assert [{**hit, "project": root.name} for hit in hits] == several
+    assert inner["result"]["results"] == hits
+    budget = ("--limit", "300", "--max-tokens", "100000")
+    printed = daemon.run("query", "--json", "-F", *budget, "needle", cwd=root).stdout
+    assert json.loads(printed)["results"] == hits
 
 
 def test_files_and_counts_can_be_asked_for(wire: Wire) -> None:

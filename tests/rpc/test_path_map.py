@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flashgrep.base.model import EncodedList
 from flashgrep.base.path_map import PARAM_FIELDS, PathMap, parse_path_map
 from flashgrep.base.paths import PATH_MAP_VARIABLE
 from flashgrep.base.registry import MOST_PATH
@@ -24,6 +25,14 @@ FILES: dict[str, str | bytes] = {
     "b.txt": "spin /workspaces/app\n",
 }
 THEIRS = "/workspaces/app"
+
+
+def test_paths_in_a_list_that_is_json_already_are_translated() -> None:
+    path_map = PathMap([(THEIRS, "/home/u/app")])
+    hits = EncodedList(b'[{"path": "/home/u/app/b.txt", "text": "/home/u/app"}]')
+    assert path_map.translate_result({"results": hits}) == {
+        "results": [{"path": f"{THEIRS}/b.txt", "text": "/home/u/app"}]
+    }
 
 
 @pytest.mark.parametrize(

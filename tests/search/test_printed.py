@@ -113,7 +113,7 @@ def ask(snapshot: Snapshot, question: Question, *, slowly: bool = False) -> Answ
 
 def describe(answer: Answer) -> tuple[object, ...]:
     """Return what a caller sees of an answer."""
-    hits = answer.encoded.decode() if answer.encoded else answer.results
+    hits = list(answer.hits)
     return (
         hits,
         answer.total,

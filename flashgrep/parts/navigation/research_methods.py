@@ -658,7 +658,7 @@ async def answer_by_search(call: Call[Host], params: CodeResearchParams) -> str 
             "projects": params.projects,
         }
     )
-    result = await method.run(replace(call, is_forwarded=False, as_text=True), asked)
+    result = await method.run(replace(call, as_text=True), asked)
     return await run_sync(render_text, result, method.render)
 
 
