@@ -4,9 +4,10 @@ import json
 import re
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
-from typing import Annotated, Any, Literal, NotRequired, get_args
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, get_args
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -77,9 +78,9 @@ IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 LOOKS_LIKE_REGEX = re.compile(r"[\\^$|*+?\[\](){}]|\.[*+]")
 """What only a regular expression is likely to contain."""
 SmartMode = Literal["literal", "regex", "words"]
-"""Interpretations of a text, in the order in which they are tried."""
+"""Readings of a text, in the order in which they are tried."""
 Fallback = Literal["regex", "words"]
-"""Interpretations used only if nothing has the text itself."""
+"""Readings used only if nothing has the text itself."""
 
 
 class QueryParams(Params):
@@ -283,7 +284,7 @@ async def query(call: Call[Host], params: QueryParams) -> QueryResult:
     know what the code does. Ignored, hidden and binary files are left out.
     """
     return await ask_projects(
-        call, params, _ask, _join, limit=_choose_page(call, params)[0]
+        call, params, _search_project, _join, limit=_choose_page(call, params)[0]
     )
 
 
@@ -303,7 +304,134 @@ def _choose_page(call: Call[Host], params: QueryParams) -> tuple[int, int]:
     return limit, tokens * CHARS_PER_TOKEN
 
 
-async def _ask(
+class Reading(NamedTuple):
+    """A text taken in one of the ways it may be meant, and what was found."""
+
+    mode: SmartMode
+    answer: Answer
+    fresh: bool = False
+    """Whether the answer reflects the disk after the call came in."""
+    pattern: Pattern | None = None
+    """None: by words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectQuery:
+    """A call for one project: what is looked for in which view."""
+
+    call: Call[Host]
+    params: QueryParams
+    view: View
+    keep: PathFilter | None
+    position: Position | None
+    """Where the page begins; None: the first page."""
+    projects: int
+    """How many are asked: they share what counting may use."""
+
+    async def read(self, modes: Sequence[SmartMode]) -> Reading:
+        """Return the first reading with hits; or one that ran out of time, since it may have had some."""
+        reading = Reading(modes[0], Answer())
+        for mode in modes:
+            if mode == "words":
+                reading = await self._read_words(reading)
+            else:
+                reading = await self._read_pattern(mode)
+            if reading.answer.has_hits or not reading.answer.complete:
+                break
+        return reading
+
+    async def _read_words(self, before: Reading) -> Reading:
+        """Return the lines with most of the words, which no earlier reading has."""
+        params = self.params
+        words = self.call.host.searchers.words
+        if words is None:  # a cursor from a daemon that had the part
+            return before
+        # Include what was saved while earlier readings were tried.
+        fresh = params.fresh and await self.view.refresh()
+        if self.call.as_text:
+            answer = await _find_nearest(self.view, params, self.keep, before.answer)
+        else:
+            limit, _ = _choose_page(self.call, params)
+            answer = await words(self.view, params.query, limit, self.keep)
+        return Reading("words", answer, fresh)
+
+    async def _read_pattern(self, mode: Literal["literal", "regex"]) -> Reading:
+        """Return the lines that match."""
+        pattern = _make_pattern(self.params, mode)
+        question = self._ask_for(pattern)
+        answer, fresh = await _search(self.view, question, self.params)
+        return Reading(mode, answer, fresh, pattern)
+
+    def _ask_for(self, pattern: Pattern) -> Question:
+        call = self.call
+        params = self.params
+        limit, chars = _choose_page(call, params)
+        ranking = None
+        is_smart = params.order is None and params.mode == "smart"
+        if is_smart or params.order == "relevance":
+            ranking = call.host.searchers.ranking
+        # Else the hits are merged with others, or rendered.
+        is_passed_on = self.projects == 1 and not (call.as_text or call.for_person)
+        return Question(
+            pattern=pattern,
+            keep=self.keep,
+            output=params.output,
+            ranking=ranking,
+            limit=limit,
+            before=params.lines_before,
+            after=params.lines_after,
+            max_chars=min(chars, params.max_bytes or chars),
+            as_text=call.as_text,
+            # Anew for each reading, since the one before may have taken its time.
+            deadline=time.monotonic() + params.deadline_ms / 1000,
+            use_index=params.use_index,
+            engine=params.engine,
+            position=self.position,
+            count_on=COUNT_ON_FILES // self.projects,
+            spans=params.position_encoding if params.spans else None,
+            as_json=is_passed_on,
+        )
+
+    async def describe(self, reading: Reading, started: float) -> QueryResult:
+        """Return the answer to send; ``started``: when the call came in, on the clock of time.perf_counter()."""
+        params = self.params
+        answer = reading.answer
+        is_smart = params.mode == "smart"
+        is_linear = params.engine == "linear"
+        result: QueryResult = {
+            "results": answer.hits,  # type: ignore[typeddict-item]  # built as QueryHit, untyped for speed
+            "total": answer.total,
+            "next": None,
+            "mode": reading.mode,
+            "coverage": self.view.coverage(
+                answer, fresh=reading.fresh, started=started, keep=self.keep
+            ),
+        }
+        if is_smart and is_linear and reading.mode != "literal" and answer.has_hits:
+            result["fallback"] = reading.mode
+        if answer.next is not None:
+            tier, path, *reached = answer.next
+            name = path.decode("latin-1")
+            result["next"] = encode_cursor(params, reading.mode, tier, name, *reached)
+        # Before a later page there were hits.
+        if is_smart and not answer.has_hits and self.position is None:
+            result["suggestions"] = await _suggest(self.call, self.view, params)
+        if params.explain and is_linear and reading.pattern is not None:
+            result["explained"] = _explain(reading.pattern, answer)
+        return result
+
+
+def _explain(pattern: Pattern, answer: Answer) -> Explanation:
+    return {
+        "pattern": str(pattern),
+        "grams": str(pattern.grams()),
+        "candidates": answer.candidates,
+        "files_read": answer.files_read,
+        "scanned": answer.scanned,
+    }
+
+
+async def _search_project(
     call: Call[Host],
     params: QueryParams,
     project: Project,
@@ -311,10 +439,9 @@ async def _ask(
 ) -> Page[QueryResult]:
     """Answer for one project."""
     started = time.perf_counter()
-    workspace = await view_of(call, project, params.rev)
-    fresh = False
+    view = await view_of(call, project, params.rev)
     keep = await make_path_filter(
-        workspace,
+        view,
         FileChoice(
             include=params.include,
             exclude=params.exclude,
@@ -325,90 +452,31 @@ async def _ask(
             owners=params.owner,
         ),
     )
-    words = call.host.searchers.words
     position: Position | None = None
     if params.cursor is None:
-        modes = await _choose_modes(workspace, params, has_words=words is not None)
-    else:  # later pages use the interpretation that the first one settled on
+        has_words = call.host.searchers.words is not None
+        modes = await _choose_modes(view, params, has_words=has_words)
+    else:  # later pages use the reading that the first one settled on
         mode, position = decode_cursor(params, params.cursor, _read_state)
         modes = [mode]
-    limit, chars = _choose_page(call, params)
-    ranking = None
-    if params.order == "relevance" or (params.order is None and params.mode == "smart"):
-        ranking = call.host.searchers.ranking
-    answer = Answer()
-    # Else the hits are merged with others, or rendered.
-    is_passed_on = among.projects == 1 and not (call.as_text or call.for_person)
-    pattern = None
-    mode = modes[0]
-    # The first interpretation with hits is the answer; so is one that ran out of time,
-    # since it may have had some.
-    for mode in modes:
-        if mode == "words":
-            if words is None:  # a cursor from a daemon that had the part
-                continue
-            # Include what was saved while earlier interpretations were tried.
-            fresh = params.fresh and await workspace.refresh()
-            if call.as_text:
-                answer = await _find_nearest(workspace, params, keep, answer)
-            else:
-                answer = await words(workspace, params.query, limit, keep)
-        else:
-            pattern = _make_pattern(params, mode)
-            question = Question(
-                pattern=pattern,
-                keep=keep,
-                output=params.output,
-                ranking=ranking,
-                limit=limit,
-                before=params.lines_before,
-                after=params.lines_after,
-                max_chars=min(chars, params.max_bytes or chars),
-                as_text=call.as_text,
-                deadline=time.monotonic() + params.deadline_ms / 1000,
-                use_index=params.use_index,
-                engine=params.engine,
-                position=position,
-                count_on=COUNT_ON_FILES // among.projects,
-                spans=params.position_encoding if params.spans else None,
-                as_json=is_passed_on,
-            )
-            answer, fresh = await _search(workspace, question, params)
-        if answer.has_hits or not answer.complete:
-            break
-    result: QueryResult = {
-        "results": answer.hits,  # type: ignore[typeddict-item]  # built as QueryHit, untyped for speed
-        "total": answer.total,
-        "next": None,
-        "mode": mode,
-        "coverage": workspace.coverage(answer, fresh=fresh, started=started, keep=keep),
-    }
-    if mode != "literal" and params.mode == "smart":
-        if params.engine == "linear" and answer.has_hits:
-            result["fallback"] = mode
-    # Only words or parts of names may be meant as a file's name; a regex is not.
-    if answer.next is not None:
-        tier, path, *reached = answer.next
-        result["next"] = encode_cursor(
-            params, mode, tier, path.decode("latin-1"), *reached
-        )
-    if not answer.has_hits and params.mode == "smart" and position is None:
-        result["suggestions"] = await _suggest(call, workspace, params)
-    if params.explain and pattern is not None and params.engine == "linear":
-        result["explained"] = {
-            "pattern": str(pattern),
-            "grams": str(pattern.grams()),
-            "candidates": answer.candidates,
-            "files_read": answer.files_read,
-            "scanned": answer.scanned,
-        }
+    project_query = ProjectQuery(
+        call=call,
+        params=params,
+        view=view,
+        keep=keep,
+        position=position,
+        projects=among.projects,
+    )
+    reading = await project_query.read(modes)
+    result = await project_query.describe(reading, started)
+    answer = reading.answer
     # By score, by relevance, or not at all, where the order is that of paths.
     rank = (
         answer.ranks.__getitem__
         if answer.ranks
         else lambda at: -answer.hits[at].get("score", 0)
     )
-    return Page(result, rank, get_args(SmartMode).index(mode))
+    return Page(result, rank, get_args(SmartMode).index(reading.mode))
 
 
 async def _find_nearest(
