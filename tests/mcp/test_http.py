@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from tests.support.mcp_clients import INITIALIZE, open_http, token_of
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "stats"}
 MIB = 1024 * 1024
+LEAST_DELAYED = 0.035
+"""Seconds; Linux acknowledges after 40 ms what it has nothing to answer to."""
 
 
 class Site:
@@ -127,6 +129,20 @@ def test_our_own_names_are_let_in(site: Site) -> None:
             site.post("/call/stats", {}, Host=f"{name}:{site.port}", Origin=own).status
             == 200
         )
+
+
+def test_an_answer_does_not_wait_for_its_heads_acknowledgement(site: Site) -> None:
+    """On a connection that stays open, each answer came 40 ms late: its head and its body are two writes."""
+    body = json.dumps(PING)
+    durations = []
+    with closing(http.client.HTTPConnection("127.0.0.1", site.port)) as connection:
+        # The first ones are acknowledged at once.
+        for _ in range(60):
+            started = time.perf_counter()
+            connection.request("POST", f"/rpc?project={site.root}", body, site.good)
+            assert connection.getresponse().read()
+            durations.append(time.perf_counter() - started)
+    assert min(durations[30:]) < LEAST_DELAYED
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -143,6 +143,10 @@ class Protocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Start the client's deadline; if too many connections are silent, close the oldest."""
         super().connection_made(transport)
+        # An answer is two writes, of which the second would wait 40 ms for the client to acknowledge the first. The
+        # loop does this only for sockets made with the protocol's number.
+        connection = transport.get_extra_info("socket")
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._watch_reading()
         self.config.silent.add(self, transport.abort)
 
