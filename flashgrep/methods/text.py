@@ -446,7 +446,7 @@ def _describe_extent(coverage: Mapping[str, Any], style: Style) -> str:
         narrowing = "path, include and exclude"
         if style.is_person:
             narrowing = "PATH, -g and -t"
-        return f": no file is asked; do {narrowing} name one?"
+        return f": no file is asked; do {narrowing} name one, or do ignore rules leave out all?"
     number = f"{files:,}"
     if style.is_person:
         number = str(files)
