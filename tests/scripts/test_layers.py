@@ -36,8 +36,8 @@ BASE_LADDER = [
         "errors paths bounded_cache checkpoint cores damage failures frames identifiers lazy machine places"
         " unused_pools vocabulary"
     ),
-    "model shared_turn child_process plain_files languages path_map habits",
-    "own_folders",
+    "model shared_turn child_process plain_files languages habits",
+    "own_folders path_map",
     "config registry scheduler path_text",
     "project_settings",
 ]
