@@ -89,16 +89,16 @@ class _Segment:
 
     def evaluate(self, expression: GramExpr) -> Documents | None:
         if isinstance(expression, AllOf):
-            return self._intersect(expression.parts)
+            return self._evaluate_all(expression.parts)
         if isinstance(expression, AnyOf):
-            return self._unite(expression.parts)
+            return self._evaluate_any(expression.parts)
         if isinstance(expression, Gram):
             return self._find(expression)
         if expression == ANYTHING:
             return None
         return np.empty(0, np.uint32)
 
-    def _unite(self, parts: tuple[GramExpr, ...]) -> Documents | None:
+    def _evaluate_any(self, parts: tuple[GramExpr, ...]) -> Documents | None:
         lists = []
         for part in parts:
             documents = self.evaluate(part)
@@ -106,7 +106,7 @@ class _Segment:
             if documents is None:
                 return None
             lists.append(documents)
-        return self._union(lists)
+        return self._unite_lists(lists)
 
     def _find(self, gram: Gram) -> Documents:
         """Return the documents with a gram, or with one that starts so; with ``ends_word``, in which a word ends."""
@@ -127,9 +127,9 @@ class _Segment:
             encoded = self.lists.between(begin, stop)
             for documents in encoded:
                 lists.append(decode(documents))
-        return self._union(lists)
+        return self._unite_lists(lists)
 
-    def _intersect(self, parts: tuple[GramExpr, ...]) -> Documents | None:
+    def _evaluate_all(self, parts: tuple[GramExpr, ...]) -> Documents | None:
         """Intersect, shortest list first, until reading the remaining candidates is cheaper than another list."""
         grams: list[bytes] = []
         others: list[GramExpr] = []
@@ -142,7 +142,7 @@ class _Segment:
         # The other parts cost more: ranges of grams and alternatives read many lists.
         for part in others:
             if documents is None or len(documents) > FEW:
-                documents = self._both(documents, self.evaluate(part))
+                documents = self._intersect_lists(documents, self.evaluate(part))
         return documents
 
     def _intersect_grams(self, grams: list[bytes]) -> Documents | None:
@@ -162,24 +162,26 @@ class _Segment:
                     worth = len(documents) * VERIFY_BYTES
                     if len(encoded) > worth:
                         continue
-                documents = self._both(documents, decode(encoded))
+                documents = self._intersect_lists(documents, decode(encoded))
         return documents
 
-    def _both(self, one: Documents | None, other: Documents | None) -> Documents | None:
+    def _intersect_lists(
+        self, first: Documents | None, second: Documents | None
+    ) -> Documents | None:
         """Intersect two ascending lists; None stands for all documents."""
-        if one is None:
-            return other
-        if other is None:
-            return one
-        if len(one) * SEARCHED <= len(other):
-            places = np.searchsorted(other, one)
-            is_common = other.take(places, mode="clip") == one
+        if first is None:
+            return second
+        if second is None:
+            return first
+        if len(first) * SEARCHED <= len(second):
+            places = np.searchsorted(second, first)
+            is_common = second.take(places, mode="clip") == first
         else:
-            is_common = self._mark((other,)).take(one)
-        both: Documents = one[is_common]
-        return both
+            is_common = self._mark((second,)).take(first)
+        common: Documents = first[is_common]
+        return common
 
-    def _union(self, lists: Iterable[Documents]) -> Documents:
+    def _unite_lists(self, lists: Iterable[Documents]) -> Documents:
         """Return the union of lists, ascending, by marking documents: ``numpy.unique`` is a hundred times slower."""
         return np.flatnonzero(self._mark(lists)).astype(np.uint32)
 
