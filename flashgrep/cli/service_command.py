@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from flashgrep.base.address import REPOSITORY
 from flashgrep.cli.daemon_client import fail, failing_cleanly
 from flashgrep.cli.stopping import stop_daemon
 
@@ -21,7 +22,7 @@ FOLDERS = ("FLASHGREP_STATE_DIR", "FLASHGREP_CACHE_DIR")
 UNIT_TEXT = """\
 [Unit]
 Description=flashgrep, the code search daemon
-Documentation=https://github.com/flashgrep/flashgrep
+Documentation={repository}
 
 [Service]
 {environment}ExecStart={command}
@@ -144,7 +145,9 @@ def describe_service() -> Service:
     return Service(
         file,
         UNIT_TEXT.format(
-            command=words, environment=write_environment(find_folders())
+            repository=REPOSITORY,
+            command=words,
+            environment=write_environment(find_folders()),
         ).encode(),
         ((*manager, "daemon-reload"), (*manager, "enable", "--now", UNIT)),
         ((*manager, "disable", "--now", UNIT),),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from flashgrep.base.address import REPOSITORY
 from flashgrep.base.errors import (
     FlashgrepError,
     InvalidParams,
@@ -30,7 +31,6 @@ LOG_LEVEL_KEY: Final = PREFIX + "logLevel"
 SERVER_KEY: Final = PREFIX + "serverInfo"
 NAME: Final = "flashgrep"
 SUMMARY: Final = "Exact, fresh and fast answers about code from one local daemon: search, symbols, safe edits."
-REPOSITORY: Final = "https://github.com/flashgrep/flashgrep"
 LEVELS: Final = (
     "debug",
     "info",

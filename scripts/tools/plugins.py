@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from flashgrep import __version__
+from flashgrep.base.address import REPOSITORY
 from flashgrep.base.languages import LANGUAGES
-from flashgrep.mcp.adapter import REPOSITORY, SUMMARY
+from flashgrep.mcp.adapter import SUMMARY
 from flashgrep.parts.hosts.hooks import HOOK_PLACES, make_hook
 from flashgrep.parts.hosts.hosts import HOSTS, SERVER
 from flashgrep.parts.navigation.servers.known import PROTOCOL_NAMES

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from flashgrep.base.address import REPOSITORY
+
 ROOT = Path(__file__).parents[2]
-REPOSITORY: Final = "https://github.com/flashgrep/flashgrep"
 SITE: Final = "https://flashgrep.github.io/flashgrep/"
 PAPERS: Final = {
     "SECURITY.md": "security.md",

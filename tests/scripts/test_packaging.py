@@ -9,6 +9,7 @@ import tomllib
 import pytest
 
 from flashgrep import __version__
+from flashgrep.base.address import REPOSITORY
 from scripts.tools.plugins import write_semantic
 from scripts.tools.release import ROOT, list_components
 
@@ -25,6 +26,11 @@ def test_every_text_names_this_version(name: str) -> None:
         r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?", (FOLDER / name).read_text()
     )
     assert set(versions) == {__version__}
+
+
+def test_the_package_names_the_repository_that_the_program_names() -> None:
+    package = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert package["project"]["urls"]["Repository"] == REPOSITORY
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,5 @@
+"""Where flashgrep itself is found."""
+
+from typing import Final
+
+REPOSITORY: Final = "https://github.com/flashgrep/flashgrep"
