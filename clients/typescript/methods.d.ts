@@ -2062,8 +2062,10 @@ export interface SpecSummary {
   problem?: string;
 }
 
-/** All specifications, ordered by folder, then by id. */
+/** All specifications, ordered by folder, then by id; without any `detail` says where they are looked for. */
 export interface ListSpecsResult {
+  reason?: string;
+  detail?: string;
   results: SpecSummary[];
 }
 
@@ -2161,6 +2163,8 @@ export interface SpecHit {
 
 /** Requirements, best first; scores are from 0 to 1. */
 export interface SearchSpecsResult {
+  reason?: string;
+  detail?: string;
   results: SpecHit[];
   coverage: Coverage;
 }

@@ -116,15 +116,43 @@ def project_socket(root: str) -> str:
     return os.path.join(root, PROJECT_FOLDER, PROJECT_SOCKET)
 
 
+class UnusableFolder(OSError):
+    """One of flashgrep's own folders cannot be made; said without the system's number."""
+
+    def __str__(self) -> str:
+        """Return which folder, and why."""
+        return f"cannot make the folder {self.filename}: {self.strerror}"
+
+
 def make_private(folder: str) -> None:
     """Create ``folder`` (0700) unless it exists, and refuse it if others could plant files in it.
 
     Raises:
+        UnusableFolder: it cannot be made.
         PermissionError: it belongs to another user, or its group or the world may write to it.
 
     """
-    os.makedirs(folder, mode=PRIVATE_FOLDER, exist_ok=True)
+    try:
+        os.makedirs(folder, mode=PRIVATE_FOLDER, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror
+        if os.path.lexists(folder):
+            reason = "it exists, and is no folder"
+        raise UnusableFolder(error.errno, reason, folder) from error
     check_private(folder)
+
+
+def describe_failure(error: Exception) -> str:
+    """Return what a person is told of a failure of the system."""
+    if not isinstance(error, OSError) or isinstance(error, UnusableFolder):
+        return str(error)
+    if error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return "the current folder is gone; cd to another one"
+    return str(error)
 
 
 def check_private(folder: str) -> None:

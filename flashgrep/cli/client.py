@@ -13,6 +13,7 @@ from flashgrep.base.paths import (
     PATH_MAP_VARIABLE,
     Paths,
     as_latin1,
+    describe_failure,
     find_program,
     find_ripgrep,
     measure_room,
@@ -110,7 +111,8 @@ def run() -> int:
         )  # else the interpreter complains when it flushes on exit
         status = BROKEN_PIPE
     except (OSError, ValueError) as error:
-        os.write(2, f"fgrep: {error}\n".encode(errors="surrogateescape"))
+        message = f"fgrep: {describe_failure(error)}\n"
+        os.write(2, message.encode(errors="surrogateescape"))
         status = ERROR
     return status
 

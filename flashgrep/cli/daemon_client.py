@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from socket import socket
 from typing import Any, NoReturn, cast
 
-from flashgrep.base.paths import Paths, cache_folder, state_folder
+from flashgrep.base.paths import Paths, cache_folder, describe_failure, state_folder
 from flashgrep.rpc.connect import connect, send_request, try_connect
 
 NOT_RUNNING = 1
@@ -92,7 +92,7 @@ def failing_cleanly() -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        fail(str(error))
+        fail(describe_failure(error))
 
 
 def show_status(*, as_json: bool) -> int:

@@ -28,6 +28,8 @@ from flashgrep.base.own_folders import (
 from flashgrep.base.paths import (
     PACKAGE,
     PROJECT_FOLDER,
+    STATE_OVERRIDE,
+    UnusableFolder,
     config_file,
     find_ripgrep,
     make_private,
@@ -108,6 +110,9 @@ def check_folders() -> Iterator[CheckResult]:
         # Create it if it is missing, as the daemon would: problems show only then.
         make_private(paths.state)
         yield CheckResult("ok", "state", paths.state)
+    except UnusableFolder as error:
+        text = f"{error}; {STATE_OVERRIDE} names another one"
+        yield CheckResult("bad", "state", text)
     except OSError as error:
         yield CheckResult("bad", "state", str(error))
     try:
@@ -125,7 +130,7 @@ def check_folders() -> Iterator[CheckResult]:
             yield CheckResult(
                 "warn",
                 "cache",
-                f"{folder} belongs to {root or 'no known folder'}, which is gone; remove it",
+                f"{folder} belongs to {root or 'no known folder'}, which is gone; fgrep store clean",
             )
 
 

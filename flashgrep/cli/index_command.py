@@ -1,5 +1,6 @@
 """``fgrep index``, ``projects`` and ``store``: which folders are projects, the state of their index, what is stored."""
 
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -84,7 +85,11 @@ def list_projects() -> None:
     """List the projects: name and folder."""
     with failing_cleanly():
         for project in ask_daemon("$/status")["projects"]:
-            typer.echo(show_name(f"{project['name']}  {project['root']}"))
+            root = project["root"]
+            typer.echo(show_name(f"{project['name']}  {root}"))
+            if not Path(root).is_dir():
+                forgetting = f"fgrep projects remove {shlex.quote(project['name'])}"
+                typer.echo(show_name(f"fgrep: {root} is gone; {forgetting}"), err=True)
 
 
 @app.command()

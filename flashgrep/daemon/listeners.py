@@ -19,7 +19,7 @@ from flashgrep.api.service import PART_LEFT_OUT
 from flashgrep.base.config import Settings
 from flashgrep.base.errors import FlashgrepError, InvalidParams, Unavailable
 from flashgrep.base.own_folders import make_project_folder
-from flashgrep.base.paths import Paths, project_socket
+from flashgrep.base.paths import Paths, describe_failure, project_socket
 from flashgrep.base.registry import Capabilities, Session
 from flashgrep.daemon.descriptors import Shares
 from flashgrep.daemon.log import trim_crash_log
@@ -137,7 +137,7 @@ class Listeners:
                 if (
                     not isinstance(error, OSError) or error.errno != errno.EROFS
                 ):  # on a read-only mount none is missed
-                    self.problems[str(root)] = str(error)
+                    self.problems[str(root)] = describe_failure(error)
                     self.dispatcher.log.warning(
                         "no project socket", root=str(root), problem=str(error)
                     )

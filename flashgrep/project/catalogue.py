@@ -4,6 +4,7 @@ import contextlib
 import gc
 import json
 import os
+import shlex
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -774,11 +775,15 @@ class Catalogue:
         if is_visited:
             unindexed = VISITED
         if not root.is_dir():
-            raise NotFound(
+            gone = NotFound(
                 f"no such folder: {root}",
                 reason="directory_not_found",
                 target_path=str(root),
             )
+            if not is_visited:
+                forgetting = f"fgrep projects remove {shlex.quote(name)}"
+                gone.data["suggestion"] = f"{forgetting} forgets the project"
+            raise gone
         # A folder that is only visited gets nothing of ours, not even a socket.
         if not is_visited:
             self._on_open(root)

@@ -18,6 +18,7 @@ from flashgrep.base.paths import (
     PACKAGE,
     STATE_OVERRIDE,
     Paths,
+    UnusableFolder,
     as_latin1,
     make_private,
 )
@@ -242,7 +243,10 @@ def start_daemon(paths: Paths, environ: Mapping[str, str]) -> None:
         StartFailed: it did not become ready.
 
     """
-    make_private(paths.state)
+    try:
+        make_private(paths.state)
+    except UnusableFolder as error:
+        raise StartFailed(f"{error}; {STATE_OVERRIDE} names another one") from error
     lock = open_plain_file(paths.start_lock, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(

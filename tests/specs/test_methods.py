@@ -150,10 +150,16 @@ def test_specs_are_listed_by_id_title_and_purpose_alone(way: Way) -> None:
     ]
 
 
-def test_no_specs_are_an_empty_list(reach: Reach, project: MakeProject) -> None:
+def test_no_specs_are_an_empty_list_that_says_where_they_are_looked_for(
+    reach: Reach, project: MakeProject
+) -> None:
     way = reach(project({"main.py": "x\n"}), indexed=True)
-    assert way.result("list_specs") == {"results": []}
-    assert way.result("search_specs", query="anything")["results"] == []
+    listed = way.result("list_specs")
+    searched = way.result("search_specs", query="anything")
+    for result in (listed, searched):
+        assert result["results"] == []
+        assert result["reason"] == "no_specs"
+        assert "openspec/specs" in result["detail"]
     assert way.result("validate_specs") == {"valid": True, "files": 0, "problems": []}
     error = way.error("get_spec_requirements", spec_id="auth")
     assert error["message"] == "spec not found: auth; there is no spec"

@@ -17,6 +17,7 @@ from flashgrep.base.paths import (
     PATH_MAP_VARIABLE,
     Paths,
     as_latin1,
+    describe_failure,
     find_program,
     find_ripgrep,
     measure_room,
@@ -95,7 +96,8 @@ def explain(command: str) -> int:
         result = ask([EXPLAIN, as_latin1(command)], HOST_SECONDS)
         os.write(1, result["stdout"].encode(errors="surrogateescape"))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        os.write(2, f"fgrep: every command runs as it is typed: {error}\n".encode())
+        reason = describe_failure(error)
+        os.write(2, f"fgrep: every command runs as it is typed: {reason}\n".encode())
         return ERROR
     return 0
 

@@ -24,6 +24,7 @@ from flashgrep.base.paths import (
     MODELS_FOLDER,
     PROJECT_FOLDER,
     config_file,
+    describe_failure,
     from_latin1,
 )
 from flashgrep.base.plain_files import read_plain_file
@@ -174,7 +175,7 @@ def install(
     except FlashgrepError as error:
         fail(error.message)
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}")
+        fail(describe_failure(error))
 
 
 def install_hook(
@@ -203,7 +204,7 @@ def install_hook(
     except FlashgrepError as error:
         fail(error.message)
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}")
+        fail(describe_failure(error))
 
 
 class PlannedChange(NamedTuple):

@@ -41,6 +41,7 @@ from flashgrep.search.snapshot import SearchStats
 MOST_BYTES = 1 << 20
 """A specification is read by people; parsing this much takes about a second at worst."""
 THRESHOLD = 0.4
+NO_SPECS = "no_specs"
 LookT = TypeVar("LookT")
 SPEC_ID = "Id of a specification from list_specs, or the path of its file."
 
@@ -93,8 +94,15 @@ class SpecSummary(TypedDict):
     problem: NotRequired[str]
 
 
-class ListSpecsResult(TypedDict):
-    """All specifications, ordered by folder, then by id."""
+class NoSpecs(TypedDict):
+    """What an answer says if the project has no specification: `reason` is `no_specs`."""
+
+    reason: NotRequired[str]
+    detail: NotRequired[str]
+
+
+class ListSpecsResult(NoSpecs):
+    """All specifications, ordered by folder, then by id; without any `detail` says where they are looked for."""
 
     results: list[SpecSummary]
 
@@ -151,7 +159,7 @@ class SpecHit(FilePlace):
     start_line: int
 
 
-class SearchSpecsResult(TypedDict):
+class SearchSpecsResult(NoSpecs):
     """Requirements, best first; scores are from 0 to 1."""
 
     results: list[SpecHit]
@@ -180,7 +188,11 @@ async def list_specs(call: Call[Host], params: ProjectParams) -> ListSpecsResult
     """List the project's specifications: id, title and purpose of each."""
     project = await call.host.workspace(call, params.project)
     specs = await _read_specs(project, parse_all_specs)
-    return {"results": [_format_summary(spec) for spec in specs]}
+    result: ListSpecsResult = {"results": [_format_summary(spec) for spec in specs]}
+    if not specs:
+        result["reason"] = NO_SPECS
+        result["detail"] = _explain_no_specs(project)
+    return result
 
 
 @handler(
@@ -285,10 +297,14 @@ async def search_specs(
     coverage["files_searched"] = len(specs)
     if problem:
         coverage["detail"] = problem
-    return {
+    result: SearchSpecsResult = {
         "results": [_format_match(match) for match in matches],
         "coverage": coverage,
     }
+    if not specs:
+        result["reason"] = NO_SPECS
+        result["detail"] = _explain_no_specs(project)
+    return result
 
 
 @handler("validate_specs", title="Validate specifications", toolset="specs")
@@ -364,6 +380,12 @@ async def _read_specs(
         return look(find_spec_files(view.paths(), project.options.spec_folders), read)
 
     return await project.in_turn(run)
+
+
+def _explain_no_specs(project: Project) -> str:
+    folders = ", ".join(project.options.spec_folders)
+    looked_for = f"no specification: no file spec.md is below {folders}"
+    return f"{looked_for} (setting specs.folders)"
 
 
 def _format_file(file: SpecFile) -> FilePlace:

@@ -46,6 +46,11 @@ Database = Annotated[
         show_default=False,
     ),
 ]
+NEXT_STEPS = {
+    "database_away": f"{TEAM_DATABASE_VARIABLE} or --database names it: postgresql://user@host/name",
+    "project_not_found": "fgrep team status lists the repositories",
+}
+"""By the reason of a failure: what the administrator can do."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 
@@ -54,15 +59,11 @@ def _failing_cleanly() -> Iterator[None]:
     try:
         yield
     except FlashgrepError as error:
-        suggestion = error.data.get("suggestion", "")
-        fail(
-            error.message
-            + (
-                f"\nfgrep: {suggestion}"
-                if suggestion and suggestion not in error.message
-                else ""
-            )
-        )
+        suggestion = error.data.get("suggestion", NEXT_STEPS.get(error.reason, ""))
+        message = error.message
+        if suggestion and suggestion not in message:
+            message += f"\nfgrep: {suggestion}"
+        fail(message)
 
 
 @contextmanager
@@ -181,6 +182,8 @@ def status(database: Database = "", *, as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
         return
+    if not rows:
+        typer.echo("no repository yet; add one with: fgrep team add", err=True)
     for row in rows:
         state = row["problem"] or (
             f"{row['waiting']} waiting" if row["waiting"] else "ready"
