@@ -384,12 +384,10 @@ def _field_parameters(
         else:
             required = field.is_required()
             word = name.replace("_", "-")
-            # Only what is on by default needs a flag to turn it off.
-            long = (
-                f"--{word}/--no-{word}"
-                if kind is bool and field.default is True
-                else f"--{word}"
-            )
+            long = f"--{word}"
+            # What is on by default, or where that depends, needs a flag to turn it off.
+            if kind is bool and field.default is not False:
+                long += f"/--no-{word}"
             how = typer.Option(*filter(None, [long, usage_of(field).short]), **extra)
         yield inspect.Parameter(
             name,

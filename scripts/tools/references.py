@@ -1,8 +1,9 @@
 """Finds references that lead nowhere: what documents and docstrings name in backticks must exist.
 
 Checked are paths of this repository (``search/exact.py``), names in a module or class (``postings.splice``), commands
-(``fgrep outline``) and links between documents. A name that no module and no class of ours has as its head, such as
-``os.scandir``, is somebody else's and passes. Fenced blocks of documents are examples, and are left out.
+with their options (``fgrep outline``), and links between documents. A name that no module and no class of ours has as
+its head, such as ``os.scandir``, is somebody else's and passes. Fenced blocks of documents are examples, and are left
+out.
 """
 
 import ast
@@ -33,6 +34,7 @@ EXAMPLE = re.compile(r"(src|lib|a|b)/|\*")
 """Folders that examples are about."""
 FOREIGN = {"RotatingFileHandler", "ts_rank_cd"}
 """Names of others that decisions are about."""
+OPTION = re.compile(r"(?<!\S)--?[A-Za-z.][\w-]*")
 MISTYPED = {"qurey"}
 """Commands that documents give as examples of a typing error."""
 HELP = "help"
@@ -102,6 +104,10 @@ class Checkout:
             line.partition("\t")[0]
             for line in (self.package / "cli" / "commands.tsv").read_text().splitlines()
         }
+        self.options = _list_options(
+            (self.package / "cli" / "help.tsv").read_text(encoding="utf-8")
+        )
+        """Those of each command that has any."""
         self.settings = set(
             _list_settings((root / ".flashgrep.example").read_text(encoding="utf-8"))
         )
@@ -120,6 +126,20 @@ class Checkout:
             if any(folder.glob(text)) or any(folder.glob(f"{text}.py")):
                 return True
         return False
+
+    def has_options(self, command: str) -> bool:
+        """Return whether a command, as it is typed, has all the options that it is given."""
+        words = command.split()[1:]
+        known = self.options.get(" ".join(words[:2])) or self.options.get(words[0])
+        if known is None:  # its own program reads them
+            return True
+        for word in words:
+            option = word.partition("=")[0].strip("[]'…")
+            letters = {f"-{letter}" for letter in option[1:]}
+            is_cluster = not option.startswith("--") and letters <= known
+            if OPTION.fullmatch(option) and option not in known and not is_cluster:
+                return False
+        return True
 
     def has_module(self, name: str) -> bool:
         """Return whether some folder has a module of this file name."""
@@ -189,7 +209,8 @@ def _check_text(
 def _exists(checkout: Checkout, text: str, near: Path) -> bool:
     command = COMMAND.fullmatch(text)
     if command and near.suffix == ".md":
-        return command[1] in {HELP, *checkout.commands, *MISTYPED}
+        is_known = command[1] in {HELP, *checkout.commands, *MISTYPED}
+        return is_known and checkout.has_options(text)
     name = text.partition(" ")[0]
     if FILE.search(name):
         if checkout.is_our_path(name) or (
@@ -226,6 +247,18 @@ def _check_links(checkout: Checkout, path: Path, text: str) -> Iterator[Broken]:
                 1 + text.count("\n", 0, match.start()),
                 match[1],
             )
+
+
+def _list_options(table: str) -> dict[str, set[str]]:
+    """Return the options of each command in the table of help."""
+    options: dict[str, set[str]] = {}
+    for page in re.split(r"(?m)^=\t", table)[1:]:
+        command = page.partition("\t")[0]
+        rows = re.findall(r"(?m)^r\t(-[^\t]*)", page)
+        # Without any it passes its words on to another program.
+        if len(rows) > 1:
+            options[command] = set(OPTION.findall(" ".join(rows)))
+    return options
 
 
 def _list_anchors(path: Path) -> set[str]:

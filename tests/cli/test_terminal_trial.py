@@ -235,6 +235,7 @@ CODE: list[tuple[str, int, list[str], list[str]]] = [
     ("fgrep outline shop/cart.py", 0, ["  8-22 class Cart:"], []),
     ("fgrep files cart", 0, ["shop/cart.py"], ["prices"]),
     ("fgrep glob '**/*.py'", 0, ["shop/prices.py"], ["hidden", "build"]),
+    ("fgrep glob --no-respect-ignore '**/*.py'", 0, ["build/out.py"], ["hidden"]),
     ("fgrep read shop/prices.py:4", 0, ["4  def add_tax(net, rate=0.2):"], ["Return"]),
     ("fgrep read shop/prices.py:4:5", 0, ["4  def add_tax(net, rate=0.2):"], []),
     ("fgrep slice shop/prices.py 4 6", 0, ["6      return net * (1 + rate)"], []),

@@ -27,7 +27,12 @@ def checkout(tmp_path: Path) -> Path:
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "flashgrep" / "search" / "exact.py").write_text(MODULE)
     (tmp_path / "flashgrep" / "cli" / "commands.tsv").write_text(
-        "query\treads\tFind lines.\t\n"
+        "query\treads\tFind lines.\t\nrg\tlocal\tRun ripgrep.\t\n"
+    )
+    (tmp_path / "flashgrep" / "cli" / "help.tsv").write_text(
+        "=\tquery\t[OPTIONS] TEXT\nh\tOptions\n"
+        "r\t-n, --line-number\tNumbers.\nr\t-i\tLetters.\nr\t--max VALUE\tMost.\n"
+        "=\trg\t[OPTIONS]\nr\t--help\tShow this message.\n"
     )
     (tmp_path / ".flashgrep.example").write_text("[search]\n# limit = 3\n")
     (tmp_path / "docs" / "guide.md").write_text("# A guide\n\n## Two words\n")
@@ -45,6 +50,7 @@ def report(checkout: Path, text: str) -> list[str]:
         "`search/exact.py`, `search/exact`, `flashgrep/search/*.py`, `exact.py`",
         "`Searcher.run`, `search/exact.Searcher`, `exact.Searcher.run()`, inherited: `Searcher.limit`",
         "`search.limit` is a setting, `fgrep query TEXT` a command",
+        "`fgrep query -ni --max=3 --line-number TEXT`, `fgrep rg --json TEXT`",
         "[a page](docs/guide.md), [its part](docs/guide.md#two-words), [elsewhere](https://example.org/none.md)",
         "others' names: `os.scandir`, `package.json`, `src/main.py`, `*.py`, `tools/call`",
         "an example:\n\n```sh\nsearch/none.py `search/none.py`\n```\n",
@@ -64,6 +70,8 @@ def test_references_to_what_exists_pass(checkout: Path, text: str) -> None:
         ("see `search/exact.Finder`", "search/exact.Finder"),
         ("`find_nothing` does it", "find_nothing"),
         ("run `fgrep gone`", "fgrep gone"),
+        ("run `fgrep query --gone TEXT`", "fgrep query --gone TEXT"),
+        ("run `fgrep query -nx TEXT`", "fgrep query -nx TEXT"),
         ("[a page](docs/gone.md)", "docs/gone.md"),
         ("[a part](docs/guide.md#three-words)", "docs/guide.md#three-words"),
     ],
