@@ -1,6 +1,7 @@
 """Research over small projects written for the purpose; seed scenarios bear their names."""
 
 import textwrap
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,18 @@ def project(root: Path, files: dict[str, str]) -> FolderSource:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(textwrap.dedent(text))
     return FolderSource(root)
+
+
+class CountingSource(FolderSource):
+    """Counts how often the files with a name are asked for."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.asked = Counter[str]()
+
+    def candidates(self, name: str, *, fold: bool, whole: bool = False) -> list[bytes]:
+        self.asked[name] += 1
+        return super().candidates(name, fold=fold, whole=whole)
 
 
 def researched(source: FolderSource, query: str, depth: int | None = 2) -> Research:
@@ -646,3 +659,19 @@ def test_a_type_that_may_be_made_of_an_unknown_module_is_counted_once(
     assert not research.graph.edges
     assert research.unsure.total() == 1
     assert [(use.path, use.line) for use in research.vague] == [(b"c.py", 2)]
+
+
+def test_uses_of_many_subtypes_of_one_name_are_read_once(tmp_path: Path) -> None:
+    made = "".join(
+        f"def test_{number}():\n    class Own(Loom):\n        pass\n    Own()\n"
+        for number in range(60)
+    )
+    files = {
+        "loom.py": "class Loom:\n    def __init__(self): ...\n",
+        "test_loom.py": f"from loom import Loom\n{made}",
+    }
+    source = CountingSource(project(tmp_path, files).root)
+    research = researched(source, "who calls Loom.__init__", 1)
+    assert {edge.line for edge in research.graph.edges} == set(range(5, 242, 4))
+    # Its definitions, its bases and its uses, and not once for each of the types.
+    assert source.asked["Own"] <= 5

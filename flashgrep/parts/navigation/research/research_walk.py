@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -450,9 +450,7 @@ class Research:
             is_told = False
             vague = None
             resolve = (
-                partial(resolver.resolve_base, use)
-                if is_base
-                else resolver.resolver_of(use)
+                resolver.base_resolver_of(use) if is_base else resolver.resolver_of(use)
             )
             for target in targets:
                 resolution = resolve(target)
@@ -498,33 +496,51 @@ class Research:
         ``noted``: calls that are counted as possible, of this type or of another with its name.
         """
         owner = self._names.owner_of(target)
-        waiting = [owner] if owner is not None else []
-        seen = {type_.key for type_ in waiting}
-        while waiting:
-            type_ = waiting.pop()
-            resolver = self._make_resolver(type_.name)
-            for use, role in self._find_uses(type_.name, _OF_TYPES, [type_]):
+        level = [owner] if owner is not None else []
+        seen = {type_.key for type_ in level}
+        while level:
+            below = list[Definition]()
+            # Tests define many types of one name: its uses are read once for all.
+            for name, types in group_by_name(level).items():
+                subtypes = self._read_constructions(name, types, target, noted)
+                below += [type_ for type_ in subtypes if type_.key not in seen]
+                seen.update(type_.key for type_ in subtypes)
+            level = below
+
+    def _read_constructions(
+        self,
+        name: str,
+        types: list[Definition],
+        target: Definition,
+        noted: set[tuple[bytes, int]],
+    ) -> list[Definition]:
+        """Find where types of one name are called; return their subtypes that have no constructor of their own."""
+        subtypes = dict[SymbolKey, Definition]()
+        resolver = self._make_resolver(name)
+        for use, role in self._find_uses(name, _OF_TYPES, types):
+            if role == "implementation":
+                resolve = resolver.base_resolver_of(use)
+                is_below = any(resolve(type_) is not None for type_ in types)
                 user = self._user_of(use, role)
-                if role == "implementation":
-                    is_below = resolver.resolve_base(use, type_) is not None
-                    if is_below and user.key not in seen and not _constructs(user):
-                        seen.add(user.key)
-                        waiting.append(user)
-                    continue
-                resolution = resolver.resolve(use, type_)
-                if resolution is None:
-                    continue
-                if not self._is_shown(resolution):
-                    place = use.path, use.offset
-                    if place not in noted:
-                        noted.add(place)
-                        self._note_possible(use, resolution)
-                    continue
-                is_new = self._add(user)
-                if user.key in self.graph.nodes:
-                    self.graph.add_edge(_make_edge(use, user, target, role, resolution))
-                if is_new and self._is_followed(resolution) and user.index >= 0:
-                    self._frontier.append(user)
+                if is_below and not _constructs(user):
+                    subtypes[user.key] = user
+                continue
+            resolution = _choose_surest(resolver.resolver_of(use), types)
+            if resolution is None:
+                continue
+            if not self._is_shown(resolution):
+                place = use.path, use.offset
+                if place not in noted:
+                    noted.add(place)
+                    self._note_possible(use, resolution)
+                continue
+            user = self._user_of(use, role)
+            is_new = self._add(user)
+            if user.key in self.graph.nodes:
+                self.graph.add_edge(_make_edge(use, user, target, role, resolution))
+            if is_new and self._is_followed(resolution) and user.index >= 0:
+                self._frontier.append(user)
+        return list(subtypes.values())
 
     def _follow_conforming(self, name: str, targets: list[Definition]) -> None:
         """Find the types that satisfy an interface without declaring it, if types are asked for."""
@@ -629,7 +645,7 @@ class Research:
                 continue
             resolver = self._make_resolver(word)
             resolve = (
-                partial(resolver.resolve_base, use)
+                resolver.base_resolver_of(use)
                 if mark == "base"
                 else resolver.resolver_of(use)
             )
@@ -783,13 +799,21 @@ def _is_run_by_type(target: Definition) -> bool:
     return target.name in _RUN_BY_TYPE and bool(target.owner)
 
 
+def _choose_surest(
+    resolve: Callable[[Definition], Resolution | None],
+    targets: Iterable[Definition],
+) -> Resolution | None:
+    """Return the surest of what a use means of several targets; None: it means none of them."""
+    resolutions = [resolve(target) for target in targets]
+    told = [resolution for resolution in resolutions if resolution is not None]
+    return max(told, key=lambda resolution: resolution.confidence, default=None)
+
+
 def _constructs(type_: Definition) -> bool:
     """Whether a type has a constructor of its own."""
     symbols = type_.symbols
-    return any(
-        symbols.parent(index) == type_.index and symbols.name(index) in _RUN_BY_TYPE
-        for index in range(symbols.count)
-    )
+    named = (index for name in _RUN_BY_TYPE for index in symbols.defining(name))
+    return any(symbols.parent(index) == type_.index for index in named)
 
 
 def find_callers(

@@ -61,6 +61,7 @@ from flashgrep.parts.navigation.resolution.symbol_graph import (
     Definition,
     Inconclusive,
     Resolution,
+    SymbolKey,
 )
 from flashgrep.parts.navigation.resolution.written_types import (
     ABOVE,
@@ -172,17 +173,33 @@ class Resolver:
         """Return the confidence that the use refers to the target; None: it refers to something else."""
         return self.resolver_of(use)(target)
 
-    def resolve_base(self, use: Use, target: Definition) -> Resolution | None:
-        """Return the confidence that a base class's name refers to the target."""
-        types = [
-            rival for rival in self.rivals if rival.kind not in CALLABLE_KINDS
-        ] or self.rivals
-        if all(rival.key != target.key for rival in types):
+    def base_resolver_of(self, use: Use) -> Callable[[Definition], Resolution | None]:
+        """Return a function with the confidence that a base class's name refers to a target; bound to one use."""
+        return partial(self._resolve_base, use, self._of_bases.resolver_of(use))
+
+    @LazyAttribute
+    def _of_bases(self) -> "Resolver":
+        """Return the resolver of what a base may be: of definitions that are not called, if there are any."""
+        types = [rival for rival in self.rivals if rival.kind not in CALLABLE_KINDS]
+        return Resolver(types or self.rivals, self.ancestors, self.names)
+
+    @LazyAttribute
+    def keys(self) -> frozenset[SymbolKey]:
+        """Return the rivals' keys."""
+        return frozenset(rival.key for rival in self.rivals)
+
+    def _resolve_base(
+        self,
+        use: Use,
+        resolve: Callable[[Definition], Resolution | None],
+        target: Definition,
+    ) -> Resolution | None:
+        if target.key not in self._of_bases.keys:
             return None
-        resolution = Resolver(types, self.ancestors, self.names).resolve(use, target)
+        resolution = resolve(target)
         if (
             use.symbols.language in SCOPED
-            or len(types) > 1
+            or len(self._of_bases.rivals) > 1
             or (resolution is not None and resolution.confidence > SEEN)
         ):
             return resolution
