@@ -1,9 +1,14 @@
-"""``python -m flashgrep.indexer``: see ``process``.
+"""``python -m flashgrep.indexer``: ``indexer_process``, imported without collecting garbage.
 
 A separate module, since a worker spawned by multiprocessing imports the main module again unless it is ``__main__``.
 """
 
-from flashgrep.indexer.indexer_process import main
+import gc
+import os
+from importlib import import_module
 
 if __name__ == "__main__":
-    main()
+    gc.disable()
+    # Also for an indexer that no daemon started; see ``rpc.connect.tune_numpy``.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    import_module("flashgrep.indexer.indexer_process").main()

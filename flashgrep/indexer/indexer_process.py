@@ -275,6 +275,7 @@ def main() -> None:
     """Serve commands until stdin ends; the arguments are those of ``IndexJob.command``."""
     faulthandler.enable()
     gc.freeze()  # as the daemon does
+    gc.enable()
     # Questions, and everything else that the user runs, go first.
     os.nice(_NICE)
     out = _take_output()

@@ -43,6 +43,7 @@ DETACH = os.path.join(PACKAGE, "daemon", "detach.py")
 """A separate program, run by path."""
 NUMPY_DISABLE = "NPY_DISABLE_CPU_FEATURES"
 NUMPY_ENABLE = "NPY_ENABLE_CPU_FEATURES"
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 CPUINFO_BYTES = 8192
 """The entry of the first processor has about 1,500 bytes."""
 
@@ -124,7 +125,10 @@ def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
         ]
         # Its output must not get between the lines of a protocol.
         os.posix_spawn(
-            sys.executable, command, environ, file_actions=[(os.POSIX_SPAWN_DUP2, 2, 1)]
+            sys.executable,
+            command,
+            tune_numpy(environ),
+            file_actions=[(os.POSIX_SPAWN_DUP2, 2, 1)],
         )
     connection.settimeout(READY_SECONDS)
     # Its answer shows that the process is up; otherwise a failed start would hang the
@@ -409,7 +413,7 @@ def _spawn(paths: Paths, environ: Mapping[str, str]) -> None:
             for name in (STATE_OVERRIDE, CACHE_OVERRIDE)
             if environ.get(name)
         }
-        environ = avoid_slow_sorting({**environ, **folders})
+        environ = tune_numpy({**environ, **folders})
         child = os.posix_spawn(
             sys.executable, command, environ, file_actions=actions, setsid=True
         )
@@ -470,15 +474,16 @@ def _read_line(reader: int, until: float) -> bytes:
     return line
 
 
-def avoid_slow_sorting(
+def tune_numpy(
     environ: Mapping[str, str], cpuinfo: str = "/proc/cpuinfo"
 ) -> dict[str, str]:
-    """Return the environment for processes that sort with numpy: without AVX-512 on machines where that is slower.
+    """Return the environment for processes that use numpy; an explicit choice by the user is kept.
 
-    Zen 4 implements compressed vector stores in microcode: numpy sorts 25,000 numbers at 18 ns each with AVX-512, 4 ns
-    without. An explicit choice by the user is kept.
+    Without threads of BLAS: we multiply nothing large, and each new thread spins for 30 ms before it sleeps, on every
+    other core, at every start of a process. And without AVX-512 where it is slower: Zen 4 implements compressed vector
+    stores in microcode, so numpy sorts 25,000 numbers at 18 ns each with AVX-512, 4 ns without.
     """
-    environment = dict(environ)
+    environment = {BLAS_THREADS: "1", **environ}
     try:
         number = os.open(cpuinfo, os.O_RDONLY | os.O_CLOEXEC)
         try:
