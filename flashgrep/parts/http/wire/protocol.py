@@ -14,7 +14,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -146,7 +146,8 @@ class Protocol(H11Protocol):
         # An answer is two writes, of which the second would wait 40 ms for the client to acknowledge the first. The
         # loop does this only for sockets made with the protocol's number.
         connection = transport.get_extra_info("socket")
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with suppress(OSError):  # the client has hung up already
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._watch_reading()
         self.config.silent.add(self, transport.abort)
 
