@@ -33,7 +33,7 @@ LADDER = [
 FLOOR = {name: floor for floor, names in enumerate(LADDER) for name in names.split()}
 BASE_LADDER = [
     (
-        "errors paths bounded_cache checkpoint cores damage failures frames identifiers lazy machine places"
+        "address errors paths bounded_cache checkpoint cores damage failures frames identifiers lazy machine places"
         " unused_pools vocabulary"
     ),
     "model shared_turn child_process plain_files languages habits",
@@ -275,6 +275,7 @@ def test_nothing_below_the_daemon_reads_the_environment() -> None:
     }
     own_reasons = {
         "files.scopes",  # where git keeps its global excludes is said in the environment alone
+        "indexer.__main__",  # it sets one, before numpy is imported, which reads there how many threads to start
         "parts.hook.client",  # a client, as those of the command line
         "parts.meaning.embed.onnx_model",  # it sets one: onnxruntime reads there whether it may send reports
         "parts.meaning.meaning_stages",  # in the indexer's processes: the daemon hands them the keys of providers so
