@@ -1,5 +1,9 @@
 """The share of a question that names and paths have: stems and beginnings."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +59,32 @@ def test_short_words_that_only_begin_alike_are_different_words() -> None:
 
 def test_a_word_asked_in_two_forms_counts_once() -> None:
     assert Cover({"encode": 2.0, "encoder": 5.0, "video": 2.0}).share("encoding") == 0.5
+
+
+SHARES = """
+from itertools import combinations
+from flashgrep.parts.meaning.search.fusion import Cover
+words = ["brake", "engine", "signal", "tender", "wheel", "whistle"]
+cover = Cover({word: 1 / (at + 3) for at, word in enumerate(words)})
+print([cover.share(" ".join(names)) for names in combinations(words, 4)])
+"""
+
+
+@pytest.mark.slow
+def test_names_that_cover_the_same_are_equal_in_every_process() -> None:
+    # Python orders sets of words anew in each process, and sums depend on the order.
+    shares = set[bytes]()
+    for seed in range(4):
+        done = subprocess.run(
+            [sys.executable, "-c", SHARES],
+            env=os.environ | {"PYTHONHASHSEED": str(seed)},
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        shares.add(done.stdout)
+    assert len(shares) == 1
+    cover = Cover({"brake": 0.1, "signal": 0.2, "wheel": 0.3})
+    assert cover.share("brake signal wheel") == cover.share("wheel signal brake")
 
 
 def test_no_words_are_covered_by_nothing() -> None:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from sys import intern
 from typing import Final, Literal, NamedTuple
 
 from flashgrep.base.languages import language_of
@@ -232,43 +233,42 @@ class Cover:
         """By their first letters: words with different first letters never match."""
         for stem in self._weights:
             self._beginning.setdefault(stem[:_LEAST_STEM], []).append(stem)
+        self._beginnings = frozenset(self._beginning)
         self._matches: dict[str, dict[str, float]] = {}
         """By word of code: the words of the question that it matches, and how well."""
-        self._others: set[str] = set()
-        """Words of code that match none of them: nearly all, removed by one set operation."""
 
     def share(self, text: str) -> float:
         """Return the share of the question's weight, 0 to 1, that the words of a name or path cover."""
-        if self._total <= 0:
-            return 0.0
-        words = stems_of(text) - self._others
-        if not words:
+        stems = stems_of(text)
+        # Three of four names have no word that begins like one of the question.
+        if self._beginnings.isdisjoint(stems.beginnings) or self._total <= 0:
             return 0.0
         best: dict[str, float] = {}
-        for word in words:
+        for word in stems.words:
             matches = self._matches.get(word)
             if matches is None:
-                near = self._beginning.get(word[:_LEAST_STEM], ())
-                matches = {
-                    matching_term: how
-                    for matching_term in near
-                    if (how := _likeness(matching_term, word))
-                }
-                if not matches:
-                    self._others.add(word)
-                    continue
-                self._matches[word] = matches
+                matches = self._match(word)
             for term, how in matches.items():
                 # Each word of the question counts once, however often a name contains
                 # it.
-                best[term] = max(how, best.get(term, 0.0))
-        return (
-            sum(
-                self._weights[matching_term] * how
-                for matching_term, how in best.items()
-            )
-            / self._total
-        )
+                if how > best.get(term, 0.0):
+                    best[term] = how
+        # In the question's order: names that cover the same are equal to the last bit.
+        weight = 0.0
+        for term, term_weight in self._weights.items():
+            if term in best:
+                weight += term_weight * best[term]
+        return weight / self._total
+
+    def _match(self, word: str) -> dict[str, float]:
+        """Return the words of the question that a word of code matches, and how well."""
+        matches = dict[str, float]()
+        for term in self._beginning.get(word[:_LEAST_STEM], ()):
+            how = _likeness(term, word)
+            if how:
+                matches[term] = how
+        self._matches[word] = matches
+        return matches
 
 
 def _likeness(asked: str, word: str) -> float:
@@ -282,22 +282,34 @@ def _likeness(asked: str, word: str) -> float:
     return BEGINNING if abbreviates or begins else 0.0
 
 
-def stems_of(text: str) -> frozenset[str]:
+class Stems(NamedTuple):
+    """The stems of a text's identifiers, whole and in parts."""
+
+    words: tuple[str, ...]
+    beginnings: frozenset[str]
+    """Their first letters: words that are alike begin alike."""
+
+
+def stems_of(text: str) -> Stems:
     """Return the stems of a text's identifiers, whole and in parts."""
-    return (_kept_stems if len(text) <= _MOST_KEPT else _stems)(text)
+    # Names and paths recur from question to question: 10 µs each.
+    return (_kept_stems if len(text) <= _MOST_KEPT else _find_stems)(text)
 
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(
-        stem_of(part.decode("ascii")) if len(part) <= _LONGEST else part.decode("ascii")
-        for word in _IDENTIFIER.findall(text)
-        for part in parts(word.encode())
-    )
+def _find_stems(text: str) -> Stems:
+    stems = dict[str, None]()
+    for identifier in _IDENTIFIER.findall(text):
+        for part in parts(identifier.encode()):
+            word = part.decode("ascii")
+            if len(part) <= _LONGEST:
+                word = stem_of(word)
+            stems[word] = None
+    # Shared by all names that have a word with this beginning.
+    beginnings = frozenset(intern(stem[:_LEAST_STEM]) for stem in stems)
+    return Stems(tuple(stems), beginnings)
 
 
-_kept_stems = lru_cache(maxsize=1 << 14)(
-    _stems
-)  # names and paths recur from question to question: 10 µs each
+_kept_stems = lru_cache(maxsize=1 << 14)(_find_stems)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -398,13 +410,16 @@ def analyze_query(text: str, weights: Mapping[str, float]) -> AnalyzedQuery:
             identifiers = (last,)
         else:
             identifiers = ()
+    about_tests = _ABOUT_TESTS.search(text)
+    about_prose = _ABOUT_PROSE.search(text)
+    about_data = _ABOUT_DATA.search(text)
     return AnalyzedQuery(
         kind,
         weights,
         last,
-        bool(_ABOUT_TESTS.search(text)),
-        bool(_ABOUT_PROSE.search(text)),
-        bool(_ABOUT_DATA.search(text)),
+        about_tests is not None,
+        about_prose is not None,
+        about_data is not None,
         identifiers=identifiers,
         stems=simple_stems(text),
         spellings=spellings,
@@ -428,12 +443,13 @@ def find_identifiers_in(text: str) -> tuple[str, ...]:
 def spell_together(text: str) -> frozenset[str]:
     """Return the words of a question, and two or three adjacent ones joined, each as ``bare_name`` returns it."""
     words = [bare_name(word) for word in _WORD.findall(text)]
-    return frozenset(
-        "".join(words[start : start + count])
-        for start in range(len(words))
-        for count in range(1, MOST_JOINED + 1)
-        if start + count <= len(words)
-    )
+    spellings = set[str]()
+    for start in range(len(words)):
+        joined = ""
+        for word in words[start : start + MOST_JOINED]:
+            joined += word
+            spellings.add(joined)
+    return frozenset(spellings)
 
 
 def bare_name(name: str) -> str:
@@ -521,7 +537,7 @@ def rank_files(
     ``types``: by file, the share of the question's identifiers that it defines as types or modules.
     ``kinds``: what the project declares about its files.
     """
-    factors = {current_candidate.path: 0.0 for current_candidate in candidates}
+    factors = dict.fromkeys((candidate.path for candidate in candidates), 0.0)
     for path in factors:
         factors[path] = weigh_file(path, kinds, query, rules)
     _reward_names(candidates, query, rules, factors)
@@ -534,19 +550,21 @@ def rank_files(
     most = max(
         (current_candidate.whole for current_candidate in candidates), default=0.0
     )
+    has_whole = query.kind == "words" and most > 0
     files = list[RankedFile]()
     for path, chunks in by_file.items():
         # A file with several good chunks is more likely to be about the question.
-        support = sum(
-            chunk.score / 2**place
-            for place, chunk in enumerate(chunks[1 : COHERENT + 1])
-        )
+        support = 0.0
+        for place, chunk in enumerate(chunks[1 : COHERENT + 1]):
+            support += chunk.score / 2**place
+        of_file = additions[path]
+        factor = factors[path]
         for chunk in chunks:
-            addition = additions[path]
+            addition = of_file
             # What a file is about tells apart chunks that are alike.
-            if query.kind == "words" and most > 0:
-                addition += rules.whole * max(0.0, chunk.whole) / most
-            chunk.strength = chunk.score + addition * factors[path]
+            if has_whole and chunk.whole > 0:
+                addition += rules.whole * chunk.whole / most
+            chunk.strength = chunk.score + addition * factor
         score = chunks[0].strength + rules.coherence * support
         files.append(RankedFile(path, score, chunks))
     return sorted(files, key=lambda file: (-file.score, file.path))
@@ -580,10 +598,10 @@ def _reward_names(
     cover = Cover(query.words)
     paths: dict[bytes, float] = {}
     for path in factors:
-        # A path's ending says nothing; the file's name says most.
-        text = _EXTENSION.sub("", path.decode("utf-8", "replace"))
-        of_path = rules.path_cover * cover.share(text)
-        of_file = rules.file_cover * cover.share(text.rpartition("/")[2])
+        spelled = _spell_path(path)
+        of_path = rules.path_cover * cover.share(spelled.path)
+        # The file's name says most.
+        of_file = rules.file_cover * cover.share(spelled.name)
         paths[path] = of_path + of_file
     for candidate in candidates:
         named = rules.name_cover * cover.share(
@@ -603,18 +621,15 @@ def _reward_file_names(
     """Return by file what is added for the types it defines, and for a name that the question says."""
     additions: dict[bytes, float] = {}
     by_spelling: dict[str, list[bytes]] = defaultdict(list)
-    # Words that are alike begin alike.
     beginnings = {stem[:_LEAST_STEM] for stem in query.stems}
     for path in paths:
-        name = _EXTENSION.sub("", path.rpartition(b"/")[2].decode("utf-8", "replace"))
+        spelled = _spell_path(path)
         additions[path] = rules.names_type * types.get(path, 0.0)
-        words = simple_stems(name)
-        if not beginnings.isdisjoint(word[:_LEAST_STEM] for word in words):
-            both = cover_each_other(query.stems, words)
+        if not beginnings.isdisjoint(spelled.beginnings):
+            both = cover_each_other(query.stems, spelled.stems)
             additions[path] += rules.named_both * both
-        spelling = bare_name(name)
-        if is_named(spelling, query.spellings):
-            by_spelling[spelling.removesuffix("s")].append(path)
+        if not query.spellings.isdisjoint(spelled.forms):
+            by_spelling[spelled.forms[-1]].append(path)
     for same in by_spelling.values():
         # Of many files with that name, each is meant the less.
         for path in same:
@@ -622,12 +637,38 @@ def _reward_file_names(
     return additions
 
 
-def is_named(spelling: str, spellings: Collection[str]) -> bool:
-    """Return whether a bare file name is one of a question's spellings, in singular or plural."""
-    if len(spelling) < _SHORTEST_NAME:
-        return False
-    forms = (spelling, f"{spelling}s", spelling.removesuffix("s"))
-    return any(form in spellings for form in forms)
+class _SpelledPath(NamedTuple):
+    """A path as questions are compared with it."""
+
+    path: str
+    """Without its ending, which says nothing."""
+    name: str
+    """The file's own, without its ending."""
+    stems: frozenset[str]
+    """Of its name."""
+    beginnings: frozenset[str]
+    """Of these stems."""
+    forms: tuple[str, ...]
+    """Its bare name, the plural and, last, the singular; none if it is too short to be meant."""
+
+
+# 10 µs each; questions come back to the same files.
+@lru_cache(maxsize=1 << 12)
+def _spell_path(path: bytes) -> _SpelledPath:
+    text = _EXTENSION.sub("", path.decode("utf-8", "replace"))
+    name = text.rpartition("/")[2]
+    stems = simple_stems(name)
+    spelling = bare_name(name)
+    forms: tuple[str, ...] = ()
+    if len(spelling) >= _SHORTEST_NAME:
+        forms = (spelling, f"{spelling}s", spelling.removesuffix("s"))
+    return _SpelledPath(
+        text,
+        name,
+        stems,
+        frozenset(stem[:_LEAST_STEM] for stem in stems),
+        forms,
+    )
 
 
 def cover_each_other(asked: Collection[str], named: Collection[str]) -> float:
