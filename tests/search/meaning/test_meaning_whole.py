@@ -50,6 +50,11 @@ def test_a_text_is_as_similar_as_the_sum_of_its_chunks(
         at = sum(sizes[: text_id - 11])
         total = rows[at : at + sizes[text_id - 11]].sum(axis=0)
         assert abs(value - total @ question / np.linalg.norm(total)) < 0.03
+    # Sums are kept; of texts that were not asked for before they are read.
+    every = set(range(11, 11 + len(sizes)))
+    again = whole_similarity(index, question, every)
+    assert set(again) == every
+    assert {text_id: again[text_id] for text_id in text_ids} == found
 
 
 def test_texts_without_vectors_have_no_similarity(tmp_path: Path) -> None:
