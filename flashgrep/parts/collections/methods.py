@@ -20,7 +20,7 @@ from flashgrep.files.wildcard import Dialect, compile_matcher, translate
 from flashgrep.methods.common import Budget
 from flashgrep.parts.meaning.embed.models import MODELS
 from flashgrep.parts.meaning.methods import name_language, require_index
-from flashgrep.parts.meaning.questions import search_by_meaning
+from flashgrep.parts.meaning.questions import open_reranker, search_by_meaning
 from flashgrep.parts.meaning.search.current_chunks import (
     FoundChunk,
     find_containing,
@@ -135,7 +135,7 @@ async def search_code_semantic(
         text = await anyio.to_thread.run_sync(
             refiner.refine, params.query, params.prompt
         )
-    reranker = await anyio.to_thread.run_sync(call.host.service(MODELS).reranker)
+    reranker = await open_reranker(call.host)
     question = MeaningQuestion(text=text, limit=params.top_k, reranker=reranker)
     for view in views:
         gathering.take(view.project, await gathering.ask(call, view, question))

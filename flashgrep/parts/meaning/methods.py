@@ -7,7 +7,6 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Annotated, NotRequired
 
-import anyio
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -53,8 +52,11 @@ from flashgrep.methods.projects import (
     ask_projects,
 )
 from flashgrep.methods.text import Code, Style, note_libraries, render_places, span
-from flashgrep.parts.meaning.embed.models import MODELS
-from flashgrep.parts.meaning.questions import find_best_lines, search_by_meaning
+from flashgrep.parts.meaning.questions import (
+    find_best_lines,
+    open_reranker,
+    search_by_meaning,
+)
 from flashgrep.parts.meaning.search.current_chunks import FoundChunk, FoundFile
 from flashgrep.parts.meaning.search.functions import FoundFunction, narrow
 from flashgrep.parts.meaning.search.meaning_search import (
@@ -368,7 +370,7 @@ async def _ask(
         semantic_weight=params.semantic_weight,
         keep=keep,
         threshold=params.threshold,
-        reranker=await anyio.to_thread.run_sync(call.host.service(MODELS).reranker),
+        reranker=await open_reranker(call.host),
         passages=True,
         files=min(params.limit, MOST_FILES),
         least_file=NEAR_FILE if is_for_model else 0.0,
@@ -553,7 +555,7 @@ async def semantic_search(
         "ranked_by": "words and meaning",
         "problems": {},
     }
-    reranker = await anyio.to_thread.run_sync(call.host.service(MODELS).reranker)
+    reranker = await open_reranker(call.host)
     question = MeaningQuestion(
         text=params.query,
         limit=params.limit,

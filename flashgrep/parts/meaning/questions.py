@@ -1,7 +1,11 @@
 """Questions by meaning and by words to any view: the work tree, unsaved text, a revision, a team's repository."""
 
+import anyio
+
+from flashgrep.api.host import Host
 from flashgrep.api.view import View
 from flashgrep.files.globs import PathFilter
+from flashgrep.parts.meaning.embed.models import MODELS, Reranker
 from flashgrep.parts.meaning.search.chunk_index import CHUNKS
 from flashgrep.parts.meaning.search.meaning_search import (
     MeaningAnswer,
@@ -10,6 +14,19 @@ from flashgrep.parts.meaning.search.meaning_search import (
 )
 from flashgrep.parts.meaning.search.word_search import search_words, show_best_lines
 from flashgrep.search.exact import Answer
+
+
+async def open_reranker(host: Host) -> Reranker | None:
+    """Return the configured reranker, or None; a thread, which reads its files, is needed only if there is one.
+
+    Raises:
+        ProviderUnavailable: it is configured but not available.
+
+    """
+    models = host.service(MODELS)
+    if not models.has_reranker:
+        return None
+    return await anyio.to_thread.run_sync(models.reranker)
 
 
 async def search_by_meaning(view: View, question: MeaningQuestion) -> MeaningAnswer:

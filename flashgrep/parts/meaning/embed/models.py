@@ -346,6 +346,11 @@ class Models(HostService):
         """Unload the embedder of questions; loading it again takes 0.1 s."""
         release()
 
+    @property
+    def has_reranker(self) -> bool:
+        """Whether one is configured."""
+        return self._settings.reranking.provider != "none"
+
     def reranker(self) -> Reranker | None:
         """Return the reranker, or None if none is configured.
 
