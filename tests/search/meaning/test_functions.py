@@ -22,8 +22,13 @@ from flashgrep.parts.meaning.search.functions import (
     find_functions,
     narrow,
 )
-from flashgrep.parts.meaning.search.passages import Passage, find_passage
+from flashgrep.parts.meaning.search.passages import (
+    MOST_WHOLE,
+    Passage,
+    find_passage,
+)
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import END, START
 from flashgrep.parts.symbols.symbol_source import parse_file
 
 WORDS = QuestionWords(
@@ -76,6 +81,38 @@ def test_a_chunk_of_small_functions_has_each_with_its_lines() -> None:
         == 0
     )
     assert WORDS.measure("x", b"Braking") == WORDS.measure("x", b"brake") > 0
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([b"Braking()", b"signal", b"x" * 9_000, b"turn()", b"br"]),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_functions_measured_together_are_measured_as_each_by_itself(
+    says: list[bytes],
+) -> None:
+    data = b"class Wheel:\n" + b"".join(
+        b"    def brake%d(self):\n        %b\n\n" % (number, text)
+        for number, text in enumerate(says)
+    )
+    symbols = parse_file(b"wheel.py", data)
+    assert isinstance(symbols, FileSymbols)
+    for chunk in cut_chunks(b"wheel.py", data).chunks:
+        passage = find_passage(data, chunk, symbols)
+        for function in find_functions(data, chunk, passage, symbols, WORDS):
+            first = passage.lines.start(function.lines[0])
+            end = passage.lines.start(function.lines[1] + 1)
+            if function.row >= 0:
+                first = symbols.row(function.row)[START]
+                end = symbols.row(function.row)[END]
+            elif not passage.name:
+                first, end = chunk.start, chunk.end
+            text = data[first : min(end, first + MOST_WHOLE)]
+            name = function.plain_name.rpartition(".")[2]
+            assert function.relevance == WORDS.measure(name, text)
 
 
 def test_a_function_of_several_chunks_is_one() -> None:

@@ -390,13 +390,22 @@ class _Chunks(Sequence[StoredChunk]):
     def __getitem__(self, at: slice) -> list[StoredChunk]: ...
 
     def __getitem__(self, at: int | slice) -> StoredChunk | list[StoredChunk]:
-        # A single chunk is decoded as a list of one, so that the same code parses and
-        # checks both.
         if isinstance(at, int):
-            return _make_chunks(b"[[%b]]" % self._rows[at])[0]
+            return _make_chunk(b"[%b]" % self._rows[at])
         if self._rows[at]:
             return _make_chunks(b"[[%b]]" % b"],[".join(self._rows[at]))
         return []
+
+
+def _make_chunk(text: bytes) -> StoredChunk:
+    """Return one chunk: a question decodes 250, in half the time of a list of one."""
+    try:
+        fields = orjson.loads(text)
+    except ValueError as error:
+        raise Damaged(f"chunks: {error}") from error
+    if len(fields) not in _FIELDS:
+        raise Damaged("chunks: unexpected fields")
+    return StoredChunk(*fields)
 
 
 def _make_chunks(text: bytes) -> list[StoredChunk]:

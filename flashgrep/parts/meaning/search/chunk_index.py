@@ -46,8 +46,8 @@ from flashgrep.search.snapshot import TEXT_ID, Snapshot
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Key = tuple[int, int]
-"""Identifies a chunk: its text and its position in it."""
+_PLACE_BITS: Final = 32
+"""Of a number that identifies a chunk: the lowest are its position in its text, the others its text."""
 
 ENOUGH = 0.9
 """Vectors of a new embedder are used once there are this many as of the old one, or once they are complete."""
@@ -448,17 +448,10 @@ class CandidateSearch:
             equal = numbers[scores[numbers] == least]
             order = np.argsort(self._places_of(state.chunks, equal), kind="stable")
             numbers = np.concatenate([better, equal[order[: most - len(better)]]])
-        lexical = dict(
-            zip(
-                _keys(*state.chunks.locate(numbers)),
-                scores[numbers].tolist(),
-                strict=True,
-            )
-        )
+        by_words = _join_keys(*state.chunks.locate(numbers))
         if question is None or state.vectors is None:
-            return self._sort(
-                [Candidate(key, value, 0.0) for key, value in lexical.items()]
-            )
+            no_vectors = np.zeros(len(by_words), np.float32)
+            return self._make_candidates(by_words, scores[numbers], no_vectors)
 
         # By vectors: the nearest ones; a row whose text is gone has no key.
         if self.allowed is None and state.rows.is_dense:
@@ -468,40 +461,48 @@ class CandidateSearch:
         near = state.vectors.nearest(
             question, most, partial(self._places_of, state.rows), among
         )
-        keys = _keys(*state.rows.locate(near.rows))
-        similar = {
-            key: float(value)
-            for key, value in zip(keys, near.similarity, strict=True)
-            if key[0]
-        }
+        text_ids, places = state.rows.locate(near.rows)
+        is_there = text_ids > 0
+        by_vectors = _join_keys(text_ids[is_there], places[is_there])
+        keys = np.union1d(by_words, by_vectors)
+        lexical = np.zeros(len(keys), np.float32)
+        lexical[keys.searchsorted(by_words)] = scores[numbers]
+        similar = np.zeros(len(keys), np.float32)
+        near_places = keys.searchsorted(by_vectors)
+        similar[near_places] = near.similarity[is_there]
 
         # Chunks found by words alone have vectors, too: the mix compares both sides of
         # every candidate.
-        others = [key for key in lexical if key not in similar]
-        places_wanted = np.array(others, np.int64).reshape(-1, 2)
-        rows = state.rows_of(places_wanted[:, 0], places_wanted[:, 1])
-        values = np.zeros(len(others), np.float32)
-        if others:
-            values[rows >= 0] = state.vectors.similarity(question, rows[rows >= 0])
-        similar |= {
-            key: float(value) for key, value in zip(others, values, strict=True)
-        }
-        return self._sort(
-            [
-                Candidate(key, lexical.get(key, 0.0), similar[key])
-                for key in lexical | similar
-            ]
-        )
+        is_other = np.ones(len(keys), np.bool_)
+        is_other[near_places] = False
+        others = np.flatnonzero(is_other)
+        rows = state.rows_of(*_split_keys(keys[others]))
+        others = others[rows >= 0]
+        rows = rows[rows >= 0]
+        if len(rows):
+            similar[others] = state.vectors.similarity(question, rows)
+        return self._make_candidates(keys, lexical, similar)
 
     def _places_of(self, of: ChunkMap, numbers: Ints) -> Ints:
         return self.places[of.locate(numbers)[0]]
 
-    def _sort(self, candidates: list[Candidate]) -> list[Candidate]:
-        text_ids = np.array([candidate.key[0] for candidate in candidates], np.int64)
-        of_texts = dict(
-            zip(text_ids.tolist(), self.places[text_ids].tolist(), strict=True)
+    def _make_candidates(
+        self, keys: Ints, lexical: Floats, similar: Floats
+    ) -> list[Candidate]:
+        """Return candidates in the files' order."""
+        text_ids, places = _split_keys(keys)
+        order = np.lexsort((places, self.places[text_ids]))
+        rows = zip(
+            text_ids[order].tolist(),
+            places[order].tolist(),
+            lexical[order].tolist(),
+            similar[order].tolist(),
+            strict=True,
         )
-        return sorted(candidates, key=lambda one: (of_texts[one.key[0]], one.key[1]))
+        return [
+            Candidate((text_id, place), by_words, by_vectors)
+            for text_id, place, by_words, by_vectors in rows
+        ]
 
 
 def mark_counting(places: ChunkMap, allowed: Ints | None) -> Bools:
@@ -539,8 +540,15 @@ def whole_similarity(
     return dict(zip(known.rows.text_id[at].tolist(), cosines.tolist(), strict=True))
 
 
-def _keys(text_ids: Ints, places: Ints) -> list[Key]:
-    return list(zip(text_ids.tolist(), places.tolist(), strict=True))
+def _join_keys(text_ids: Ints, places: Ints) -> Ints:
+    """Return a number for each chunk, so that both sides are compared at once."""
+    keys: Ints = text_ids << _PLACE_BITS | places
+    return keys
+
+
+def _split_keys(keys: Ints) -> tuple[Ints, Ints]:
+    """Return the texts of chunks and their positions in these."""
+    return keys >> _PLACE_BITS, keys & ((1 << _PLACE_BITS) - 1)
 
 
 def find_allowed_texts(snapshot: Snapshot, keep: PathFilter) -> Ints:

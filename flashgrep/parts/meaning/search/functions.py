@@ -6,10 +6,10 @@ shown of such a chunk the functions that say most.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from flashgrep.parts.meaning.chunk_names import NAMED_KINDS
 from flashgrep.parts.meaning.index.chunks import StoredChunk
@@ -35,8 +35,7 @@ _GAP: Final = 2
 _NAMED_KINDS: Final = frozenset(NAMED_KINDS)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFunction:
+class FoundFunction(NamedTuple):
     """A function or a type in a chunk; the chunk itself if it has none."""
 
     lines: Span
@@ -44,8 +43,8 @@ class FoundFunction:
     """How much of the question its name and its text say."""
     plain_name: str
     """Qualified only where ``symbols`` are missing."""
-    symbols: FileSymbols | None = field(default=None, repr=False)
-    index: int = -1
+    symbols: FileSymbols | None = None
+    row: int = -1
     """Its row in ``symbols``."""
     score: float = 0.0
     """``relevance`` and the score of its chunk relative to the best chunk."""
@@ -55,14 +54,14 @@ class FoundFunction:
         """Its qualified name, which takes longer to find than everything else."""
         if self.symbols is None:
             return self.plain_name
-        return self.symbols.qualified(self.index)
+        return self.symbols.qualified(self.row)
 
     @property
     def kind(self) -> str:
         """Its kind; empty if it is a chunk."""
         if self.symbols is None:
             return ""
-        return self.symbols.kind(self.index)
+        return self.symbols.kind(self.row)
 
 
 class QuestionWords:
@@ -83,22 +82,30 @@ class QuestionWords:
 
     def measure(self, name: str, text: bytes) -> float:
         """Return how much of the question a function says by its name and its text."""
-        of_name = self._cover.share(name)
-        of_text = self._find_share(text.lower())
-        return OF_NAME * of_name + OF_TEXT * of_text
+        folded = text.lower()
+        return self.measure_in(name, folded, self.find_likely(folded))
 
-    def _find_share(self, folded: bytes) -> float:
-        """Return the share of the words' weight that a text has in any form."""
-        weight = 0.0
+    def find_likely(self, folded: bytes) -> list[str]:
+        """Return the words that a text may have: it has what all their forms begin with."""
+        likely = list[str]()
         for word, beginning in self._beginnings.items():
-            # Most texts lack what all forms of a word begin with.
-            if beginning not in folded:
-                continue
-            if any(map(folded.count, self._spellings[word])):
-                weight += self._weights[word]
-        if not weight:
-            return 0.0
-        return weight / self._total
+            if beginning in folded:
+                likely.append(word)
+        return likely
+
+    def measure_in(self, name: str, folded: bytes, likely: Iterable[str]) -> float:
+        """Return the same for a text in lower case; ``likely``: all of its words are among these."""
+        of_name = self._cover.share(name)
+        weight = 0.0
+        for word in likely:
+            for spelling in self._spellings[word]:
+                if spelling in folded:
+                    weight += self._weights[word]
+                    break
+        of_text = 0.0
+        if weight:
+            of_text = weight / self._total
+        return OF_NAME * of_name + OF_TEXT * of_text
 
 
 def find_functions(
@@ -124,6 +131,11 @@ def find_functions(
     table = symbols.parsed.definitions
     low, high = table[:, START].searchsorted([chunk.start, chunk.end]).tolist()
     rows = table[low:high].tolist()
+    last_end = max((row[END] for row in rows), default=0)
+    # All of their texts at once: functions are inside of types, and most have few words.
+    text_end = min(last_end, chunk.end + MOST_WHOLE) + 1
+    folded = data[chunk.start : text_end].lower()
+    likely = words.find_likely(folded)
     functions = list[FoundFunction]()
     for index, row in enumerate(rows, low):
         if row[KIND] not in _NAMED_KINDS:
@@ -131,8 +143,10 @@ def find_functions(
         start = row[START]
         end = max(start, row[END] - 1)
         name = data[row[NAME] : row[NAME_END]].decode("utf-8", "replace")
-        text = data[start : min(end + 1, start + MOST_WHOLE)]
-        relevance = words.measure(name, text)
+        place = start - chunk.start
+        length = min(end + 1 - start, MOST_WHOLE)
+        text = folded[place : place + length]
+        relevance = words.measure_in(name, text, likely)
         first = symbols.lines.line(start)
         last = symbols.lines.line(end)
         function = FoundFunction(
@@ -140,7 +154,7 @@ def find_functions(
             relevance=relevance,
             plain_name=name,
             symbols=symbols,
-            index=index,
+            row=index,
         )
         functions.append(function)
     if functions:

@@ -169,7 +169,8 @@ class MeaningSearch:
         self._unready = np.zeros(0, np.int64)
         """Texts that the index cannot find by words and vectors yet; their files are read instead."""
         self._changed: list[_UnstoredFile] = []
-        self._chunks: dict[int, Sequence[StoredChunk]] = {}
+        self._chunks: dict[tuple[int, int], StoredChunk] = {}
+        """The chunks of the candidates that were described."""
         self._read: dict[bytes, bytes | None] = {}
         self._opened: dict[bytes, FileSymbols | None] = {}
         self._found: dict[tuple[int, int], FoundChunk | None] = {}
@@ -191,10 +192,8 @@ class MeaningSearch:
             share = semantic_share(self._query.kind, rules)
         self._share = mix_scores(candidates, share if self._vector is not None else 0.0)
         # Equal candidates keep the order of their files.
-        candidates = sorted(
-            (candidate for candidate in candidates if candidate.score > 0),
-            key=lambda one: -one.score,
-        )
+        candidates = [candidate for candidate in candidates if candidate.score > 0]
+        candidates.sort(key=attrgetter("score"), reverse=True)
         # Files and names are looked up only for the best; then the rules reorder them.
         described = self._describe(candidates[:MOST_LOOKED_UP])
         self._compare_files(described)
@@ -404,33 +403,30 @@ class MeaningSearch:
 
     def _describe(self, best: list[Candidate]) -> list[Candidate]:
         """Return the candidates with data from their files, without those whose text no file has now."""
-        self._chunks = {
-            -number: changed.text.chunks
-            for number, changed in enumerate(self._changed, 1)
-        }
-        paths = {
-            -number: changed.path for number, changed in enumerate(self._changed, 1)
-        }
+        chunks: dict[int, Sequence[StoredChunk]] = {}
+        paths: dict[int, bytes] = {}
+        for number, changed in enumerate(self._changed, 1):
+            chunks[-number] = changed.text.chunks
+            paths[-number] = changed.path
         stored = {
             current_candidate.key[0]
             for current_candidate in best
             if current_candidate.key[0] > 0
         }
         if stored and self._snapshot.reader is not None:
-            self._chunks |= self._snapshot.reader.rows(CHUNK_ROWS).chunks_of_texts(
-                stored
-            )
+            chunks |= self._snapshot.reader.rows(CHUNK_ROWS).chunks_of_texts(stored)
             paths |= {
                 text_id: path
                 for text_id, path in self._choose_paths(stored).items()
-                if text_id in self._chunks
+                if text_id in chunks
             }
         described = []
         for candidate in best:
             text_id, place = candidate.key
             # A text may have been cut again between the search and this lookup.
-            if text_id in paths and place < len(self._chunks[text_id]):
-                chunk = self._chunks[text_id][place]
+            if text_id in paths and place < len(chunks[text_id]):
+                chunk = chunks[text_id][place]
+                self._chunks[candidate.key] = chunk
                 candidate.path = paths[text_id]
                 candidate.name = chunk.name
                 candidate.defines = chunk.defines
@@ -440,6 +436,8 @@ class MeaningSearch:
 
     def _choose_paths(self, text_ids: Collection[int]) -> dict[int, bytes]:
         """Return the file to show for each text: of those that count, the best tier, then the shortest path."""
+        if not text_ids:
+            return {}
         keep = self._question.keep or (lambda _: True)
         counting = {
             text_id: list(filter(keep, paths))
@@ -578,8 +576,9 @@ class MeaningSearch:
                 continue
             near = candidate.strength / best
             for function in chunk.functions:
-                scored = replace(function, score=near + function.relevance)
-                functions.setdefault(function.lines, scored)
+                if function.lines not in functions:
+                    scored = function._replace(score=near + function.relevance)
+                    functions[function.lines] = scored
         ranked = sorted(functions.values(), key=attrgetter("score"), reverse=True)
         return choose_places(ranked, MOST_OF_FILE)
 
@@ -651,14 +650,14 @@ class MeaningSearch:
         return replace(chunk, score=round(self.relevance(candidate, chunk), 4))
 
     def _find_chunk(self, candidate: Candidate) -> FoundChunk | None:
-        text_id, place = candidate.key
+        text_id = candidate.key[0]
         if text_id < 0:
             data: bytes | None = self._changed[-text_id - 1].data
         else:
             data = self._read_unchanged_text(candidate.path)
         if data is None:
             return None
-        chunk = self._chunks[text_id][place]
+        chunk = self._chunks[candidate.key]
         passage = None
         functions: Sequence[FoundFunction] = ()
         if self._question.passages:

@@ -38,6 +38,8 @@ MOST_LOOKED_AT: Final = 400
 _IS_CALLABLE: Final = np.isin(KINDS, sorted(CALLABLE_KINDS - {"macro"}))
 _IS_DOCUMENTED: Final = _IS_CALLABLE | np.isin(KINDS, sorted(TYPE_KINDS))
 """By the number of a kind: a look-up takes a tenth of the time of ``np.isin``."""
+_CALLABLE: Final = frozenset(_IS_CALLABLE.nonzero()[0].tolist())
+"""The numbers of these kinds."""
 _OPENS: Final = re.compile(rb"\s*(?:[rRuU]?(?:\"\"\"|'''))?")
 """What may precede a comment on its line: blanks, or the quotes of a Python docstring."""
 _CLOSES: Final = b" \t\r\n\"'"
@@ -65,8 +67,6 @@ class Passage:
     """Lines of the chunk."""
     whole: Span
     """Lines of the function around the chunk, or of the chunk and the functions it partly contains."""
-    head: Span | None = None
-    """Lines of the function's head, if they precede the chunk."""
     kind: str = ""
     name: str = ""
     """Qualified name of the enclosing function; empty if there is none."""
@@ -75,6 +75,18 @@ class Passage:
     left_out: tuple[Span, ...] = ()
     """Lines of other functions between those that are shown, in order."""
     symbols: FileSymbols | None = field(default=None, repr=False)
+    index: int = -1
+    """The row of the enclosing function in ``symbols``."""
+
+    @LazyAttribute
+    def head(self) -> Span | None:
+        """Return the lines of the function's head, if they precede the chunk; only what is shown needs it."""
+        if self.symbols is None or self.index < 0:
+            return None
+        head = find_head(self.symbols, self.index)
+        if head[1] < self.part[0]:
+            return head
+        return None
 
     @LazyAttribute
     def asides(self) -> tuple[Span, ...]:
@@ -226,18 +238,9 @@ def find_passage(
             whole=part,
         )
     table = symbols.parsed.definitions
-    count = int(table[:, START].searchsorted(chunk.end))
-    starts = table[:count, START]
-    ends = table[:count, END]
-    shared = np.minimum(ends, chunk.end) - np.maximum(starts, chunk.start)
-    is_cut = (starts < chunk.start) | (ends > chunk.end)
-    is_most = 2 * shared > chunk.end - chunk.start
-    around = (is_cut & is_most).nonzero()[0]
-    around = around[_IS_CALLABLE[table[around, KIND]]]
-    # The shortest enclosing function is the innermost.
-    if len(around):
-        index = int(around[(ends - starts)[around].argmin()])
-    else:
+    around = _find_around(table, chunk)
+    index = around
+    if index < 0:
         index = _find_below_comment(symbols, chunk)
     if index < 0:
         return Passage(
@@ -248,19 +251,49 @@ def find_passage(
         )
     first = lines.line(int(table[index, START]))
     last = lines.line(int(table[index, END]) - 1)
-    head = (first, min(symbols.find_head_end(index), first + MOST_HEAD - 1))
-    if not len(around):
+    if around < 0:
+        head = find_head(symbols, index)
         part = (min(head[1] + 1, last), last)
     whole = (min(first, part[0]), max(last, part[1]))
     return Passage(
         lines=lines,
         part=part,
         whole=whole,
-        head=head if head[1] < part[0] else None,
         kind=symbols.kind(index),
         name=symbols.qualified(index),
         symbols=symbols,
+        index=index,
     )
+
+
+def find_head(symbols: FileSymbols, index: int) -> Span:
+    """Return the lines of a function's head."""
+    row = symbols.row(index)
+    first = symbols.lines.line(row[START])
+    return first, min(symbols.find_head_end(index), first + MOST_HEAD - 1)
+
+
+def _find_around(table: Ints, chunk: StoredChunk) -> int:
+    """Return the innermost function that goes beyond a chunk and contains most of it; -1: there is none."""
+    count = int(table[:, START].searchsorted(chunk.end))
+    # Few of those that begin before the chunk's end end after its start.
+    near = (table[:count, END] > chunk.start).nonzero()[0]
+    around = -1
+    shortest = 0
+    for index, row in zip(near.tolist(), table[near].tolist(), strict=True):
+        start = row[START]
+        end = row[END]
+        is_inside = chunk.start <= start and end <= chunk.end
+        if is_inside or row[KIND] not in _CALLABLE:
+            continue
+        shared = min(end, chunk.end) - max(start, chunk.start)
+        if 2 * shared <= chunk.end - chunk.start:
+            continue
+        # The shortest enclosing function is the innermost.
+        if around < 0 or end - start < shortest:
+            around = index
+            shortest = end - start
+    return around
 
 
 def _find_below_comment(symbols: FileSymbols, chunk: StoredChunk) -> int:
@@ -268,13 +301,13 @@ def _find_below_comment(symbols: FileSymbols, chunk: StoredChunk) -> int:
     table = symbols.parsed.definitions
     skips = symbols.parsed.skips
     at = int(skips[:, 0].searchsorted(chunk.end)) - 1
+    # Most chunks do not end with a comment.
+    if at < 0 or symbols.data[int(skips[at, 1]) : chunk.end].strip():
+        return -1
     length = 0
     for start, end in _find_skips_backwards(skips, at, chunk.start):
         length += min(end, chunk.end) - max(start, chunk.start)
-    if (
-        2 * length < chunk.end - chunk.start
-        or symbols.data[skips[at, 1] : chunk.end].strip()
-    ):
+    if 2 * length < chunk.end - chunk.start:
         return -1
     end = int(skips[at, 1])
     while at + 1 < len(skips) and not symbols.data[end : skips[at + 1, 0]].strip():

@@ -127,10 +127,14 @@ class WordCover:
         """Return the share, 0 to 1, of the words' weight that a text contains; forms have own weights."""
         if self._total <= 0:
             return 0.0
+        folded = text.lower()
+        beginnings = [start for start in self._beginnings if start in folded]
+        if not beginnings:
+            return 0.0
         names = [
             name
             for name in set(find_identifiers(text))
-            if any(map(name.lower().count, self._beginnings))
+            if any(map(name.lower().count, beginnings))
         ]
         there = words_of(b" ".join(names))
         had = sum(
