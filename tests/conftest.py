@@ -206,6 +206,7 @@ STARTS_PROCESSES = frozenset(
     {
         "daemon",
         "cold_daemon",
+        "spare_daemon",
         "connect",
         "indexed_root",
         "at_home",
@@ -286,6 +287,17 @@ def daemon(_module_folder: Path) -> Iterator[DaemonAtHand]:
     at_hand.start()
     yield at_hand
     at_hand.stop()
+
+
+@pytest.fixture(scope="module")
+def spare_daemon() -> Iterator[DaemonAtHand]:
+    """Return another running daemon, for a module's tests that leave it as it was; it starts once instead of for each."""
+    folder = short_folder()
+    at_hand = daemon_in(folder)
+    at_hand.start()
+    yield at_hand
+    at_hand.stop()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
@@ -486,11 +486,12 @@ def test_a_body_that_would_hold_everybody_up_is_refused_unparsed(
     assert site.lives()
 
 
-@pytest.fixture
-def serving(cold_daemon: DaemonAtHand) -> Iterator[subprocess.Popen[str]]:
+@contextmanager
+def serve(daemon: DaemonAtHand) -> Iterator[subprocess.Popen[str]]:
+    """Run ``fgrep serve``; it starts the daemon if needed."""
     process = subprocess.Popen(
         [FGREP, "serve", "--port", "0"],
-        env=cold_daemon.environ,
+        env=daemon.environ,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -500,8 +501,21 @@ def serving(cold_daemon: DaemonAtHand) -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
+@pytest.fixture
+def serving(spare_daemon: DaemonAtHand) -> Iterator[subprocess.Popen[str]]:
+    with serve(spare_daemon) as process:
+        yield process
+
+
+@pytest.fixture
+def serving_first(cold_daemon: DaemonAtHand) -> Iterator[subprocess.Popen[str]]:
+    """Serve by a daemon of the test's own, which the command starts."""
+    with serve(cold_daemon) as process:
+        yield process
+
+
 def test_serve_listens_as_long_as_it_runs(
-    serving: subprocess.Popen[str], cold_daemon: DaemonAtHand
+    serving: subprocess.Popen[str], spare_daemon: DaemonAtHand
 ) -> None:
     assert serving.stdout
     port = int(serving.stdout.readline().rpartition(":")[2])
@@ -510,40 +524,42 @@ def test_serve_listens_as_long_as_it_runs(
     assert serving.wait(BOUND) == 0
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), BOUND)
-    assert cold_daemon.status()["version"]
+    assert spare_daemon.status()["version"]
 
 
 def test_serve_goes_on_at_its_port_when_the_daemon_is_killed_or_restarted(
-    serving: subprocess.Popen[str], cold_daemon: DaemonAtHand
+    serving_first: subprocess.Popen[str], cold_daemon: DaemonAtHand
 ) -> None:
-    assert serving.stdout
-    assert serving.stderr
-    port = int(serving.stdout.readline().rpartition(":")[2])
-    assert "press Ctrl+C to stop" in serving.stderr.readline()
+    assert serving_first.stdout
+    assert serving_first.stderr
+    port = int(serving_first.stdout.readline().rpartition(":")[2])
+    assert "press Ctrl+C to stop" in serving_first.stderr.readline()
     pid = lifecycle.find_holder(cold_daemon.paths)
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     assert (
-        serving.stderr.readline() == "fgrep: the daemon exited; a new one is serving\n"
+        serving_first.stderr.readline()
+        == "fgrep: the daemon exited; a new one is serving\n"
     )
     socket.create_connection(("127.0.0.1", port), BOUND).close()
     assert cold_daemon.run("daemon", "restart").returncode == 0
     assert (
-        serving.stderr.readline() == "fgrep: the daemon exited; a new one is serving\n"
+        serving_first.stderr.readline()
+        == "fgrep: the daemon exited; a new one is serving\n"
     )
     socket.create_connection(("127.0.0.1", port), BOUND).close()
-    serving.terminate()
-    assert serving.wait(BOUND) == 0
+    serving_first.terminate()
+    assert serving_first.wait(BOUND) == 0
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), BOUND)
 
 
 def test_the_last_to_end_closes_it(
-    serving: subprocess.Popen[str], cold_daemon: DaemonAtHand
+    serving: subprocess.Popen[str], spare_daemon: DaemonAtHand
 ) -> None:
     assert serving.stdout
     port = int(serving.stdout.readline().rpartition(":")[2])
-    wire = cold_daemon.wire("unix")
+    wire = spare_daemon.wire("unix")
     assert wire.call("$/serve", port=0) == {"port": port}
     serving.terminate()
     assert serving.wait(BOUND) == 0
@@ -561,23 +577,23 @@ def test_the_last_to_end_closes_it(
 )
 @pytest.mark.parametrize("command", [("serve",), ("web", "--no-browser")], ids=" ".join)
 def test_the_port_closes_with_the_command_however_it_ends(
-    cold_daemon: DaemonAtHand, command: tuple[str, ...], number: signal.Signals
+    spare_daemon: DaemonAtHand, command: tuple[str, ...], number: signal.Signals
 ) -> None:
-    running = _start_command(cold_daemon, *command)
+    running = _start_command(spare_daemon, *command)
     port = _read_port(running)
     with socket.create_connection(("127.0.0.1", port), BOUND):
         running.send_signal(number)
         _end(running)
         _wait_until_closed(port)
-    assert cold_daemon.status()["version"]
+    assert spare_daemon.status()["version"]
 
 
 def test_the_port_stays_until_the_last_of_two_commands_is_killed(
-    cold_daemon: DaemonAtHand,
+    spare_daemon: DaemonAtHand,
 ) -> None:
     first, second = (
-        _start_command(cold_daemon, "web", "--no-browser"),
-        _start_command(cold_daemon, "serve"),
+        _start_command(spare_daemon, "web", "--no-browser"),
+        _start_command(spare_daemon, "serve"),
     )
     port = _read_port(first)
     assert _read_port(second) == port
@@ -585,7 +601,7 @@ def test_the_port_stays_until_the_last_of_two_commands_is_killed(
     _end(first)
     # Its connection has ended for the daemon, too: no client is left but the other
     # command and this question.
-    while cold_daemon.status()["clients"] > 2:
+    while spare_daemon.status()["clients"] > 2:
         pass
     socket.create_connection(("127.0.0.1", port), BOUND).close()
     second.kill()
@@ -594,10 +610,9 @@ def test_the_port_stays_until_the_last_of_two_commands_is_killed(
 
 
 def test_a_connection_that_asks_twice_holds_the_port_once(
-    cold_daemon: DaemonAtHand,
+    spare_daemon: DaemonAtHand,
 ) -> None:
-    cold_daemon.start()
-    wire = cold_daemon.wire("unix")
+    wire = spare_daemon.wire("unix")
     port = wire.call("$/serve", port=0)["port"]
     assert wire.call("$/serve", port=0)["port"] == port
     assert wire.call("$/serve", stop=True) == {"port": None}
@@ -608,18 +623,17 @@ def test_a_connection_that_asks_twice_holds_the_port_once(
 
 
 def test_a_connection_that_ends_while_the_port_opens_leaves_none(
-    cold_daemon: DaemonAtHand,
+    spare_daemon: DaemonAtHand,
 ) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    cold_daemon.start()
-    wire = cold_daemon.wire("unix")
+    wire = spare_daemon.wire("unix")
     wire.send(
         {"jsonrpc": "2.0", "id": 1, "method": "$/serve", "params": {"port": port}}
     )
     wire.close()
-    while cold_daemon.status()["clients"] > 1:
+    while spare_daemon.status()["clients"] > 1:
         pass
     _wait_until_closed(port)
 
@@ -666,10 +680,12 @@ def _wait_until_closed(port: int) -> None:
 
 
 def test_a_request_in_flight_is_answered_before_the_end(
-    serving: subprocess.Popen[str], cold_daemon: DaemonAtHand, project: MakeProject
+    serving_first: subprocess.Popen[str],
+    cold_daemon: DaemonAtHand,
+    project: MakeProject,
 ) -> None:
-    assert serving.stdout
-    port = int(serving.stdout.readline().rpartition(":")[2])
+    assert serving_first.stdout
+    port = int(serving_first.stdout.readline().rpartition(":")[2])
     body = b'{"filter": "a"}'
     lines = [
         f"POST /call/list_files?project={project({'a.py': ''})} HTTP/1.1",
@@ -688,8 +704,8 @@ def test_a_request_in_flight_is_answered_before_the_end(
         connection.sendall(body)
         assert b"a.py" in connection.recv(65536) + connection.recv(65536)
     stopping.join(BOUND)
-    assert serving.wait(BOUND) == 2
-    assert "the daemon has ended" in serving.communicate()[1]
+    assert serving_first.wait(BOUND) == 2
+    assert "the daemon has ended" in serving_first.communicate()[1]
 
 
 def _wait_until_refused(port: int, stopping: threading.Thread) -> None:
@@ -700,11 +716,11 @@ def _wait_until_refused(port: int, stopping: threading.Thread) -> None:
         pytest.fail("it listens still")
 
 
-def test_a_port_that_is_taken_is_reported(cold_daemon: DaemonAtHand) -> None:
+def test_a_port_that_is_taken_is_reported(spare_daemon: DaemonAtHand) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        ended = cold_daemon.run("serve", "--port", str(taken.getsockname()[1]))
+        ended = spare_daemon.run("serve", "--port", str(taken.getsockname()[1]))
     assert ended.returncode == 2
     assert "no HTTP on port" in ended.stderr
 
