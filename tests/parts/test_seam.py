@@ -10,6 +10,7 @@ import pytest
 
 from flashgrep.api.part import Part, without
 from flashgrep.parts.built_in import BUILT_IN
+from flashgrep.rpc.connect import tune_numpy
 from tests.conftest import DaemonAtHand, MakeProject, Wire, WireName
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,11 @@ def daemon_with(daemon: DaemonAtHand, parts: list[Part]) -> Iterator[None]:
         *(part.name for part in parts),
     ]
     with subprocess.Popen(
-        command, cwd=ROOT, env=daemon.environ, stdout=subprocess.PIPE, text=True
+        command,
+        cwd=ROOT,
+        env=tune_numpy(daemon.environ),
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         try:

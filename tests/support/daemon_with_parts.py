@@ -1,10 +1,9 @@
 """A daemon with the core and some parts: ``python -m tests.support.daemon_with_parts PART…``; says when it is ready."""
 
+import gc
 import os
 import sys
-
-from flashgrep.cli.run_daemon import run
-from flashgrep.parts.built_in import BUILT_IN
+from importlib import import_module
 
 
 def report(message: str) -> None:
@@ -14,10 +13,10 @@ def report(message: str) -> None:
 
 
 if __name__ == "__main__":
+    gc.disable()  # while everything is imported, as in a daemon
+    built_in = import_module("flashgrep.parts.built_in").BUILT_IN
+    run = import_module("flashgrep.cli.run_daemon").run
+    gc.enable()
     wanted = {"core", *sys.argv[1:]}
-    run(
-        os.environ,
-        {},
-        report,
-        lambda: [part for part in BUILT_IN if part.name in wanted],
-    )
+    parts = [part for part in built_in if part.name in wanted]
+    run(os.environ, {}, report, lambda: parts)
