@@ -137,8 +137,11 @@ def list_stored() -> None:
 def clean() -> None:
     """Remove the data of projects whose folder is gone."""
     with failing_cleanly():
-        for root in ask_daemon("$/clean")["removed"]:
+        removed = ask_daemon("$/clean")["removed"]
+        for root in removed:
             typer.echo(show_name(f"removed {from_latin1(root)}"))
+        if not removed:
+            typer.echo("fgrep: nothing to remove", err=True)
 
 
 def describe_new_project(opened: Mapping[str, str]) -> str:

@@ -30,7 +30,7 @@ def find_fields(registry: Registry) -> Mapping[str, bool]:
     }
     options = {name.replace("_", "-"): value for name, value in takes_value.items()}
     for name, value in takes_value.items():
-        if not value and fields[name].default is True:
+        if not value and fields[name].default is not False:
             options[f"no-{name.replace('_', '-')}"] = False
     for other, name in handler.params.other_names().items():
         if name in takes_value:
@@ -44,10 +44,12 @@ def read_query_line(
     """Return the words after ``fgrep query`` as options of the method alone, and as they were parsed.
 
     Raises:
-        WrongOption: an option is unknown, lacks its value, or cannot be had together with another.
+        WrongOption: there is no pattern; an option is unknown, lacks its value, or cannot be had together with another.
 
     """
     line = parse(words, find_fields(registry))
+    if not line.patterns and not line.has("file"):
+        raise WrongOption("Missing argument 'PATTERN'.")
     obstacle = find_ripgrep_only(line)
     if not obstacle:
         return write_method(line), line

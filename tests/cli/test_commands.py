@@ -73,7 +73,7 @@ def test_nothing_found_is_status_1_and_says_what_was_searched_on_stderr(
     ("arguments", "told"),
     [
         (["query", "(", "--mode", "regex"], "at 0"),
-        (["query"], "Missing argument 'query'"),
+        (["query"], "Missing argument 'PATTERN'"),
         (["query", "x", "--no-such"], "No such option: --no-such"),
         (
             ["query", "x", "--mode", "magic"],

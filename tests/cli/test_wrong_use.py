@@ -41,6 +41,8 @@ def test_every_command_names_its_help_when_an_option_is_unknown(
     [
         ("stats extra", "fgrep: see fgrep stats --help"),
         ("query", "Usage: fgrep query [OPTIONS] PATTERN [PATH]..."),
+        ("query -c", "Missing argument 'PATTERN'.\nfgrep: see fgrep query --help"),
+        ("query --replace new", "Missing argument 'PATTERN'.\n"),
         ("query x --limit y", "Invalid value for '--limit': "),
         ("query x -t", "fgrep: see fgrep query --help"),
         ("query -P x", "fgrep: make the folder a project with: fgrep index"),
