@@ -146,6 +146,27 @@ class DaemonAtHand:
             check=False,
         )
 
+    def shell(
+        self, script: str, cwd: Path, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a script of bash in which our commands are on PATH, with nothing on standard input."""
+        return subprocess.run(
+            ["bash", "-c", script],
+            cwd=cwd,
+            env={**self.environ_of_shell, **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=2 * BOUND,
+            check=False,
+        )
+
+    @property
+    def environ_of_shell(self) -> dict[str, str]:
+        """The environment of its clients, with our commands first on PATH."""
+        folders = (str(Path(FGREP).parent), self.environ["PATH"])
+        return {**self.environ, "PATH": os.pathsep.join(folders)}
+
     def start(self) -> None:
         """Start it, and wait until it listens."""
         start_daemon(self.paths, self.environ)

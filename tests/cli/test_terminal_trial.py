@@ -1,6 +1,5 @@
 """Sixty tasks of a person at a terminal, typed as a person types them; what the screen then shows is asserted."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import FGREP, DaemonAtHand, daemon_in, short_folder
+from tests.conftest import DaemonAtHand, daemon_in, short_folder
 from tests.support.terminal import HEIGHT, Shown, Terminal
 
 pytestmark = [
@@ -123,12 +122,10 @@ def at_work(folder: Path) -> Iterator[DaemonAtHand]:
 @pytest.fixture(scope="module")
 def terminals(shop: Path, at_work: DaemonAtHand) -> Iterator[dict[int, Terminal]]:
     """Return a terminal of each width, after the first command of a new user: the project is indexed."""
-    programs = os.pathsep.join((str(Path(FGREP).parent), at_work.environ["PATH"]))
-    environ = {**at_work.environ, "PATH": programs}
     opened = {}
     with ExitStack() as closing:
         for width in WIDTHS:
-            opened[width] = Terminal(shop, environ, width)
+            opened[width] = Terminal(shop, at_work.environ_of_shell, width)
             closing.callback(opened[width].close)
         first = opened[80].type("fgrep index")
         assert (first.status, first.lines[-1][:8]) == (0, "indexed:"), first

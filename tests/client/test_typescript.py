@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
+from tests.conftest import FGREP, DaemonAtHand, MakeProject
+from tests.support.examples import read_examples
 from tests.support.git import git
 
 NODE = shutil.which("node")
@@ -27,18 +28,18 @@ MANY = 2_500
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 
 
+def run_node(
+    daemon: DaemonAtHand, program: str, folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run a program as a module."""
+    assert NODE is not None
+    options = ("--input-type=module", "--eval")
+    return daemon.run(*options, program, program=NODE, cwd=folder)
+
+
 def run(daemon: DaemonAtHand, root: Path, program: str) -> Any:
     """Run a program between opening and closing a project; return what it told."""
-    assert NODE is not None
-    ended = subprocess.run(
-        [NODE, "--input-type=module", "--eval", PROLOGUE + program + EPILOGUE],
-        cwd=root,
-        env=daemon.environ,
-        capture_output=True,
-        text=True,
-        timeout=BOUND,
-        check=False,
-    )
+    ended = run_node(daemon, PROLOGUE + program + EPILOGUE, root)
     assert ended.returncode == 0, ended.stderr
     assert not ended.stderr
     return json.loads(ended.stdout)
@@ -111,24 +112,13 @@ def test_every_method_with_pages_is_read_to_its_end(
 def test_the_example_of_its_readme_runs_as_it_is_printed(
     daemon: DaemonAtHand, project: MakeProject
 ) -> None:
-    assert NODE is not None
     root = project({"src/lock.c": "\n\nint spin_lock(void) { return 1; }\n"})
     git(root, "add", ".")
     git(root, "commit", "-q", "-m", "first")
     git(root, "tag", "v1.2")
-    example = CLIENT.with_name("README.md").read_text().split("```")[1]
-    program = example.removeprefix("ts").replace(
-        '"flashgrep"', json.dumps(CLIENT.as_uri())
-    )
-    ended = subprocess.run(
-        [NODE, "--input-type=module", "--eval", program],
-        cwd=root,
-        env=daemon.environ,
-        capture_output=True,
-        text=True,
-        timeout=BOUND,
-        check=False,
-    )
+    (example,) = read_examples("clients/typescript/README.md")
+    program = example.text.replace('"flashgrep"', json.dumps(CLIENT.as_uri()))
+    ended = run_node(daemon, program, root)
     assert not ended.stderr
     assert ended.stdout == "src/lock.c:3: int spin_lock(void) { return 1; }\n"
 
@@ -177,25 +167,20 @@ def test_a_call_that_is_given_up_ends_at_once_and_the_next_is_answered(
     assert told == {"reason": "enough", "before": "never", "text": "x = 1\n"}
 
 
-def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
-    assert NODE is not None
+def test_a_program_that_is_not_there_is_said(
+    daemon: DaemonAtHand, tmp_path: Path
+) -> None:
     program = f"""
     import {{ open }} from {json.dumps(CLIENT.as_uri())};
     await open(".", {{ command: "no-such-program" }}).catch((error) => console.log(error.name, error.message));
     """
-    ended = subprocess.run(
-        [NODE, "--input-type=module", "--eval", program],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=BOUND,
-        check=True,
-    )
+    ended = run_node(daemon, program, tmp_path)
     assert ended.stdout.startswith("Unreachable cannot start no-such-program")
 
 
-def test_a_program_that_speaks_no_json_is_said(tmp_path: Path) -> None:
-    assert NODE is not None
+def test_a_program_that_speaks_no_json_is_said(
+    daemon: DaemonAtHand, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     for said in ("hello", "null"):
         other.write_text(f"#!/bin/sh\necho {said}\nexec cat >/dev/null\n")
@@ -205,14 +190,7 @@ def test_a_program_that_speaks_no_json_is_said(tmp_path: Path) -> None:
         await open(".", {{ command: {json.dumps(str(other))} }})
           .catch((error) => console.log(error.name, error.message));
         """
-        ended = subprocess.run(
-            [NODE, "--input-type=module", "--eval", program],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=BOUND,
-            check=False,
-        )
+        ended = run_node(daemon, program, tmp_path)
         assert ended.returncode == 0, ended.stderr
         assert ended.stdout.startswith("Unreachable what ")
         assert "cannot be read" in ended.stdout

@@ -3,7 +3,6 @@
 import fcntl
 import os
 import pty
-import re
 import select
 import shutil
 import struct
@@ -20,6 +19,7 @@ from flashgrep.parts.pick.pick import make_editor_command
 from scripts.tools.editors import find_eglot, run_emacs
 from scripts.tools.parcels import make_parcels
 from tests.conftest import FGREP, DaemonAtHand
+from tests.support.examples import find_example
 from tests.support.workspace import repository
 
 ROOT = Path(__file__).parents[2]
@@ -35,12 +35,6 @@ def parcels(daemon: DaemonAtHand) -> Iterator[Path]:
         yield root
 
 
-def environment(daemon: DaemonAtHand) -> dict[str, str]:
-    """Return the daemon's environment with our commands first on PATH."""
-    path = os.pathsep.join([str(Path(FGREP).parent), daemon.environ["PATH"]])
-    return {**daemon.environ, "PATH": path}
-
-
 def test_the_plugin_works_in_neovim(daemon: DaemonAtHand, parcels: Path) -> None:
     program = shutil.which("nvim")
     if program is None:
@@ -51,7 +45,7 @@ def test_the_plugin_works_in_neovim(daemon: DaemonAtHand, parcels: Path) -> None
     said = subprocess.run(
         [*command, "-c", f"lua dofile([[{plugin}/tests/run.lua]])"],
         cwd=parcels,
-        env=environment(daemon),
+        env=daemon.environ_of_shell,
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -66,7 +60,7 @@ def test_the_settings_for_emacs_work(daemon: DaemonAtHand) -> None:
         pytest.skip("Emacs with eglot is not installed")
     with repository() as root:
         make_parcels(root)
-        assert run_emacs(root, environment(daemon)) == 0
+        assert run_emacs(root, daemon.environ_of_shell) == 0
 
 
 def test_the_client_of_vs_code_works_under_node(
@@ -79,7 +73,7 @@ def test_the_client_of_vs_code_works_under_node(
     said = subprocess.run(
         [npm, "test"],
         cwd=extension,
-        env={**environment(daemon), "PROJECT": str(parcels)},
+        env={**daemon.environ_of_shell, "PROJECT": str(parcels)},
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -91,15 +85,12 @@ def test_the_client_of_vs_code_works_under_node(
 def test_the_example_for_plugin_authors_runs_and_has_50_lines(
     daemon: DaemonAtHand, parcels: Path
 ) -> None:
-    found = re.search(
-        r"```python\n(.*?)```", (ROOT / "docs" / "editors.md").read_text(), re.DOTALL
-    )
-    assert found
-    assert len(found[1].splitlines()) <= 50
-    command = [sys.executable, "-c", found[1], str(parcels), "find_parcel"]
+    example = find_example("docs/editors.md", '"""Live grep')
+    assert len(example.text.splitlines()) <= 50
+    command = [sys.executable, "-c", example.text, str(parcels), "find_parcel"]
     said = subprocess.run(
         command,
-        env=environment(daemon),
+        env=daemon.environ_of_shell,
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -131,7 +122,7 @@ def test_a_line_is_picked_in_a_terminal(
         picking = subprocess.Popen(
             ["setsid", "--ctty", *command],
             cwd=parcels,
-            env={**environment(daemon), "TERM": "xterm"},
+            env={**daemon.environ_of_shell, "TERM": "xterm"},
             stdin=theirs,
             stdout=chosen,
             stderr=theirs,

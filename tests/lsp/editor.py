@@ -36,6 +36,7 @@ class Editor:
         daemon: DaemonAtHand,
         *roots: Path,
         capabilities: types.ClientCapabilities = CAPABILITIES,
+        options: Any = None,
     ) -> None:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
@@ -56,7 +57,9 @@ class Editor:
         self.await_(self.client.start_io(FGREP, "lsp", env=daemon.environ, cwd="/"))
         folders = [types.WorkspaceFolder(root.as_uri(), root.name) for root in roots]
         params = types.InitializeParams(
-            capabilities=capabilities, workspace_folders=folders
+            capabilities=capabilities,
+            workspace_folders=folders,
+            initialization_options=options,
         )
         self.offered = self.ask(types.INITIALIZE, params).capabilities
         self.tell(types.INITIALIZED, types.InitializedParams())

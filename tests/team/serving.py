@@ -29,16 +29,17 @@ def serve(rig: Rig, *options: str) -> Iterator[int]:
             "HOME": str(rig.folder),
             "TMPDIR": temporary,
         }
-        with _run(environ, *options) as (run, port):
+        with run_team_server(environ, *options) as (run, port):
             yield port
         assert run.returncode == 0
         assert list(Path(temporary).iterdir()) == []
 
 
 @contextmanager
-def _run(
+def run_team_server(
     environ: dict[str, str], *options: str
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Run a server, and yield it with its port."""
     command = [FGREP, "team", "serve", "--port", "0", *options]
     with subprocess.Popen(
         command, env=environ, stdout=subprocess.PIPE, text=True

@@ -4,12 +4,11 @@ Without Jupyter, whose kernel and protocol take thirty packages: a cell is Pytho
 """
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import BOUND, DaemonAtHand
+from tests.conftest import DaemonAtHand
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.ipynb"
 BETWEEN = "--- next cell ---"
@@ -24,15 +23,9 @@ def join_cells(cells: list[Any]) -> str:
 def test_every_cell_of_the_notebook_prints_what_it_shows(daemon: DaemonAtHand) -> None:
     notebook = json.loads(NOTEBOOK.read_text())
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-"],
-        input=join_cells(cells),
-        env=daemon.environ,
-        capture_output=True,
-        text=True,
-        timeout=BOUND,
-        check=False,
-    )
+    program = join_cells(cells)
+    python = ("-W", "error", "-")
+    run = daemon.run(*python, program=sys.executable, stdin=program)
     assert not run.stderr
     printed = run.stdout.split(f"{BETWEEN}\n")
     shown = [
