@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from flashgrep import __version__
+from flashgrep.cli.client import read_part_commands
 from flashgrep.cli.help_pages import HelpPage, find_page, write_page
 from flashgrep.cli.launcher import read_commands, take_options
 
@@ -53,7 +54,8 @@ def main(arguments: list[str]) -> int:
             write_page(make_overview(GROUPS))
             return 0 if arguments else ERROR
         case ["help" | "--help", "all", *_]:
-            write_page(make_overview({"All commands": tuple(read_commands())}))
+            commands = (*read_commands(), *read_part_commands())
+            write_page(make_overview({"All commands": commands}))
         case ["help" | "--help", word, *more]:
             topics = import_module(TOPICS_MODULE).TOPICS
             if word not in topics:
@@ -88,7 +90,7 @@ def print_version() -> None:
 
 def make_overview(groups: Mapping[str, Sequence[str]]) -> HelpPage:
     """Return the help of the whole command line; ``groups``: the commands to list, below the heading of each group."""
-    commands = read_commands()
+    commands = read_commands() | read_part_commands()
     page = HelpPage("", USAGE.rstrip())
     page.paragraphs = HELP.split("\n\n")
     page.tables.append(("Options", OPTIONS))

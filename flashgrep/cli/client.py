@@ -66,16 +66,21 @@ def _load(name: str) -> "Any":
 
 
 def find_command(name: str) -> tuple[str, str, str] | None:
-    """Return a command as in ``read_commands``; one of another package's part is in the daemon's own table."""
+    """Return a command as in ``read_commands``, also one of another package's part."""
     commands = read_commands()
     if name in commands:
         return commands[name]
+    return read_part_commands().get(name)
+
+
+def read_part_commands() -> dict[str, tuple[str, str, str]]:
+    """Return the commands of other packages' parts: those of the daemon that started last."""
     try:
         table = os.path.join(state_folder(os.environ), TABLE)
         os.close(_load(PLAIN_FILES_MODULE).open_plain_file(table, os.O_RDONLY))
-        return read_commands(table).get(name)
+        return read_commands(table)
     except (OSError, ValueError):  # there is no such part, or no such table
-        return None
+        return {}
 
 
 def run() -> int:

@@ -25,6 +25,8 @@ NEXT_CHOICE = re.compile(r",\n\t")
 OF_PYDANTIC = "Value error, "
 """What begins a message of a validator."""
 SEE_ALL = "fgrep: see fgrep help all\n"
+OF_PARTS = "fgrep: parts of other packages need fgrep daemon restart once, and fgrep doctor checks them"
+"""Said of an unknown command where there are such parts."""
 SHOWING = ("list", "show", "status")
 """What a group of commands is asked for by its name alone, if it has it."""
 
@@ -61,13 +63,7 @@ def main(arguments: list[str]) -> int:
     name, *rest = arguments
     declared = find_command(name)
     if declared is None:
-        near = difflib.get_close_matches(name, read_commands(), n=1)
-        if name.startswith("-"):
-            unknown = f"No such option: {name}"
-        else:
-            unknown = f"No such command {name!r}."
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        sys.stderr.write(f"{USAGE}fgrep: {unknown}{hint}\n{SEE_ALL}")
+        sys.stderr.write(describe_unknown(name))
         return USAGE_ERROR
     try:
         if declared[0] == STDIO:
@@ -85,6 +81,24 @@ def main(arguments: list[str]) -> int:
     except typer.Abort:
         return INTERRUPTED
     return status if isinstance(status, int) else 0
+
+
+def describe_unknown(name: str) -> str:
+    """Return what to say of a first word that is no command."""
+    if name.startswith("-"):
+        unknown = f"No such option: {name}"
+    else:
+        unknown = f"No such command {name!r}."
+    near = difflib.get_close_matches(name, read_commands(), n=1)
+    if near:
+        unknown += f" Did you mean {near[0]!r}?"
+    lines = [f"{USAGE}fgrep: {unknown}\n"]
+    entries = import_module("flashgrep.parts.entries").read_entries()
+    packages = [entry.name for entry in entries]
+    # Their commands are known from the daemon's table, which it writes when it starts.
+    if packages:
+        lines.append(f"{OF_PARTS}: {', '.join(packages)}\n")
+    return "".join([*lines, SEE_ALL])
 
 
 def describe_error(error: typer.TyperException, words: Sequence[str]) -> str:

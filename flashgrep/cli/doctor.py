@@ -40,6 +40,7 @@ from flashgrep.index import schema
 from flashgrep.index.schema import list_vector_files
 from flashgrep.index.segments import Kind
 from flashgrep.parts.built_in import BUILT_IN
+from flashgrep.parts.installed import check_parts
 
 State = Literal["ok", "warn", "bad"]
 FEW_WATCHES = 100_000
@@ -76,6 +77,7 @@ def doctor(
     for part in BUILT_IN:
         for check in part.checks:
             findings += check()
+    findings += check_parts()
     width = max(len(finding.check) for finding in findings)
     for finding in findings:
         typer.echo(f"{finding.state:<5} {finding.check:<{width}} {finding.text}")

@@ -44,7 +44,7 @@ BASE_LADDER = [
 """Floors of the modules of ``base``."""
 ASSEMBLERS = {"cli.commands", "cli.doctor", "cli.run_daemon"}
 """Programs of the core that put the parts together: they import these modules, and none of a part."""
-ASSEMBLED = {"parts.built_in", "parts.installed"}
+ASSEMBLED = {"parts.built_in", "parts.entries", "parts.installed"}
 LIGHT = [
     "cli.launcher",
     "base.paths",

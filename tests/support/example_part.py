@@ -1,14 +1,15 @@
-"""A part of another package: one method, one command, and what it keeps for a project. CONTRIBUTING shows it."""
+"""A part of another package: a method, a command, a check, and what it keeps for a project. CONTRIBUTING shows it."""
 
+from collections.abc import Iterator
 from typing import Final, TypedDict
 
 import typer
 from pydantic import Field
 
-from flashgrep.api.part import Part
+from flashgrep.api.host import Host
+from flashgrep.api.part import CheckResult, Part
 from flashgrep.api.service import ProjectService, ServiceKey
 from flashgrep.base.registry import Call, Params, handler
-from flashgrep.project.catalogue import Catalogue
 
 
 class Greetings(ProjectService):
@@ -35,7 +36,7 @@ class GreetResult(TypedDict):
 
 
 @handler("greet")
-async def greet(call: Call[Catalogue], params: GreetParams) -> GreetResult:
+async def greet(call: Call[Host], params: GreetParams) -> GreetResult:
     """Greet somebody in the name of the project."""
     project = await call.host.workspace(call, None)
     greetings = project.service(GREETINGS)
@@ -48,11 +49,17 @@ def wave() -> None:
     typer.echo("o/")
 
 
+def check_manners() -> Iterator[CheckResult]:
+    """Check nothing that could be wrong."""
+    yield CheckResult("ok", "greetings", "polite")
+
+
 PART = Part(
     name="greetings",
     summary="Greets.",
     handlers=(greet,),
     commands={"wave": "example_part:wave"},
+    checks=(check_manners,),
     project_services={GREETINGS: lambda _project: Greetings()},
 )
 
