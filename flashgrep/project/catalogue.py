@@ -236,13 +236,24 @@ class Catalogue:
             if reader is not None:
                 reader.shrink()
 
+    def _choose_pause(self) -> float:
+        """Return the seconds before the next look at what nobody uses: until a minute after the last lookup, if later."""
+        ended_at = self._scheduler.ended_at
+        if ended_at is None:  # one is running
+            return IDLE_SECONDS
+        pause = ended_at + IDLE_SECONDS - anyio.current_time()
+        # Once that moment has passed, there is nothing to free before the next lookup.
+        if pause <= 0:
+            return IDLE_SECONDS
+        return pause
+
     async def _release_models(self) -> None:
         if self._indexes:
             await self.tidy()
         forgotten_at = 0.0
         tidied_at = anyio.current_time()
         while True:
-            await anyio.sleep(IDLE_SECONDS)
+            await anyio.sleep(self._choose_pause())
             if anyio.current_time() - tidied_at >= TIDY_SECONDS:
                 tidied_at = anyio.current_time()
                 await self._drop_leftovers()

@@ -56,6 +56,27 @@ async def test_a_few_questions_leave_nothing_parsed_when_a_minute_has_passed(
             assert left() is None
 
 
+async def test_memory_is_given_back_a_minute_after_the_last_question_not_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle = 4.0
+    monkeypatch.setattr(module, "IDLE_SECONDS", idle)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.py").write_text("def weave():\n    return weave()\n")
+    forget_parsed_files()
+    async with Catalogue(
+        parts=BUILT_IN, state_dir=tmp_path / "state", settings=Settings(), indexes=False
+    ) as catalogue:
+        await catalogue.open(str(root))
+        call = Call(catalogue, Session(projects=(str(root),)))
+        await REGISTRY.get("get_symbol").call(call, {"symbol_name": "weave"})
+        assert len(PARSED_TEXTS)
+        with anyio.fail_after(idle * 1.6):
+            while len(PARSED_TEXTS):
+                await anyio.sleep(0.05)
+
+
 QUESTIONS = (
     ("get_symbol", {"symbol_name": "weave"}),
     ("get_symbol", {"symbol_name": "Loom.weave"}),
