@@ -8,7 +8,7 @@ repeat their identifiers, so these are counted first, and each distinct one of a
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -77,6 +77,23 @@ def find_identifiers(text: bytes) -> list[bytes]:
     return text.translate(_SPACED).split()
 
 
+def find_identifiers_with(text: bytes, parts: Iterable[bytes]) -> set[bytes]:
+    """Return the identifiers of a text with one of these parts, which are in lower case, in any case."""
+    spaced = text.translate(_SPACED)
+    spaced += b" "
+    folded = spaced.lower()
+    identifiers = set[bytes]()
+    for part in parts:
+        at = folded.find(part)
+        # Below the last space: an empty part is found there, too.
+        while 0 <= at < len(text):
+            start = spaced.rfind(b" ", 0, at) + 1
+            end = spaced.find(b" ", at)
+            identifiers.add(spaced[start:end])
+            at = folded.find(part, end + 1)
+    return identifiers
+
+
 def count_identifiers(texts: Sequence[bytes]) -> IdentifierCounts:
     """Count the identifiers of each text."""
     number_of: defaultdict[bytes, int] = defaultdict()
@@ -91,10 +108,12 @@ def count_identifiers(texts: Sequence[bytes]) -> IdentifierCounts:
     number_of.default_factory = None  # else it would reference itself, and indexing processes rarely collect garbage
     # Text and identifier in one number, so that one sort groups equal pairs.
     text_bits = np.arange(len(texts)) << _NUMBER_BITS
-    pairs = np.repeat(text_bits, np.diff(ends))
+    sizes = np.diff(ends)
+    pairs = np.repeat(text_bits, sizes)
     pairs |= np.array(numbers, np.int64)
     pairs.sort()
-    starts = np.flatnonzero(np.diff(pairs, prepend=-1))
+    steps = np.diff(pairs, prepend=-1)
+    starts = np.flatnonzero(steps)
     distinct = pairs[starts]
     number_mask = (1 << _NUMBER_BITS) - 1
     distinct_identifiers = list(number_of)
@@ -129,8 +148,10 @@ def split_all(identifiers: Sequence[bytes]) -> tuple[list[bytes], Ints]:
     begins &= here != _OTHER
     capitalised = was_upper & (here == _LOWER)
     begins &= ~capitalised
-    next_capitalised = (here == _UPPER) & (after == _LOWER)
-    begins |= was_upper & next_capitalised
+    next_capitalised = here == _UPPER
+    next_capitalised &= after == _LOWER
+    next_capitalised &= was_upper
+    begins |= next_capitalised
     has_word_before = before != _OTHER
     inner = np.flatnonzero(begins & has_word_before) + 1
     folded = np.frombuffer(text.translate(_FOLDED), np.uint8)

@@ -176,7 +176,7 @@ def test_long_patterns_and_texts_are_not_kept_in_numbers() -> None:
         assert long.matcher().search(f"x{n}".encode() * 1500)
         assert long.matcher() is long.matcher()
         long.grams()
-        fusion.stems_of(f"some{n} name{n} " * 100)
+        fusion.Cover({"some": 1.0}).share(f"some{n} name{n} " * 100)
     unicode.byte_classes(
         CharSet(
             tuple(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from flashgrep.base.identifiers import (
     count_identifiers,
     find_identifiers,
+    find_identifiers_with,
     split_all,
     split_words,
 )
@@ -30,6 +31,20 @@ def test_each_text_has_its_own_counts(texts: list[str]) -> None:
     ):
         found[text][counted.identifiers[number]] = count
     assert found == [Counter(find_identifiers(text)) for text in data]
+
+
+@given(st.text("aBc_9 (.é", max_size=40), st.lists(st.text("abc_9", max_size=3)))
+def test_those_with_some_letters_are_found_in_any_case(
+    text: str, letters: list[str]
+) -> None:
+    data = text.encode()
+    parts = [part.encode() for part in letters]
+    having = {
+        identifier
+        for identifier in find_identifiers(data)
+        if any(part in identifier.lower() for part in parts)
+    }
+    assert find_identifiers_with(data, parts) - {b""} == having
 
 
 @given(TEXTS)

@@ -239,7 +239,10 @@ class Cover:
 
     def share(self, text: str) -> float:
         """Return the share of the question's weight, 0 to 1, that the words of a name or path cover."""
-        stems = stems_of(text)
+        if len(text) <= _MOST_KEPT:
+            stems = _kept_stems(text)
+        else:
+            stems = _find_stems(text)
         # Three of four names have no word that begins like one of the question.
         if self._beginnings.isdisjoint(stems.beginnings) or self._total <= 0:
             return 0.0
@@ -290,12 +293,6 @@ class Stems(NamedTuple):
     """Their first letters: words that are alike begin alike."""
 
 
-def stems_of(text: str) -> Stems:
-    """Return the stems of a text's identifiers, whole and in parts."""
-    # Names and paths recur from question to question: 10 µs each.
-    return (_kept_stems if len(text) <= _MOST_KEPT else _find_stems)(text)
-
-
 def _find_stems(text: str) -> Stems:
     stems = dict[str, None]()
     for identifier in _IDENTIFIER.findall(text):
@@ -309,6 +306,7 @@ def _find_stems(text: str) -> Stems:
     return Stems(tuple(stems), beginnings)
 
 
+# Names and paths recur from question to question: 10 µs each.
 _kept_stems = lru_cache(maxsize=1 << 14)(_find_stems)
 
 
@@ -604,12 +602,14 @@ def _reward_names(
         of_file = rules.file_cover * cover.share(spelled.name)
         paths[path] = of_path + of_file
     for candidate in candidates:
-        named = rules.name_cover * cover.share(
-            " ".join([candidate.name, *candidate.defines[:1]])
-        )
+        name = candidate.name
+        if candidate.defines:
+            name = f"{name} {candidate.defines[0]}"
+        named = rules.name_cover * cover.share(name)
         if query.name and query.name in candidate.defines:
             named += rules.defined
-        candidate.score *= (1 + paths[candidate.path] + named) * factors[candidate.path]
+        path = candidate.path
+        candidate.score *= (1 + paths[path] + named) * factors[path]
 
 
 def _reward_file_names(

@@ -423,15 +423,19 @@ class MeaningSearch:
         described = []
         for candidate in best:
             text_id, place = candidate.key
-            # A text may have been cut again between the search and this lookup.
-            if text_id in paths and place < len(chunks[text_id]):
+            if text_id not in paths:
+                continue
+            try:
                 chunk = chunks[text_id][place]
-                self._chunks[candidate.key] = chunk
-                candidate.path = paths[text_id]
-                candidate.name = chunk.name
-                candidate.defines = chunk.defines
-                candidate.kind = chunk.kind
-                described.append(candidate)
+            except IndexError:
+                # The text was cut again between the search and this lookup.
+                continue
+            self._chunks[candidate.key] = chunk
+            candidate.path = paths[text_id]
+            candidate.name = chunk.name
+            candidate.defines = chunk.defines
+            candidate.kind = chunk.kind
+            described.append(candidate)
         return described
 
     def _choose_paths(self, text_ids: Collection[int]) -> dict[int, bytes]:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from flashgrep.base.checkpoint import checkpoint
-from flashgrep.base.identifiers import find_identifiers
+from flashgrep.base.identifiers import find_identifiers_with
 from flashgrep.base.model import Document, path_to_json
 from flashgrep.parts.meaning.index.word_impacts import (
     Family,
@@ -127,15 +127,9 @@ class WordCover:
         """Return the share, 0 to 1, of the words' weight that a text contains; forms have own weights."""
         if self._total <= 0:
             return 0.0
-        folded = text.lower()
-        beginnings = [start for start in self._beginnings if start in folded]
-        if not beginnings:
+        names = find_identifiers_with(text, self._beginnings)
+        if not names:
             return 0.0
-        names = [
-            name
-            for name in set(find_identifiers(text))
-            if any(map(name.lower().count, beginnings))
-        ]
         there = words_of(b" ".join(names))
         had = sum(
             max(

@@ -272,11 +272,13 @@ class FileSymbols:
     def container(self, index: int) -> str:
         """Return the qualified name around a definition, including its own qualifier; empty at top level."""
         row = self.row(index)
-        own = _GENERICS.sub(
-            "",
-            self.data[row[QUALIFIER] : row[QUALIFIER_END]].decode("utf-8", "replace"),
-        )
-        own = ".".join(part for part in _PARTS.split(own.replace(":", "::")) if part)
+        own = ""
+        # Nearly all are qualified by what is around them alone.
+        if row[QUALIFIER] < row[QUALIFIER_END]:
+            stated = self.data[row[QUALIFIER] : row[QUALIFIER_END]]
+            plain = _GENERICS.sub("", stated.decode("utf-8", "replace"))
+            parts = _PARTS.split(plain.replace(":", "::"))
+            own = ".".join(filter(None, parts))
         above = self.parent(index)
         # ``void A::f()`` inside another type names its own type; the one around does
         # not count then.
