@@ -256,6 +256,12 @@ def compare(question: Floats, rows: npt.NDArray[np.void]) -> Floats:
 
 def take_nearest(rows: Ints, similarity: Floats, limit: int, order: Order) -> Nearest:
     """Return the ``limit`` most similar of these rows, which must be ascending."""
+    if len(rows) > limit:
+        # Only those that may be among them are put in order.
+        least = np.partition(similarity, -limit)[-limit]
+        is_likely = similarity >= least
+        rows = rows[is_likely]
+        similarity = similarity[is_likely]
     best = np.lexsort((order(rows), -similarity))[:limit]
     return Nearest(rows[best], similarity[best])
 

@@ -489,28 +489,23 @@ def mix_scores(candidates: Sequence[Candidate], weight: float) -> float:
 
     If one side has nothing at all, the other decides; but never similarity if only words were requested.
     """
-    most_lexical = max(
-        (current_candidate.lexical for current_candidate in candidates), default=0.0
-    )
-    most_similar = max(
-        (current_candidate.similarity for current_candidate in candidates), default=0.0
-    )
+    most_lexical = max([candidate.lexical for candidate in candidates], default=0.0)
+    most_similar = max([candidate.similarity for candidate in candidates], default=0.0)
     if most_similar <= 0:
         weight = 0.0
     # No chunk has any of its words, for example if the question is in another language.
     elif most_lexical <= 0 < weight:
         weight = 1.0
+    rest = 1 - weight
     for candidate in candidates:
+        lexical = 0.0
         if most_lexical > 0:
             lexical = candidate.lexical / most_lexical
-        else:
-            lexical = 0.0
         # Negative similarity counts as zero: it must not reduce the other side's score.
-        if most_similar > 0:
-            similar = max(0.0, candidate.similarity) / most_similar
-        else:
-            similar = 0.0
-        candidate.score = weight * similar + (1 - weight) * lexical
+        similar = 0.0
+        if most_similar > 0 and candidate.similarity > 0:
+            similar = candidate.similarity / most_similar
+        candidate.score = weight * similar + rest * lexical
     return weight
 
 
@@ -653,7 +648,7 @@ class _SpelledPath(NamedTuple):
 
 
 # 10 µs each; questions come back to the same files.
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 11)
 def _spell_path(path: bytes) -> _SpelledPath:
     text = _EXTENSION.sub("", path.decode("utf-8", "replace"))
     name = text.rpartition("/")[2]
