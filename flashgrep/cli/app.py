@@ -3,6 +3,7 @@
 Nothing heavy is imported here: these three are called all the time, and importing typer takes longer than they do.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -71,6 +72,8 @@ def main(arguments: list[str]) -> int:
                 import_module(DAEMON_CLIENT_MODULE).show_status(as_json=bool(flags))
             )
         case _:
+            # Until the command is imported: what imports make stays.
+            gc.disable()
             return int(import_module(COMMANDS_MODULE).main(arguments))
     return 0
 

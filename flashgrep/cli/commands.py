@@ -1,6 +1,7 @@
 """Typer commands: how one is made, and which module holds each command that is not a method, imported on use."""
 
 import difflib
+import gc
 import re
 import sys
 from collections import Counter
@@ -69,6 +70,8 @@ def main(arguments: list[str]) -> int:
         if declared[0] == STDIO:
             _refuse(" ".join(arguments))
         command = load_command(name, declared[2])
+        gc.freeze()
+        gc.enable()
         # Who types "projects" wants to see them; the help is one word away.
         if not rest:
             rest = name_showing(command)
