@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from flashgrep.base.address import REPOSITORY
+from flashgrep.base.installation import REPOSITORY
 from flashgrep.cli.daemon_client import fail, failing_cleanly
 from flashgrep.cli.stopping import stop_daemon
 

@@ -39,6 +39,9 @@ IDLE_LOOKS = 10
 """Times that an idle daemon wakes within its idle time to check: every three minutes by default."""
 LOST_LOOK_SECONDS = 5.0
 """Seconds between checks that clients can reach the control socket; a successor waits longer for the lock."""
+PROGRAM = __file__
+MOST_LOOKS_WITHOUT_PROGRAM = 12
+"""For so many checks the program may be missing: an upgrade takes less than a minute."""
 
 
 @dataclass(slots=True)
@@ -180,14 +183,23 @@ class Daemon:
     ) -> None:
         """Stop once the control socket is gone or another's: no client would find us, and we hold the lock.
 
-        A cleaner of temporary folders can remove it, or a user the state folder.
+        A cleaner of temporary folders can remove it, or a user the state folder. Stop also once this program was
+        uninstalled: nobody could stop us by a command, and what we had not imported is gone.
         """
+        looks_without_program = 0
         while not stopping.is_set():
             with anyio.move_on_after(LOST_LOOK_SECONDS):
                 await stopping.wait()
                 return  # our own end removes the socket
             if identify(self.paths.socket) != ours:
                 self.log.warning("socket lost", path=self.paths.socket)
+                stopping.set()
+            if identify(PROGRAM) is None:
+                looks_without_program += 1
+            else:
+                looks_without_program = 0
+            if looks_without_program > MOST_LOOKS_WITHOUT_PROGRAM:
+                self.log.warning("uninstalled", path=PROGRAM)
                 stopping.set()
 
     async def _stop_when_idle(

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from flashgrep.base.address import REPOSITORY
 from flashgrep.base.errors import (
     FlashgrepError,
     InvalidParams,
     MethodNotFound,
     UnsupportedVersion,
 )
+from flashgrep.base.installation import REPOSITORY
 from flashgrep.mcp.binding import LEGACY, Binder, Client, client_of
 from flashgrep.mcp.icon import ICONS
 from flashgrep.mcp.service import CAPABILITIES, INSTRUCTIONS, METHODS, Service

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from flashgrep import __version__
-from flashgrep.base.address import REPOSITORY
+from flashgrep.base.installation import REPOSITORY
 from flashgrep.base.languages import LANGUAGES
 from flashgrep.mcp.adapter import SUMMARY
 from flashgrep.parts.hosts.hooks import HOOK_PLACES, make_hook

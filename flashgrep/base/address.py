@@ -1,5 +1,0 @@
-"""Where flashgrep itself is found."""
-
-from typing import Final
-
-REPOSITORY: Final = "https://github.com/flashgrep/flashgrep"
