@@ -21,7 +21,7 @@ USAGE = "Usage: fgrep [OPTIONS] COMMAND [ARGS]...\n"
 HELP = """\
 Ask one local daemon about code: exact, fresh, honest and fast.
 
-Try: fgrep query 'spin_lock', fgrep symbol Parser, fgrep slice src/main.py 10 40, fgrep index ~/linux.
+Try: fgrep query 'spin_lock', fgrep symbol Parser, fgrep read src/main.py:10-40, fgrep index
 
 The daemon starts by itself. Exit status: 0 found, 1 nothing found, 2 error.
 

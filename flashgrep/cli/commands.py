@@ -23,6 +23,7 @@ INTERRUPTED = 130
 FIRST_CHOICE = re.compile(r"\. Choose from:\n\t")
 NEXT_CHOICE = re.compile(r",\n\t")
 """How typer lists what a missing argument may be: a line for each."""
+MISSING = re.compile(r"(?<=Missing argument )'[\w-]+'")
 OF_PYDANTIC = "Value error, "
 """What begins a message of a validator."""
 SEE_ALL = "fgrep: see fgrep help all\n"
@@ -128,6 +129,8 @@ def describe_wrong_use(message: str, words: Sequence[str], usage: str = "") -> s
     if page is not None:
         usage = page.usage
         name = page.name
+        # As the usage above writes it.
+        message = MISSING.sub(lambda argument: argument[0].upper(), message)
     lines = [f"fgrep: {message}", f"fgrep: see fgrep {name} --help"]
     if usage:
         lines.insert(0, usage)

@@ -324,7 +324,7 @@ class Catalogue:
         raise NotFound(
             f"no project here: {folder} is in no known project and no git work tree",
             reason="project_not_found",
-            suggestion="make the folder a project with: fgrep index",
+            suggestion="make the folder a project with: fgrep index; fgrep rg searches any folder",
         )
 
     def list_open(self) -> list[Workspace]:
