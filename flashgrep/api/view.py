@@ -2,6 +2,23 @@
 
 The work tree now, the work tree with an editor's unsaved texts, a revision and a team's repository are views. Methods
 ask any of them the same questions, and never which one it is.
+
+A handler that reads files goes this way, by the functions of ``methods/common.py``; ``structural`` does, in
+``parts/structural/methods.py``:
+
+    view = await open_view(call, params)            # what the call is about
+    fresh = await view.refresh()                    # with what was saved before the call
+    keep = await make_path_filter(view, FileChoice(below=params.path))
+    paths = await view.in_turn(partial(view.paths, keep))
+    stats = await view.in_thread(partial(read_files, paths=paths), symbols=False)
+    coverage = view.coverage(stats, fresh=fresh, started=started, keep=keep)
+
+    def read_files(snapshot, paths):                # in a thread: the event loop never waits for a disk
+        stats = SearchStats()                       # what was read and, by count_skips, what was not
+        for path in paths:
+            checkpoint()                            # others have their turn; ends what nobody waits for any more
+            document = snapshot.read(path)          # a Document, Skipped with its reason, or None: it is gone
+        return stats
 """
 
 from collections.abc import Awaitable, Callable, Collection

@@ -1,4 +1,10 @@
-"""A part of another package: a method, a command, a check, and what it keeps for a project. CONTRIBUTING shows it."""
+"""A part of another package: a method, a command, a check, and what it keeps for a project. CONTRIBUTING shows it.
+
+Its package offers it in ``pyproject.toml``, a line for each part:
+
+    [project.entry-points."flashgrep.parts"]
+    greetings = "example_part:PART"
+"""
 
 from collections.abc import Iterator
 from typing import Final, TypedDict
