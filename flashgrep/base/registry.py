@@ -47,12 +47,11 @@ Toolset = Literal[
     "specs",
     "fs",
     "structural",
-    "admin",
     "editors",
 ]
 """Methods that are shown together. ``core``: what any task needs; ``research``: to understand code; ``structural``: by
 syntax; ``fs``: files and folders; ``editors``: by position, for programs, left out of ``all``; ``collections``,
-``knowledge`` and ``specs``: as other servers have them; ``admin``: of the installation, none at present."""
+``knowledge`` and ``specs``: as other servers have them."""
 Listing = Literal["by_default", "with_toolset", "without_project"]
 """Which lists of tools have a method. ``by_default``: every list, also of a client that named no toolset.
 ``with_toolset``: only where its toolset was named; it can be called all the same. ``without_project``: also by default,

@@ -21,7 +21,7 @@ Speak the Model Context Protocol over stdin and stdout; start the daemon if it i
   --collection C       the project to search, by the name of its collection
   --collections A,B,C  several of them
   --toolsets A,B       tools to list: default (few tools of core and research), core, research, compat (all of
-                       both), collections, knowledge, specs, fs, structural, admin, all, editors (which `all`
+                       both), collections, knowledge, specs, fs, structural, all, editors (which `all`
                        leaves out)
   --read-only          neither list nor run what writes
   --path-map A=B,C=D   folder A here is folder B where the daemon runs (a container, WSL); also FLASHGREP_PATH_MAP

@@ -93,7 +93,7 @@ def cases(handler: Handler) -> Iterator[dict[str, Any]]:
     }
     if "deadline_ms" in names:
         usual["deadline_ms"] = 500
-    if "path" in names and handler.toolset in {"admin", "core"}:
+    if "path" in names and handler.toolset == "core":
         usual["path"] = "."
     for value in ODD:
         yield {**usual, chance.choice(names): value}
