@@ -152,7 +152,7 @@ def describe_failure(error: Exception) -> str:
         os.getcwd()
     except FileNotFoundError:
         return "the current folder is gone; cd to another one"
-    return str(error)
+    return error.strerror or str(error)
 
 
 def check_private(folder: str) -> None:

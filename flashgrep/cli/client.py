@@ -108,18 +108,32 @@ def run() -> int:
             status = _relay(arguments[1:])
         else:
             status = int(_load(LOCAL_MODULE).main(arguments))
+            _flush_output()
     except KeyboardInterrupt:
         status = INTERRUPTED
     except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), 1
-        )  # else the interpreter complains when it flushes on exit
         status = BROKEN_PIPE
     except (OSError, ValueError) as error:
         message = f"fgrep: {describe_failure(error)}\n"
         os.write(2, message.encode(errors="surrogateescape"))
         status = ERROR
+    finally:
+        _end_output()
     return status
+
+
+def _flush_output() -> None:
+    if sys.__stdout__ is not None:  # not closed
+        sys.__stdout__.flush()
+
+
+def _end_output() -> None:
+    """Write what is left of the output; if nobody takes it, that has been said or need not be."""
+    try:
+        _flush_output()
+    except OSError:
+        # Else the interpreter complains when it flushes on exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _die_of_interrupts() -> None:

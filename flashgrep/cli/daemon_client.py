@@ -29,7 +29,7 @@ CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 16
 
 def show_name(name: str) -> str:
     """Return the name of a project or a folder for standard output: on a terminal with its control characters escaped."""
-    if sys.stdout.isatty():
+    if os.isatty(1):
         return name.translate(CONTROLS)
     return name
 
@@ -91,6 +91,8 @@ def failing_cleanly() -> Iterator[None]:
     """End the command with a readable error if the daemon cannot be reached or a folder cannot be used."""
     try:
         yield
+    except BrokenPipeError:  # of standard output: its reader has had enough
+        raise
     except (OSError, ValueError) as error:
         fail(describe_failure(error))
 

@@ -50,6 +50,8 @@ def read_query_line(
     line = parse(words, find_fields(registry))
     if not line.patterns and not line.has("file"):
         raise WrongOption("Missing argument 'PATTERN'.")
+    if "" in line.patterns:  # which ripgrep can search, and the method not
+        raise WrongOption("an empty PATTERN matches every line: --all shows them")
     obstacle = find_ripgrep_only(line)
     if not obstacle:
         return write_method(line), line

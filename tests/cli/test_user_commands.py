@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flashgrep.parts.hosts.hosts import HOSTS, locate_folders
-from tests.conftest import FGREP, DaemonAtHand, MakeProject
+from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.support.mcp_clients import token_of
 
 
@@ -42,6 +42,63 @@ def test_a_reader_that_has_enough_ends_a_long_answer_quietly(
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()
     assert process.wait(30) in {0, 141}
+
+
+PRINTING = (
+    "symbol x",
+    "projects list",
+    "store list",
+    "daemon status",
+    "config",
+    "completion man",
+    "hook --explain ls",
+    "install codex --print",
+    "model list",
+    "help all",
+)
+
+
+def write_to(
+    descriptor: int, command: str, daemon: DaemonAtHand, root: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run a command whose output goes to a descriptor."""
+    return subprocess.run(
+        [FGREP, *command.split()],
+        cwd=root,
+        env=daemon.environ,
+        stdout=descriptor,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=BOUND,
+        check=False,
+    )
+
+
+def test_a_reader_that_is_gone_ends_every_command_quietly(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({"a.py": "x = 1\n"})
+    daemon.add(root)
+    reader, writer = os.pipe()
+    os.close(reader)
+    for command in PRINTING:
+        ended = write_to(writer, command, daemon, root)
+        assert (ended.stderr, ended.returncode in {1, 141}) == ("", True), command
+    os.close(writer)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_said_and_is_status_2(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    root = project({"a.py": "x = 1\n"})
+    daemon.add(root)
+    full = os.open("/dev/full", os.O_WRONLY)
+    for command in PRINTING:
+        ended = write_to(full, command, daemon, root)
+        assert ended.returncode == 2, command
+        assert ended.stderr == "fgrep: No space left on device\n", command
+    os.close(full)
 
 
 def test_names_that_are_not_text_go_through_a_pipe_and_back(

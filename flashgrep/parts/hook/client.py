@@ -93,12 +93,12 @@ def answer_payload(host: str) -> int:
 def explain(command: str) -> int:
     """Print what would happen to a command."""
     try:
-        result = ask([EXPLAIN, as_latin1(command)], HOST_SECONDS)
-        os.write(1, result["stdout"].encode(errors="surrogateescape"))
+        explained = ask([EXPLAIN, as_latin1(command)], HOST_SECONDS)["stdout"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = describe_failure(error)
         os.write(2, f"fgrep: every command runs as it is typed: {reason}\n".encode())
         return ERROR
+    os.write(1, explained.encode(errors="surrogateescape"))
     return 0
 
 

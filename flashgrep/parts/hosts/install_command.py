@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
@@ -24,11 +24,10 @@ from flashgrep.base.paths import (
     MODELS_FOLDER,
     PROJECT_FOLDER,
     config_file,
-    describe_failure,
     from_latin1,
 )
 from flashgrep.base.plain_files import read_plain_file
-from flashgrep.cli.daemon_client import fail, find_user_paths
+from flashgrep.cli.daemon_client import fail, failing_cleanly, find_user_paths
 from flashgrep.cli.launcher import TABLE
 from flashgrep.cli.project_files import clear_project, find_ours
 from flashgrep.cli.service_command import (
@@ -161,21 +160,14 @@ def install(
         fail(f"unknown host {host!r}{meant}; known: {', '.join(HOSTS)}")
     if show and host not in HOSTS:
         fail("name the host whose entry to print")
-    try:
+    with _failing_cleanly():
         if show:
             typer.echo(print_entry(host, in_project=not everywhere))
-        else:
-            for change in _plan(
-                host,
-                everywhere=everywhere,
-                rules=rules,
-                uninstall=uninstall,
-            ):
-                _carry_out(change, dry_run=dry_run, uninstall=uninstall)
-    except FlashgrepError as error:
-        fail(error.message)
-    except OSError as error:
-        fail(describe_failure(error))
+            return
+        for change in _plan(
+            host, everywhere=everywhere, rules=rules, uninstall=uninstall
+        ):
+            _carry_out(change, dry_run=dry_run, uninstall=uninstall)
 
 
 def install_hook(
@@ -198,13 +190,19 @@ def install_hook(
     """
     if host not in HOOK_PLACES:
         fail(f"unknown host {host!r}; hooks are known of {', '.join(HOOK_PLACES)}")
-    try:
+    with _failing_cleanly():
         planned = _plan_hook(host, everywhere=everywhere, uninstall=uninstall)
         _carry_out(planned, dry_run=dry_run, uninstall=uninstall)
-    except FlashgrepError as error:
-        fail(error.message)
-    except OSError as error:
-        fail(describe_failure(error))
+
+
+@contextmanager
+def _failing_cleanly() -> Iterator[None]:
+    """End the command with a readable error if settings cannot be read or written."""
+    with failing_cleanly():
+        try:
+            yield
+        except FlashgrepError as error:
+            fail(error.message)
 
 
 class PlannedChange(NamedTuple):

@@ -15,7 +15,7 @@ import typer
 
 from flashgrep.base import config
 from flashgrep.base.errors import FlashgrepError, ProviderUnavailable
-from flashgrep.base.paths import config_file
+from flashgrep.base.paths import config_file, describe_failure
 from flashgrep.cli.daemon_client import (
     fail,
     find_user_paths,
@@ -450,5 +450,7 @@ def _failing_cleanly() -> Iterator[None]:
         yield
     except FlashgrepError as error:
         fail(escape_controls(error.message))
+    except BrokenPipeError:  # of standard output: its reader has had enough
+        raise
     except OSError as error:
-        fail(escape_controls(str(error)))
+        fail(escape_controls(describe_failure(error)))
