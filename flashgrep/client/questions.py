@@ -187,6 +187,15 @@ class Answer(Generic[ItemT]):
         self._progress: Progress[ItemT] = Progress(strict)
         self._first: Page[ItemT] | None = None
 
+    def __repr__(self) -> str:
+        """Return what is asked, and asks nothing."""
+        about = self._question.at
+        asked = dict(self._question.params)
+        if about is not None:
+            asked = {"at": about, **asked}
+        fields = ", ".join(f"{name}={value!r}" for name, value in asked.items())
+        return f"<{type(self).__name__} of {self._question.method}({fields})>"
+
     @property
     def total(self) -> int | None:
         """The number of items there are; None: not known before they have been read."""

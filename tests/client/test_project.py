@@ -244,6 +244,15 @@ def test_edits_are_written_together_or_not_at_all(tree: Path) -> None:
         assert not (tree / "never.txt").exists()
 
 
+def test_an_answer_shows_what_it_asks_and_asks_nothing_for_it(tree: Path) -> None:
+    with flashgrep.open(tree) as project:
+        hits = project.query("needle", glob="*.txt")
+        callers = project.callers("needle")
+    # The project is closed: a question would fail.
+    assert repr(hits).startswith("<Results of query(query='needle', glob='*.txt', ")
+    assert repr(callers).startswith("<Results of callers(at='needle'")
+
+
 def test_failures_are_exceptions_of_the_error_tree(tree: Path) -> None:
     with flashgrep.open(tree) as project:
         with pytest.raises(flashgrep.BadPattern) as caught:
