@@ -148,11 +148,17 @@ def describe_failure(error: Exception) -> str:
         return str(error)
     if error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, FileNotFoundError) and not _has_current_folder():
+        return "the current folder is gone; cd to another one"
+    return error.strerror or str(error)
+
+
+def _has_current_folder() -> bool:
     try:
         os.getcwd()
     except FileNotFoundError:
-        return "the current folder is gone; cd to another one"
-    return error.strerror or str(error)
+        return False
+    return True
 
 
 def check_private(folder: str) -> None:

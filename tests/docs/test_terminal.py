@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -39,6 +40,15 @@ def run_all(daemon: DaemonAtHand, example: Example, folder: Path) -> str:
     ran = daemon.shell("set -e\n" + "\n".join(lines), folder)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
+
+
+def has_netcat() -> bool:
+    """Return whether there is a netcat with the option of the page; not every one has it."""
+    program = shutil.which("nc")
+    if program is None:
+        return False
+    usage = subprocess.run([program, "-h"], capture_output=True, text=True, check=False)
+    return "-N" in usage.stdout + usage.stderr
 
 
 def test_every_command_of_the_page_for_terminals_finds_what_it_names(
@@ -109,11 +119,11 @@ def test_the_request_of_the_page_for_scripts_is_answered(
     script = example.text.replace("/home/me/src/linux", str(linux))
     script = script.replace("7777", str(port))
     folders = [daemon.environ_of_shell["PATH"]]
-    if shutil.which("nc") is None:
+    if not has_netcat():
         netcat = tmp_path / "nc"
         netcat.write_text(NETCAT)
         netcat.chmod(0o755)
-        folders.append(str(tmp_path))
+        folders.insert(0, str(tmp_path))
     answer = daemon.shell(script, linux, PATH=":".join(folders))
     assert answer.returncode == 0, answer.stderr
     hits = json.loads(answer.stdout)["result"]["results"]
