@@ -436,11 +436,15 @@ class CandidateSearch:
         most = self.rules.candidates
         # By words: BM25 of all chunks at once; the best are kept.
         counting = mark_counting(state.chunks, self.allowed)
-        weighted_lists = (
-            [(found.used[word], of[word]) for word in of if word in found.used]
-            for of in found.families.values()
-        )
-        scores = score(filter(None, weighted_lists), len(counting))
+        families = []
+        for family in found.families.values():
+            lists = []
+            for word, weight in family.items():
+                if word in found.used:
+                    lists.append((found.used[word], weight))
+            if lists:
+                families.append(lists)
+        scores = score(families, len(counting))
         numbers = np.flatnonzero((scores > 0) & counting)
         if len(numbers) > most:
             least = np.partition(scores[numbers], -most)[-most]

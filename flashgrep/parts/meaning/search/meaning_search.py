@@ -408,11 +408,11 @@ class MeaningSearch:
         for number, changed in enumerate(self._changed, 1):
             chunks[-number] = changed.text.chunks
             paths[-number] = changed.path
-        stored = {
-            current_candidate.key[0]
-            for current_candidate in best
-            if current_candidate.key[0] > 0
-        }
+        stored = set[int]()
+        for candidate in best:
+            text_id = candidate.key[0]
+            if text_id > 0:
+                stored.add(text_id)
         if stored and self._snapshot.reader is not None:
             chunks |= self._snapshot.reader.rows(CHUNK_ROWS).chunks_of_texts(stored)
             paths |= {
@@ -442,18 +442,17 @@ class MeaningSearch:
         """Return the file to show for each text: of those that count, the best tier, then the shortest path."""
         if not text_ids:
             return {}
-        keep = self._question.keep or (lambda _: True)
-        counting = {
-            text_id: list(filter(keep, paths))
-            for text_id, paths in self._snapshot.paths_of_texts(text_ids).items()
-        }
-        return {
-            text_id: paths[0]
-            if len(paths) == 1
-            else min(paths, key=lambda path: (tier_of(path), len(path), path))
-            for text_id, paths in counting.items()
-            if paths
-        }
+        keep = self._question.keep
+        chosen = dict[int, bytes]()
+        for text_id, paths in self._snapshot.paths_of_texts(text_ids).items():
+            counting = paths
+            if keep is not None:
+                counting = list(filter(keep, paths))
+            if len(counting) > 1:
+                counting.sort(key=_rank_path)
+            if counting:
+                chosen[text_id] = counting[0]
+        return chosen
 
     def _compare_files(self, candidates: Sequence[Candidate]) -> None:
         """Note the similarity of each candidate's whole file; for a changed file its chunk stands in."""
@@ -708,6 +707,10 @@ class MeaningSearch:
             ).encode()
             by_words = self._cover.share(text)
         return min(1.0, max(by_meaning, by_words))
+
+
+def _rank_path(path: bytes) -> tuple[int, int, bytes]:
+    return tier_of(path), len(path), path
 
 
 def is_repeated(found: FoundChunk, shown: Sequence[FoundChunk]) -> bool:

@@ -115,9 +115,11 @@ class Passage:
             min(self.whole[1], last) - max(self.whole[0], first) + 1
             for first, last in code
         )
-        is_most = 2 * sum(max(0, lines) for lines in shared) > sum(
-            last - first + 1 for first, last in code
-        )
+        in_common = sum(max(0, lines) for lines in shared)
+        count = 0
+        for first, last in code:
+            count += last - first + 1
+        is_most = 2 * in_common > count
         return is_most and self._measure(self.whole) <= MOST_WHOLE
 
     def fit(self, size: int) -> Excerpt | None:
