@@ -15,6 +15,7 @@ CHECKERS: Final = {
         "jdk.compiler/com.sun.tools.javac.tree=ALL-UNNAMED",
         str(ORACLES / "JavaUses.java"),
     ),
+    "kotlinc": ("java", str(ORACLES / "KotlinUses.java")),
     "go-types": (
         "go",
         "run",
@@ -24,7 +25,10 @@ CHECKERS: Final = {
     "clang": (sys.executable, str(ORACLES / "c_uses.py")),
     "typescript": ("node", str(ORACLES / "typescript" / "uses.cjs")),
 }
-"""Each checker's command; the folder comes last. TypeScript is found by NODE_PATH, libclang's module by PYTHONPATH."""
+"""Each checker's command; the folder comes last. TypeScript is found by NODE_PATH, libclang's module by PYTHONPATH.
+
+Kotlin's compiler and the project's libraries are found by CLASSPATH.
+"""
 HEADERS: Final = ("gcc", "-print-file-name=include")
 """Prints where the compiler's own headers are."""
 
