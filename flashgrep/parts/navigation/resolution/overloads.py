@@ -17,6 +17,25 @@ _PIECES: Final = re.compile(
 )
 """Where a list may be divided, and what holds such signs without meaning them."""
 _OPENS: Final = re.compile(rb"\s*(?:<[\w\s,.?<>\[\]&]*>\s*)?\(")
+_TYPE_BEHIND: Final = re.compile(rb"(?s)\w\s*:\s*(.*?)(?:\s=.*)?\Z")
+_BEGINS_LAMBDA: Final = re.compile(rb"\{")
+_HOLDS_LAMBDA: Final = re.compile(rb"(?s).*->|(?!(?:String|Int|Long|Boolean|Char)\b)\w")
+_BEGINS_STRING: Final = re.compile(rb'"')
+_HOLDS_STRING: Final = re.compile(rb"(?:String|CharSequence|Any)\b|[A-Z]\w?\b")
+_BEGINS_ARRAY: Final = re.compile(rb"(?:emptyArray|arrayOf)\b")
+_HOLDS_ARRAY: Final = re.compile(rb"(?:Array|Any)\b|[A-Z]\w?\b")
+_BEGINS_LIST: Final = re.compile(rb"(?:emptyList|listOf)\b")
+_HOLDS_LIST: Final = re.compile(rb"(?!(?:Array|String)\b)\w")
+_KOTLIN_LITERALS: Final = (
+    (_BEGINS_LAMBDA, _HOLDS_LAMBDA),
+    (_BEGINS_STRING, _HOLDS_STRING),
+    (_BEGINS_ARRAY, _HOLDS_ARRAY),
+    (_BEGINS_LIST, _HOLDS_LIST),
+)
+"""How an argument begins whose type is plain, and the types that may hold it."""
+_LAMBDA: Final = re.compile(rb"\s*\{")
+_SEVERAL: Final = 2
+_MOST_BLANKS: Final = 100
 _MOST_TEXT: Final = 5_000
 """Bytes of a list; one that is longer is not read."""
 _LITERALS: Final = (
@@ -56,6 +75,103 @@ def choose_overloads(
     if arguments is None:
         return list(alike)
     return [method for method in alike if _accepts(method, arguments)] or list(alike)
+
+
+def choose_kotlin_overloads(
+    alike: Sequence[Definition],
+    symbols: FileSymbols,
+    end: int,
+) -> list[Definition]:
+    """Return those of several functions of Kotlin that a call may run, by its arguments and by literals."""
+    if len(alike) < _SEVERAL:
+        return list(alike)
+    arguments = _read_kotlin_list(symbols.data, end) or []
+    # A lambda behind the parentheses, or in place of them, is the last argument.
+    closing = _find_end(symbols.data, end)
+    if _LAMBDA.match(symbols.data, closing):
+        arguments.append(b"{")
+    accepting = list[Definition]()
+    for function in alike:
+        if _accepts_in_kotlin(function, arguments):
+            accepting.append(function)
+    # If none takes them, the arguments were not understood.
+    return accepting or list(alike)
+
+
+def _accepts_in_kotlin(
+    function: Definition,
+    arguments: list[bytes],
+) -> bool:
+    """Whether a function of Kotlin may take the arguments of a call."""
+    types = read_types(function)
+    parameters = read_kotlin_parameters(function)
+    if parameters is None:
+        return True
+    # One with a first value may be left out, wherever it stands.
+    required = [parameter for parameter in parameters if b"=" not in parameter]
+    is_open = any(parameter.startswith(b"vararg ") for parameter in parameters)
+    least = len(required)
+    # A list of any length may be empty.
+    if is_open:
+        least -= 1
+    if len(arguments) < least:
+        return False
+    if is_open:
+        return True
+    if len(arguments) > len(parameters):
+        return False
+    for type_, argument in zip(types, arguments, strict=False):
+        if argument == b"{":
+            # Parameters before the lambda's may be left out.
+            return _may_hold_in_kotlin(types[-1], argument)
+        if not _may_hold_in_kotlin(type_, argument):
+            return False
+    return True
+
+
+def _may_hold_in_kotlin(type_: bytes, argument: bytes) -> bool:
+    """Whether a parameter of a type may get an argument, if that is a literal."""
+    for begins, holds in _KOTLIN_LITERALS:
+        if begins.match(argument):
+            return holds.match(type_) is not None
+    return True
+
+
+def read_types(function: Definition) -> list[bytes]:
+    """Return the types of the parameters of a function of Kotlin, as they are written."""
+    parameters = read_kotlin_parameters(function) or []
+    types = list[bytes]()
+    for parameter in parameters:
+        match = _TYPE_BEHIND.search(parameter)
+        # What is not understood may be of any type.
+        types.append(match[1].strip() if match else b"")
+    return types
+
+
+def read_kotlin_parameters(function: Definition) -> list[bytes] | None:
+    """Return the parameters of a function of Kotlin, as they are written; None: they cannot be read."""
+    row = function.symbols.row(function.index)
+    return _read_kotlin_list(function.symbols.data, row[NAME_END])
+
+
+def _read_kotlin_list(data: bytes, start: int) -> list[bytes] | None:
+    parts = read_list(data, start)
+    # A comma may follow the last.
+    if parts and not parts[-1]:
+        parts.pop()
+    return parts
+
+
+def _find_end(data: bytes, end: int) -> int:
+    """Return the offset behind the list of arguments that follows a name."""
+    opened = _OPENS.match(data, end, end + _MOST_TEXT)
+    if opened is None:
+        return end
+    divisions = list(_find_divisions(data, opened.end()))
+    # The last division is the parenthesis that closes the list.
+    if divisions:
+        return divisions[-1] + 1
+    return end
 
 
 def _accepts(method: Definition, arguments: list[bytes]) -> bool:

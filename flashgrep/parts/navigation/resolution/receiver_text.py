@@ -70,22 +70,46 @@ def read_expression(
         closing = _skip_blanks(symbols, closing - 1)
     if depth > _MOST_CHAIN or closing <= 0:
         return None
-    opening = name_end = closing
-    is_call = data[closing - 1 : closing] == b")"
+    opening = _find_arguments(symbols, closing)
+    is_call = opening < closing
+    name_end = opening
     if is_call:
-        opening = _find_opening(symbols, closing - 1)
-        name_end = _skip_type_arguments(symbols, opening) if opening >= 0 else 0
+        name_end = 0
+    if is_call and opening >= 0:
+        name_end = _skip_type_arguments(symbols, opening)
     word = _LAST_WORD.search(data, max(0, name_end - _MOST_BEFORE), name_end)
     if opening < 0 or (word is not None and _HEADS.fullmatch(word[1])):
         return None
     if word is None or _KEYWORDS.fullmatch(word[1]):
-        return _read_parentheses(symbols, opening, closing, depth) if is_call else None
+        if not is_call or data[opening : opening + 1] != b"(":
+            return None
+        return _read_parentheses(symbols, opening, closing, depth)
     construction = _MADE.search(data, max(0, word.start() - _MOST_BEFORE), name_end)
     # The base of a construction is its own start: ``new A().b``.
     if construction is not None and is_call:
         name = "".join(construction[1].decode().split())
         return Step("new", name, word.start(), closing)
     return _read_member(symbols, word, closing, depth, is_call=is_call)
+
+
+def _find_arguments(
+    symbols: FileSymbols,
+    closing: int,
+) -> int:
+    """Return where the arguments begin of a call that ends at an offset: there if no call does, -1 if too far away."""
+    data = symbols.data
+    end = closing
+    if symbols.language == "kotlin" and data[closing - 1 : closing] == b"}":
+        # The lambda that a call takes last stands behind its parentheses.
+        opening = _find_opening(symbols, closing - 1)
+        if opening < 0:
+            return -1
+        closing = _skip_blanks(symbols, opening)
+        if data[closing - 1 : closing] != b")":
+            return opening
+    if data[closing - 1 : closing] == b")":
+        return _find_opening(symbols, closing - 1)
+    return end
 
 
 def _read_member(

@@ -20,7 +20,13 @@ from flashgrep.parts.navigation.resolution.call_filter import (
 )
 from flashgrep.parts.navigation.resolution.conformance import conforms
 from flashgrep.parts.navigation.resolution.definitions import FindAncestors
+from flashgrep.parts.navigation.resolution.exports import find_overloads
 from flashgrep.parts.navigation.resolution.inference import Names
+from flashgrep.parts.navigation.resolution.kotlin_calls import Meaning
+from flashgrep.parts.navigation.resolution.kotlin_text import (
+    is_extension,
+    read_receiver_type,
+)
 from flashgrep.parts.navigation.resolution.linkage import LINKED, resolve_by_linkage
 from flashgrep.parts.navigation.resolution.local_names import (
     has_parameter,
@@ -30,7 +36,10 @@ from flashgrep.parts.navigation.resolution.local_names import (
     is_other_kind,
     is_within,
 )
-from flashgrep.parts.navigation.resolution.overloads import OVERLOADED, choose_overloads
+from flashgrep.parts.navigation.resolution.overloads import (
+    OVERLOADED,
+    choose_overloads,
+)
 from flashgrep.parts.navigation.resolution.packages import (
     choose_base,
     choose_type,
@@ -50,6 +59,7 @@ from flashgrep.parts.navigation.resolution.receivers import (
     infer_type,
 )
 from flashgrep.parts.navigation.resolution.rust_paths import RustPaths, resolve_in_crate
+from flashgrep.parts.navigation.resolution.sites import UNKNOWN, Site
 from flashgrep.parts.navigation.resolution.symbol_graph import (
     GUESS,
     INCONCLUSIVE,
@@ -63,11 +73,7 @@ from flashgrep.parts.navigation.resolution.symbol_graph import (
     Resolution,
     SymbolKey,
 )
-from flashgrep.parts.navigation.resolution.written_types import (
-    ABOVE,
-    UNKNOWN,
-    WrittenTypes,
-)
+from flashgrep.parts.navigation.resolution.written_types import ABOVE, WrittenTypes
 from flashgrep.parts.symbols.parse.describe import receiver
 from flashgrep.parts.symbols.parse.imports import PACKAGED
 from flashgrep.parts.symbols.parse.lookup import OWN, FileSymbols
@@ -87,6 +93,8 @@ _EXPLICIT: Final = frozenset({"rust", "php", "lua", "zig"})
 """Languages in which a method is never called by its bare name."""
 _OUTSIDE: Final = frozenset({"kotlin", "cpp", "cuda", "objcpp", "lua"})
 """Languages in which a method may be written outside its type, with the type as a qualifier of its name."""
+_QUALIFYING: Final = frozenset({"rust", "kotlin"})
+"""Languages in which a variant is written behind its type, if no import brings it."""
 _IMPORTING: Final = frozenset({"rust"})
 """Languages in which a name from another file must be imported, by name or by a wildcard."""
 _TAGGED: Final = frozenset({"struct", "union", "enum"})
@@ -390,11 +398,116 @@ class Resolver:
             )
         if resolved is not INCONCLUSIVE:
             return resolved
+        # Only of calls it is known what they are called on; others are read by names.
+        is_kotlin_call = language == "kotlin" and symbols.role(use.offset) == "call"
+        if is_kotlin_call and target.kind in CALLABLE_KINDS:
+            resolved = self._resolve_kotlin_call(use, target)
+        if resolved is not INCONCLUSIVE:
+            return resolved
         if on is not None:
             if on in OWN:
                 return self._resolve_own(use, target)
             return self._resolve_on(use, target, on)
         return self._resolve_bare_name(use, target)
+
+    def _resolve_kotlin_call(
+        self,
+        use: Use,
+        target: Definition,
+    ) -> Resolution | Inconclusive | None:
+        """Resolve a call in Kotlin by the types that may be ``this``, or by that of its receiver."""
+        meaning = self._find_kotlin_meaning(use, target.name)
+        if meaning is None:
+            return INCONCLUSIVE
+        keys = {definition.key for definition in meaning.definitions}
+        is_meant = target.key in keys
+        if meaning.is_sure and is_meant:
+            return _grade_overloads(meaning)
+        if meaning.is_sure:
+            return self._resolve_beside(use, target, meaning)
+        # Names and bases may still tell a member.
+        if not is_extension(target):
+            return INCONCLUSIVE
+        if is_meant:
+            return self._judge_extension(meaning)
+        if use.receiver is not None:
+            return None
+        # The lambda of a library's function may see the members of anything.
+        site = Site(use.path, use.symbols, use.offset)
+        if self._types.kotlin.is_visible(site, target):
+            return Resolution(WEAK, "name only")
+        return None
+
+    def _find_kotlin_meaning(
+        self,
+        use: Use,
+        name: str,
+    ) -> Meaning | None:
+        """Return what a call in Kotlin means; None: a local function."""
+        key = use.path, use.offset
+        if key in self._meanings:
+            return self._meanings[key]
+        site = Site(use.path, use.symbols, use.offset)
+        kotlin = self._types.kotlin
+        meaning = None
+        # A local function comes before whatever ``this`` has.
+        if use.receiver is not None:
+            type_ = self._types.find_receiver(use.path, use.symbols, use.offset)
+            meaning = kotlin.find_on(site, name, type_)
+        elif not is_hidden(use.symbols, name, use.offset, is_callable=True):
+            meaning = kotlin.find_bare(site, name, 0)
+        if meaning is not None:
+            meaning = _merge_overloads(meaning)
+        self._meanings[key] = meaning
+        return meaning
+
+    @LazyAttribute
+    def _meanings(self) -> dict[SymbolKey, Meaning | None]:
+        """Return the meanings of calls, which are asked about for each target."""
+        return {}
+
+    def _resolve_beside(
+        self,
+        use: Use,
+        target: Definition,
+        meaning: Meaning,
+    ) -> Resolution | Inconclusive | None:
+        """Resolve a call that surely means something else, which the target may override."""
+        owner = self._types.type_of(target)
+        if is_extension(target):
+            return None
+        if not meaning.definitions:
+            # It is a free function or a library's, or a member that an import brings.
+            is_free = owner is None or _is_brought_by_name(use, target)
+            if is_free:
+                return INCONCLUSIVE
+            return None
+        if owner is None:
+            return None
+        for definition in meaning.definitions:
+            base = self._types.type_of(definition)
+            if base is not None and self._types.derives(owner, base):
+                return Resolution(POSSIBLE, OVERRIDDEN)
+        return None
+
+    def _judge_extension(self, meaning: Meaning) -> Resolution:
+        """Return how sure an extension is that may be called, on a receiver of unknown type."""
+        types = {read_receiver_type(function) for function in meaning.definitions}
+        count = len(types)
+        if meaning.is_hidden:
+            return Resolution(GUESS / count, "name only")
+        # A member of the name may be meant as well.
+        if any(self.is_own_member(rival) for rival in self.rivals):
+            count += 1
+        if count == 1:
+            return Resolution(SEEN, "only extension")
+        return Resolution(GUESS / count, "name only")
+
+    def is_own_member(self, definition: Definition) -> bool:
+        """Whether a definition is in the type that it is a member of."""
+        is_member = self._types.type_of(definition) is not None
+        is_called = definition.kind in CALLABLE_KINDS
+        return is_member and is_called and not is_extension(definition)
 
     @LazyAttribute
     def _paths_of_rust(self) -> RustPaths:
@@ -525,9 +638,10 @@ class Resolver:
         if target.kind in others or is_local or not _in_scope(use, target):
             return None
         resolved: Resolution | Inconclusive | None = INCONCLUSIVE
+        is_variant = target.kind == "enumerator" and symbols.language in _QUALIFYING
+        if is_variant and not _is_variant_in_scope(use, target):
+            return None
         if symbols.language == "rust":
-            if target.kind == "enumerator" and not _is_brought(symbols, target):
-                return None
             resolved = resolve_in_crate(
                 self._paths_of_rust, (use.path, symbols, use.offset), target
             )
@@ -911,6 +1025,34 @@ def _resolve_on_result(use: Use, target: Definition) -> Resolution | None:
     return None
 
 
+def _is_brought_by_name(
+    use: Use,
+    target: Definition,
+) -> bool:
+    """Whether a member may be called without a receiver: by an import, or from beside its object."""
+    imports = imports_of(use.symbols)
+    is_imported = use.symbols.word_at(use.offset) in imports.names
+    around = target.full_name.rpartition(".")[0]
+    is_starred = any(star.module == around for star in imports.stars)
+    return is_imported or is_starred or use.path == target.path
+
+
+def _merge_overloads(meaning: Meaning) -> Meaning:
+    """Return a meaning with the first of the overloads that count as one function."""
+    merged = dict[SymbolKey, Definition]()
+    for definition in meaning.definitions:
+        overload = find_overloads(definition)[0]
+        merged[overload.key] = overload
+    return replace(meaning, definitions=tuple(merged.values()))
+
+
+def _grade_overloads(meaning: Meaning) -> Resolution:
+    """Return how sure one of the functions is that a call surely runs one of."""
+    if len(meaning.definitions) > 1:
+        return Resolution(GUESS, "one of the overloads")
+    return Resolution(PROVEN, "receiver type")
+
+
 def _is_apart(use: Use, target: Definition) -> bool:
     """Whether a use in Rust is in another program than the target: each file of ``tests`` is built on its own."""
     folder = _BUILT_APART.match(target.path)
@@ -923,11 +1065,22 @@ def _is_apart(use: Use, target: Definition) -> bool:
     return not is_nested and b"mod " + target.stem.encode() not in use.symbols.data
 
 
-def _is_brought(symbols: FileSymbols, target: Definition) -> bool:
-    """Whether a file of Rust imports a variant, which is else written behind its type."""
-    imports = imports_of(symbols)
-    brought = [*imports.stars, *imports.names.get(target.name, [])]
-    return any(use.module.rpartition("::")[2] == target.owner for use in brought)
+def _is_variant_in_scope(
+    use: Use,
+    target: Definition,
+) -> bool:
+    """Whether a variant may be named without its type: a file imports it, in Kotlin it is also beside it."""
+    around = target.symbols.parent(target.index)
+    if use.symbols.language == "kotlin" and use.path == target.path and around >= 0:
+        row = target.symbols.row(around)
+        if row[START] <= use.offset < row[END]:
+            return True
+    imports = imports_of(use.symbols)
+    for import_ in (*imports.stars, *imports.names.get(target.name, [])):
+        words = import_.module.replace("::", ".")
+        if words.rpartition(".")[2] == target.owner:
+            return True
+    return False
 
 
 def _is_compared(target: Definition) -> bool:

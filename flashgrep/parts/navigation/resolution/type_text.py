@@ -92,7 +92,7 @@ def match_type(member: Definition) -> re.Match[bytes] | None:
     if behind is not None:
         at = row[NAME_END]
         if member.kind in CALLABLE_KINDS:
-            at = _find_list_end(data, at, row[END])
+            at = find_list_end(data, at, row[END])
         match = behind.match(data, at, min(row[END], at + _MOST_HEAD) + 1)
         if match is not None or symbols.language != "php":
             return match
@@ -167,7 +167,7 @@ def find_binding(
     return last
 
 
-def _find_list_end(
+def find_list_end(
     data: bytes,
     start: int,
     end: int,

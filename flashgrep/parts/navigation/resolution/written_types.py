@@ -7,11 +7,17 @@ the file with the declaration would find it. A step that nothing settles makes t
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from typing import Final
 
 from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.lazy import LazyAttribute
 from flashgrep.parts.navigation.resolution.inference import Names
+from flashgrep.parts.navigation.resolution.kotlin_calls import KotlinCalls, Meaning
+from flashgrep.parts.navigation.resolution.kotlin_text import (
+    is_extension,
+    read_alias,
+    read_receiver_type,
+)
 from flashgrep.parts.navigation.resolution.overloads import OVERLOADED, choose_overloads
 from flashgrep.parts.navigation.resolution.packages import (
     STRICT,
@@ -25,6 +31,7 @@ from flashgrep.parts.navigation.resolution.receiver_text import (
     read_expression,
     read_receiver,
 )
+from flashgrep.parts.navigation.resolution.sites import OUTSIDE, UNKNOWN, Site, Type
 from flashgrep.parts.navigation.resolution.symbol_graph import (
     Definition,
     Resolution,
@@ -34,6 +41,7 @@ from flashgrep.parts.navigation.resolution.type_text import (
     FIELDS,
     Binding,
     find_binding,
+    find_list_end,
     find_statement_end,
     is_type_parameter,
     match_type,
@@ -59,31 +67,11 @@ _MOST_BASES: Final = 100
 """Most types above one that are looked at."""
 _OVERLAP: Final = 700
 """Bytes that are searched again for a binding: more than one takes."""
-_BEFORE_VALUE: Final = frozenset({"new", "await", "&", "clone"})
+_BEFORE_VALUE: Final = frozenset({"new", "await", "&", "clone", "object", ":"})
+_RETURNS_RECEIVER: Final = frozenset({"apply", "also"})
+"""Kotlin's functions that return what they are called on."""
 _SEVERAL: Final = 2
 _SPLITS: Final = re.compile(r"\.|::|\\")
-
-
-class Unsettled(Enum):
-    """Why the type of an expression is no type of the project."""
-
-    OUTSIDE = auto()
-    """It is a type, but none of the project."""
-    UNKNOWN = auto()
-
-
-OUTSIDE: Final = Unsettled.OUTSIDE
-UNKNOWN: Final = Unsettled.UNKNOWN
-Type = Definition | Unsettled
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A place in a file at which names are looked up."""
-
-    path: bytes
-    symbols: FileSymbols
-    offset: int
 
 
 @dataclass
@@ -100,6 +88,14 @@ class WrittenTypes:
     """By name and function, up to where its last binding is known."""
     _bases: dict[SymbolKey, tuple[list[Definition], bool]] = field(default_factory=dict)
 
+    _aliases: set[SymbolKey] = field(default_factory=set)
+    """Aliases that are being followed: one may name itself."""
+
+    @LazyAttribute
+    def kotlin(self) -> KotlinCalls:
+        """Return what finds the meaning of calls in Kotlin."""
+        return KotlinCalls(self)
+
     def find_receiver(
         self,
         path: bytes,
@@ -114,7 +110,7 @@ class WrittenTypes:
             step = read_receiver(symbols, offset)
             site = Site(path, symbols, offset)
             self._receivers[key] = (
-                UNKNOWN if step is None else self._evaluate(site, step, 0)
+                UNKNOWN if step is None else self.evaluate(site, step, 0)
             )
         return self._receivers[key]
 
@@ -173,6 +169,23 @@ class WrittenTypes:
         _, is_whole = self.members(type_, "")
         return is_whole
 
+    def is_settled(self, type_: Definition) -> bool:
+        """Whether all types above a type that may be of the project are known."""
+        waiting = [type_]
+        seen = {type_.key}
+        while waiting and len(seen) < _MOST_BASES:
+            current = waiting.pop()
+            bases, _ = self.bases(current)
+            names = {base.name for base in bases}
+            for at in current.symbols.bases(current.index):
+                word = current.symbols.word_at(at)
+                # It is one of several types of the project, and not known which.
+                if word not in names and self._types_of(word):
+                    return False
+            waiting += [base for base in bases if base.key not in seen]
+            seen.update(base.key for base in bases)
+        return True
+
     def bases(self, type_: Definition) -> tuple[list[Definition], bool]:
         """Return a type's bases, and whether they are all of the project."""
         if type_.key not in self._bases:
@@ -211,7 +224,7 @@ class WrittenTypes:
             if definition.kind in TYPE_KINDS
         ]
 
-    def _evaluate(
+    def evaluate(
         self,
         site: Site,
         step: Step,
@@ -237,13 +250,15 @@ class WrittenTypes:
         if depth > _MOST_DEPTH:
             return UNKNOWN
         if step.form in {"new", "cast"}:
-            return self._find_written(site, step.name)
+            return self.find_written(site, step.name)
         if step.base is None:
             return self._evaluate_first(site, step, depth)
-        owner = self._evaluate(site, step.base, depth + 1)
-        if not isinstance(owner, Definition):
-            return owner
-        return self._follow(site, step, owner, depth)
+        owner = self.evaluate(site, step.base, depth + 1)
+        if isinstance(owner, Definition):
+            return self._follow(site, step, owner, depth)
+        if step.form == "call" and site.symbols.language == "kotlin":
+            return self._follow_extension(site, step, owner, depth)
+        return owner
 
     def _evaluate_first(
         self,
@@ -255,6 +270,9 @@ class WrittenTypes:
         # What is bound behind it, in arguments of the chain, is something else.
         site = Site(site.path, site.symbols, step.offset)
         around = self._find_around(site)
+        is_kotlin = site.symbols.language == "kotlin"
+        if step.name in _OWN and is_kotlin:
+            return next(self.kotlin.list_receivers(site, depth), UNKNOWN)
         if step.name in _OWN:
             return around or UNKNOWN
         if step.name in ABOVE:
@@ -270,11 +288,13 @@ class WrittenTypes:
             if local is not None:
                 return local
         # In Kotlin a construction looks like a call.
-        is_made = step.form == "name" or site.symbols.language == "kotlin"
+        is_made = step.form == "name" or is_kotlin
         if step.name[:1].isupper() and is_made:
-            type_ = self._find_written(site, step.name)
+            type_ = self.find_written(site, step.name)
             if isinstance(type_, Definition):
                 return type_
+        if step.form == "call" and is_kotlin:
+            return self._follow_bare_call(site, step, depth)
         if around is None:
             return UNKNOWN
         return self._find_member_around(site, step, around, depth)
@@ -307,6 +327,8 @@ class WrittenTypes:
         members, _ = self.members(owner, step.name)
         if members:
             return self._find_type_of(members, step, site, owner, depth)
+        if step.form == "call" and site.symbols.language == "kotlin":
+            return self._follow_extension(site, step, owner, depth)
         if step.form == "name" and step.name[:1].isupper():  # a type in a type
             nested = f"{owner.qualified}.{step.name}"
             for type_ in self._types_of(step.name):
@@ -314,12 +336,62 @@ class WrittenTypes:
                     return type_
         return UNKNOWN
 
+    def _follow_bare_call(
+        self,
+        site: Site,
+        step: Step,
+        depth: int,
+    ) -> Type:
+        """Return the type of a call in Kotlin that nothing is written before."""
+        meaning = self.kotlin.find_bare(site, step.name, depth + 1)
+        if meaning.definitions:
+            return self._find_type_of_meaning(meaning, step, site, depth)
+        functions = list[Definition]()
+        for definition in self.names.definitions(step.name):
+            if definition.kind == "function" and not is_extension(definition):
+                functions.append(definition)
+        visible = list[Definition]()
+        for function in functions:
+            if _sees(site, step.name, function, functions):
+                visible.append(function)
+        if not visible:
+            return UNKNOWN
+        return self._find_type_of(visible, step, site, UNKNOWN, depth)
+
+    def _follow_extension(
+        self,
+        site: Site,
+        step: Step,
+        owner: Type,
+        depth: int,
+    ) -> Type:
+        """Return the type of a call in Kotlin of a function that extends a type."""
+        place = Site(site.path, site.symbols, step.offset)
+        meaning = self.kotlin.find_on(place, step.name, owner)
+        if step.name in _RETURNS_RECEIVER and not meaning.definitions:
+            return owner
+        return self._find_type_of_meaning(meaning, step, site, depth)
+
+    def _find_type_of_meaning(
+        self,
+        meaning: Meaning,
+        step: Step,
+        site: Site,
+        depth: int,
+    ) -> Type:
+        # The only function that the file sees is nearly always meant.
+        is_settled = meaning.is_sure or len(meaning.definitions) == 1
+        if not is_settled:
+            return UNKNOWN
+        functions = list(meaning.definitions)
+        return self._find_type_of(functions, step, site, meaning.receiver, depth)
+
     def _find_type_of(
         self,
         members: list[Definition],
         step: Step,
         site: Site,
-        owner: Definition,
+        owner: Type,
         depth: int,
     ) -> Type:
         """Return the type that the declarations of members agree on."""
@@ -344,7 +416,7 @@ class WrittenTypes:
     def _find_member_type(
         self,
         member: Definition,
-        owner: Definition,
+        owner: Type,
         depth: int,
     ) -> Type:
         """Return the type that a member's declaration writes; ``owner``: of the object that has the member."""
@@ -365,8 +437,9 @@ class WrittenTypes:
         if written in _OWN_TYPES:
             return owner
         if is_type_parameter(member, written):
-            return UNKNOWN
-        return self._find_written(site, written)
+            is_receiver = is_extension(member) and written == read_receiver_type(member)
+            return owner if is_receiver else UNKNOWN
+        return self.find_written(site, written)
 
     def _find_initial(
         self,
@@ -375,10 +448,13 @@ class WrittenTypes:
     ) -> Type:
         """Return the type of a field's first value."""
         symbols = member.symbols
-        if member.kind not in FIELDS:
-            return UNKNOWN
         row = symbols.row(member.index)
-        equals = re.compile(rb"\s*=(?![=>])").match(symbols.data, row[NAME_END])
+        at = row[NAME_END]
+        if symbols.language == "kotlin" and member.kind in CALLABLE_KINDS:
+            at = find_list_end(symbols.data, at, row[END])
+        elif member.kind not in FIELDS:
+            return UNKNOWN
+        equals = re.compile(rb"\s*=(?![=>])").match(symbols.data, at)
         if equals is None:
             return UNKNOWN
         site = Site(member.path, symbols, row[NAME])
@@ -403,7 +479,7 @@ class WrittenTypes:
         if not _BEFORE_VALUE.issuperset(between.split()):
             return UNKNOWN
         there = Site(site.path, symbols, start)
-        return self._evaluate(there, step, depth + 1)
+        return self.evaluate(there, step, depth + 1)
 
     def _find_local(
         self,
@@ -475,7 +551,7 @@ class WrittenTypes:
                 return UNKNOWN
         if written in _OWN_TYPES:
             return self._find_around(here) or UNKNOWN
-        return self._find_written(here, written)
+        return self.find_written(here, written)
 
     def _find_around(self, site: Site) -> Definition | None:
         """Return the type that the code at a place is of; of an extension, the type that it extends."""
@@ -483,7 +559,7 @@ class WrittenTypes:
         if type_ is None or type_.kind != "extension":
             return type_
         top = Site(site.path, site.symbols, 0)
-        extended = self._find_written(top, type_.name)
+        extended = self.find_written(top, type_.name)
         if isinstance(extended, Definition):
             return extended
         return None
@@ -496,7 +572,7 @@ class WrittenTypes:
                 yield Definition(type_.path, type_.symbols, at)
             at = type_.symbols.parent(at)
 
-    def _find_written(
+    def find_written(
         self,
         site: Site,
         written: str,
@@ -509,6 +585,8 @@ class WrittenTypes:
             types = self._types_of(parts[-1])
         else:
             types = []
+        if not types and site.symbols.language == "kotlin" and parts:
+            return self._find_alias(site, parts[-1])
         if not types:
             return OUTSIDE
         if len(parts) == 1:
@@ -518,6 +596,31 @@ class WrittenTypes:
         matching = [type_ for type_ in types if f".{type_.full_name}".endswith(ending)]
         return self._choose(site, matching)
 
+    def _find_alias(
+        self,
+        site: Site,
+        word: str,
+    ) -> Type:
+        """Return the type that an alias of Kotlin names."""
+        aliases = list[Definition]()
+        for definition in self.names.definitions(word):
+            if definition.kind == "type" and definition.language == "kotlin":
+                aliases.append(definition)
+        visible = [alias for alias in aliases if _sees(site, word, alias, aliases)]
+        if not visible:
+            return OUTSIDE
+        alias = visible[0]
+        if len(visible) > 1 or alias.key in self._aliases:
+            return UNKNOWN
+        written = read_alias(alias)
+        if not written:
+            return OUTSIDE
+        self._aliases.add(alias.key)
+        try:
+            return self.find_written(Site(alias.path, alias.symbols, 0), written)
+        finally:
+            self._aliases.discard(alias.key)
+
     def _find_word(
         self,
         site: Site,
@@ -525,6 +628,9 @@ class WrittenTypes:
         types: Sequence[Definition],
     ) -> Type:
         """Return the type that a word means, of those with that name."""
+        local = self._find_local_type(site, types)
+        if local is not None:
+            return local
         around = self._find_enclosing_type(site)
         for owner in self._list_around(around) if around is not None else ():
             if owner.name == word:
@@ -544,6 +650,24 @@ class WrittenTypes:
         if is_told:
             return OUTSIDE
         return UNKNOWN
+
+    def _find_local_type(
+        self,
+        site: Site,
+        types: Sequence[Definition],
+    ) -> Definition | None:
+        """Return the one of several types that a function around a place defines, the innermost first."""
+        beside = dict[int, Definition]()
+        for type_ in types:
+            if type_.path == site.path:
+                around = type_.symbols.parent(type_.index)
+                beside[around] = type_
+        at = site.symbols.enclosing(site.offset)
+        while at >= 0:
+            if at in beside and site.symbols.kind(at) in CALLABLE_KINDS:
+                return beside[at]
+            at = site.symbols.parent(at)
+        return None
 
     def _find_enclosing_type(self, site: Site) -> Definition | None:
         symbols = site.symbols

@@ -8,8 +8,14 @@
 (companion_object) @inline
 (enum_entry (simple_identifier) @name) @enumerator
 (type_alias . (type_identifier) @name) @type
-(function_declaration receiver: (receiver_type (user_type (type_identifier) @container .)) (simple_identifier) @name)
-  @function
+(function_declaration
+  receiver: (receiver_type [
+    (user_type (type_identifier) @container .)
+    (user_type (type_identifier) @container . (type_arguments) .)
+    (nullable_type (user_type (type_identifier) @container .))
+    (nullable_type (user_type (type_identifier) @container . (type_arguments) .))
+  ])
+  (simple_identifier) @name) @function
 (function_declaration (simple_identifier) @name) @function
 (class_parameter (binding_pattern_kind) (simple_identifier) @name) @property
 (property_declaration (variable_declaration (simple_identifier) @name)) @variable
