@@ -830,11 +830,17 @@ def find_all_overloads(
     definitions: Definitions, budget: FileBudget, name: str, *, fold: bool = False
 ) -> list[Definition]:
     """Return all definitions of a name, overloads as one; declarations only if there is no definition."""
+    # The resolution of one use may ask for the same names as that of the last.
+    if not fold and name in definitions.merged:
+        return definitions.merged[name]
     merged: dict[SymbolKey, Definition] = {}
     for definition in definitions.find(name, budget.limit, fold=fold):
         overload = find_overloads(definition)[0]
         merged[overload.key] = overload
-    return list(merged.values())
+    functions = list(merged.values())
+    if not fold:
+        definitions.merged[name] = functions
+    return functions
 
 
 def _make_edge(

@@ -30,6 +30,8 @@ class Definitions:
         self.files: dict[bytes, FileSymbols | None] = {}
         self.declared: dict[str, list[Definition]] = {}
         """The declarations among the definitions of each name looked up."""
+        self.merged: dict[str, list[Definition]] = {}
+        """The definitions of each name looked up, overloads as one."""
         self.skipped: dict[str, int] = {}
         """Files that were declined, counted by reason."""
         self._never = never

@@ -88,6 +88,7 @@ class WrittenTypes:
     """By name and function, up to where its last binding is known."""
     _bases: dict[SymbolKey, tuple[list[Definition], bool]] = field(default_factory=dict)
 
+    _members: dict[str, list[tuple[Definition, object]]] = field(default_factory=dict)
     _aliases: set[SymbolKey] = field(default_factory=set)
     """Aliases that are being followed: one may name itself."""
 
@@ -120,17 +121,13 @@ class WrittenTypes:
         name: str,
     ) -> tuple[list[Definition], bool]:
         """Return a type's members of a name, else those of its nearest bases; and whether all bases are known."""
-        alike = [
-            (definition, type_)
-            for definition in self.names.definitions(name)
-            if (type_ := self.type_of(definition)) is not None
-        ]
+        alike = self._list_members(name)
         is_whole = True
         level = [owner]
         seen = {owner.key}
         while level:
             keys = {self._identity(type_) for type_ in level}
-            own = [member for member, type_ in alike if self._identity(type_) in keys]
+            own = [member for member, identity in alike if identity in keys]
             # The nearest level hides those above it.
             if own:
                 return own, is_whole
@@ -145,6 +142,17 @@ class WrittenTypes:
             else:
                 level = []
         return [], is_whole
+
+    def _list_members(self, name: str) -> list[tuple[Definition, object]]:
+        """Return the members of a name of all types, each with what identifies its type."""
+        if name not in self._members:
+            members = list[tuple[Definition, object]]()
+            for definition in self.names.definitions(name):
+                type_ = self.type_of(definition)
+                if type_ is not None:
+                    members.append((definition, self._identity(type_)))
+            self._members[name] = members
+        return self._members[name]
 
     def derives(
         self,
