@@ -584,7 +584,10 @@ def unknown_setting(source: str, key: str, known: list[str]) -> BadSetting:
     else:
         hint = f" (known: {', '.join(known)})"
     return BadSetting(
-        f"{source}: unknown setting {key}{hint}", source=source, key=key, allowed=known
+        f"{source}: unknown setting {key}{hint}",
+        source=source,
+        key=key,
+        allowed=known,
     )
 
 
@@ -616,7 +619,12 @@ def check_alone(source: str, table: Mapping[str, Any]) -> None:
             if hasattr(rule, name)
         )
         message = f"{source}: {key}: {problem['msg'].lower()}{f' ({allowed})' if allowed else ''}"
-        raise BadSetting(message, source=source, key=key, allowed=allowed) from None
+        raise BadSetting(
+            message,
+            source=source,
+            key=key,
+            allowed=allowed,
+        ) from None
 
 
 def nest(flat: Mapping[str, Any]) -> dict[str, Any]:

@@ -151,7 +151,12 @@ def _check_stricter(key: str, item: Any, present: Any, source: str) -> None:
     allowed = [name for name, field in declared.items() if has_mark(field, "project")]
     if key not in allowed:
         message = f"{source}: {key} cannot be set by a project, only by its user (a project: {', '.join(allowed)})"
-        raise BadSetting(message, source=source, key=key, allowed=allowed)
+        raise BadSetting(
+            message,
+            source=source,
+            key=key,
+            allowed=allowed,
+        )
     # Only now: for a setting a project may not set at all, that is reported rather than
     # a wrong type.
     check_alone(source, {key: item})

@@ -24,13 +24,23 @@ class Edits:
 
         A ``Text`` that was read stands for its file, which must not have changed since.
         """
-        self._add(file, old_text=old, new_text=new, replace_all=everywhere)
+        self._add(
+            file,
+            old_text=old,
+            new_text=new,
+            replace_all=everywhere,
+        )
 
     def replace_lines(
         self, file: StrPath | Text, start_line: int, end_line: int, new: str
     ) -> None:
         """Replace lines, both inclusive; ``end_line = start_line - 1`` inserts before the first."""
-        self._add(file, start_line=start_line, end_line=end_line, replacement=new)
+        self._add(
+            file,
+            start_line=start_line,
+            end_line=end_line,
+            replacement=new,
+        )
 
     def create(self, path: StrPath, text: str) -> None:
         """Make a new file, in a folder that exists."""

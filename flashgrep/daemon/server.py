@@ -92,7 +92,10 @@ class Daemon:
                         self.log.warning("no HTTP", problem=error.message)
                 tasks.start_soon(self._stop_when_idle, listeners, stopping)
                 self.log.info(
-                    "started", version=__version__, pid=os.getpid(), tcp=listeners.tcp
+                    "started",
+                    version=__version__,
+                    pid=os.getpid(),
+                    tcp=listeners.tcp,
                 )
                 ready()
                 await stopping.wait()

@@ -134,7 +134,10 @@ def encode_strict(text: str, encoding: Encoding) -> bytes:
         at = f"U+{ord(text[error.start]):04X}"
         message = f"the file is {encoding} and cannot hold {at}; write ASCII, or convert the file with fs_write first"
         raise InvalidParams(
-            message, reason="encoding", encoding=encoding, character=at
+            message,
+            reason="encoding",
+            encoding=encoding,
+            character=at,
         ) from None
 
 

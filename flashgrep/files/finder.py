@@ -182,7 +182,12 @@ def find_among(
     ]
     seen = len(paths.with_literals(Literals(start=lead)))
     return GlobPage(
-        files=files, end=end, total=len(keys), seen=seen, unreadable=0, complete=True
+        files=files,
+        end=end,
+        total=len(keys),
+        seen=seen,
+        unreadable=0,
+        complete=True,
     )
 
 

@@ -100,7 +100,11 @@ def _find_globs(name: str) -> tuple[str, ...]:
         return LANGUAGES[key].globs()
     names = sorted({*table, *_ALIASES, *LANGUAGES})
     ranked = process.extract(
-        name.lower(), names, scorer=fuzz.ratio, score_cutoff=_NEAR, limit=5
+        name.lower(),
+        names,
+        scorer=fuzz.ratio,
+        score_cutoff=_NEAR,
+        limit=5,
     )
     near = [candidate for candidate, _, _ in ranked]
     if near:
@@ -297,7 +301,10 @@ def _check_sizes(field: str, globs: Sequence[str]) -> None:
     if size > MAX_BYTES or sets > MAX_SETS:
         message = f"{field}: {size} characters and {sets} sets in all globs; the limits are {MAX_BYTES} and {MAX_SETS}"
         raise InvalidParams(
-            message, field=field, limit_bytes=MAX_BYTES, limit_items=MAX_SETS
+            message,
+            field=field,
+            limit_bytes=MAX_BYTES,
+            limit_items=MAX_SETS,
         )
 
 

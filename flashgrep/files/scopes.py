@@ -221,7 +221,12 @@ class Scopes:
     def _rules(
         self, file: bytes, strip: int, prefix: bytes, dialect: RuleDialect
     ) -> RuleSet | None:
-        rules = read_rules(file, strip=strip, prefix=prefix, dialect=dialect)
+        rules = read_rules(
+            file,
+            strip=strip,
+            prefix=prefix,
+            dialect=dialect,
+        )
         if rules is not None and rules.cut:
             self.differs_from_ripgrep = True
             if len(self.cut) < _MAX_CUT:

@@ -83,7 +83,11 @@ class IndexerChild:
         await anyio.to_thread.run_sync(make_store, job.index.parent, job.owner)
         return cls(
             await anyio.open_process(
-                job.command(), stdin=PIPE, stdout=PIPE, stderr=None, cwd="/"
+                job.command(),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=None,
+                cwd="/",
             )
         )
 

@@ -269,7 +269,10 @@ def _missing(path: str, remediation: tuple[str, ...]) -> NotFound:
 def _unreadable(path: str, why: str, remediation: tuple[str, ...]) -> Unavailable:
     message = f"skill unreadable: {path}: {why}"
     return Unavailable(
-        message, reason="skill_unreadable", path=path, remediation=list(remediation)
+        message,
+        reason="skill_unreadable",
+        path=path,
+        remediation=list(remediation),
     )
 
 

@@ -450,7 +450,10 @@ async def glob(call: Call[Host], params: GlobParams) -> GlobResult:
         if is_given:
             message = f"glob: {field}: {problem}"
             raise InvalidParams(
-                message, field=field, incompatible=[field, other], problem=problem
+                message,
+                field=field,
+                incompatible=[field, other],
+                problem=problem,
             )
     return await ask_projects(call, params, _find, _join_files)
 

@@ -404,7 +404,10 @@ class ProjectQuery:
             "next": None,
             "mode": reading.mode,
             "coverage": self.view.coverage(
-                answer, fresh=reading.fresh, started=started, keep=self.keep
+                answer,
+                fresh=reading.fresh,
+                started=started,
+                keep=self.keep,
             ),
         }
         if is_smart and is_linear and reading.mode != "literal" and answer.has_hits:

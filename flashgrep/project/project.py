@@ -559,7 +559,14 @@ class Workspace:
         keep: PathFilter | None = None,
     ) -> Coverage:
         """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
-        return cover_tree(self, self, stats, fresh=fresh, started=started, keep=keep)
+        return cover_tree(
+            self,
+            self,
+            stats,
+            fresh=fresh,
+            started=started,
+            keep=keep,
+        )
 
     def rest(self, seconds: float) -> bool:
         """Free memory that no question has needed for this long; return whether there was any."""
@@ -886,7 +893,12 @@ class UnsavedView:
     ) -> Coverage:
         """Return the coverage of an answer; ``started`` on the clock of time.perf_counter()."""
         coverage = cover_tree(
-            self.project, self, stats, fresh=fresh, started=started, keep=keep
+            self.project,
+            self,
+            stats,
+            fresh=fresh,
+            started=started,
+            keep=keep,
         )
         if self.behind:
             names = ", ".join(map(path_to_text, self.behind[:MOST_NAMED]))

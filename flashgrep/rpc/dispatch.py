@@ -368,7 +368,11 @@ class Dispatcher:
         finally:
             took = round((time.perf_counter() - started) * 1000, 3)
             self.log.debug(
-                "call", method=name, wire=session.wire, took_ms=took, code=code
+                "call",
+                method=name,
+                wire=session.wire,
+                took_ms=took,
+                code=code,
             )
 
     @staticmethod

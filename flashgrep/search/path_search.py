@@ -248,7 +248,11 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
     checkpoint()
     text = term.decode("utf-8", "replace").lower()
     alike = process.extract(
-        text, texts, scorer=fuzz.ratio, limit=MOST_ALIGNED, score_cutoff=NEAR_ENOUGH
+        text,
+        texts,
+        scorer=fuzz.ratio,
+        limit=MOST_ALIGNED,
+        score_cutoff=NEAR_ENOUGH,
     )
     scores = {at: float(score) for _, score, at in alike}
     # Then paths with its letters scattered in order. Each is searched after the

@@ -63,7 +63,11 @@ def search_before_listing(
     pending = dict.fromkeys(names, Mark(ours=True, sequence=0, size=0))
     answer = search(
         replace(
-            snapshot, table=FileTable(), reader=None, pending=pending, ripgrep=None
+            snapshot,
+            table=FileTable(),
+            reader=None,
+            pending=pending,
+            ripgrep=None,
         ),
         question,
     )

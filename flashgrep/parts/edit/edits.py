@@ -193,7 +193,10 @@ def find_spans(lines: Lines, edit: Edit) -> list[Span]:
             problem = f"the file has {lines.count} lines (start_line {lines.count + 1} appends)"
         message = f"lines {edit.start}-{edit.end}: {problem}"
         raise InvalidRange(
-            message, start_line=edit.start, end_line=edit.end, total_lines=lines.count
+            message,
+            start_line=edit.start,
+            end_line=edit.end,
+            total_lines=lines.count,
         )
     ending = lines.ending_at(edit.start)
     new = with_ending(edit.replacement, ending)
@@ -459,7 +462,10 @@ def precondition_failed(path: bytes, wrong: list[Mismatch]) -> Conflict:
         else "read the file again"
     )
     return Conflict(
-        message, file_path=text, conflict={"mismatches": wrong}, guidance=guidance
+        message,
+        file_path=text,
+        conflict={"mismatches": wrong},
+        guidance=guidance,
     )
 
 

@@ -139,7 +139,10 @@ def list_folder(editor: Editor, path: bytes, query: ListQuery) -> Listing:
         if value not in allowed:
             message = f"{field}: one of {', '.join(allowed)}"
             raise InvalidParams(
-                message, reason=f"invalid_{field}", field=field, allowed=allowed
+                message,
+                reason=f"invalid_{field}",
+                field=field,
+                allowed=allowed,
             )
     entries = []
     descriptor, real = editor.root.open_folder(path)

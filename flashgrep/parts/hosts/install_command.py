@@ -165,7 +165,10 @@ def install(
             typer.echo(print_entry(host, in_project=not everywhere))
             return
         for change in _plan(
-            host, everywhere=everywhere, rules=rules, uninstall=uninstall
+            host,
+            everywhere=everywhere,
+            rules=rules,
+            uninstall=uninstall,
         ):
             _carry_out(change, dry_run=dry_run, uninstall=uninstall)
 

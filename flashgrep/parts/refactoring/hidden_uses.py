@@ -151,7 +151,10 @@ class HiddenUses:
                     if passing is None:
                         start, end = node.start_byte, node.end_byte
                         yield replace(
-                            use, start=start, end=end, resolution=BY_DICTIONARY
+                            use,
+                            start=start,
+                            end=end,
+                            resolution=BY_DICTIONARY,
                         )
                     elif (passing.path, passing.start) not in seen:
                         seen.add((passing.path, passing.start))
@@ -450,7 +453,12 @@ def _name_argument(use: Place, argument: Node, name: bytes) -> Iterator[Place]:
     if keyword is not None:
         start, end = keyword.start_byte, keyword.end_byte
         if use.symbols.data[start:end] == name:
-            yield replace(use, start=start, end=end, role="reference")
+            yield replace(
+                use,
+                start=start,
+                end=end,
+                role="reference",
+            )
 
 
 def _find_passing(use: Place, splat: Node) -> Place | None:

@@ -129,7 +129,12 @@ async def find_target(view: View, spelled: str, under: str | None) -> Target:
     for place in find_places(spelled):
         with suppress(NotFound):
             path = await view.resolve(place.path)
-            return Target(spelled, path=path, line=place.first, column=place.column)
+            return Target(
+                spelled,
+                path=path,
+                line=place.first,
+                column=place.column,
+            )
     name = spelled
     resolve = find_resolution(view)
     match = SYMBOL_OF_FILE.fullmatch(spelled)

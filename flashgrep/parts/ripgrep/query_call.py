@@ -135,7 +135,11 @@ async def plan_call(
 ) -> list[str]:
     """Return ripgrep's words for a call, on the files that may match if they are known; bytes as latin-1."""
     call = Call(
-        argv=words, cwd=os.fsencode(cwd), config=None, readable_input=False, room=room
+        argv=words,
+        cwd=os.fsencode(cwd),
+        config=None,
+        readable_input=False,
+        room=room,
     )
     planned = (await answer(context, call))["plan"]
     if planned is not None:

@@ -245,7 +245,12 @@ async def structural(call: Call[Host], params: StructuralParams) -> StructuralRe
         "next": encode_cursor(params, reached.path.decode("latin-1"), reached.taken)
         if reached
         else None,
-        "coverage": view.coverage(answer, fresh=fresh, started=started, keep=keep),
+        "coverage": view.coverage(
+            answer,
+            fresh=fresh,
+            started=started,
+            keep=keep,
+        ),
     }
     if view.is_on_disk and params.rewrite is not None:
         await _show_difference(view.project, answer, params, result)

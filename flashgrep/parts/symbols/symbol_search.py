@@ -200,7 +200,12 @@ def find_best_definition(
     ] or answer.suggestions
     message = f"symbol not found{f' in {path_to_text(under)}' if under else ''}: {name}"
     message += f"; near: {', '.join(near)}" if near else ""
-    raise NotFound(message, reason="symbol_not_found", symbol_name=name, near=near)
+    raise NotFound(
+        message,
+        reason="symbol_not_found",
+        symbol_name=name,
+        near=near,
+    )
 
 
 async def find_definition(
@@ -219,7 +224,12 @@ def find_near_names(
     source: SymbolSource, name: str, resolve: ResolveName | None = None
 ) -> list[str]:
     """Return similar names if a name has no definition; otherwise none."""
-    question = SymbolQuestion(name=name, roles=_DEFINES, limit=1, resolve=resolve)
+    question = SymbolQuestion(
+        name=name,
+        roles=_DEFINES,
+        limit=1,
+        resolve=resolve,
+    )
     return SymbolSearch(source, question).run().suggestions
 
 
@@ -336,7 +346,12 @@ class SymbolSearch:
         if self._qualifiers and not spelled:
             bare = SymbolSearch(
                 self._source,
-                replace(self._question, name=self._name, after=0, limit=SUGGESTED),
+                replace(
+                    self._question,
+                    name=self._name,
+                    after=0,
+                    limit=SUGGESTED,
+                ),
             ).run()
             defined = [
                 current_found_symbol.occurrence

@@ -604,7 +604,12 @@ class TeamProject:
         message = f"no such revision: {name}; the store has branches and tags: {', '.join(near)}"
         if self.row.problem:
             message += f"; {self.row.problem}"
-        return NotFound(message, reason="revision_not_found", rev=name, near=near)
+        return NotFound(
+            message,
+            reason="revision_not_found",
+            rev=name,
+            near=near,
+        )
 
     def _view(
         self,

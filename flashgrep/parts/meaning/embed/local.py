@@ -121,7 +121,12 @@ def _open_transformers(name: str, folder: Path, batch: int) -> ModelEmbedder:
         )
 
     width = encode(["probe"], "document").shape[1]
-    return ModelEmbedder(name=name, dims=width, encode=encode, batch=batch or 32)
+    return ModelEmbedder(
+        name=name,
+        dims=width,
+        encode=encode,
+        batch=batch or 32,
+    )
 
 
 def open_minilm(batch: int) -> ModelEmbedder:
@@ -183,7 +188,11 @@ def open_minilm(batch: int) -> ModelEmbedder:
     scale = Scale.of(MINILM_UNRELATED)
     # Batches of 4 are as fast as of 16, and take 350 MB instead of 820.
     return ModelEmbedder(
-        name=name, dims=384, encode=encode, batch=batch or 4, scale=scale
+        name=name,
+        dims=384,
+        encode=encode,
+        batch=batch or 4,
+        scale=scale,
     )
 
 
@@ -271,7 +280,12 @@ def _open_static(name: str, model: ModelFolder, batch: int) -> ModelEmbedder:
         return np.stack([static.sum(text.ids) for text in read])
 
     dims = int(table.shape[1])
-    return ModelEmbedder(name=name, dims=dims, encode=encode, batch=batch or 256)
+    return ModelEmbedder(
+        name=name,
+        dims=dims,
+        encode=encode,
+        batch=batch or 256,
+    )
 
 
 def _find_unknown(words: str) -> int:

@@ -232,7 +232,10 @@ def open_reranker(settings: Settings, environ: Mapping[str, str]) -> Reranker | 
         )
         model = section.model or dialect.model
         return HttpReranker(
-            endpoint=endpoint, dialect=dialect, model=model, top=section.top
+            endpoint=endpoint,
+            dialect=dialect,
+            model=model,
+            top=section.top,
         )
     folder = Path(section.model)
     if not (folder.is_absolute() and (folder / "config.json").is_file()):

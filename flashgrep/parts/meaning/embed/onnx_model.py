@@ -168,7 +168,10 @@ def open_encoder(name: str, model: ModelFolder, batch: int) -> ModelEmbedder:
 
     width = encode(["probe"], "document").shape[1]
     return ModelEmbedder(
-        name=name, dims=int(width), encode=encode, batch=batch or BATCH
+        name=name,
+        dims=int(width),
+        encode=encode,
+        batch=batch or BATCH,
     )
 
 

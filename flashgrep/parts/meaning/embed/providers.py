@@ -292,7 +292,10 @@ def _open(section: "Embedding", environ: Environ) -> Embedder:
     )
     model = section.model or api.model or _choose_model(endpoint)
     remote = RemoteModel(
-        endpoint=endpoint, dialect=api.dialect, model=model, dims=section.dims
+        endpoint=endpoint,
+        dialect=api.dialect,
+        model=model,
+        dims=section.dims,
     )
     # One request, before anything is indexed, determines the width and checks the key
     # and the model.

@@ -231,7 +231,10 @@ class MeaningIndex(ProjectService):
             if self._known is known:
                 # The chunks stay: words answer meanwhile.
                 self._known = known._replace(
-                    vectors=None, embedder=None, problem=problem, damaged=damaged
+                    vectors=None,
+                    embedder=None,
+                    problem=problem,
+                    damaged=damaged,
                 )
                 self._again = time.monotonic() + AGAIN_SECONDS
             if damaged:

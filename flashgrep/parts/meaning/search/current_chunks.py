@@ -61,7 +61,10 @@ def find_containing(
 ) -> list[FoundChunk]:
     """Return chunks that contain a text, ignoring ASCII case if it has no capital; best files first, without copies."""
     pattern = Pattern(
-        texts=(text,), mode="literal", case="smart", multiline="\n" in text
+        texts=(text,),
+        mode="literal",
+        case="smart",
+        multiline="\n" in text,
     )
     question = Question(
         pattern=pattern,

@@ -819,7 +819,12 @@ def _find_bound(
         if outermost >= 0
         else (0, len(symbols.data))
     )
-    for at in symbols.words(name.encode(), fold=False, start=start, end=end):
+    for at in symbols.words(
+        name.encode(),
+        fold=False,
+        start=start,
+        end=end,
+    ):
         if symbols.data[at - 1 : at] != b".":
             own = symbols.index_at(at)
             # A file's outermost definitions are found by name; a definition inside a

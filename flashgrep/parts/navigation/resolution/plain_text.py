@@ -176,7 +176,10 @@ def find_methods(symbols: FileSymbols, owner: int, name: str) -> list[int] | Non
     if name.startswith("#"):  # the word index has names without the sign
         return None
     for at in symbols.words(
-        name.encode(), fold=False, start=row[NAME_END], end=row[END]
+        name.encode(),
+        fold=False,
+        start=row[NAME_END],
+        end=row[END],
     ):
         if (
             not is_python and b"#" in data[at - 1 : at + 1]
@@ -223,7 +226,12 @@ def find_part_of_members(
         return ()
     spans = [head]
     comment = b"#" if symbols.language == "python" else b"//"
-    for at in symbols.words(word, fold=False, start=head[1], end=row[END]):
+    for at in symbols.words(
+        word,
+        fold=False,
+        start=head[1],
+        end=row[END],
+    ):
         member = symbols.index_at(at)
         if member < 0:
             before = data[at - len(b"this.#") : at].rstrip(b"#")
