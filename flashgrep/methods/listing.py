@@ -163,7 +163,7 @@ async def list_files(call: Call[Host], params: ListFilesParams) -> ListFilesResu
     Use it instead of find, fd and ls.
     """
     if not find_on_disk(params):
-        return await ask_projects(call, params, _list, _join_list)
+        return await ask_projects(call, params, _list_project, _join_list)
     globbed = await glob.run(call, _make_glob(params))
     result: ListFilesResult = {
         "results": globbed["results"],
@@ -218,7 +218,7 @@ def _make_glob(params: ListFilesParams) -> "GlobParams":
     return GlobParams(**{**given_fields, "include": include, "limit": params.limit})
 
 
-async def _list(
+async def _list_project(
     call: Call[Host],
     params: ListFilesParams,
     project: Project,
@@ -455,10 +455,10 @@ async def glob(call: Call[Host], params: GlobParams) -> GlobResult:
                 incompatible=[field, other],
                 problem=problem,
             )
-    return await ask_projects(call, params, _find, _join_files)
+    return await ask_projects(call, params, _find_in_project, _join_files)
 
 
-async def _find(
+async def _find_in_project(
     call: Call[Host],
     params: GlobParams,
     workspace: Project,

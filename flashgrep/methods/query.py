@@ -284,7 +284,7 @@ async def query(call: Call[Host], params: QueryParams) -> QueryResult:
     know what the code does. Ignored, hidden and binary files are left out.
     """
     return await ask_projects(
-        call, params, _search_project, _join, limit=_choose_page(call, params)[0]
+        call, params, _query_project, _join, limit=_choose_page(call, params)[0]
     )
 
 
@@ -434,7 +434,7 @@ def _explain(pattern: Pattern, answer: Answer) -> Explanation:
     }
 
 
-async def _search_project(
+async def _query_project(
     call: Call[Host],
     params: QueryParams,
     project: Project,

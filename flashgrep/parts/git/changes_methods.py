@@ -246,10 +246,10 @@ async def changes(call: Call[Host], params: ChangesParams) -> ChangesResult:
 
     Compares the work tree, untracked files included, with HEAD or any revision, or two revisions. Nothing is written.
     """
-    return await ask_projects(call, params, _ask)
+    return await ask_projects(call, params, _compare_in_project)
 
 
-async def _ask(
+async def _compare_in_project(
     call: Call[Host],
     params: ChangesParams,
     workspace: Project,

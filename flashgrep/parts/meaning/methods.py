@@ -312,12 +312,12 @@ async def search_code(call: Call[Host], params: SearchCodeParams) -> SearchCodeR
     return await ask_projects(
         call,
         params,
-        _ask,
+        _search_code_in_project,
         _join,
     )
 
 
-async def _ask(
+async def _search_code_in_project(
     call: Call[Host],
     params: SearchCodeParams,
     workspace: Project,

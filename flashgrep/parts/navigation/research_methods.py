@@ -475,7 +475,7 @@ async def code_research(
     if path is not None and params.project is None and params.projects is None:
         project = await find_project_with(call, path)
         params = params.model_copy(update={"project": project})
-    result = await ask_each(call, params, _ask, join_answers)
+    result = await ask_each(call, params, _research_project, join_answers)
     if question.kind == "unknown":
         result["asks"] = list(ASKED)
         answer = await answer_by_search(call, params)
@@ -485,7 +485,7 @@ async def code_research(
     return result
 
 
-async def _ask(
+async def _research_project(
     call: Call[Host],
     params: CodeResearchParams,
     project: Project,

@@ -294,10 +294,10 @@ async def get_symbol(call: Call[Host], params: GetSymbolParams) -> GetSymbolResu
 
     Use it for names in code; comments and strings do not count (query finds those).
     """
-    return await ask_projects(call, params, _ask, _join)
+    return await ask_projects(call, params, _look_up_in_project, _join)
 
 
-async def _ask(
+async def _look_up_in_project(
     call: Call[Host],
     params: GetSymbolParams,
     project: Project,
