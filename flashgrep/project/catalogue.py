@@ -897,8 +897,12 @@ class Catalogue:
                 known=sorted(self._roots),
             )
         if not os.path.isdir(root):  # noqa: PTH112 - False for over-long names, where Path.is_dir raises
+            message = f"no such folder: {root}"
+            with contextlib.suppress(OSError):  # the name is too long
+                if root.is_file():
+                    message = f"a file: {root}; name its folder"
             raise NotFound(
-                f"no such folder: {root}",
+                message,
                 reason="directory_not_found",
                 target_path=str(root),
             )

@@ -306,6 +306,8 @@ def test_a_folder_in_no_project_must_be_named(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(flashgrep.FlashgrepError, match="name a folder"):
         flashgrep.open()
+    with pytest.raises(flashgrep.FlashgrepError, match="name its folder"):
+        flashgrep.open(tmp_path / "a.txt")
     with flashgrep.open(tmp_path) as project:
         assert project.query("text").total == 1
     with flashgrep.open() as project:
