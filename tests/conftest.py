@@ -38,6 +38,8 @@ os.environ.setdefault(GRAMMARS_VARIABLE, str(GRAMMARS))
 FGREP = str(Path(sys.executable).with_name("fgrep"))
 BOUND = 40.0
 """Timeout of waits in seconds; the events take milliseconds."""
+SHORT_NAME = 20
+"""Characters that the name of the system's folder for temporary files may have."""
 WireName = Literal["unix", "tcp", "stdio"]
 MakeProject = Callable[..., Path]
 
@@ -278,6 +280,8 @@ def pytest_collection_finish() -> None:
 
 def short_folder() -> Path:
     """Create a folder with a short name, since a socket's path has at most 107 bytes."""
+    if len(tempfile.gettempdir()) <= SHORT_NAME:
+        return Path(tempfile.mkdtemp(prefix="fg"))
     return Path(tempfile.mkdtemp(prefix="fg", dir="/tmp"))
 
 
