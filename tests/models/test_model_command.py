@@ -72,8 +72,8 @@ def make_history(root: Path) -> None:
 
 
 def read_config(daemon: DaemonAtHand) -> str:
-    path = daemon.run("config", "path").stdout.strip()
-    return Path(path).read_text() if Path(path).exists() else ""
+    path = Path(config_file(daemon.environ))
+    return path.read_text() if path.exists() else ""
 
 
 def ask(daemon: DaemonAtHand, root: Path) -> Any:
