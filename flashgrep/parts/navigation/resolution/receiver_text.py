@@ -18,6 +18,12 @@ _FAR: Final = (250, 8_000)
 """Bytes in which a bracket's partner is looked for: it is near nearly always, and no further than the last."""
 _MOST_BEFORE: Final = 300
 """Most bytes of one name or operator with the blanks around it."""
+HELD: Final = "unwrap"
+"""The method that does what Rust's ``?`` and an index do."""
+PART: Final = "as_slice"
+"""The method that stands for a range of a slice."""
+_MOST_BLOCK: Final = 4_000
+"""Bytes before a place that are read for the block that it is in."""
 _BRACKETS: Final = re.compile(rb"[()\[\]{}]")
 _ANGLES: Final = re.compile(rb"[<>]")
 _OPERATOR: Final = re.compile(rb"(?:\?\.|!!?\.|\?->|->|\.|::)\Z")
@@ -66,6 +72,8 @@ def read_expression(
     """Return the chain that ends at an offset; None: it is not one."""
     data = symbols.data
     closing = _skip_blanks(symbols, end)
+    if symbols.language == "rust" and data[closing - 1 : closing] in {b"?", b"]"}:
+        return _read_content(symbols, closing, depth)
     while data[closing - 1 : closing] in {b"?", b"!"}:
         closing = _skip_blanks(symbols, closing - 1)
     if depth > _MOST_CHAIN or closing <= 0:
@@ -78,7 +86,11 @@ def read_expression(
     if is_call and opening >= 0:
         name_end = _skip_type_arguments(symbols, opening)
     word = _LAST_WORD.search(data, max(0, name_end - _MOST_BEFORE), name_end)
-    if opening < 0 or (word is not None and _HEADS.fullmatch(word[1])):
+    is_head = word is not None and _HEADS.fullmatch(word[1]) is not None
+    # Elsewhere than in C# it is a method as any other.
+    if word is not None and word[1] == b"lock":
+        is_head = symbols.language == "csharp"
+    if opening < 0 or is_head:
         return None
     if word is None or _KEYWORDS.fullmatch(word[1]):
         if not is_call or data[opening : opening + 1] != b"(":
@@ -90,6 +102,62 @@ def read_expression(
         name = "".join(construction[1].decode().split())
         return Step("new", name, word.start(), closing)
     return _read_member(symbols, word, closing, depth, is_call=is_call)
+
+
+def _read_content(
+    symbols: FileSymbols,
+    closing: int,
+    depth: int,
+) -> Step | None:
+    """Return what Rust's ``?`` or an index takes out of a value, as the call of the method that does the same."""
+    end = closing - 1
+    method = HELD
+    if symbols.data[end : end + 1] == b"]":
+        end = _find_opening(symbols, end)
+        # A range of a slice is a slice.
+        if end >= 0 and b".." in symbols.data[end:closing]:
+            method = PART
+    base = read_expression(symbols, end, depth + 1) if end >= 0 else None
+    if base is None:
+        return None
+    return Step("call", method, end, closing, base)
+
+
+def find_block_start(
+    symbols: FileSymbols,
+    offset: int,
+) -> int:
+    """Return where the block begins that an offset is in; -1: it is too far away."""
+    data = symbols.data
+    depth = 0
+    least = max(0, offset - _MOST_BLOCK)
+    brackets = [match.start() for match in _BRACKETS.finditer(data, least, offset)]
+    for at in reversed(brackets):
+        if symbols.is_text(at):
+            continue
+        if data[at : at + 1] in b")]}":
+            depth += 1
+        elif depth:
+            depth -= 1
+        else:
+            return at if data[at : at + 1] == b"{" else -1
+    return -1
+
+
+def is_open_at(
+    symbols: FileSymbols,
+    opening: int,
+    offset: int,
+) -> bool:
+    """Whether a bracket is not closed before an offset."""
+    depth = 0
+    for match in _BRACKETS.finditer(symbols.data, opening, offset):
+        if symbols.is_text(match.start()):
+            continue
+        depth += 1 if match[0] in b"([{" else -1
+        if not depth:
+            return False
+    return depth > 0
 
 
 def _find_arguments(
@@ -173,6 +241,9 @@ def _find_operator(
     has_arrows = symbols.language in _ARROWED
     if (is_arrow and not has_arrows) or (is_dot and has_arrows):
         return None
+    # In Rust the question mark takes something out of the value before it.
+    if symbols.language == "rust" and match[0].startswith(b"?"):
+        return match.start() + 1
     return match.start()
 
 

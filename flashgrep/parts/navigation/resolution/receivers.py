@@ -95,6 +95,9 @@ _EXTENDS_BY_PARAMETER: Final = re.compile(
 )
 _EXTENDS_BY_HEAD: Final = re.compile(r"\bon\s+(?:\w+\.)?(\w+)")
 
+_BEHIND_DOT: Final = re.compile(rb"\.\s*\w+\s*\.\s*\Z")
+"""A member of something, and what is accessed on it."""
+
 Define = Callable[[str], Sequence[Definition]]
 
 
@@ -274,7 +277,11 @@ def infer_type(symbols: FileSymbols, offset: int, on: str) -> str | None:
     declared_type = find_declared_type(
         symbols.data[start:end], word, is_typed_first=is_typed_first
     )
-    while declared_type is None and around >= 0:
+    # In Rust a field is written behind what has it: a bare name is none.
+    is_bare = language == "rust" and not _BEHIND_DOT.search(
+        symbols.data, max(0, offset - _MOST_TEXT), offset
+    )
+    while declared_type is None and around >= 0 and not is_bare:
         if symbols.kind(around) in TYPE_KINDS:
             row = symbols.row(around)
             return find_declared_type(

@@ -18,7 +18,17 @@ class Unsettled(Enum):
 
 OUTSIDE: Final = Unsettled.OUTSIDE
 UNKNOWN: Final = Unsettled.UNKNOWN
-Type = Definition | Unsettled
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A type of a library that holds another; ``is_map``: as the values of a map."""
+
+    held: "Type"
+    is_map: bool = False
+
+
+Type = Definition | Container | Unsettled
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ _LOCAL: Final = {
     "csharp": rb"(?<![\w.])(PATH)ARGUMENTS(\s*\[[\s,]*\])*\??\s+%s\b\s*(?=[=;,)]|in\b)",
     "kotlin": rb"(?<![\w.])%s\s*:\s*(PATH)ARGUMENTS()",
     "php": rb"(?<![\w|])\??(PATH)(?:\s*\|\s*null)?()\s+(?:\.\.\.\s*)?&?%s\b\s*(?=[=,)])",
-    "rust": rb"(?<![\w.])%s\s*:\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+)?(?:(?:dyn|impl)\s+)?(PATH)(\s*<)?",
+    "rust": rb"(?<![\w.])%s\s*:\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+)?(?:(?:dyn|impl)\s+)?\[?(PATH)(\s*<)?",
 }
 """Where a local name and its type are declared: the type, and what makes it another one."""
 _ASSIGNED: Final = {

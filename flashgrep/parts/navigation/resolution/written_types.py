@@ -31,7 +31,15 @@ from flashgrep.parts.navigation.resolution.receiver_text import (
     read_expression,
     read_receiver,
 )
-from flashgrep.parts.navigation.resolution.sites import OUTSIDE, UNKNOWN, Site, Type
+from flashgrep.parts.navigation.resolution.rust_types import SAME
+from flashgrep.parts.navigation.resolution.rust_values import RustValues
+from flashgrep.parts.navigation.resolution.sites import (
+    OUTSIDE,
+    UNKNOWN,
+    Container,
+    Site,
+    Type,
+)
 from flashgrep.parts.navigation.resolution.symbol_graph import (
     Definition,
     Resolution,
@@ -67,7 +75,7 @@ _MOST_BASES: Final = 100
 """Most types above one that are looked at."""
 _OVERLAP: Final = 700
 """Bytes that are searched again for a binding: more than one takes."""
-_BEFORE_VALUE: Final = frozenset({"new", "await", "&", "clone", "object", ":"})
+_BEFORE_VALUE: Final = frozenset({"new", "await", "&", "&mut", "clone", "object", ":"})
 _RETURNS_RECEIVER: Final = frozenset({"apply", "also"})
 """Kotlin's functions that return what they are called on."""
 _SEVERAL: Final = 2
@@ -96,6 +104,15 @@ class WrittenTypes:
     def kotlin(self) -> KotlinCalls:
         """Return what finds the meaning of calls in Kotlin."""
         return KotlinCalls(self)
+
+    @LazyAttribute
+    def rust(self) -> RustValues:
+        """Return what finds the types of values in Rust that a library's types hold."""
+        return RustValues(self)
+
+    def has_type(self, name: str) -> bool:
+        """Whether the project has a type of a name."""
+        return bool(self._types_of(name))
 
     def find_receiver(
         self,
@@ -262,6 +279,8 @@ class WrittenTypes:
         if step.base is None:
             return self._evaluate_first(site, step, depth)
         owner = self.evaluate(site, step.base, depth + 1)
+        if isinstance(owner, Container):
+            return self.rust.follow(owner, step)
         if isinstance(owner, Definition):
             return self._follow(site, step, owner, depth)
         if step.form == "call" and site.symbols.language == "kotlin":
@@ -301,6 +320,8 @@ class WrittenTypes:
             type_ = self.find_written(site, step.name)
             if isinstance(type_, Definition):
                 return type_
+        if step.form == "call" and site.symbols.language == "rust":
+            return self._follow_function(site, step, depth)
         if step.form == "call" and is_kotlin:
             return self._follow_bare_call(site, step, depth)
         if around is None:
@@ -335,6 +356,9 @@ class WrittenTypes:
         members, _ = self.members(owner, step.name)
         if members:
             return self._find_type_of(members, step, site, owner, depth)
+        is_rust_call = step.form == "call" and site.symbols.language == "rust"
+        if is_rust_call and step.name in SAME:
+            return owner
         if step.form == "call" and site.symbols.language == "kotlin":
             return self._follow_extension(site, step, owner, depth)
         if step.form == "name" and step.name[:1].isupper():  # a type in a type
@@ -343,6 +367,23 @@ class WrittenTypes:
                 if type_.qualified == nested and type_.path == owner.path:
                     return type_
         return UNKNOWN
+
+    def _follow_function(
+        self,
+        site: Site,
+        step: Step,
+        depth: int,
+    ) -> Type:
+        """Return the type of a call in Rust that nothing is written before, if the project has one such function."""
+        if self._find_local(site, step.name, depth) is not None:
+            return UNKNOWN
+        functions = list[Definition]()
+        for definition in self.names.definitions(step.name):
+            if definition.kind == "function" and definition.language == "rust":
+                functions.append(definition)
+        if len(functions) != 1:
+            return UNKNOWN
+        return self.rust.find_member_type(functions[0], UNKNOWN)
 
     def _follow_bare_call(
         self,
@@ -433,13 +474,13 @@ class WrittenTypes:
         site = Site(member.path, symbols, row[NAME])
         if member.kind == "enumerator":
             return self.type_of(member) or UNKNOWN
+        if symbols.language == "rust":
+            return self.rust.find_member_type(member, owner)
         match = match_type(member)
         if match is None:
             return self._find_initial(member, depth)
         written = match[1].decode()
         if match.lastindex is not None and match.lastindex > 1 and match[2]:
-            if symbols.language == "rust":
-                return UNKNOWN
             return OUTSIDE
         # It is the type of the object, which may be a subtype of the one that declares it.
         if written in _OWN_TYPES:
@@ -545,14 +586,17 @@ class WrittenTypes:
         here = Site(site.path, site.symbols, match.start())
         if form == 1:
             return self._evaluate_value(here, match.end(), depth)
+        is_rust = site.symbols.language == "rust"
+        if form > 1 and is_rust:
+            return self.rust.find_bound_type(site, match, depth)
         if form > 1:
             return UNKNOWN
-        if match[2]:
-            if site.symbols.language == "rust":
-                return UNKNOWN
-            return OUTSIDE
         written = match[1].decode()
         around = site.symbols.enclosing(match.start())
+        if is_rust:
+            return self._find_rust_local(here, match, around)
+        if match[2]:
+            return OUTSIDE
         if around >= 0:
             function = Definition(site.path, site.symbols, around)
             if is_type_parameter(function, written):
@@ -560,6 +604,22 @@ class WrittenTypes:
         if written in _OWN_TYPES:
             return self._find_around(here) or UNKNOWN
         return self.find_written(here, written)
+
+    def _find_rust_local(
+        self,
+        site: Site,
+        match: re.Match[bytes],
+        around: int,
+    ) -> Type:
+        """Return the type that is written of a local name of Rust; ``around``: the function."""
+        function = None
+        if around >= 0:
+            function = Definition(site.path, site.symbols, around)
+        start = match.start(1)
+        if site.symbols.data[start - 1 : start] == b"[":
+            start -= 1
+        owner = self._find_around(site) or UNKNOWN
+        return self.rust.find_type_at(site, start, function, owner)
 
     def _find_around(self, site: Site) -> Definition | None:
         """Return the type that the code at a place is of; of an extension, the type that it extends."""

@@ -1,0 +1,344 @@
+"""The types of values in Rust that a library's types hold: ``Option<Arg>``, ``Vec<Arg>``, ``Arc<Mutex<Arg>>``.
+
+What holds them is followed by a table of the library's methods (``rust_types``); what binds a name to what is held are
+``if let Some(arg)``, ``for arg in``, an arm of a ``match`` and the parameter of a closure.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from flashgrep.parts.navigation.resolution.receiver_text import (
+    Step,
+    find_block_start,
+    is_open_at,
+    read_expression,
+    read_receiver,
+)
+from flashgrep.parts.navigation.resolution.rust_types import (
+    CONTAINERS,
+    KEEPS,
+    MAPS,
+    OF_MAPS,
+    PASSES,
+    POINTERS,
+    SLICE,
+    TAKES_OUT,
+    WrittenType,
+    read_type,
+)
+from flashgrep.parts.navigation.resolution.sites import UNKNOWN, Container, Site, Type
+from flashgrep.parts.navigation.resolution.symbol_graph import Definition
+from flashgrep.parts.navigation.resolution.type_text import (
+    FIELDS,
+    find_list_end,
+    is_type_parameter,
+)
+from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.model import (
+    CALLABLE_KINDS,
+    END,
+    NAME,
+    NAME_END,
+    START,
+)
+
+_ARROW: Final = re.compile(rb"\s*(?:->|:(?!:))\s*")
+_LIBRARY: Final = CONTAINERS | MAPS | POINTERS | {SLICE}
+_OWN: Final = frozenset({"Self", "self"})
+_FOR: Final = re.compile(rb"for\s+(?:&\s*)?(?:mut\s+)?\w+\s+in\Z")
+_SOME: Final = re.compile(rb"\b(?:Some|Ok)\(\s*(?:&|ref\s+|mut\s+)*\w+\s*\)\s*=>?\Z")
+"""A pattern with what a container holds, in a condition or in an arm of a match."""
+_ARM_END: Final = ord(">")
+_CLOSURE: Final = re.compile(rb"\((?:\s*move)?\s*\|\s*&*(?:mut\s+)?\w+\s*\|\Z")
+_WORD: Final = re.compile(rb"(\w+)\Z")
+_MATCH: Final = re.compile(rb"\bmatch\s+[&*]*(?:mut\s+)?\Z")
+_VALUE_END: Final = re.compile(rb"[{;]|&&|\|\||\belse\b")
+_BRACKETS: Final = re.compile(rb"[()\[\]{};]|&&|\|\||\belse\b|=>")
+_OPENING: Final = frozenset({b"(", b"["})
+_CLOSING: Final = frozenset({b")", b"]"})
+_REFERENCE: Final = re.compile(rb"\s*(?:&|\*)*\s*(?:mut\s+)?\Z")
+_MOST_VALUE: Final = 500
+"""Bytes of a value that a name is bound to."""
+_MOST_BEFORE: Final = 200
+_MOST_HEAD: Final = 2_000
+
+
+class Types(Protocol):
+    """Finds types by what declarations write."""
+
+    def find_written(self, site: Site, written: str) -> Type:
+        """Return the type that a written name means at a place."""
+        ...
+
+    def evaluate(self, site: Site, step: Step, depth: int) -> Type:
+        """Return the type of an expression."""
+        ...
+
+    def has_type(self, name: str) -> bool:
+        """Whether the project has a type of a name."""
+        ...
+
+
+@dataclass
+class RustValues:
+    """Finds the types of values for one question."""
+
+    types: Types
+
+    def find_member_type(
+        self,
+        member: Definition,
+        owner: Type,
+    ) -> Type:
+        """Return the type that a member's or a function's declaration writes; ``owner``: of what has the member."""
+        symbols = member.symbols
+        row = symbols.row(member.index)
+        at = row[NAME_END]
+        if member.kind in CALLABLE_KINDS:
+            at = find_list_end(symbols.data, at, row[END])
+        arrow = _ARROW.match(symbols.data, at)
+        if arrow is None:
+            return UNKNOWN
+        site = Site(member.path, symbols, row[NAME])
+        return self.find_type_at(site, arrow.end(), member, owner)
+
+    def find_type_at(
+        self,
+        site: Site,
+        start: int,
+        function: Definition | None,
+        owner: Type,
+    ) -> Type:
+        """Return the type that is written at an offset; ``function``: whose type parameters it may name."""
+        written = read_type(site.symbols.data, start)
+        if written is None:
+            return UNKNOWN
+        return self._find_type(site, written, function, owner)
+
+    def _find_type(
+        self,
+        site: Site,
+        written: WrittenType,
+        function: Definition | None,
+        owner: Type,
+    ) -> Type:
+        if written.path in _OWN:
+            return owner
+        name = written.path.rpartition("::")[2]
+        if name in _LIBRARY and not self.types.has_type(name):
+            return self._find_container(site, written, function, owner)
+        # A field has the type parameters of its type.
+        if function is not None and function.kind in FIELDS:
+            around = function.symbols.parent(function.index)
+            function = Definition(function.path, function.symbols, around)
+        is_inside = function is not None and function.index >= 0
+        if function is None or not is_inside:
+            return self.types.find_written(site, written.path)
+        if is_type_parameter(function, written.path):
+            return self._find_bound(function, written.path)
+        return self.types.find_written(site, written.path)
+
+    def _find_container(
+        self,
+        site: Site,
+        written: WrittenType,
+        function: Definition | None,
+        owner: Type,
+    ) -> Type:
+        """Return the type of a library that holds another, or the type that a pointer points to."""
+        name = written.path.rpartition("::")[2]
+        is_map = name in MAPS
+        if len(written.arguments) <= is_map:
+            return UNKNOWN
+        held = self._find_type(site, written.arguments[is_map], function, owner)
+        if name in POINTERS:
+            return held
+        return Container(held, is_map)
+
+    def _find_bound(
+        self,
+        function: Definition,
+        parameter: str,
+    ) -> Type:
+        """Return the trait of the project that a type parameter must have; UNKNOWN: none, or several."""
+        symbols = function.symbols
+        word = re.escape(parameter.encode())
+        bound = re.compile(rb"[<,\s]%s\s*:\s*([A-Za-z_][\w:]*)(?!\s*[+\w])" % word)
+        at = function.index
+        while at >= 0:
+            row = symbols.row(at)
+            head = symbols.data[row[START] : row[START] + _MOST_HEAD]
+            match = bound.search(head.partition(b"{")[0])
+            if match is not None:
+                site = Site(function.path, symbols, row[NAME])
+                return self.types.find_written(site, match[1].decode())
+            at = symbols.parent(at)
+        return UNKNOWN
+
+    def find_bound_type(
+        self,
+        site: Site,
+        binding: re.Match[bytes],
+        depth: int,
+    ) -> Type:
+        """Return the type of a name that a pattern binds to what a container holds."""
+        symbols = site.symbols
+        text = symbols.data[max(0, binding.start() - _MOST_BEFORE) : binding.end()]
+        end = binding.end()
+        if _FOR.search(text):
+            return self._find_content_by_value(site, end, depth)
+        is_pattern = _SOME.search(text) is not None
+        is_arm = symbols.data[end - 1 : end] == b">" or symbols.data[end] == _ARM_END
+        if is_pattern and is_arm:
+            return self._find_content_by_match(site, end, depth)
+        if is_pattern:
+            return self._find_content_by_value(site, end, depth)
+        closure = _CLOSURE.search(text)
+        if closure is not None:
+            start = end - len(text) + closure.start()
+            return self._find_content_by_closure(site, start, depth)
+        return UNKNOWN
+
+    def _find_content_by_value(
+        self,
+        site: Site,
+        start: int,
+        depth: int,
+    ) -> Type:
+        """Return what the value at an offset holds, if its block, or what follows it, is where a name is used."""
+        symbols = site.symbols
+        end = _find_value_end(symbols, start)
+        if end < 0:
+            return UNKNOWN
+        is_block = symbols.data[end : end + 1] == b"{"
+        if is_block and not is_open_at(symbols, end, site.offset):
+            return UNKNOWN
+        step = read_expression(symbols, end)
+        if step is None or not _is_whole(symbols, step, start):
+            return UNKNOWN
+        return self._find_content(site, step, start, depth)
+
+    def _find_content_by_match(
+        self,
+        site: Site,
+        arm: int,
+        depth: int,
+    ) -> Type:
+        """Return what the value of a match holds, if a name is used in the arm that begins at an offset."""
+        symbols = site.symbols
+        block = find_block_start(symbols, arm)
+        if block < 0 or not is_open_at(symbols, block, site.offset):
+            return UNKNOWN
+        if _has_next_arm(symbols, arm, site.offset):
+            return UNKNOWN
+        step = read_expression(symbols, block)
+        if step is None:
+            return UNKNOWN
+        first = _find_start(step)
+        before = symbols.data[max(0, first - _MOST_BEFORE) : first]
+        if _MATCH.search(before) is None:
+            return UNKNOWN
+        return self._find_content(site, step, first, depth)
+
+    def _find_content_by_closure(
+        self,
+        site: Site,
+        opening: int,
+        depth: int,
+    ) -> Type:
+        """Return what a closure gets, if a name is used in the parentheses that begin at an offset."""
+        symbols = site.symbols
+        if not is_open_at(symbols, opening, site.offset):
+            return UNKNOWN
+        method = _WORD.search(symbols.data, max(0, opening - _MOST_BEFORE), opening)
+        if method is None or method[1].decode() not in PASSES:
+            return UNKNOWN
+        step = read_receiver(symbols, method.start())
+        if step is None:
+            return UNKNOWN
+        return self._find_content(site, step, method.start(), depth)
+
+    def _find_content(
+        self,
+        site: Site,
+        step: Step,
+        offset: int,
+        depth: int,
+    ) -> Type:
+        place = Site(site.path, site.symbols, offset)
+        value = self.types.evaluate(place, step, depth + 1)
+        if not isinstance(value, Container) or value.is_map:
+            return UNKNOWN
+        return value.held
+
+    def follow(
+        self,
+        container: Container,
+        step: Step,
+    ) -> Type:
+        """Return the type of a member of a library's container."""
+        if step.form != "call":
+            return UNKNOWN
+        if container.is_map:
+            return Container(container.held) if step.name in OF_MAPS else UNKNOWN
+        if step.name in TAKES_OUT:
+            return container.held
+        if step.name in KEEPS:
+            return container
+        # Of an option of an option one layer is left.
+        if step.name == "flatten":
+            return container.held
+        return UNKNOWN
+
+
+def _find_value_end(symbols: FileSymbols, start: int) -> int:
+    """Return where a value ends that a pattern is bound to; -1: too far away."""
+    depth = 0
+    for match in _BRACKETS.finditer(symbols.data, start, start + _MOST_VALUE):
+        sign = match[0]
+        if symbols.is_text(match.start()):
+            continue
+        if not depth and _VALUE_END.fullmatch(sign):
+            return match.start()
+        if sign in _OPENING:
+            depth += 1
+        elif sign in _CLOSING:
+            depth -= 1
+        if depth < 0:
+            return match.start()
+    return -1
+
+
+def _has_next_arm(
+    symbols: FileSymbols,
+    start: int,
+    end: int,
+) -> bool:
+    """Whether another arm of a match begins between two offsets."""
+    depth = 0
+    for match in _BRACKETS.finditer(symbols.data, start, end):
+        sign = match[0]
+        if sign == b"=>" and not depth:
+            return True
+        if sign in b"([{":
+            depth += 1
+        elif sign in b")]}":
+            depth -= 1
+    return False
+
+
+def _is_whole(
+    symbols: FileSymbols,
+    step: Step,
+    start: int,
+) -> bool:
+    """Whether nothing but a reference stands before a chain from an offset on."""
+    before = symbols.data[start : _find_start(step)]
+    return _REFERENCE.match(before) is not None
+
+
+def _find_start(step: Step) -> int:
+    while step.base is not None:
+        step = step.base
+    return step.offset
