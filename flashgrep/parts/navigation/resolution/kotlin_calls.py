@@ -30,7 +30,13 @@ from flashgrep.parts.navigation.resolution.overloads import (
     read_types,
 )
 from flashgrep.parts.navigation.resolution.receiver_text import Step, read_expression
-from flashgrep.parts.navigation.resolution.sites import OUTSIDE, UNKNOWN, Site, Type
+from flashgrep.parts.navigation.resolution.sites import (
+    OUTSIDE,
+    UNKNOWN,
+    LibraryType,
+    Site,
+    Type,
+)
 from flashgrep.parts.navigation.resolution.symbol_graph import (
     Definition,
     SymbolKey,
@@ -53,6 +59,7 @@ _BLOCK: Final = re.compile(
 )
 """What stands before a block that is no lambda."""
 _OBJECT: Final = re.compile(rb"\bobject\s*:\s*([A-Za-z_][\w.]*)[^{}]{0,200}\Z")
+_TYPE_ARGUMENTS: Final = re.compile(rb"(?<=\w)<[\w\s.,?*<>]{0,200}>\s*\Z")
 _IS_VALUE: Final = re.compile(rb"[=(,>]\s*\Z")
 """What stands before a lambda that is no call's last argument."""
 _TAKES_LAMBDAS: Final = CALLABLE_KINDS | TYPE_KINDS
@@ -141,17 +148,19 @@ class KotlinCalls:
             own = [member for member in members if _is_method(member)]
             if own:
                 return Meaning(tuple(own), receiver, is_sure=True)
-            # Its value may be a function; the arguments decide which is called.
+            # Its value may be a function; the arguments decide which is called, and
+            # what they are is not always known.
             has_property = any(_is_property(member, site) for member in members)
+        # Of what is visible, what surely extends the type comes before what may.
         by_fit: dict[Fit, list[Definition]] = {fit: [] for fit in Fit}
         for extension in self._list_visible(site, name):
             fit = self._judge(extension, receiver)
             by_fit[fit].append(extension)
-        fitting = by_fit[Fit.YES]
+        fitting = _choose_innermost(by_fit[Fit.YES])
         if fitting and not has_property:
             chosen = self._choose(fitting, site, name)
             return Meaning(tuple(chosen), receiver, is_sure=True)
-        possible = tuple(fitting or by_fit[Fit.UNKNOWN])
+        possible = tuple(fitting or _choose_innermost(by_fit[Fit.UNKNOWN]))
         return Meaning(possible, receiver, is_sure=False, is_hidden=has_property)
 
     def find_bare(
@@ -193,8 +202,8 @@ class KotlinCalls:
         """Whether a function that extends a type may be called at a place."""
         around = extension.symbols.parent(extension.index)
         if around >= 0:
-            # One inside a type is visible where that type is ``this``.
-            return extension.path == site.path
+            owner = Definition(extension.path, extension.symbols, around)
+            return self._is_this(site, owner)
         if is_private(extension) and extension.path != site.path:
             return False
         imports = imports_of(site.symbols)
@@ -209,6 +218,17 @@ class KotlinCalls:
             return True
         # One that is imported by name hides none that extends another type.
         return any(star.module == extension.package for star in imports.stars)
+
+    def _is_this(
+        self,
+        site: Site,
+        owner: Definition,
+    ) -> bool:
+        """Whether a type, or one below it, is ``this`` around a place."""
+        for receiver in self.list_receivers(site, 0):
+            if isinstance(receiver, Definition) and self.types.derives(receiver, owner):
+                return True
+        return False
 
     def _list_visible(
         self,
@@ -233,6 +253,8 @@ class KotlinCalls:
             return Fit.UNKNOWN
         extended = self._find_receiver_type(extension, written)
         is_ours = isinstance(extended, Definition)
+        if isinstance(extended, LibraryType) and extended == receiver:
+            return Fit.YES
         if not isinstance(receiver, Definition):
             # A library's type derives from none of the project.
             if is_ours:
@@ -366,7 +388,12 @@ class KotlinCalls:
         written = read_lambda_receiver(before)
         if written:
             return self.types.find_written(place, written)
-        step = read_expression(symbols, block)
+        # Type arguments may stand between a function's name and its lambda.
+        end = block
+        arguments = _TYPE_ARGUMENTS.search(before)
+        if arguments is not None:
+            end -= len(before) - arguments.start()
+        step = read_expression(symbols, end)
         if step is None and _IS_VALUE.search(before):
             return UNKNOWN
         if step is None:
@@ -461,6 +488,15 @@ class KotlinCalls:
             if written:
                 return self._find_receiver_type(definition, written)
         return None
+
+
+def _choose_innermost(extensions: Sequence[Definition]) -> Sequence[Definition]:
+    """Return the functions that are inside a type that is ``this``, which come before those of packages; else all."""
+    inside = list[Definition]()
+    for extension in extensions:
+        if extension.symbols.parent(extension.index) >= 0:
+            inside.append(extension)
+    return inside or extensions
 
 
 def _is_property(member: Definition, site: Site) -> bool:

@@ -74,6 +74,8 @@ def read_expression(
     closing = _skip_blanks(symbols, end)
     if symbols.language == "rust" and data[closing - 1 : closing] in {b"?", b"]"}:
         return _read_content(symbols, closing, depth)
+    if symbols.language == "rust" and data[closing - 1 : closing] == b"}":
+        return _read_literal(symbols, closing)
     while data[closing - 1 : closing] in {b"?", b"!"}:
         closing = _skip_blanks(symbols, closing - 1)
     if depth > _MOST_CHAIN or closing <= 0:
@@ -121,6 +123,22 @@ def _read_content(
     if base is None:
         return None
     return Step("call", method, end, closing, base)
+
+
+def _read_literal(
+    symbols: FileSymbols,
+    closing: int,
+) -> Step | None:
+    """Return the value of a type of Rust that is written with its fields: ``Crane { size: 1 }``."""
+    opening = _find_opening(symbols, closing - 1)
+    if opening < 0:
+        return None
+    end = _skip_blanks(symbols, opening)
+    word = _LAST_WORD.search(symbols.data, max(0, end - _MOST_BEFORE), end)
+    # Before a block stands no type's name, but in the head of its implementation.
+    if word is None or not word[1][:1].isupper():
+        return None
+    return Step("new", word[1].decode(), word.start(), closing)
 
 
 def find_block_start(

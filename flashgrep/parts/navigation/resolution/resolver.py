@@ -400,6 +400,8 @@ class Resolver:
             return resolved
         # Only of calls it is known what they are called on; others are read by names.
         is_kotlin_call = language == "kotlin" and symbols.role(use.offset) == "call"
+        if is_kotlin_call and target.kind == "interface" and self._has_function(target):
+            return None
         if is_kotlin_call and target.kind in CALLABLE_KINDS:
             resolved = self._resolve_kotlin_call(use, target)
         if resolved is not INCONCLUSIVE:
@@ -437,6 +439,13 @@ class Resolver:
         if self._types.kotlin.is_visible(site, target):
             return Resolution(WEAK, "name only")
         return None
+
+    def _has_function(self, target: Definition) -> bool:
+        """Whether a function beside an interface makes what is called by its name."""
+        for rival in self.rivals:
+            if rival.kind == "function" and rival.full_name == target.full_name:
+                return True
+        return False
 
     def _find_kotlin_meaning(
         self,

@@ -28,7 +28,14 @@ class Container:
     is_map: bool = False
 
 
-Type = Definition | Container | Unsettled
+@dataclass(frozen=True, slots=True)
+class LibraryType:
+    """A type that is none of the project, by its name alone."""
+
+    name: str
+
+
+Type = Definition | Container | LibraryType | Unsettled
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from flashgrep.parts.navigation.resolution.sites import (
     OUTSIDE,
     UNKNOWN,
     Container,
+    LibraryType,
     Site,
     Type,
 )
@@ -676,7 +677,7 @@ class WrittenTypes:
                 aliases.append(definition)
         visible = [alias for alias in aliases if _sees(site, word, alias, aliases)]
         if not visible:
-            return OUTSIDE
+            return LibraryType(word)
         alias = visible[0]
         if len(visible) > 1 or alias.key in self._aliases:
             return UNKNOWN
