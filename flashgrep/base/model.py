@@ -68,6 +68,7 @@ class Encoded:
 class EncodedList(Encoded, Sequence[Any]):
     """A list that is JSON already: an encoder copies it, and only for whoever looks at its items it is decoded."""
 
+    # Once: whoever asks for the length looks at the items as well.
     @LazyAttribute
     def _items(self) -> list[Any]:
         items: list[Any] = self.decode()

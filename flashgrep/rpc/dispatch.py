@@ -493,6 +493,7 @@ class Parts:
                 or not result.get("next")
                 or not result["coverage"]["complete"]
             ):
+                # Only then: a list that is JSON already would be decoded to be joined.
                 if unsent:
                     results = [*unsent, *results]
                 return {**result, "results": results}
