@@ -331,6 +331,7 @@ class ProjectQuery:
     async def read(self, modes: Sequence[SmartMode]) -> Reading:
         """Return the first reading with hits; or one that ran out of time, since it may have had some."""
         reading = Reading(modes[0], Answer())
+        # From the narrowest on: what is meant literally is not answered by a regex.
         for mode in modes:
             if mode == "words":
                 reading = await self._read_words(reading)

@@ -443,6 +443,7 @@ def _describe_extent(coverage: Mapping[str, Any], style: Style) -> str:
             reasons.append(f"{count} {reason}")
     skipped = ", ".join(reasons)
     if not files and not skipped:
+        # Nothing was even looked at, which is seldom what was meant.
         narrowing = "path, include and exclude"
         if style.is_person:
             narrowing = "PATH, -g and -t"
