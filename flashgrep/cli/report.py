@@ -20,8 +20,10 @@ from flashgrep.cli.daemon_client import find_user_paths
 from flashgrep.cli.log_command import read_end
 
 LOG_LINES: Final = 100
-OPEN_FOLDERS: Final = ("/proc/", "/sys/", "/dev/", "/usr/bin/", "/usr/lib/", "/etc/")
-"""Folders that say nothing about their user."""
+OPEN_FOLDERS: Final = (
+    "/proc/", "/sys/", "/dev/null", "/dev/tty", "/dev/pts/", "/dev/std", "/dev/fd/", "/usr/bin/", "/usr/lib/", "/etc/",
+)  # fmt: skip
+"""Folders and devices that say nothing about their user; in /dev/shm are files."""
 _PATH: Final = re.compile(r"(?<![\w.>~/])/[^\s\"'`,;:)\]}]+")
 _SECRET: Final = re.compile(
     r"^(\s*[\w.\"-]*(?:key|token(?!s\b)|secret|password|dsn|url)[\w\"-]*\s*=).*",

@@ -142,3 +142,8 @@ def test_names_inside_words_stay_and_open_folders_too() -> None:
     assert hide_names(text, names) == (
         "<user>, annotation ~/x <path> /proc/1 ab http:<path>"
     )
+
+
+def test_devices_are_named_in_a_report_and_files_in_memory_are_not() -> None:
+    text = "reads /dev/null and /dev/shm/of-mine/a.py"
+    assert hide_names(text, {}) == "reads /dev/null and <path>"

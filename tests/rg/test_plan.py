@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from anyio.from_thread import start_blocking_portal
@@ -115,6 +116,9 @@ sub | ./ | . | sub/ | sub a.txt | a.txt sub | sub/deep/../deep | sub.x sub-y | a
 """
 
 
+MEMORY = Path("/dev", "shm")
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """Return a tree without NUL bytes, which would have every call run as it is."""
@@ -165,6 +169,15 @@ def test_what_the_index_cannot_speak_of_runs_as_it_is(
     project: Project, arguments: list[str]
 ) -> None:
     assert project.plan(arguments) is None
+
+
+@pytest.mark.skipif(not MEMORY.is_dir(), reason="no folder in memory")
+def test_patterns_in_a_file_in_memory_are_read(project: Project) -> None:
+    with TemporaryDirectory(dir=MEMORY) as folder:
+        file = Path(folder, "patterns")
+        file.write_text("needle\n")
+        assert project.plan(["-f", str(file)]) is not None
+    assert project.plan(["-f", "/dev/null"]) is None
 
 
 @pytest.mark.slow

@@ -236,11 +236,7 @@ def read_patterns(flags: Sequence[Flag], cwd: bytes) -> list[str]:
             texts.append(flag.value or "")
         elif flag.name == "file":
             path = Path(os.fsdecode(cwd), flag.value or "")
-            if (
-                not path.is_file()
-                or path.is_relative_to("/dev")
-                or path.is_relative_to("/proc")
-            ):
+            if not path.is_file() or _is_of_a_process(path):
                 raise Unplannable
             lines = path.read_text("utf-8").split("\n")
             texts += [
@@ -249,6 +245,14 @@ def read_patterns(flags: Sequence[Flag], cwd: bytes) -> list[str]:
             if not texts:  # no pattern at all: nothing matches
                 raise Unplannable
     return texts
+
+
+def _is_of_a_process(path: Path) -> bool:
+    """Return whether a path may name something else in another process; in /dev/shm are files."""
+    top = path.parts[1:3]
+    if top == ("dev", "shm"):
+        return False
+    return top[:1] in {("dev",), ("proc",)}
 
 
 def make_pattern(flags: Sequence[Flag], texts: Sequence[str]) -> Pattern:
