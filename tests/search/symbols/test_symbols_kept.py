@@ -42,6 +42,7 @@ def test_symbols_that_are_kept_take_no_more_memory_than_is_counted(
     packed = {number: pack(parse(write_module(number))) for number in range(FILES)}
     forget_parsed_files()
     request.addfinalizer(forget_parsed_files)
+    gc.unfreeze()  # the caches were imported before the tests
     gc.collect()
     tracemalloc.start()
     request.addfinalizer(tracemalloc.stop)
