@@ -427,9 +427,8 @@ class Resolver:
             return _grade_overloads(meaning)
         if meaning.is_sure:
             return self._resolve_beside(use, target, meaning)
-        # Names and bases may still tell a member.
         if not is_extension(target):
-            return INCONCLUSIVE
+            return self._judge_member(use, target, meaning)
         if is_meant:
             return self._judge_extension(meaning)
         if use.receiver is not None:
@@ -439,6 +438,28 @@ class Resolver:
         if self._types.kotlin.is_visible(site, target):
             return Resolution(WEAK, "name only")
         return None
+
+    def _judge_member(
+        self,
+        use: Use,
+        target: Definition,
+        meaning: Meaning,
+    ) -> Resolution | Inconclusive | None:
+        """Resolve a call to a member where something nearer may have its name."""
+        is_settled = isinstance(meaning.receiver, Definition) and not meaning.is_hidden
+        keys = {definition.key for definition in meaning.definitions}
+        # Only what a lambda of a library sees could come before it.
+        if is_settled and target.key in keys:
+            return Resolution(SEEN, "receiver type")
+        if is_settled:
+            return self._resolve_beside(use, target, meaning)
+        # Names and bases may still tell it.
+        if use.receiver is not None:
+            return INCONCLUSIVE
+        told = self._resolve_bare_name(use, target)
+        if told is None and self.is_own_member(target):
+            return Resolution(WEAK, "name only")
+        return told
 
     def _has_function(self, target: Definition) -> bool:
         """Whether a function beside an interface makes what is called by its name."""
