@@ -16,6 +16,10 @@ CONTAINERS: Final = frozenset(
     {"Option", "Result", "Vec", "VecDeque", "Mutex", "RwLock", "RefCell", "Cell", "OnceCell", "OnceLock", "HashSet"}
     | {"BTreeSet", "BinaryHeap", "Iterator", "IntoIterator", "ExactSizeIterator", "DoubleEndedIterator", "Peekable"}
 )  # fmt: skip
+PRELUDE: Final = frozenset(
+    {"Option", "Result", "Vec", "Box", "Rc", "Arc", "Mutex", "HashMap"}
+)
+"""Names that projects leave to the library, so that none is looked up for each field."""
 MAPS: Final = frozenset({"HashMap", "BTreeMap", "IndexMap"})
 """Types of the library that hold what their second argument says."""
 TAKES_OUT: Final = frozenset(

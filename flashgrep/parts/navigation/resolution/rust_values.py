@@ -22,6 +22,7 @@ from flashgrep.parts.navigation.resolution.rust_types import (
     OF_MAPS,
     PASSES,
     POINTERS,
+    PRELUDE,
     SLICE,
     TAKES_OUT,
     WrittenType,
@@ -126,7 +127,10 @@ class RustValues:
         if written.path in _OWN:
             return owner
         name = written.path.rpartition("::")[2]
-        if name in _LIBRARY and not self.types.has_type(name):
+        is_library = name in PRELUDE
+        if name in _LIBRARY and not is_library:
+            is_library = not self.types.has_type(name)
+        if is_library:
             return self._find_container(site, written, function, owner)
         # A field has the type parameters of its type.
         if function is not None and function.kind in FIELDS:
