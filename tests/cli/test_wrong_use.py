@@ -1,5 +1,6 @@
 """Wrong command lines, as people type them: every message names the next step."""
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -163,7 +164,8 @@ def test_a_state_folder_that_cannot_be_made_is_said_with_its_setting(
 def test_a_current_folder_that_is_gone_is_said(
     daemon: DaemonAtHand, tmp_path: Path, command: str
 ) -> None:
-    line = f"mkdir here && cd here && rmdir ../here && {FLASHGREP} {command}"
+    program = shlex.quote(FLASHGREP)
+    line = f"mkdir here && cd here && rmdir ../here && {program} {command}"
     answer = daemon.run("-c", line, cwd=tmp_path, stdin="", program="/bin/sh")
     assert answer.returncode == 2
     assert answer.stderr == "fgrep: the current folder is gone; cd to another one\n"

@@ -1,6 +1,7 @@
 """The commands in the tables of pages: coming from other tools, and troubleshooting."""
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -81,7 +82,8 @@ def test_it_prints_the_lines_that_ripgrep_prints(
     compared = [(theirs, ours) for theirs, ours in rows if "--json" not in theirs]
     assert len(compared) > 2
     for theirs, ours in compared:
-        found = daemon.shell(f"{ripgrep} -n --sort path {fill_in(theirs)}", linux)
+        line = f"{shlex.quote(ripgrep)} -n --sort path {fill_in(theirs)}"
+        found = daemon.shell(line, linux)
         assert found.returncode == 0, (theirs, found.stderr)
         assert daemon.shell(f"fgrep {fill_in(ours)}", linux).stdout == found.stdout
 

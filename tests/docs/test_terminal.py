@@ -1,6 +1,7 @@
 """The examples for a terminal and for scripts run as they are printed, in a project that has what they name."""
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,8 +22,7 @@ NEEDS = {
     "pick": "a terminal; tested with one in tests/pick",
 }
 """Commands of the page that are not run here, and why."""
-NETCAT = f"""\
-#!{sys.executable}
+NETCAT = """\
 import socket, sys
 with socket.create_connection(sys.argv[-2:]) as peer:
     peer.sendall(sys.stdin.buffer.read())
@@ -120,8 +120,12 @@ def test_the_request_of_the_page_for_scripts_is_answered(
     script = script.replace("7777", str(port))
     folders = [daemon.environ_of_shell["PATH"]]
     if not has_netcat():
+        program = tmp_path / "netcat.py"
+        program.write_text(NETCAT)
+        # By a shell, since a first line may name no interpreter with a blank in its path.
+        words = shlex.join([sys.executable, str(program)])
         netcat = tmp_path / "nc"
-        netcat.write_text(NETCAT)
+        netcat.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         netcat.chmod(0o755)
         folders.insert(0, str(tmp_path))
     answer = daemon.shell(script, linux, PATH=":".join(folders))
