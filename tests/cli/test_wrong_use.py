@@ -168,7 +168,9 @@ def test_a_current_folder_that_is_gone_is_said(
     line = f"mkdir here && cd here && rmdir ../here && {program} {command}"
     answer = daemon.run("-c", line, cwd=tmp_path, stdin="", program="/bin/sh")
     assert answer.returncode == 2
-    assert answer.stderr == "fgrep: the current folder is gone; cd to another one\n"
+    # The shell that starts a program below a path with a blank has something to say, too.
+    said = answer.stderr.splitlines()[-1]
+    assert said == "fgrep: the current folder is gone; cd to another one"
 
 
 def test_a_project_whose_folder_is_gone_can_be_forgotten(
