@@ -57,7 +57,8 @@ class RunningPeer:
         command = way.command(question)
         text = question.text
         if way.escape and question.syntax is Syntax.LITERAL:
-            text = re.escape(text)
+            text = re.escape(text).replace("\\ ", " ")
+        text = text.replace(" ", way.blank)
         flags = way.flags.get(question.kind, way.flags.get("", ()))
         return self.processes.run(self.placed(command, text, flags))
 

@@ -51,6 +51,8 @@ class Way:
     """The command of a question in words."""
     escape: bool = False
     """Whether it supports only regular expressions, so that a literal is escaped."""
+    blank: str = " "
+    """What stands for a blank in a pattern, of a tool whose patterns end at one."""
     flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: LETTERS)
     form: Form = Form.LINES
     limit: int | None = None
@@ -128,7 +130,7 @@ PEERS = (
     ),
     Peer(
         "sourcegraph/zoekt", ("zoekt-index", "zoekt"),
-        (Way("zoekt", ASK_ZOEKT, ASK_ZOEKT, escape=True, flags=ZOEKT_CASE),),
+        (Way("zoekt", ASK_ZOEKT, ASK_ZOEKT, escape=True, blank=r"\x20", flags=ZOEKT_CASE),),
         index=("zoekt-index", "-index", "{state}/index", "{tree}"), where="{state}/index",
     ),
     Peer(
