@@ -312,7 +312,7 @@ class Reading(NamedTuple):
     fresh: bool = False
     """Whether the answer reflects the disk after the call came in."""
     pattern: Pattern | None = None
-    """None: by words."""
+    """What was looked for; by words: what no line has. None: a later page of words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,7 +354,7 @@ class ProjectQuery:
         else:
             limit, _ = _choose_page(self.call, params)
             answer = await words(self.view, params.query, limit, self.keep)
-        return Reading("words", answer, fresh)
+        return Reading("words", answer, fresh, before.pattern)
 
     async def _read_pattern(self, mode: Literal["literal", "regex"]) -> Reading:
         """Return the lines that match."""

@@ -312,6 +312,13 @@ def test_a_plan_is_explained(wire: Wire) -> None:
     assert explained["candidates"] >= explained["files_read"] >= 1
 
 
+def test_what_was_looked_for_is_explained_where_only_words_are_left(wire: Wire) -> None:
+    for text, has_hits in (("ignite engine spark", True), ("zebra quagga", False)):
+        result = wire.call("query", text=text, explain=True)
+        assert (result["mode"], bool(result["results"])) == ("words", has_hits)
+        assert text in result["explained"]["pattern"]
+
+
 def test_a_deadline_gives_what_was_found_and_says_that_it_is_not_all(
     wire: Wire,
 ) -> None:
