@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -308,14 +308,23 @@ def daemon_in(folder: Path, **settings: str) -> DaemonAtHand:
     return DaemonAtHand(Paths(str(folder / "state")), environ)
 
 
+@contextmanager
+def own_daemon(**settings: str) -> Iterator[DaemonAtHand]:
+    """Return a daemon with its own state and settings, not started; it is stopped at the end."""
+    folder = short_folder()
+    at_hand = daemon_in(folder, **settings)
+    try:
+        yield at_hand
+    finally:
+        at_hand.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture
 def cold_daemon() -> Iterator[DaemonAtHand]:
     """Return a separate daemon for the test, not started; it is stopped at the end."""
-    folder = short_folder()
-    at_hand = daemon_in(folder)
-    yield at_hand
-    at_hand.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    with own_daemon() as at_hand:
+        yield at_hand
 
 
 @pytest.fixture(scope="module")
@@ -330,12 +339,9 @@ def daemon(_module_folder: Path) -> Iterator[DaemonAtHand]:
 @pytest.fixture(scope="module")
 def spare_daemon() -> Iterator[DaemonAtHand]:
     """Return another running daemon, for a module's tests that leave it as it was; it starts once instead of for each."""
-    folder = short_folder()
-    at_hand = daemon_in(folder)
-    at_hand.start()
-    yield at_hand
-    at_hand.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    with own_daemon() as at_hand:
+        at_hand.start()
+        yield at_hand
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,12 @@
 """One daemon for all pages, and a home folder with the project that their examples are about: ``~/src/linux``."""
 
-import shutil
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import DaemonAtHand, daemon_in, short_folder
+from tests.conftest import DaemonAtHand, own_daemon
 from tests.support.git import commit, git
 
 FILES = {
@@ -78,12 +77,9 @@ def fill_file(texts: dict[int, str]) -> str:
 @pytest.fixture(scope="package")
 def daemon() -> Iterator[DaemonAtHand]:
     """Return a running daemon, shared by the tests of all pages."""
-    folder = short_folder()
-    at_hand = daemon_in(folder)
-    at_hand.start()
-    yield at_hand
-    at_hand.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    with own_daemon() as at_hand:
+        at_hand.start()
+        yield at_hand
 
 
 @pytest.fixture(scope="package")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,8 +22,7 @@ from tests.conftest import (
     DaemonAtHand,
     MakeProject,
     Wire,
-    daemon_in,
-    short_folder,
+    own_daemon,
 )
 from tests.support.mcp_clients import INITIALIZE, LineTransport, McpClient, shim_wire
 
@@ -543,14 +541,9 @@ def test_the_first_host_starts_the_daemon(
 
 @contextmanager
 def daemon_with(**settings: str) -> Iterator[DaemonAtHand]:
-    folder = short_folder()
-    running = daemon_in(folder, **settings)
-    running.start()
-    try:
+    with own_daemon(**settings) as running:
+        running.start()
         yield running
-    finally:
-        running.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.slow

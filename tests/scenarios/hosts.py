@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import BOUND, DaemonAtHand, Wire, daemon_in, short_folder
+from tests.conftest import BOUND, DaemonAtHand, Wire
 from tests.support.mcp_clients import INITIALIZE, open_http, shim_wire, token_of
 
 
@@ -85,18 +84,6 @@ def host(
         yield opened
     finally:
         wire.close()
-
-
-@contextmanager
-def own_daemon(**settings: str) -> Iterator[DaemonAtHand]:
-    """Return a daemon of the test's own with settings in its environment; it starts when it is first asked."""
-    folder = short_folder()
-    at_hand = daemon_in(folder, **settings)
-    try:
-        yield at_hand
-    finally:
-        at_hand.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def post(daemon: DaemonAtHand, path: str, body: Any) -> tuple[int, Any]:

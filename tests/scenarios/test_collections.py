@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from flashgrep import __version__
-from tests.conftest import BOUND, FGREP, DaemonAtHand, Wire, short_folder
-from tests.scenarios.hosts import Host, host, own_daemon, post
+from tests.conftest import BOUND, FGREP, DaemonAtHand, Wire, own_daemon, short_folder
+from tests.scenarios.hosts import Host, host, post
 from tests.support.embed_server import serving
 from tests.support.mcp_clients import INITIALIZE, open_http, token_of
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from flashgrep.methods.text import render_error
-from tests.conftest import DaemonAtHand, MakeProject
-from tests.scenarios.hosts import Host, host, own_daemon
+from tests.conftest import DaemonAtHand, MakeProject, own_daemon
+from tests.scenarios.hosts import Host, host
 from tests.support.embed_server import serving
 
 TOOLS = ["search_code", "code_research", "index_codebase", "watch_codebase"]

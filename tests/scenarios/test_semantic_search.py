@@ -15,8 +15,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.conftest import DaemonAtHand
-from tests.scenarios.hosts import Host, get, host, own_daemon
+from tests.conftest import DaemonAtHand, own_daemon
+from tests.scenarios.hosts import Host, get, host
 from tests.scenarios.shops import (
     QUESTION,
     REPOSITORIES,

@@ -11,8 +11,8 @@ import pytest
 
 from scripts.tools import coverage
 from scripts.tools.scenarios import Scenario, read_tests, wanted
-from tests.conftest import DaemonAtHand
-from tests.scenarios.hosts import Host, host, own_daemon
+from tests.conftest import DaemonAtHand, own_daemon
+from tests.scenarios.hosts import Host, host
 from tests.scenarios.shops import (
     QUESTION,
     REPOSITORIES,
