@@ -65,17 +65,21 @@ class Encoded:
         return json.loads(self.json)
 
 
+@dataclass(frozen=True)
 class EncodedList(Encoded, Sequence[Any]):
     """A list that is JSON already: an encoder copies it, and only for whoever looks at its items it is decoded."""
 
-    # Once: whoever asks for the length looks at the items as well.
+    length: int
+    """Known to whoever made it, so that the event loop counts the hits of a part without decoding them."""
+
+    # Once, for all items.
     @LazyAttribute
     def _items(self) -> list[Any]:
         items: list[Any] = self.decode()
         return items
 
     def __len__(self) -> int:
-        return len(self._items)
+        return self.length
 
     @overload
     def __getitem__(self, at: int) -> Any: ...

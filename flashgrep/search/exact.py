@@ -145,28 +145,30 @@ class Answer(SearchStats):
     parts: list[bytes] = field(default_factory=list)
     """The first results as JSON, ENCODED_FROM in each, while more are found: as objects they take three times as much,
     and many searches may wait for their turn with a page half full."""
+    encoded_hits: int = 0
+    """How many are in ``parts``, or in ``encoded``."""
 
-    def encode_first(self) -> None:
-        """Replace the first ENCODED_FROM results by their JSON; nobody then needs ranks."""
-        self.parts.append(orjson.dumps(self.results[:ENCODED_FROM])[1:-1])
-        del self.results[:ENCODED_FROM]
+    def encode(self, count: int | None = None) -> None:
+        """Replace the first results, or all, by their JSON; nobody then needs ranks."""
+        first = self.results[:count]
+        del self.results[:count]
         self.ranks.clear()
+        if first:
+            self.parts.append(orjson.dumps(first)[1:-1])
+            self.encoded_hits += len(first)
 
-    def add_json(self, part: bytes) -> None:
+    def add_json(self, part: bytes, count: int) -> None:
         """Add hits that are JSON already, without the brackets of a list."""
-        if self.results:
-            self.parts.append(orjson.dumps(self.results)[1:-1])
-            self.results.clear()
+        self.encode()
         self.parts.append(part)
+        self.encoded_hits += count
 
-    def encode_rest(self) -> None:
+    def join_parts(self) -> None:
         """Join the parts and what is left to ``encoded``."""
-        if self.results:
-            self.parts.append(orjson.dumps(self.results)[1:-1])
-        self.encoded = EncodedList(b"[" + b",".join(self.parts) + b"]")
-        self.results = []
+        self.encode()
+        joined = b",".join(self.parts)
+        self.encoded = EncodedList(b"[%b]" % joined, self.encoded_hits)
         self.parts = []
-        self.ranks = []
 
     @property
     def hits(self) -> Sequence[dict[str, Any]]:
@@ -491,7 +493,8 @@ class Search:
         answer = self.answer
         hits = printed.encode(start, stop)
         if self.question.as_json:
-            answer.add_json(hits)
+            count = int(printed.hits[start:stop].sum())
+            answer.add_json(hits, count)
         else:
             answer.results += orjson.loads(b"[" + hits + b"]")
         answer.files_read += stop - start
@@ -524,7 +527,7 @@ class Search:
             return False
         answer.results += hits
         if question.as_json and len(answer.results) > ENCODED_FROM:
-            answer.encode_first()
+            answer.encode(ENCODED_FROM)
         self.room = room
         self.taken += count
         self.matching += 1
@@ -587,7 +590,7 @@ class Search:
                 if self.rank:
                     answer.ranks.append(self.rank)
                 if question.as_json and len(results) > ENCODED_FROM:
-                    answer.encode_first()
+                    answer.encode(ENCODED_FROM)
                 start, last = begin, number
         finally:  # also after the deadline
             answer.next = start and start._replace(taken=last)
@@ -681,7 +684,7 @@ def search(snapshot: Snapshot, question: Question) -> Answer:
     else:
         answer = question.ranking(snapshot, question)
     if answer.parts:
-        answer.encode_rest()
+        answer.join_parts()
     return answer
 
 

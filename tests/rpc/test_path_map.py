@@ -29,7 +29,7 @@ THEIRS = "/workspaces/app"
 
 def test_paths_in_a_list_that_is_json_already_are_translated() -> None:
     path_map = PathMap([(THEIRS, "/home/u/app")])
-    hits = EncodedList(b'[{"path": "/home/u/app/b.txt", "text": "/home/u/app"}]')
+    hits = EncodedList(b'[{"path": "/home/u/app/b.txt", "text": "/home/u/app"}]', 1)
     assert path_map.translate_result({"results": hits}) == {
         "results": [{"path": f"{THEIRS}/b.txt", "text": "/home/u/app"}]
     }

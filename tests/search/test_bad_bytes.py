@@ -97,6 +97,7 @@ async def test_many_hits_as_json_are_those_that_few_are(
         assert not encoded.ranks
         assert encoded.has_hits
         assert json.loads(encoded.encoded.json) == plain.results
+        assert len(encoded.encoded) == len(plain.results)
         few = await workspace.search(
             replace(question, as_json=True, limit=ENCODED_FROM)
         )

@@ -114,6 +114,7 @@ def ask(snapshot: Snapshot, question: Question, *, slowly: bool = False) -> Answ
 def describe(answer: Answer) -> tuple[object, ...]:
     """Return what a caller sees of an answer."""
     hits = list(answer.hits)
+    assert len(answer.hits) == len(hits)
     return (
         hits,
         answer.total,
