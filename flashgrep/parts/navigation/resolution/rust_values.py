@@ -32,15 +32,12 @@ from flashgrep.parts.navigation.resolution.sites import UNKNOWN, Container, Site
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.navigation.resolution.type_text import (
     FIELDS,
-    find_list_end,
+    find_name_end,
     is_type_parameter,
 )
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import (
-    CALLABLE_KINDS,
-    END,
     NAME,
-    NAME_END,
     START,
 )
 
@@ -94,14 +91,10 @@ class RustValues:
     ) -> Type:
         """Return the type that a member's or a function's declaration writes; ``owner``: of what has the member."""
         symbols = member.symbols
-        row = symbols.row(member.index)
-        at = row[NAME_END]
-        if member.kind in CALLABLE_KINDS:
-            at = find_list_end(symbols.data, at, row[END])
-        arrow = _ARROW.match(symbols.data, at)
+        arrow = _ARROW.match(symbols.data, find_name_end(member))
         if arrow is None:
             return UNKNOWN
-        site = Site(member.path, symbols, row[NAME])
+        site = Site(member.path, symbols, symbols.row(member.index)[NAME])
         return self.find_type_at(site, arrow.end(), member, owner)
 
     def find_type_at(

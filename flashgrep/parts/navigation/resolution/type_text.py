@@ -90,9 +90,7 @@ def match_type(member: Definition) -> re.Match[bytes] | None:
     row = symbols.row(member.index)
     behind = _BEHIND.get(symbols.language)
     if behind is not None:
-        at = row[NAME_END]
-        if member.kind in CALLABLE_KINDS:
-            at = find_list_end(data, at, row[END])
+        at = find_name_end(member)
         match = behind.match(data, at, min(row[END], at + _MOST_HEAD) + 1)
         if match is not None or symbols.language != "php":
             return match
@@ -167,7 +165,16 @@ def find_binding(
     return last
 
 
-def find_list_end(
+def find_name_end(member: Definition) -> int:
+    """Return the offset behind a declaration's name, and behind the parameters of what can be called."""
+    row = member.symbols.row(member.index)
+    end = row[NAME_END]
+    if member.kind in CALLABLE_KINDS:
+        return _find_list_end(member.symbols.data, end, row[END])
+    return end
+
+
+def _find_list_end(
     data: bytes,
     start: int,
     end: int,

@@ -50,7 +50,7 @@ from flashgrep.parts.navigation.resolution.type_text import (
     FIELDS,
     Binding,
     find_binding,
-    find_list_end,
+    find_name_end,
     find_statement_end,
     is_type_parameter,
     match_type,
@@ -61,7 +61,6 @@ from flashgrep.parts.symbols.parse.model import (
     CALLABLE_KINDS,
     END,
     NAME,
-    NAME_END,
     START,
     TYPE_KINDS,
 )
@@ -498,16 +497,15 @@ class WrittenTypes:
     ) -> Type:
         """Return the type of a field's first value."""
         symbols = member.symbols
-        row = symbols.row(member.index)
-        at = row[NAME_END]
-        if symbols.language == "kotlin" and member.kind in CALLABLE_KINDS:
-            at = find_list_end(symbols.data, at, row[END])
-        elif member.kind not in FIELDS:
+        # In Kotlin a function may be an expression.
+        is_expression = symbols.language == "kotlin" and member.kind in CALLABLE_KINDS
+        if not is_expression and member.kind not in FIELDS:
             return UNKNOWN
+        at = find_name_end(member)
         equals = re.compile(rb"\s*=(?![=>])").match(symbols.data, at)
         if equals is None:
             return UNKNOWN
-        site = Site(member.path, symbols, row[NAME])
+        site = Site(member.path, symbols, symbols.row(member.index)[NAME])
         return self._evaluate_value(site, equals.end(), depth)
 
     def _evaluate_value(
