@@ -345,74 +345,113 @@ def splice(
     first number of a list depends on the list before it; all other bytes are copied. This takes a quarter of the time
     of decoding, sorting and encoding.
     """
-    grams = np.concatenate([np.frombuffer(block.grams, "<u4") for block in blocks])
     payload = np.concatenate(
         [np.frombuffer(block.payload, np.uint8) for block in blocks]
     )
-    bases = np.cumsum([0, *(len(block.payload) for block in blocks)])
+    lists = _read_lists(blocks, payload, offsets)
+    # Sort by gram, then by index, which is the order of documents, as one sort of plain
+    # numbers.
+    is_covered = (lists.grams >= covered[0]) & (lists.grams <= covered[1])
+    order = lists.grams.astype(np.uint64) << np.uint64(32)
+    order |= np.arange(len(order), dtype=np.uint64)
+    order = order[is_covered]
+    order.sort()
+    lists = lists.take(order.astype(np.uint32))
+    is_head = np.ones(len(lists.grams), bool)
+    np.not_equal(lists.grams[1:], lists.grams[:-1], out=is_head[1:])
+
+    # Only the first number of each list is encoded again; its width may change.
+    gaps = lists.firsts.copy()
+    gaps[1:] -= np.where(is_head[1:], 0, lists.lasts[:-1])
+    added, added_ends = _encode_leb128(
+        gaps.astype(np.uint32), np.arange(1, len(gaps) + 1)
+    )
+    places, ends = _place_pieces(lists, len(payload) + added_ends, len(payload))
+    # A gram's list ends where the last of its concatenated lists ends.
+    is_tail = np.ones(len(is_head), bool)
+    is_tail[:-1] = is_head[1:]
+    yield from _cut_blocks(
+        lists.grams[is_head],
+        ends[is_tail],
+        np.concatenate((payload, added))[places],
+        segment,
+        covered,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """Lists of several blocks, not decoded; each field has one number for each list."""
+
+    grams: Grams
+    firsts: Counts
+    """The first document of each."""
+    lasts: Counts
+    """The last document of each, from which the following list's first one is counted."""
+    rests: Counts
+    """Where the bytes after the first number begin in the concatenated payloads."""
+    ends: Counts
+
+    def take(self, order: Numbers) -> "_Lists":
+        """Return the lists with these indexes."""
+        return _Lists(
+            self.grams[order],
+            self.firsts[order],
+            self.lasts[order],
+            self.rests[order],
+            self.ends[order],
+        )
+
+
+def _read_lists(
+    blocks: Sequence[OpenBlock],
+    payload: npt.NDArray[np.uint8],
+    offsets: Sequence[int],
+) -> _Lists:
+    """Return the lists of blocks.
+
+    ``payload``: their payloads, concatenated; ``offsets``: what to add to each block's document numbers.
+    """
+    grams = np.concatenate([np.frombuffer(block.grams, "<u4") for block in blocks])
     counts = [len(block.grams) for block in blocks]
-    ends = np.concatenate(
-        [np.frombuffer(block.ends, "<u4") for block in blocks]
-    ) + np.repeat(bases[:-1], counts)
+    bases = np.cumsum([0, *(len(block.payload) for block in blocks)])
+    ends = np.concatenate([np.frombuffer(block.ends, "<u4") for block in blocks])
+    ends = ends + np.repeat(bases[:-1], counts)
     # Lists fill the payload, so each one begins where the previous one ends.
     starts = np.concatenate((bases[:1], ends))[: len(ends)]
     values = (payload & (MORE - 1)).astype(np.uint32)
-    at = np.flatnonzero(payload >= MORE) + 1
     firsts = values[starts].astype(np.int64)
     widths = np.ones(len(starts), np.int64)
-    while len(
-        at
-    ):  # once per further byte of the longest number, so a third byte is shifted twice
+    at = np.flatnonzero(payload >= MORE) + 1
+    # Once for each further byte of the longest number: a third byte is shifted twice.
+    while len(at):
         values[at] <<= np.uint32(7)
         longer = np.flatnonzero(payload[starts + widths - 1] >= MORE)
         firsts[longer] += values[starts[longer] + widths[longer]]
         widths[longer] += 1
         at = at[payload[at] >= MORE] + 1
     added = np.repeat(np.array(offsets, np.int64), counts)
-    # The differences of a list add up to its last document, from which the next list's
-    # first one is counted.
-    if len(starts):
-        lasts = np.add.reduceat(values, starts).astype(np.int64) + added
-    else:
-        lasts = firsts
+    lasts = firsts
+    if len(starts):  # the differences of a list add up to its last document
+        lasts = np.add.reduceat(values, starts).astype(np.int64)
+    return _Lists(grams, firsts + added, lasts + added, starts + widths, ends)
 
-    # Sort by gram, then by index, which is the order of documents, as one sort of plain
-    # numbers.
-    order = grams.astype(np.uint64) << np.uint64(32) | np.arange(
-        len(grams), dtype=np.uint64
-    )
-    order = order[(grams >= covered[0]) & (grams <= covered[1])]
-    order.sort()
-    lists = order.astype(np.uint32)
-    grams = grams[lists]
-    heads = np.concatenate(([True], grams[1:] != grams[:-1]))[: len(lists)]
-    gaps = firsts[lists] + added[lists]
-    gaps[1:] -= np.where(heads[1:], 0, lasts[lists[:-1]])
-    # Only these numbers are encoded again; their widths may have changed.
-    first_bytes, first_ends = _encode_leb128(
-        gaps.astype(np.uint32), np.arange(1, len(gaps) + 1)
-    )
 
-    # Each list now consists of two pieces: its new first number, and its other bytes,
-    # unchanged.
-    pieces = np.empty((len(lists), 2, 2), np.int64)
-    pieces[:, 0, 1] = np.diff(first_ends, prepend=0)
-    pieces[:, 0, 0] = len(payload) + first_ends - pieces[:, 0, 1]
-    pieces[:, 1, 0] = starts[lists] + widths[lists]
-    pieces[:, 1, 1] = ends[lists] - pieces[:, 1, 0]
-    begins, lengths = pieces.reshape(-1, 2).T
+def _place_pieces(
+    lists: _Lists, first_ends: Counts, first_begin: int
+) -> tuple[Counts, Counts]:
+    """Return where each byte of the new payload is copied from, and where each list ends in it.
+
+    Each list is made of two pieces: its new first number, and its other bytes, unchanged. The new numbers begin at
+    ``first_begin`` and end at ``first_ends``.
+    """
+    begins = np.empty((len(first_ends), 2), np.int64)
+    lengths = np.empty_like(begins)
+    lengths[:, 0] = np.diff(first_ends, prepend=first_begin)
+    begins[:, 0] = first_ends - lengths[:, 0]
+    begins[:, 1] = lists.rests
+    lengths[:, 1] = lists.ends - lists.rests
     stops = np.cumsum(lengths)
-    places = np.repeat(begins - (stops - lengths), lengths)
+    places = np.repeat(begins.ravel() - (stops - lengths.ravel()), lengths.ravel())
     places += np.arange(len(places))
-    # A gram's list ends where the last of its concatenated lists ends.
-    if len(lists):
-        tails = np.append(np.flatnonzero(heads)[1:], len(lists)) - 1
-    else:
-        tails = lists
-    yield from _cut_blocks(
-        grams[heads],
-        stops[1::2][tails],
-        np.concatenate((payload, first_bytes))[places],
-        segment,
-        covered,
-    )
+    return places, stops[1::2]

@@ -78,7 +78,7 @@ class Page(Generic[ResultT]):
     rank: Callable[[int], Any] = lambda _at: ()
     """Returns the sort key of the item at an index; by default projects follow one another."""
     reading: int = 0
-    """The interpretation used; if a lower one has found something, answers of higher ones are dropped."""
+    """The reading used; if a lower one has found something, answers of higher ones are dropped."""
 
     @property
     def fields(self) -> Any:

@@ -54,13 +54,14 @@ class Term(NamedTuple):
 
     def matches(self, path: bytes) -> bool:
         """Return whether a lower-case path meets the condition exactly."""
-        is_match = self.text in path
-        if self.at_start:
+        if self.at_start and self.at_end:
+            is_match = path == self.text
+        elif self.at_start:
             is_match = path.startswith(self.text)
-        if self.at_end:
-            is_match = path.endswith(self.text) and (
-                not self.at_start or path == self.text
-            )
+        elif self.at_end:
+            is_match = path.endswith(self.text)
+        else:
+            is_match = self.text in path
         return is_match != self.negated
 
 
@@ -77,16 +78,24 @@ def parse_terms(text: str) -> list[Term]:
         rest = rest[at_start:]
         at_end = rest.endswith("$") and len(rest) > 1
         rest = rest[: len(rest) - at_end]
-        terms.append(
-            Term(
-                rest.encode(errors="surrogateescape").lower(),
-                at_start,
-                at_end,
-                negated,
-                exact,
-            )
-        )
+        part = _fold(rest)
+        terms.append(Term(part, at_start, at_end, negated, exact))
     return terms
+
+
+def _fold(text: str) -> bytes:
+    """Return the bytes of a typed text, its ASCII letters in lower case."""
+    return text.encode(errors="surrogateescape").lower()
+
+
+def _filter(terms: Sequence[Term], paths: Iterable[bytes]) -> list[bytes]:
+    """Return the paths that meet all conditions."""
+    matching: list[bytes] = []
+    for path in paths:
+        lower = path.lower()
+        if all(term.matches(lower) for term in terms):
+            matching.append(path)
+    return matching
 
 
 def search_paths(
@@ -100,20 +109,13 @@ def search_paths(
     terms = parse_terms(text)
     if not terms:
         return paths_with(""), False
-    wanted_terms = [term for term in terms if not term.negated]
     # The longest term is usually the rarest: the index of paths narrows by it, and the
     # others filter the rest.
-    if wanted_terms:
-        rarest = max(wanted_terms, key=lambda term: len(term.text)).text.decode(
-            errors="surrogateescape"
-        )
-    else:
-        rarest = ""
-    paths = paths_with(rarest)
+    texts = [term.text for term in terms if not term.negated]
+    rarest = max(texts, key=len, default=b"")
+    paths = paths_with(rarest.decode(errors="surrogateescape"))
     if len(terms) > 1 or not terms[0].is_plain:
-        paths = [
-            path for path in paths if all(term.matches(path.lower()) for term in terms)
-        ]
+        paths = _filter(terms, paths)
     if paths or len(text) > LONGEST:
         return rank_paths(paths, text, recent), False
     return near_paths(text, paths_with(""), MOST_NEAR, recent), True
@@ -125,9 +127,16 @@ def rank_paths(
     """Return paths that have all terms: best positions of the terms first, then shortest first."""
     # Too many to rank one by one: apart from whole names, the order of paths is kept.
     if len(paths) > MOST_RANKED:
-        whole = text.encode(errors="surrogateescape").lower()
-        named = {path for path in paths if (b"/" + path.lower()).endswith(b"/" + whole)}
-        return [*sorted(named, key=len), *(path for path in paths if path not in named)]
+        name = b"/" + _fold(text)
+        named: list[bytes] = []
+        others: list[bytes] = []
+        for path in paths:
+            place = b"/" + path.lower()
+            if place.endswith(name):
+                named.append(path)
+            else:
+                others.append(path)
+        return sorted(named, key=len) + others
     return sorted(paths, key=make_rank_key(text, recent))
 
 
@@ -135,20 +144,20 @@ def make_rank_key(
     text: str, recent: Collection[bytes] = ()
 ) -> Callable[[bytes], tuple[int, int, int, bytes]]:
     """Return a sort key for paths that have all terms, best first; a recent path gains one step."""
-    whole = text.encode(errors="surrogateescape").lower()
+    whole = _fold(text)
     terms = [term for term in parse_terms(text) if not term.negated]
 
     def worth(path: bytes) -> tuple[int, int, int, bytes]:
         lower = path.lower()
         base = lower.rpartition(b"/")[2]
-        places = sum(_place_of(term.text, path, lower, base) for term in terms)
-        places -= path in recent
-        return (
-            places - 3 * (len(terms) > 1 and whole in lower),
-            len(base),
-            len(path),
-            path,
-        )
+        rank = 0
+        for term in terms:
+            rank += _place_of(term.text, path, lower, base)
+        if path in recent:
+            rank -= 1
+        if len(terms) > 1 and whole in lower:
+            rank -= 3
+        return rank, len(base), len(path), path
 
     return worth
 
@@ -158,18 +167,23 @@ def _place_of(text: bytes, path: bytes, lower: bytes, base: bytes) -> int:
     if text == base:
         return 0
     if base.startswith(text):
-        if base[len(text) : len(text) + 1] == b".":
+        ending = base.removeprefix(text)
+        if ending.startswith(b"."):
             return 1
         return 3
     if text in base:
-        if _is_boundary(path, lower.find(text, len(path) - len(base))):
+        name_start = len(path) - len(base)
+        at = lower.find(text, name_start)
+        if _is_boundary(path, at):
             return 4
         return 6
     if b"/" in text and lower.endswith(text):
         return 1
-    if b"/%b/" % text in b"/" + lower:
+    rooted = b"/" + lower
+    if b"/%b/" % text in rooted:
         return 5
-    if _is_boundary(path, lower.find(text)):
+    at = lower.find(text)
+    if _is_boundary(path, at):
         return 7
     return 9
 
@@ -178,7 +192,9 @@ def _is_boundary(path: bytes, at: int) -> bool:
     """Return whether a word begins at an offset: after a separator, or at a capital after a lower-case letter."""
     if at <= 0 or path[at - 1] in _BOUNDARY:
         return True
-    return path[at : at + 1].isupper() and not path[at - 1 : at].isupper()
+    before = path[at - 1 : at]
+    letter = path[at : at + 1]
+    return letter.isupper() and not before.isupper()
 
 
 def _add_likeness(texts: Iterable[bytes], paths: Sequence[bytes]) -> dict[int, float]:
@@ -186,8 +202,10 @@ def _add_likeness(texts: Iterable[bytes], paths: Sequence[bytes]) -> dict[int, f
     likeness = [score_likeness(text, paths) for text in texts]
     if not likeness:
         return {}
-    common = set.intersection(*map(set, likeness))
-    return {at: sum(scores[at] for scores in likeness) for at in common}
+    total: dict[int, float] = {}
+    for at in set.intersection(*map(set, likeness)):
+        total[at] = sum(scores[at] for scores in likeness)
+    return total
 
 
 def near_paths(
@@ -199,82 +217,84 @@ def near_paths(
     terms = parse_terms(text)
     fixed = [term for term in terms if not term.is_plain]
     if fixed:
-        paths = [
-            path for path in paths if all(term.matches(path.lower()) for term in fixed)
-        ]
-    scores = _add_likeness([term.text for term in terms if term.is_plain], paths)
-    ahead = {
-        at: score + _RECENT * (paths[at] in recent) for at, score in scores.items()
-    }
-    best = nsmallest(
-        limit,
-        ahead.items(),
-        key=lambda item: (-item[1], len(paths[item[0]]), paths[item[0]]),
-    )
-    return [paths[at] for at, _ in best]
+        paths = _filter(fixed, paths)
+    plain = [term.text for term in terms if term.is_plain]
+    ranked: list[tuple[float, int, bytes]] = []
+    for at, score in _add_likeness(plain, paths).items():
+        path = paths[at]
+        bonus = 0.0
+        if path in recent:
+            bonus = _RECENT
+        ranked.append((-score - bonus, len(path), path))
+    return [path for _, _, path in nsmallest(limit, ranked)]
 
 
 def search_near(path: str, files: Sequence[bytes], limit: int = 3) -> list[bytes]:
     """Return the files and folders most similar to a missing path; those with exactly its name come first."""
     folders: set[bytes] = set()
-    below = {file.rpartition(b"/")[0] for file in files}
+    above = _list_folders(files)
     # Upwards, visiting each folder once, however many files it has.
-    while below := below - folders - {b""}:
-        folders |= below
-        below = {folder.rpartition(b"/")[0] for folder in below}
+    while above:
+        folders |= above
+        above = _list_folders(above) - folders
     paths = [*files, *sorted(folders)]
-    name = b"/" + path.strip("/").rpartition("/")[2].encode(errors="surrogateescape")
-    named = sorted(
-        (path_near for path_near in paths if (b"/" + path_near).endswith(name)), key=len
-    )
-    return list(dict.fromkeys([*named[:limit], *near_paths(path, paths, limit)]))[
-        :limit
-    ]
+    name = path.strip("/").rpartition("/")[2].encode(errors="surrogateescape")
+    named = [entry for entry in paths if entry.rpartition(b"/")[2] == name]
+    named.sort(key=len)
+    near = named[:limit] + near_paths(path, paths, limit)
+    distinct = list(dict.fromkeys(near))
+    return distinct[:limit]
+
+
+def _list_folders(paths: Iterable[bytes]) -> set[bytes]:
+    """Return the folders that these are in, without the root."""
+    folders = {path.rpartition(b"/")[0] for path in paths}
+    return folders - {b""}
 
 
 def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
     """Return the indexes of the paths similar to a term, with their similarity, of 100."""
+    texts: list[str] = []
     # Compares whole paths, names, or names without endings, depending on the term.
-    if b"/" in term:
-        texts = [path.decode("utf-8", "replace").lower() for path in paths]
-    else:
-        names = (path.rpartition(b"/")[2] for path in paths)
-        texts = [
-            (name if b"." in term else name.partition(b".")[0])
-            .decode("utf-8", "replace")
-            .lower()
-            for name in names
-        ]
+    for path in paths:
+        part = path
+        if b"/" not in term:
+            part = path.rpartition(b"/")[2]
+            if b"." not in term:
+                part = part.partition(b".")[0]
+        texts.append(part.decode("utf-8", "replace").lower())
     checkpoint()
-    text = term.decode("utf-8", "replace").lower()
     alike = process.extract(
-        text,
+        term.decode("utf-8", "replace").lower(),
         texts,
         scorer=fuzz.ratio,
         limit=MOST_ALIGNED,
         score_cutoff=NEAR_ENOUGH,
     )
     scores = {at: float(score) for _, score, at in alike}
-    # Then paths with its letters scattered in order. Each is searched after the
-    # previous one, so this is linear.
-    letters = [re.escape(term[at : at + 1]) for at in range(len(term))]
-    pattern = re.compile(
-        b"".join(
-            [letters[0], *(b"[^%b]*%b" % (letter, letter) for letter in letters[1:])]
-        )
-    )
-    spans = []
-    for at, path in enumerate(paths):
-        if at % _STEPS == 0:
-            checkpoint()
-        if match := pattern.search(path.lower()):
-            # The first span is not always the best one, but seldom far from it.
-            spans.append((match.end() - match.start(), len(path), at))
-    for _, _, at in nsmallest(MOST_ALIGNED, spans):
+    for at in _find_spans(term, paths):
         score = _align(term, paths[at])
         if score >= NEAR_ENOUGH:
             scores[at] = max(scores.get(at, 0.0), score)
     return scores
+
+
+def _find_spans(term: bytes, paths: Sequence[bytes]) -> list[int]:
+    """Return the indexes of paths with a term's letters in order, the shortest spans first."""
+    # Each letter is searched after the previous one, without going back, so the time is
+    # linear in the length of a path.
+    first, *following = [re.escape(bytes([letter])) for letter in term]
+    steps = [b"[^%b]*%b" % (letter, letter) for letter in following]
+    pattern = re.compile(first + b"".join(steps))
+    spans: list[tuple[int, int, int]] = []
+    for at, path in enumerate(paths):
+        if at % _STEPS == 0:
+            checkpoint()
+        match = pattern.search(path.lower())
+        if match:
+            # The first span is not always the best one, but seldom far from it.
+            spans.append((match.end() - match.start(), len(path), at))
+    return [at for _, _, at in nsmallest(MOST_ALIGNED, spans)]
 
 
 def _align(term: bytes, path: bytes) -> float:
@@ -285,31 +305,42 @@ def _align(term: bytes, path: bytes) -> float:
     fzf's; computed by dynamic programming over letters and positions.
     """
     lower = path.lower()
-    base = len(path) - len(path.rpartition(b"/")[2])
+    base = path.rfind(b"/") + 1
     nothing = float("-inf")
     before = [0.0] * len(path)
     """The best score of the letters so far, with the last one at this position."""
     for number, letter in enumerate(term):
         checkpoint()  # on the longest paths each letter takes milliseconds
-        best = nothing
+        best = 0.0
+        """Of the letters before this one, at a position not directly before it."""
+        if number:
+            best = nothing
         row = [nothing] * len(path)
         for at in range(len(path)):
             if lower[at] == letter:
-                begins = 2.0 if _is_boundary(path, at) else 0.0
-                begins += 0.5 if begins and path[at - 1 : at] in (b"/", b"") else 0.0
-                apart = (
-                    (0.0 if number == 0 else best - _APART)
-                    + begins
-                    - (0.0 if begins else 1.0)
-                )
+                score = best
+                if number:
+                    score -= _APART
+                score += _score_place(path, at)
                 if number and at:
-                    joined = before[at - 1] + 2.0
-                else:
-                    joined = nothing
-                row[at] = max(apart, joined) + (_IN_NAME if at >= base else 0.0)
+                    # Directly after the previous letter, which makes up for the place.
+                    score = max(score, before[at - 1] + 2.0)
+                if at >= base:
+                    score += _IN_NAME
+                row[at] = score
             if number:
                 best = max(best - 0.01, before[at])
         before = row
-    return min(
-        100.0, max(0.0, 100 * max(before, default=0.0) / ((2 + _IN_NAME) * len(term)))
-    )
+    most = (2 + _IN_NAME) * len(term)
+    share = 100 * max(before, default=0.0) / most
+    return min(100.0, max(0.0, share))
+
+
+def _score_place(path: bytes, at: int) -> float:
+    """Return the score of a letter by its place: more where a word begins, and most after a slash."""
+    # Inside a word a letter is more likely there by chance than typed: it costs.
+    if not _is_boundary(path, at):
+        return -1.0
+    if path[at - 1 : at] in (b"/", b""):
+        return 2.5
+    return 2.0
