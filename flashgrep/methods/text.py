@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import orjson
 
@@ -301,6 +301,35 @@ def render_places(
             separator = ":"
         for _, lines, text in group:
             yield f"{path}:{style.line(lines)}{separator}{style.text(text)}"
+
+
+class Use(NamedTuple):
+    """A line that uses something, as a model is told of it."""
+
+    path: str
+    lines: str
+    around: str
+    """What is said before the text: how it is used, and in what; may be empty."""
+    text: str
+
+
+def render_uses(uses: Iterable[Use], style: Style) -> Iterator[str]:
+    """Yield uses as places; one of which the same is said as of the line above it is ``12: text``.
+
+    A name may be used twenty times in one function.
+    """
+    above = ("", "")
+    places = list[tuple[str, str, str]]()
+    for use in uses:
+        here = (use.path, use.around)
+        if not use.around:
+            places.append((use.path, use.lines, use.text))
+        elif here == above:
+            places.append((use.path, f"{use.lines}:", use.text))
+        else:
+            places.append((use.path, use.lines, f"{use.around}: {use.text}"))
+        above = here
+    yield from render_places(places, style)
 
 
 def shorten_entries(lines: Sequence[str]) -> list[str]:

@@ -226,7 +226,7 @@ def test_a_symbol_is_its_places(model: McpClient) -> None:
     assert read(model, "get_symbol", symbol_name="parse_config") == (
         "src/config.py:1-3 function def parse_config(path):\n"
         "src/main.py\n1 import: from config import parse_config\n"
-        "5 call in main: parse_config('a')\n6 call in main: parse_config('b')"
+        "5 call in main: parse_config('a')\n6: parse_config('b')"
     )
 
 
@@ -612,7 +612,9 @@ def test_uses_of_one_role_have_it_said_once(model: McpClient, loom: Path) -> Non
         "def weft():\n    pass\n\n\ndef weave():\n    weft()\n    weft()\n\n\nweft()\n"
     )
     told = read(model, "get_symbol", symbol_name="weft", role=["call"], path="loom")
-    assert told == "call in:\nloom/a.py\n6 weave: weft()\n7 weave: weft()\n10 weft()"
+    assert told == "call in:\nloom/a.py\n6 weave: weft()\n7: weft()\n10 weft()"
+    told = read(model, "code_research", query="who calls weft")
+    assert "loom/a.py\n6 weave: weft()\n7: weft()\n10 weft()" in told
 
 
 def test_subclasses_are_listed_by_their_lines_once(
@@ -628,6 +630,39 @@ def test_subclasses_are_listed_by_their_lines_once(
         "5 class Jacquard(Loom):",
         "9 class Jenny(Loom):",
     ]
+
+
+def test_implementations_by_extension_are_listed_by_their_lines_once(
+    model: McpClient, loom: Path
+) -> None:
+    (loom / "a.rs").write_text(
+        "trait Weave {}\nstruct Jenny;\nimpl Weave for Jenny {}\nimpl Weave for str {}\n"
+    )
+    told = read(model, "code_research", query="what implements Weave").splitlines()[1:]
+    assert told == [
+        "loom/a.rs:1 trait Weave",
+        "loom/a.rs",
+        "3 impl Weave for Jenny {}",
+        "4 impl Weave for str {}",
+    ]
+
+
+def test_the_tests_of_an_impact_are_named_once_by_file(
+    model: McpClient, loom: Path
+) -> None:
+    (loom / "a.py").write_text("def weft(): ...\n\n\ndef weave():\n    weft()\n")
+    (loom / "tests").mkdir()
+    (loom / "tests" / "test_a.py").write_text(
+        "from loom.a import weft\n\n\ndef test_one():\n    weft()\n\n\ndef test_two():\n    weft()\n"
+    )
+    told = read(model, "code_research", query="impact of weft")
+    assert told.splitlines()[-2:] == [
+        "[tests: 2 in 1 file; tests=true]",
+        "tests: loom/tests/test_a.py test_one, test_two",
+    ]
+    assert "perhaps" not in told
+    told = read(model, "code_research", query="impact of weft", tests=True)
+    assert told.count("test_one") == 1
 
 
 def test_several_edits_that_were_made_are_one_line(

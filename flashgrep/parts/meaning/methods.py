@@ -206,7 +206,14 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
         yield from note_libraries(result["results"])
         return
     further = name_functions(result, style)
-    pieces = [piece for piece in result["results"] if piece["content"]]
+    lines = list[tuple[str, str, str]]()
+    pieces = list[CodeMatch]()
+    for piece in result["results"]:
+        if piece["kind"] == LINE_KIND:
+            lines.append((style.path(piece), span(piece), piece["content"]))
+        elif piece["content"]:
+            pieces.append(piece)
+    yield from render_places(lines, style)
     last_places = {style.path(piece): at for at, piece in enumerate(pieces)}
     for at, piece in enumerate(pieces):
         path = style.path(piece)

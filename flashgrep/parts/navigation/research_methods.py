@@ -48,7 +48,15 @@ from flashgrep.methods.projects import (
     ProjectSelection,
     ask_each,
 )
-from flashgrep.methods.text import Note, Style, render_places, render_text, span
+from flashgrep.methods.text import (
+    Note,
+    Style,
+    Use,
+    render_places,
+    render_text,
+    render_uses,
+    span,
+)
 from flashgrep.parts.navigation.qualified_targets import find_targets
 from flashgrep.parts.navigation.references import UnusedSearch
 from flashgrep.parts.navigation.research.finished_walks import (
@@ -56,7 +64,7 @@ from flashgrep.parts.navigation.research.finished_walks import (
     find_walk,
     keep_walk,
 )
-from flashgrep.parts.navigation.research.research_questions import ASKED
+from flashgrep.parts.navigation.research.research_questions import ASKED, Kind
 from flashgrep.parts.navigation.research.research_walk import DIRECT, Research
 from flashgrep.parts.navigation.resolution.resolver import OVERRIDDEN
 from flashgrep.parts.navigation.resolution.symbol_graph import (
@@ -257,9 +265,31 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
             f"[{result['left_out']} more were not followed: the limit of one question]"
         )
     yield from _render_possible(result, style)
-    yield from (f"tests: {test}" for test in result.get("tests", ()))
+    yield from _render_tests(result)
     if excluded := result.get("excluded"):
         yield Note(f"[not listed: {_count_each(excluded)}]")
+
+
+def _render_tests(result: CodeResearchResult) -> Iterator[str]:
+    """Yield the tests that something reaches and whose lines are not listed, those of one file together."""
+    listed = {edge["source"] for edge in result["edges"]}
+    told = {
+        f"{node['file_path']} {node['name']}"
+        for node in result["results"]
+        if node["id"] in listed
+    }
+    names = dict[str, list[str]]()
+    for test in result.get("tests", ()):
+        if test in told:
+            continue
+        path, _, name = test.partition(" ")
+        # With more blanks it is not sure where the path ends.
+        if " " in name:
+            yield f"tests: {test}"
+        else:
+            names.setdefault(path, []).append(name)
+    for path, of_file in names.items():
+        yield f"tests: {path} {', '.join(of_file)}"
 
 
 def _count_each(counts: dict[str, int]) -> str:
@@ -338,25 +368,21 @@ def _render_sites(result: CodeResearchResult, style: Style) -> Iterator[str]:
     for target in [*(node["id"] for node in used), None]:
         if target is not None:
             yield from _render_heads([named[target]], style)
-        yield from render_places(
-            (
-                (style.path(edge), f"{edge['line']}", _describe_site(edge, named))
-                for edge in sites.get(target, ())
-            ),
+        yield from render_uses(
+            (_describe_site(edge, named, style) for edge in sites.get(target, ())),
             style,
         )
 
 
-def _describe_site(edge: EdgeEntry, named: dict[int, NodeEntry]) -> str:
-    """Return the symbol around a use and the line; a line of a file's own has only itself."""
+def _describe_site(edge: EdgeEntry, named: dict[int, NodeEntry], style: Style) -> Use:
+    """Return a use with the symbol around it; a line of a file's own has only itself."""
     user = named[edge["source"]]
-    if user["kind"] == "file":
-        around = ""
-    else:
-        around = f"{user['name']}: "
+    around = list[str]()
     if edge["confidence"] < SURE:
-        around = f"perhaps {around}"
-    return around + edge["text"]
+        around.append("perhaps")
+    if user["kind"] != "file":
+        around.append(user["name"])
+    return Use(style.path(edge), str(edge["line"]), " ".join(around), edge["text"])
 
 
 def _render_uses(
@@ -442,7 +468,8 @@ def _render_graph(result: CodeResearchResult, style: Style) -> Iterator[str]:
     for conformance in result["conformances"]:
         path = style.path(conformance)
         line = conformance["line"]
-        if not conformance["extension"] and (path, line) in edges:
+        # The line shows whether it is an extension.
+        if (path, line) in edges:
             continue
         how = " by extension" if conformance["extension"] else ""
         what = f"{conformance['type']} is a {conformance['base']}"
@@ -717,7 +744,7 @@ def format_research(
         graph,
         Budget(params.max_tokens),
         as_text=as_text,
-        with_tests=params.tests or research.question.kind not in DIRECT,
+        with_tests=params.tests or lists_tests(research.question.kind, as_text=as_text),
         with_overridden=params.unsure or research.question.kind not in DIRECT,
         start=start,
     )
@@ -798,6 +825,13 @@ def format_research(
             "files": len({edge.path for edge in page.in_tests}),
         }
     return result
+
+
+def lists_tests(kind: Kind, *, as_text: bool) -> bool:
+    """Return whether the lines of tests are listed unasked: of an impact a text names the tests in any case."""
+    if kind == "impact":
+        return not as_text
+    return kind not in DIRECT
 
 
 NOTHING_SHOWN: Final = ""

@@ -70,8 +70,9 @@ from flashgrep.methods.projects import (
 from flashgrep.methods.text import (
     Note,
     Style,
+    Use,
     note_libraries,
-    render_places,
+    render_uses,
     shorten_entries,
     span,
 )
@@ -222,21 +223,26 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
     if is_said:
         yield f"{result['results'][0]['role']} in:"
 
-    def describe(hit: SymbolHit) -> str:
+    def describe(hit: SymbolHit) -> Use:
+        path = style.path(hit)
         kind = hit.get("kind", "")
         role = hit["role"]
         text = hit.get("signature") or hit["symbol_name"]
         if style.is_person:
-            return f"{hit['column']}:{' '.join(filter(None, [role, kind]))}: {text}"
-        if hit.get("container"):
-            within = f" in {hit['container']}"
+            said = " ".join(filter(None, [role, kind]))
+            return Use(
+                path, str(hit["start_line"]), "", f"{hit['column']}:{said}: {text}"
+            )
+        container = hit.get("container", "")
+        if container:
+            within = f" in {container}"
         else:
             within = ""
         if role == "definition":
-            return f"{kind}{within} {text}"
+            return Use(path, span(hit), "", f"{kind}{within} {text}")
         if is_said:
-            return f"{hit.get('container', '')}: {text}".removeprefix(": ")
-        return f"{role}{within}: {text}"
+            return Use(path, span(hit), container, text)
+        return Use(path, span(hit), f"{role}{within}", text)
 
     hits_shown = (
         result["results"] if style.is_person else drop_doubles(result["results"])
@@ -251,17 +257,7 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
                 yield f"{style.path(hit)}:{span(hit)} {hit.get('kind', '')}{within}"
                 yield style.text(hit["body"])
             continue
-        yield from render_places(
-            (
-                (
-                    style.path(hit),
-                    str(hit["start_line"]) if style.is_person else span(hit),
-                    describe(hit),
-                )
-                for hit in hits
-            ),
-            style,
-        )
+        yield from render_uses(map(describe, hits), style)
     yield from note_libraries(result["results"])
     for key, note in NOTES:
         count = result.get(key)

@@ -405,6 +405,7 @@ def test_a_model_is_answered_by_words_while_there_is_no_index(
     assert not result["isError"], result
     text = result["content"][0]["text"]
     assert "lamp.py:3" in text
+    assert text.count("def light_the_lamp") == 1
     if "def light_the_lamp():\n    pass" not in text:  # it was indexed meanwhile
         assert "ranked by words only" in text
         assert re.search(r"\[incomplete: the index is at \d+%\]", text)
