@@ -497,7 +497,7 @@ def test_research_shows_the_lines_that_prove_it(model: McpClient) -> None:
         "src/config.py:1-3 function parse_config",
         "src/main.py",
         "5 main: parse_config('a')",
-        "6 main: parse_config('b')",
+        "6: parse_config('b')",
     ]
     told = read(model, "code_research", query="how does a program begin").splitlines()
     assert told[0].startswith("a question in other words")

@@ -6,7 +6,7 @@ the order in which the system lists it; so do we, but only the folders that hold
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -154,38 +154,36 @@ def _order(folder: bytes, paths: Iterable[bytes]) -> list[bytes]:
         Unplannable: there are too many folders, or too much is in one.
 
     """
-    places: dict[bytes, dict[bytes, int]] = {}
-    ranked: list[tuple[list[int], bytes]] = []
-    for path in paths:
-        key: list[int] = []
-        at = b""
-        for name in path.split(b"/"):
-            if at not in places:
-                places[at] = _list_places(os.path.join(folder, at))
-                if len(places) > MOST_FOLDERS:
-                    raise Unplannable
-            place = places[at].get(name)
-            if place is None:
-                break
-            key.append(place)
-            if at:
-                at = at + b"/" + name
-            else:
-                at = name
-        else:
-            ranked.append((key, path))
-    ranked.sort()
-    return [path for _, path in ranked]
-
-
-def _list_places(folder: bytes) -> dict[bytes, int]:
-    """Return the place of each name in a folder's listing."""
-    checkpoint()
-    with os.scandir(folder) as listing:
-        places = {entry.name: place for place, entry in enumerate(listing)}
-    if len(places) > MOST_LISTED:
+    wanted = set(paths)
+    names_in: dict[bytes, set[bytes]] = {b"": set()}
+    """By folder: the names of wanted entries, and of folders that hold some."""
+    for path in wanted:
+        parent, _, name = path.rpartition(b"/")
+        while parent not in names_in:
+            names_in[parent] = {name}
+            parent, _, name = parent.rpartition(b"/")
+        names_in[parent].add(name)
+    if len(names_in) > MOST_FOLDERS:
         raise Unplannable
-    return places
+    ordered: list[bytes] = []
+    waiting = [b""]
+    while waiting:
+        path = waiting.pop()
+        if path in wanted:
+            ordered.append(path)
+        if path in names_in:
+            names = _list_names(os.path.join(folder, path), names_in[path])
+            waiting += [os.path.join(path, name) for name in reversed(names)]
+    return ordered
+
+
+def _list_names(folder: bytes, wanted: Container[bytes]) -> list[bytes]:
+    """Return the wanted names in a folder as it lists them."""
+    checkpoint()
+    names = os.listdir(folder)
+    if len(names) > MOST_LISTED:
+        raise Unplannable
+    return [name for name in names if name in wanted]
 
 
 def check_size(entries: Sequence[Entry]) -> None:

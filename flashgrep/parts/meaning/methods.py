@@ -76,9 +76,13 @@ MODEL_TOKENS = 525
 """Default budget of code for a model; the names of functions that follow take 60 to 180 tokens more."""
 MOST_FILES, MOST_FUNCTIONS = 10, 3
 """Files of an answer, each with its best functions."""
-MOST_NAMED = 29
-"""Functions of all files that a model is told by name and lines, with at least one of each file: with less code than
-before, so that the tokens are no more, they name the function asked for in 82 % of answers instead of 72 %."""
+MOST_NAMED = 25
+"""Functions of all files that a model is told by name and lines, with at least one of each file."""
+SAME_PLACE = 0.8
+"""Of all lines of two functions, the share that both have from which they are one place: a class and its only method,
+a definition and the statement that exports it. It is named once."""
+MOSTLY_SHOWN = 0.5
+"""Share of its lines from which a function that is shown is not named again: of a class, most methods."""
 OF_FILE, OF_PLACE = 0.7, 0.12
 """What a file's score, relative to the best file, adds to the score of its functions, and what each function of the
 file takes from the next: more of both name fewer of the functions asked for, less shows fewer files."""
@@ -93,6 +97,10 @@ LINE_KIND = "line"
 """The kind of what is found by its words alone while there are no chunks."""
 NEAR = 0.93
 """Results below this share of the best score show no code to a model, but are named in the line of their file."""
+NEAR_IF_SHORT, SHORT = 0.85, 400
+"""The same for results of up to so many bytes, which cost little more than their names. All of the code asked for is
+then shown for 31.8 instead of 30.4 % of our questions, with fewer tokens, since four functions fewer are named: for 81.0
+instead of 81.4 % the one asked for."""
 
 
 class SearchCodeParams(Params):
@@ -616,15 +624,24 @@ def choose_for_model(
 
     A function whose code does not fit has its place in the line of its file, if that is among the best.
     """
-    near = [narrow_piece(piece) for piece in answer.results if piece.near >= NEAR]
+    near = map(narrow_piece, answer.results)
     fitted = fit_code(
-        near,
+        [piece for piece in near if is_worth_showing(piece)],
         query,
         tokens,
         as_text=True,
     )
     code = [piece for piece in fitted if piece["content"]]
     return code, choose_functions(answer.files, code)
+
+
+def is_worth_showing(piece: FoundChunk) -> bool:
+    """Return whether a model is shown the code of a result, if it fits."""
+    if piece.near >= NEAR:
+        return True
+    if piece.near < NEAR_IF_SHORT or piece.passage is None:
+        return False
+    return piece.passage.size <= SHORT
 
 
 def narrow_piece(piece: FoundChunk) -> FoundChunk:
@@ -644,11 +661,13 @@ def choose_functions(
         if file.near < NEAR_FILE:
             break
         path = path_to_json(file.path)["file_path"]
-        functions = [
-            function
-            for function in file.functions
-            if not is_within(function.lines, lines[path])
-        ]
+        functions = list[FoundFunction]()
+        for function in file.functions:
+            is_named = any(
+                are_same_place(function.lines, other.lines) for other in functions
+            )
+            if not is_named and not is_mostly_within(function.lines, lines[path]):
+                functions.append(function)
         for place, function in enumerate(functions):
             worth = function.score
             worth += OF_FILE * file.near
@@ -671,10 +690,18 @@ def find_lines(code: Sequence[CodeMatch]) -> Mapping[str, set[int]]:
     return lines
 
 
-def is_within(span: Span, lines: set[int]) -> bool:
-    """Return whether all lines of a range are among others."""
+def is_mostly_within(span: Span, lines: set[int]) -> bool:
+    """Return whether most lines of a range are among others."""
     first, last = span
-    return lines.issuperset(range(first, last + 1))
+    shown = lines.intersection(range(first, last + 1))
+    return len(shown) >= MOSTLY_SHOWN * (last - first + 1)
+
+
+def are_same_place(span: Span, other: Span) -> bool:
+    """Return whether two ranges have nearly all of their lines in common."""
+    shared = min(span[1], other[1]) - max(span[0], other[0]) + 1
+    lines = max(span[1], other[1]) - min(span[0], other[0]) + 1
+    return shared >= SAME_PLACE * lines
 
 
 def format_file(file: FoundFile, functions: Sequence[FoundFunction]) -> FileMatch:

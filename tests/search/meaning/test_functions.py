@@ -6,13 +6,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flashgrep.files.columns import Lines
 from flashgrep.methods.text import FOR_MODEL
 from flashgrep.parts.meaning.methods import (
     MOST_NAMED,
+    NEAR,
+    NEAR_IF_SHORT,
+    SHORT,
     choose_functions,
+    is_worth_showing,
     render_chunks,
 )
-from flashgrep.parts.meaning.search.current_chunks import FoundFile, cut_chunks
+from flashgrep.parts.meaning.search.current_chunks import (
+    FoundChunk,
+    FoundFile,
+    cut_chunks,
+)
 from flashgrep.parts.meaning.search.functions import (
     MOST_TOGETHER,
     PLACES_OF_SYMBOL,
@@ -229,6 +238,35 @@ def test_the_best_functions_of_all_files_are_named_and_one_of_each_at_least() ->
     assert counts == sorted(counts, reverse=True)
     assert named["a.py"] == [1, *range(4, counts[0] + 3)]
     assert named["b.py"] == [*range(1, counts[1] + 1)]
+
+
+def test_a_place_is_named_once_and_not_if_most_of_it_is_shown() -> None:
+    spans = [(10, 30), (9, 30), (1, 8), (40, 49), (50, 59)]
+    functions = [
+        FoundFunction(span, 0.1, f"turn{at}", score=1 - at / 50)
+        for at, span in enumerate(spans)
+    ]
+    code: Any = [{"path": "a.py", "start_line": 44, "end_line": 54}]
+    (file,) = choose_functions([FoundFile(b"a.py", 1.0, functions)], code)
+    assert [place["name"] for place in file["functions"]] == ["turn0", "turn2"]
+
+
+@pytest.mark.parametrize(
+    ("near", "text", "is_shown"),
+    [
+        (NEAR, SMALL, True),
+        (NEAR_IF_SHORT, SMALL, True),
+        (NEAR_IF_SHORT - 0.01, SMALL, False),
+        (NEAR_IF_SHORT, SMALL + b"    # more of it\n    x = 1\n" * SHORT, False),
+    ],
+)
+def test_a_short_result_is_shown_further_from_the_best(
+    near: float, text: bytes, *, is_shown: bool
+) -> None:
+    chunk = cut_chunks(b"wheel.py", SMALL).chunks[0]
+    passage = Passage(lines=Lines(text), part=(1, 1), whole=(1, text.count(b"\n")))
+    piece = FoundChunk(b"wheel.py", chunk, "", near=near, passage=passage)
+    assert is_worth_showing(piece) is is_shown
 
 
 def test_further_functions_stand_below_the_last_code_of_their_file() -> None:

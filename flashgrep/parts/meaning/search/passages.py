@@ -105,6 +105,13 @@ class Passage:
                 asides.append((first, last))
         return tuple(asides)
 
+    @property
+    def size(self) -> int:
+        """The bytes of the whole as it is shown."""
+        if self.text:
+            return len(self.text)
+        return sum(map(self._measure, self.leave_out_asides([self.whole])))
+
     def covers(self, other: "Passage") -> bool:
         """Return whether this passage, shown whole, contains most of another passage's chunk."""
         is_apart = other.part[1] < self.whole[0] or self.whole[1] < other.part[0]
