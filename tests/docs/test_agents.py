@@ -104,7 +104,7 @@ def test_the_hook_of_mistral_vibe_changes_a_search(
     payload.write_text(json.dumps({**SEARCH, "cwd": str(root)}))
     ran = daemon.shell(f"{hook['command']} < {payload.name}", root)
     changed = json.loads(ran.stdout)["hook_specific_output"]["tool_input"]
-    assert changed["command"] == "flashgrep hook rg -n TODO src | head"
+    assert changed["command"].endswith(" hook rg -n TODO src | head")
 
 
 def test_what_was_served_and_could_have_been_is_counted(
@@ -121,6 +121,6 @@ def test_what_was_served_and_could_have_been_is_counted(
     ran = daemon.shell(gain, root)
     # Whether a model was served before depends on the order of the tests.
     if ran.returncode:
-        assert ran.stderr == "nothing has been counted yet\n"
+        assert ran.stderr.startswith("nothing has been counted yet; ")
     else:
         assert "grep+read" in ran.stdout

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shlex
 import shutil
 import socket
 import subprocess
@@ -107,10 +108,14 @@ def test_a_payload_is_answered_with_the_command_that_takes_its_place(
     done = run_hook(daemon, "claude-code", text=json.dumps(payload), cwd=root)
     assert done.returncode == 0, done.stderr
     updated = json.loads(done.stdout)["hookSpecificOutput"]["updatedInput"]
-    assert updated == {
-        "command": "flashgrep hook grep -rn foo . | head -2",
-        "description": "d",
-    }
+    assert updated["description"] == "d"
+    program, words = updated["command"].split(" hook ")
+    assert (shlex.split(program), words) == ([OURS], "grep -rn foo . | head -2")
+    # Codex runs commands in a login shell, which has no PATH of ours.
+    elsewhere = {**daemon.environ, "PATH": "/usr/bin:/bin", "HOME": str(root)}
+    shell = run_to_end(["bash", "-lc", updated["command"]], root, elsewhere)
+    typed = run_to_end(["bash", "-lc", "grep -rn foo . | head -2"], root, elsewhere)
+    assert (shell, typed.status) == (typed, 0)
     payload["tool_input"] = {"command": "ls"}
     done = run_hook(daemon, text=json.dumps(payload), cwd=root)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -199,8 +204,9 @@ def test_an_explanation_says_what_happens_to_each_command(
     line = "grep -rn foo . | wc -l; grep foo a.txt"
     done = run_hook(daemon, "--explain", line, cwd=root)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "runs: flashgrep hook grep -rn foo . | wc -l; grep foo a.txt",
+    runs, *reasons = done.stdout.splitlines()
+    assert runs.endswith(" hook grep -rn foo . | wc -l; grep foo a.txt")
+    assert reasons == [
         "  grep: by flashgrep, where the index proves",
         "  wc: as it is, no search",
         "  grep: as it is, it is not recursive",

@@ -86,7 +86,10 @@ def gain(
         typer.echo(json.dumps([row._asdict() for row in rows], indent=1))
         return
     if not rows:
-        typer.echo("nothing has been counted yet", err=True)
+        typer.echo(
+            "nothing has been counted yet; the daemon writes its figures every minute",
+            err=True,
+        )
         raise typer.Exit(1)
     typer.echo(format_report(rows))
 

@@ -49,6 +49,8 @@ HARMLESS_TO_GIT = (
 """Of git's variables, those that a search does not heed, by what their names begin with."""
 NO_MONITOR = (b"-c", b"core.fsmonitor=false")
 """git runs the program that this setting names, which a repository may bring along, before it searches."""
+EVERY_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
+"""Folders that login shells search on every system."""
 ERROR = 2
 USAGE = """usage: flashgrep hook [HOST] < PAYLOAD
        flashgrep hook --explain COMMAND
@@ -172,12 +174,13 @@ def ask(argv: list[str], seconds: float, **more: str) -> dict[str, str]:
 
 
 def find_own_name() -> str:
-    """Return how a shell finds this program: by its name, or if that is not on PATH by its path, quoted."""
-    own_program = os.path.realpath(sys.argv[0])
-    program = find_program("flashgrep", os.environ)
-    if program is not None and os.path.realpath(program) == own_program:
-        return "flashgrep"
+    """Return how any shell finds this program: by its name in a folder that is on every PATH, else by its path, quoted.
+
+    A host may run commands in a login shell, as Codex does, and the system's profile sets its PATH anew.
+    """
     path = os.path.abspath(sys.argv[0])
+    if os.path.dirname(path) in EVERY_PATH:
+        return os.path.basename(path)
     if path.isascii() and path.replace("/", "").replace(".", "").isalnum():
         return path
     # As shlex.quote, whose import takes 5 ms.
