@@ -10,8 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+RELEASED = 100
+"""Items freed between two checkpoints: in less than a millisecond, if each is a file with its definitions."""
 LOOK_SECONDS = 0.01
 """Seconds between a worker process's checks whether its answer is still wanted."""
 
@@ -81,6 +83,20 @@ def checkpoint() -> None:
     turn = CURRENT_TURN.get()
     if turn is not None:
         turn.give_way()
+
+
+def release(items: list[Any] | dict[Any, Any]) -> None:
+    """Empty a large collection in steps: freeing 90,000 definitions at once holds the interpreter's lock for 20 ms.
+
+    Raises:
+        Abandoned, Expired: as ``checkpoint``; what is left is freed at once.
+
+    """
+    take = items.popitem if isinstance(items, dict) else items.pop
+    while items:
+        checkpoint()
+        for _ in range(min(RELEASED, len(items))):
+            take()
 
 
 def stop_if_over() -> None:

@@ -283,6 +283,11 @@ class Call(Generic[HostT]):
     for_person: bool = False
     """A person at a shell reads the answer: what can be said at once is better than an error by contract."""
 
+    @property
+    def is_rendered(self) -> bool:
+        """Whether the answer becomes text here, so that its values are needed; else it is sent as it is."""
+        return self.as_text or self.for_person
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handler:

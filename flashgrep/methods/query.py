@@ -372,7 +372,7 @@ class ProjectQuery:
         if is_smart or params.order == "relevance":
             ranking = call.host.searchers.ranking
         # Else the hits are merged with others, or rendered.
-        is_passed_on = self.projects == 1 and not (call.as_text or call.for_person)
+        is_passed_on = self.projects == 1 and not call.is_rendered
         return Question(
             pattern=pattern,
             keep=self.keep,

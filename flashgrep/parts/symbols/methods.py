@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated, Final, Literal, NotRequired, TypeVar
 
+import orjson
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from flashgrep.api.coverage import Coverage
 from flashgrep.api.host import Host
 from flashgrep.api.view import Project, View
-from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.checkpoint import checkpoint, release
 from flashgrep.base.errors import NotFound
-from flashgrep.base.model import path_to_json, path_to_text
+from flashgrep.base.model import EncodedList, path_to_json, path_to_text
 from flashgrep.base.places import SYMBOL_OF_FILE
 from flashgrep.base.registry import (
     RARE,
@@ -563,6 +564,8 @@ class _Place:
     max_chars: int
     fresh: bool
     started: float
+    as_json: bool
+    """Whether the answer is sent as it is: neither merged with others, nor rendered."""
 
     async def map(self, mentions: Sequence[str]) -> Page[OutlineResult]:
         """Return its most important definitions."""
@@ -582,11 +585,24 @@ class _Place:
     async def answer(
         self, make: Callable[[Snapshot], tuple[Outline, list[OutlineFile]]]
     ) -> Page[OutlineResult]:
-        """Return what is made in the thread of a lookup, since there can be 100,000 lines."""
-        outlined, files = await self.view.in_thread(make)
+        """Return what is made in the thread of a lookup, since there can be 100,000 lines.
+
+        There it is encoded, too, and what it was made of is freed: both would hold up the event loop.
+        """
+
+        def make_and_release(
+            snapshot: Snapshot,
+        ) -> tuple[Outline, Sequence[OutlineFile]]:
+            outlined, files = make(snapshot)
+            release(outlined.entries)
+            if self.as_json:
+                return outlined, _encode_files(files)
+            return outlined, files
+
+        outlined, files = await self.view.in_thread(make_and_release)
         result: OutlineResult = {
             "path": self.path,
-            "results": files,
+            "results": files,  # type: ignore[typeddict-item]  # a list as it is sent
             "files": outlined.files_read,
             "left_out": outlined.left_out,
             "files_skipped": outlined.skipped,
@@ -635,7 +651,14 @@ async def _open_place(
         raise await tell_near(view, missing, params.path)
     max_tokens = (params.max_tokens or OUTLINE_TOKENS) // among.projects
     return _Place(
-        view, params.path, below, paths, max_tokens * CHARS_PER_TOKEN, fresh, started
+        view,
+        params.path,
+        below,
+        paths,
+        max_chars=max_tokens * CHARS_PER_TOKEN,
+        fresh=fresh,
+        started=started,
+        as_json=among.projects == 1 and not call.is_rendered,
     )
 
 
@@ -680,6 +703,16 @@ def _format_files(made: Outline) -> list[OutlineFile]:
         {**path_to_json(path), "symbols": lines}  # type: ignore[typeddict-item]  # as in _format_hit
         for path, lines in files.items()
     ]
+
+
+def _encode_files(files: list[OutlineFile]) -> EncodedList:
+    """Return files as JSON, and free them one by one."""
+    parts = []
+    files.reverse()
+    while files:
+        checkpoint()
+        parts.append(orjson.dumps(files.pop()))
+    return EncodedList(b"[%b]" % b",".join(parts), len(parts))
 
 
 def _join_outlines(

@@ -7,15 +7,13 @@ weighted by the square root of the number of uses; the rank that passes along an
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
-from heapq import merge
-from operator import itemgetter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flashgrep.base.checkpoint import checkpoint
+from flashgrep.base.checkpoint import checkpoint, release
 from flashgrep.base.errors import clip
 from flashgrep.base.identifiers import find_identifiers, split_words
 from flashgrep.base.languages import FAMILIES, LANGUAGES
@@ -167,6 +165,14 @@ class _File(NamedTuple):
         )
 
 
+class _Target(NamedTuple):
+    """A definition that a use may refer to: the number of its file, its own, and its enclosing type."""
+
+    file: int
+    number: int
+    owner: str
+
+
 class _Mentions:
     """The names and paths that a caller mentioned."""
 
@@ -250,34 +256,12 @@ def repository_map(
         if left_out := code & aside:
             outline.skipped[ASIDE] = len(left_out)
     outline.unmapped = count_files_beside(paths, under, inside.intersection(code))
-    scores = score_definitions(
-        files, [name.decode() for name in number_of], _Mentions(mentions)
-    )
-
-    # Sorted by file and merged, only as far as the budget goes: to sort all at once
-    # held the interpreter's lock.
-    ranked_files = list[list[tuple[tuple[bool, float, bytes, int], _Definition]]]()
-    for file in files:
-        checkpoint()
-        if file.path in inside:
-            path = file.path
-            is_test = tier_of(file.path) >= TEST
-            keyed = (
-                (
-                    (
-                        is_test,
-                        -scores[path, current_definition.row],
-                        path,
-                        current_definition.row,
-                    ),
-                    current_definition,
-                )
-                for current_definition in file.definitions
-            )
-            ranked_files.append(sorted(keyed, key=itemgetter(0)))
+    scores = score_definitions(files, number_of, _Mentions(mentions))
+    release(number_of)
+    order, mapped = _order_definitions(files, scores, inside)
     opened: dict[bytes, ReadResult] = {}
     entries: defaultdict[bytes, dict[int, Entry]] = defaultdict(dict)
-    for (_, _, path, _), definition in merge(*ranked_files, key=itemgetter(0)):
+    for path, definition in order:
         checkpoint()
         if path not in opened:
             opened[path] = source.open(path)
@@ -315,8 +299,36 @@ def repository_map(
     for path in sorted(entries):
         checkpoint()
         outline.entries += [entries[path][row] for row in sorted(entries[path])]
-    outline.left_out = sum(map(len, ranked_files)) - len(outline.entries)
+    outline.left_out = mapped - len(outline.entries)
+    release(files)
     return outline
+
+
+def _order_definitions(
+    files: Sequence[_File], scores: Floats, inside: Collection[bytes]
+) -> tuple[Iterator[tuple[bytes, _Definition]], int]:
+    """Return the definitions to show, best first, each with its file; and how many there are.
+
+    Sorted by numpy, which does not hold the interpreter's lock meanwhile: tests last, then by score, path and row.
+    """
+    counts = np.array([len(file.definitions) for file in files], np.int64)
+    by_path = np.argsort(np.array([file.path for file in files], object))
+    places = np.empty(len(files), np.int16)
+    places[by_path] = np.arange(len(files))
+    are_tests = np.array([tier_of(file.path) >= TEST for file in files], bool)
+    are_inside = np.array([file.path in inside for file in files], bool)
+    file_of = np.repeat(np.arange(len(files)), counts)
+    first = np.concatenate(([0], np.cumsum(counts)))
+    order = np.lexsort((places[file_of], -scores, are_tests[file_of]))
+    order = order[are_inside[file_of[order]]]
+
+    def read() -> Iterator[tuple[bytes, _Definition]]:
+        for number in order:
+            at = file_of[number]
+            file = files[at]
+            yield file.path, file.definitions[number - first[at]]
+
+    return read(), len(order)
 
 
 def is_below(path: bytes, folder: bytes) -> bool:
@@ -337,40 +349,45 @@ def count_files_beside(
 
 
 def score_definitions(
-    files: list[_File], names: list[str], interest: _Mentions
-) -> dict[tuple[bytes, int], float]:
-    """Return each definition's score: its share of the ranks of the files that use it, and of its own file's."""
-    defined: dict[tuple[str, str], list[tuple[int, _Definition]]] = {}
+    files: Sequence[_File], number_of: Mapping[bytes, int], interest: _Mentions
+) -> Floats:
+    """Return each definition's score, file by file: its share of the ranks of the files that use it, and of its own's.
+
+    ``number_of``: the numbers of the words in files.
+    """
+    defined: dict[tuple[str, str], list[_Target]] = {}
+    number = 0
     for at, file in enumerate(files):
         checkpoint()
         for definition in file.definitions:
-            defined.setdefault((file.family, definition.name), []).append(
-                (at, definition)
-            )
-    weights = {
-        key: interest.of_name(key[1]) * (_UNSURE if len(definitions) > _SHARED else 1.0)
-        for key, definitions in defined.items()
-        if len(definitions) < _COMMON
-    }
+            target = _Target(at, number, definition.owner)
+            defined.setdefault((file.family, definition.name), []).append(target)
+            number += 1
     # A type is used wherever its name occurs in code; anything else where it is called,
     # imported or named as a base.
-    types = {
-        current_definition.name
-        for file in files
-        for current_definition in file.definitions
-        if current_definition.kind in _TYPES
-    }
-    is_type = np.array([name in types for name in names], bool)
+    is_type = np.zeros(len(number_of), bool)
+    weights: dict[tuple[str, str], float] = {}
+    for file in files:
+        checkpoint()
+        for definition in file.definitions:
+            name = definition.name
+            word = number_of.get(name.encode())
+            if word is not None and definition.kind in _TYPES:
+                is_type[word] = True
+            key = (file.family, name)
+            if key not in weights:
+                weights[key] = _weigh_name(len(defined[key]), interest.of_name(name))
+    words = [*number_of]
     edges = array(
         "d"
     )  # a list of tuples becomes numpy's in one call, which held the interpreter's lock for 40 ms
-    ends: list[tuple[bytes, int]] = []
+    ends = array("q")
     for user, file in enumerate(files):
         checkpoint()
         mine = is_type[file.words]
         named = dict(
             zip(
-                [names[word] for word in file.words[mine]],
+                [words[word].decode() for word in file.words[mine]],
                 file.counts[mine].tolist(),
                 strict=True,
             )
@@ -380,39 +397,53 @@ def score_definitions(
             # of a hundred files.
             weight = weights.get((file.family, name), 0.0) * count**0.5
             if weight:
-                pairs = defined[file.family, name]
+                targets = defined[file.family, name]
             else:
-                pairs = []
+                targets = []
             # A name that the file itself defines refers to that definition.
-            pairs = [pair for pair in pairs if pair[0] == user] or pairs
+            targets = [target for target in targets if target.file == user] or targets
             # A method is unlikely if the file does not name its type.
             parts = [
-                1.0
-                if not current_definition.owner or current_definition.owner in named
-                else _UNSURE
-                for _, current_definition in pairs
+                1.0 if not target.owner or target.owner in named else _UNSURE
+                for target in targets
             ]
             # Shared among the possible definitions, so a common name gives none of them
             # much.
             weight /= max(1.0, sum(parts))
-            for (definer, definition), part in zip(pairs, parts, strict=True):
-                edges.extend((user, definer, weight * part))
-                ends.append((files[definer].path, definition.row))
-    start = np.array([interest.of_file(file) for file in files])
+            for target, part in zip(targets, parts, strict=True):
+                edges.extend((user, target.file, weight * part))
+                ends.append(target.number)
+    release(defined)
+    release(weights)
+    start = np.zeros(len(files))
+    for at, file in enumerate(files):
+        checkpoint()
+        start[at] = interest.of_file(file)
     start /= max(start.sum(), 1.0)
     passed = pagerank(np.array(edges, np.float64).reshape(-1, 3), start)
-    scores: dict[tuple[bytes, int], float] = defaultdict(float)
-    for end, value in zip(ends, passed.tolist(), strict=True):
-        scores[end] += value
-    for file, least in zip(files, start / (1 + len(ends)), strict=True):
+    counts = np.array([len(file.definitions) for file in files], np.int64)
+    # Unused definitions come last.
+    least = np.repeat(start / (1 + len(ends)), counts)
+    scores = least + np.bincount(np.array(ends, np.int64), passed, number)
+    number = 0
+    for file in files:
         checkpoint()
         near = interest.of_path(file.path)
         for definition in file.definitions:
-            scores[file.path, definition.row] += least  # unused definitions come last
-            scores[file.path, definition.row] *= definition.weight * max(
+            scores[number] *= definition.weight * max(
                 near, interest.of_name(definition.name)
             )
+            number += 1
     return scores
+
+
+def _weigh_name(definitions: int, interest: float) -> float:
+    """Return the weight of a use of a name that has so many definitions."""
+    if definitions >= _COMMON:
+        return 0.0
+    if definitions > _SHARED:
+        return interest * _UNSURE
+    return interest
 
 
 def pagerank(edges: Floats, start: Floats) -> Floats:

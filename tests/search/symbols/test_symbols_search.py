@@ -1,11 +1,14 @@
 """Symbols by name over a folder: roles, order, qualified names, prefix and fuzzy matches, outlines."""
 
+import sys
 import textwrap
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
+from flashgrep.base.checkpoint import CURRENT_TURN
 from flashgrep.parts.navigation.qualified_targets import find_targets
 from flashgrep.parts.symbols.outlines import outline
 from flashgrep.parts.symbols.repository_map import ASIDE, repository_map
@@ -377,6 +380,55 @@ def test_a_map_ranks_by_who_uses_what_and_by_what_is_asked_about(
     everything = repository_map(FolderSource(tmp_path), max_chars=10_000)
     assert len(everything.entries) == 6
     assert everything.left_out == 0
+
+
+class CountingTurn:
+    """Counts the calls of functions between two checkpoints."""
+
+    stopped = False
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.stretches: list[int] = []
+
+    def count(self, _frame: FrameType, event: str, _argument: object) -> None:
+        self.calls += event in {"call", "c_call"}
+
+    def give_way(self) -> None:
+        self.stretches.append(self.calls)
+        self.calls = 0
+
+    pause = resume = give_way
+
+
+def test_what_a_map_does_between_two_checkpoints_does_not_grow_with_the_project(
+    tmp_path: Path,
+) -> None:
+    text = "".join(f"def name_{{0}}_{at}(): name_{{1}}_{at}()\n" for at in range(20))
+    most: list[int] = []
+    for files in 10, 60:
+        for at in range(files):
+            path = tmp_path / f"a{at}.py"
+            path.write_text(text.format(at, (at + 1) % files))
+        turn = CountingTurn()
+        token = CURRENT_TURN.set(turn)
+        sys.setprofile(turn.count)
+        try:
+            made = repository_map(FolderSource(tmp_path), max_chars=1_000_000)
+            turn.give_way()
+        finally:
+            sys.setprofile(None)
+            CURRENT_TURN.reset(token)
+        assert len(made.entries) == 20 * files
+        # The first one lists the folder.
+        most.append(max(turn.stretches[1:]))
+    assert most[1] < 2 * most[0]
+
+
+def test_a_project_without_code_has_an_empty_map(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Words\n")
+    made = repository_map(FolderSource(tmp_path), max_chars=1_000)
+    assert (made.entries, made.left_out) == ([], 0)
 
 
 def test_a_map_leaves_out_what_a_project_is_not_made_of(tmp_path: Path) -> None:
