@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from flashgrep.base.bounded_cache import BoundedCache
 from flashgrep.base.damage import Damaged
 from flashgrep.index import kept, schema
 from flashgrep.index.evaluate import evaluate, join_segments
@@ -50,11 +51,10 @@ class TextIndex(Protocol):
 Identity = tuple[tuple[int, int] | None, ...]
 """Device and inode of a database and of its write-ahead log."""
 
-REMEMBERED = 128
-"""How many expressions have their candidates cached, in at most 1 MB."""
-
-MOST_REMEMBERED = 1000
-"""Longer lists of candidates are not cached."""
+MOST_REMEMBERED, LONGEST_REMEMBERED = 1 << 20, 1 << 18
+"""Bytes of candidates cached, in all and of one expression."""
+EXPRESSION_BYTES = 1 << 10
+"""What an expression takes itself, about."""
 
 MOST_SECONDS = 30.0
 """Limit of processor time for one lookup; the longest one, of all files of a large tree, takes about two seconds."""
@@ -111,7 +111,9 @@ class Reader:
         self._closed = False
         # Candidates by expression, with their generation; those of an older generation
         # are never used.
-        self._known: dict[GramExpr, tuple[int, TextIds | None]] = {}
+        self._known = BoundedCache[GramExpr, tuple[int, TextIds | None]](
+            MOST_REMEMBERED, LONGEST_REMEMBERED
+        )
         self._cut: tuple[int, list[bytes]] = -1, []
         self._is_sound = False
         """Whether the database was checked for damage and found sound."""
@@ -229,7 +231,7 @@ class Reader:
             generation = connection.execute(
                 "SELECT value FROM meta WHERE key = 'generation'"
             ).fetchone()[0]
-            known_candidates = self._known.get(expression)
+            known_candidates = self._known.find(expression)
             if known_candidates is not None and known_candidates[0] == generation:
                 return known_candidates[1]
             # Segments cover distinct texts, so each is evaluated separately and the
@@ -240,10 +242,10 @@ class Reader:
             )
         # Cached until the index changes: agents ask for further pages, and repeat
         # queries.
-        if found_segments is None or len(found_segments) <= MOST_REMEMBERED:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            self._known[expression] = (generation, found_segments)
+        size = EXPRESSION_BYTES
+        if found_segments is not None:
+            size += found_segments.nbytes
+        self._known.put(expression, size, (generation, found_segments))
         return found_segments
 
     def with_words(self, text_ids: TextIds, text: bytes) -> TextIds:

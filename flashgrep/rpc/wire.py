@@ -9,6 +9,8 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from flashgrep.base.scheduler import THREADS_PER_FLOW
 
+PART = 256 * 1024
+"""Of a long line: twenty waits for an answer of 10,000 hits took 3 ms of processor time."""
 CHUNK = 64 * 1024  # the default size of a socket's buffer: larger reads gain nothing
 BLANK = b" \t\r\n"
 MIB = 1024 * 1024
@@ -251,9 +253,9 @@ class WriteQueue:
                 data = b"".join(chunk)
                 # Send a long line in parts with a stall time for each: a slow client is
                 # not a dead one.
-                for start in range(0, len(data), CHUNK):
+                for start in range(0, len(data), PART):
                     with anyio.fail_after(self._stall_seconds):
-                        await stream.send(data[start : start + CHUNK])
+                        await stream.send(data[start : start + PART])
                 # Only once all is sent: what ``stream.send`` holds is still in memory.
                 self._size -= len(data)
                 self._count(-len(data))

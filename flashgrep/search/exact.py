@@ -28,7 +28,9 @@ from flashgrep.files.columns import Columns, Lines, PositionEncoding
 from flashgrep.pattern import ANYTHING, FOLDS, Gram, LineMatch, Matcher, Pattern
 from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.search.hits import make_hit, put_spans
+from flashgrep.search.printed import FIRST_FILES as PRINTED_AT_FIRST
 from flashgrep.search.printed import (
+    FIRST_SHARE,
     LEAST_CHARS,
     LEAST_FILES,
     LEAST_HITS,
@@ -38,6 +40,7 @@ from flashgrep.search.printed import (
     Numbers,
     Printed,
     Printer,
+    Printing,
     add_up,
 )
 from flashgrep.search.ripgrep import find_matching, pattern_flags, take_batch
@@ -398,26 +401,56 @@ class Search:
         printer = Printer.of(self.snapshot, question.pattern)
         if printer is None:
             return
-        share = self._sample_hits()
-        paths = self.files()
-        self.paths = paths
-        size = min(FIRST_BATCH, self._estimate_files(share))
-        if size < LEAST_FILES:
+        files = self._estimate_files(question.limit, self._sample_hits())
+        if files < LEAST_FILES:
             return
-        while batch := take_batch(paths, size):
-            if len(batch) < LEAST_FILES:
-                self.paths = chain(batch, paths)
-                return
-            before = self.taken
-            printed = printer.print(batch)
-            self.answer.files_read += len(batch) - len(printed.files)
-            at = self._take_files(printed)
-            if at < len(printed.files):
-                self.paths = chain(printed.files[at:], paths)
-                return
-            share = (self.taken - before + 1) / len(batch)
-            size = min(self._estimate_files(share), 4 * size, MOST_FILES)
-            size = max(size, LEAST_FILES)
+        size = min(max(files // FIRST_SHARE, LEAST_FILES), PRINTED_AT_FIRST)
+        paths = self.files()
+        with ExitStack() as stack:
+            printing = printer.prepare(take_batch(paths, size))
+            stack.callback(printing.close)
+            self.paths = chain(printing.paths, paths)
+            while len(printing.paths) >= LEAST_FILES:
+                printed = printing.finish()
+                self.answer.files_read += len(printing.paths) - len(printed.files)
+                sizes = self._measure(printed)
+                ahead = printer.prepare(())
+                try:
+                    ahead = self._print_ahead(printer, paths, printing, printed, sizes)
+                    stack.callback(ahead.close)
+                finally:
+                    # Also if the deadline passes while the next files are chosen: what is
+                    # printed belongs to the page.
+                    at = self._take_files(printed, sizes)
+                left = printed.files[at:]
+                self.paths = chain(left, ahead.paths, paths)
+                if left:
+                    return
+                printing = ahead
+
+    def _print_ahead(
+        self,
+        printer: Printer,
+        paths: Iterator[bytes],
+        printing: Printing,
+        printed: Printed,
+        sizes: Numbers,
+    ) -> Printing:
+        """Have ripgrep print the next files while the printed ones are taken, if there is room for more."""
+        hits = int(printed.hits.sum())
+        hits_left = self.question.limit - self.taken - hits
+        spent = int(sizes.sum())
+        # By characters, too: lines may be long.
+        if spent:
+            hits_left = min(hits_left, hits * (self.room - spent) // spent)
+        if hits_left <= 0:
+            return printer.prepare(())
+        files = self._estimate_files(hits_left, (hits + 1) / len(printing.paths))
+        size = min(files, 4 * len(printing.paths), MOST_FILES)
+        ahead = printer.prepare(take_batch(paths, max(size, LEAST_FILES)))
+        if len(ahead.paths) >= LEAST_FILES:
+            ahead.start()
+        return ahead
 
     def _sample_hits(self) -> float:
         """Return how many hits a file has, by the first ones; at least a little."""
@@ -431,14 +464,16 @@ class Search:
                 hits += count * len(document.data) / (len(head) or 1)
         return hits / SAMPLE
 
-    def _estimate_files(self, share: float) -> int:
-        """Return how many files fill the page if each has ``share`` hits."""
-        hits_left = self.question.limit - self.taken
-        files = hits_left / share
-        return int(1.1 * files)
+    @staticmethod
+    def _estimate_files(hits: int, hits_of_file: float) -> int:
+        """Return how many files have so many hits, or a few more."""
+        return int(1.1 * hits / hits_of_file)
 
-    def _take_files(self, printed: Printed) -> int:
-        """Take files until not all hits of one have room; return how many were taken."""
+    def _take_files(self, printed: Printed, sizes: Numbers) -> int:
+        """Take files until not all hits of one have room; return how many were taken.
+
+        ``sizes``: the characters that the hits of each take on the page.
+        """
         question = self.question
         position = question.position
         files = printed.files
@@ -449,7 +484,7 @@ class Search:
         # Of files that turn out to have changed these sums are a guess: it may end a
         # run early, and the next one begins there.
         counts = add_up(hits)
-        spent = add_up(self._measure(printed))
+        spent = add_up(sizes)
         at = checked = 0
         while at < len(files):
             most_hits = counts[at] + question.limit - self.taken
@@ -462,8 +497,9 @@ class Search:
             # ripgrep follows links, so what it has read may be another file than we would
             # open. Only files that have room are looked at: each look costs 5 µs.
             if end > checked:
-                is_same = self.snapshot.is_as_indexed
-                hits[checked:end] *= [is_same(path) for path in files[checked:end]]
+                hits[checked:end] *= self.snapshot.compare_with_index(
+                    files[checked:end]
+                )
                 checked = end
             unread = np.flatnonzero(hits[at:end] == 0)
             if len(unread):

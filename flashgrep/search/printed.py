@@ -5,6 +5,7 @@ were indexed after ripgrep has read them, and lines of ASCII without control cha
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
@@ -14,10 +15,15 @@ import orjson
 
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.model import path_to_json
-from flashgrep.files.openat import RootFolder
 from flashgrep.pattern import Pattern
 from flashgrep.search.hits import LONG_LINE
-from flashgrep.search.ripgrep import Ripgrep, find_unread, pattern_flags, run
+from flashgrep.search.ripgrep import (
+    MOST_ERRORS,
+    Ripgrep,
+    Running,
+    find_unread,
+    pattern_flags,
+)
 from flashgrep.search.snapshot import Snapshot
 
 LEAST_HITS = 2_000
@@ -26,9 +32,11 @@ LEAST_CHARS = 40 * LEAST_HITS
 """Of such a page: on one of fewer so many hits have no room."""
 SAMPLE, SAMPLE_BYTES = 16, 1 << 14
 """Files, and the start of each, in which hits are counted first, in 1 ms: they say how many files fill a page."""
-LEAST_FILES, MOST_FILES = 200, 16_000
-"""Files given to ripgrep at once. A page that fewer fill is found here: of 10,000 hits in one file ripgrep printed all
-of 1,000 files first, for 75 ms of processor time instead of 30."""
+LEAST_FILES, FIRST_FILES, MOST_FILES = 200, 1_000, 16_000
+"""Files given to ripgrep at once: at least, at first and later. A page that fewer fill is found here: of 10,000 hits in
+one file ripgrep printed all of 1,000 files first, for 75 ms of processor time instead of 30."""
+FIRST_SHARE = 2
+"""A page's files are printed in parts, so that ripgrep prints the rest while the first half is read."""
 MOST_PRINTED = 16 << 20
 """Bytes; with more, the files are read here."""
 _LOOK = (
@@ -174,44 +182,74 @@ class Printer:
             snapshot,
         )
 
-    def print(self, paths: Sequence[bytes]) -> Printed:
-        """Return what ripgrep prints of those files that may match.
+    def prepare(self, paths: Sequence[bytes]) -> "Printing":
+        """Return a batch of files that is not printed yet."""
+        plain = (path for path in paths if b"\n" not in path)
+        sure = [path for path in plain if path not in self._doubtful]
+        return Printing(self, paths, sure)
+
+    def start(self, paths: Sequence[bytes], *, waits: bool) -> Running | None:
+        """Start ripgrep on files; None as ``Running.start``."""
+        names = [b"./" + path for path in paths]
+        arguments = [*self._flags, *_LOOK, b"--", *names]
+        root = self._snapshot.root
+        return Running.start(self._ripgrep, root, arguments, waits=waits)
+
+
+class Printing:
+    """A batch of files whose lines ripgrep prints."""
+
+    def __init__(
+        self, printer: Printer, paths: Sequence[bytes], sure: Sequence[bytes]
+    ) -> None:
+        """``sure``: those that ripgrep searches."""
+        self.paths = paths
+        self._sure = sure
+        self._printer = printer
+        self._running: Running | None = None
+
+    def start(self, *, waits: bool = False) -> None:
+        """Start ripgrep, unless it runs; it ``waits`` for a slot if there is none, or else ``finish`` does.
 
         Raises:
             Abandoned, Expired: as ``base.checkpoint.checkpoint``.
 
         """
-        plain = (path for path in paths if b"\n" not in path)
-        sure = [path for path in plain if path not in self._doubtful]
-        blocks = self._run(self._snapshot.root, sure)
+        if self._running is None and self._sure:
+            self._running = self._printer.start(self._sure, waits=waits)
+
+    def finish(self) -> Printed:
+        """Wait for ripgrep, and return what it printed of those files that may match.
+
+        Raises:
+            Abandoned, Expired: as ``base.checkpoint.checkpoint``.
+
+        """
+        self.start(waits=True)
+        blocks = self._collect()
         checkpoint()
         if blocks is None:
-            return Printed.of(paths, {})
-        absent = {*sure}.difference(blocks)
-        return Printed.of([path for path in paths if path not in absent], blocks)
+            return Printed.of(self.paths, {})
+        absent = {*self._sure}.difference(blocks)
+        files = [path for path in self.paths if path not in absent]
+        return Printed.of(files, blocks)
 
-    def _run(
-        self, root: RootFolder, paths: Sequence[bytes]
-    ) -> dict[bytes, bytes] | None:
+    def close(self) -> None:
+        """End ripgrep, if it runs."""
+        if self._running is not None:
+            self._running.close()
+
+    def _collect(self) -> dict[bytes, bytes] | None:
         """Return the lines of each file that has some; of a file that ripgrep cannot read, nothing."""
-        if not paths:
+        if not self._sure:
             return {}
-        names = [b"./" + path for path in paths]
-        arguments = [
-            *self._flags,
-            *_LOOK,
-            b"--",
-            *names,
-        ]
-        output = run(
-            self._ripgrep,
-            root,
-            arguments,
-            most_printed=MOST_PRINTED,
-        )
+        if self._running is None:
+            return None
+        with closing(self._running):
+            output = self._running.collect(MOST_PRINTED, MOST_ERRORS)
         if output is None:
             return None
-        asked = frozenset(paths)
+        asked = frozenset(self._sure)
         unread = find_unread(output, asked)
         if unread is None:
             return None

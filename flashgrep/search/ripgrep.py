@@ -239,55 +239,114 @@ def run(
         Abandoned: the lookup was cancelled; ripgrep is killed.
 
     """
-    threads = min(MOST_THREADS, count_cores())
-    if ripgrep.is_shared:
-        threads = max(1, threads // 2)
-    # By the descriptor where that has a path: another folder may have taken the root's
-    # own path.
-    if sys.platform == "linux":
-        folder = b"/proc/self/fd/%d" % root.descriptor()
-    else:
-        folder = root.path
-    with blocking():
-        start = time.monotonic()
-        while not _slots.acquire(timeout=LOOK_SECONDS):
-            stop_if_over()
-            if time.monotonic() - start > SLOT_SECONDS:
-                return None
-        try:
-            lifeline, own_end = os.pipe()
+    running = Running.start(ripgrep, root, arguments)
+    if running is None:
+        return None
+    with contextlib.closing(running):
+        return running.collect(most_printed, most_errors)
+
+
+class Running:
+    """A ripgrep at work, in one of the slots; what it prints waits in a pipe until it is collected."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], lifeline: int, own_end: int
+    ) -> None:
+        """``lifeline``: the pipe that is its standard input, by which the system ends it with us."""
+        self._process = process
+        self._lifeline = lifeline
+        self._own_end = own_end
+        self._is_closed = False
+
+    @classmethod
+    def start(
+        cls,
+        ripgrep: Ripgrep,
+        root: RootFolder,
+        arguments: Sequence[bytes],
+        *,
+        waits: bool = True,
+    ) -> "Running | None":
+        """Start ripgrep in the root; None if no process can be started or, unless it ``waits``, no slot is free.
+
+        Raises:
+            Abandoned: the lookup was cancelled.
+
+        """
+        with blocking():
+            start = time.monotonic()
+            while not _slots.acquire(timeout=LOOK_SECONDS * waits):
+                stop_if_over()
+                if not waits or time.monotonic() - start > SLOT_SECONDS:
+                    return None
             try:
-                process = subprocess.Popen(
-                    [os.fsencode(ripgrep.program), *_BASE, b"--threads=%d" % threads, *arguments],
-                    stdin=lifeline, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env={},
-                )  # fmt: skip
-                with process:
-                    try:
-                        with contextlib.suppress(OSError):  # it has ended
-                            if sys.platform == "linux":
-                                # The system ends it with us, by SIGIO when the last
-                                # writer of the pipe is gone.
-                                fcntl.fcntl(lifeline, fcntl.F_SETOWN, process.pid)
-                                fcntl.fcntl(
-                                    lifeline,
-                                    fcntl.F_SETFL,
-                                    fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC,
-                                )
-                            os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
-                        if sys.platform == "linux" and process.stdout is not None:
-                            with contextlib.suppress(OSError):
-                                fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE)
-                        return _collect(process, most_printed, most_errors)
-                    finally:
-                        process.kill()
-            finally:
-                os.close(lifeline)
-                os.close(own_end)
-        except (
-            OSError
-        ):  # no process available, arguments too long, or the folder is gone
-            return None
+                return cls._start(ripgrep, root, arguments)
+            except OSError:
+                # No process available, arguments too long, or the folder is gone.
+                _slots.release()
+                return None
+            except BaseException:
+                _slots.release()
+                raise
+
+    @classmethod
+    def _start(
+        cls, ripgrep: Ripgrep, root: RootFolder, arguments: Sequence[bytes]
+    ) -> "Running":
+        threads = min(MOST_THREADS, count_cores())
+        if ripgrep.is_shared:
+            threads = max(1, threads // 2)
+        # By the descriptor where that has a path: another folder may have taken the root's
+        # own path.
+        if sys.platform == "linux":
+            folder = b"/proc/self/fd/%d" % root.descriptor()
+        else:
+            folder = root.path
+        lifeline, own_end = os.pipe()
+        try:
+            process = subprocess.Popen(
+                [os.fsencode(ripgrep.program), *_BASE, b"--threads=%d" % threads, *arguments],
+                stdin=lifeline, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env={},
+            )  # fmt: skip
+        except BaseException:
+            os.close(lifeline)
+            os.close(own_end)
+            raise
+        with contextlib.suppress(OSError):  # it has ended
+            if sys.platform == "linux":
+                # The system ends it with us, by SIGIO when the last writer of the pipe is
+                # gone.
+                fcntl.fcntl(lifeline, fcntl.F_SETOWN, process.pid)
+                flags = fcntl.fcntl(lifeline, fcntl.F_GETFL)
+                fcntl.fcntl(lifeline, fcntl.F_SETFL, flags | os.O_ASYNC)
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
+        if sys.platform == "linux" and process.stdout is not None:
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE)
+        return cls(process, lifeline, own_end)
+
+    def collect(self, most_printed: int, most_errors: int) -> Output | None:
+        """Wait until it ends or the lookup does, and return what it printed; None if that cannot be read.
+
+        Raises:
+            Abandoned: the lookup was cancelled.
+
+        """
+        with blocking(), contextlib.suppress(OSError):
+            return _collect(self._process, most_printed, most_errors)
+        return None
+
+    def close(self) -> None:
+        """End it, and leave its slot to another."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            with self._process:
+                self._process.kill()
         finally:
+            os.close(self._lifeline)
+            os.close(self._own_end)
             _slots.release()
 
 

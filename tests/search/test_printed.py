@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from flashgrep.base.checkpoint import Expired
+from flashgrep.base.checkpoint import CURRENT_TURN, Abandoned, Expired
 from flashgrep.index.table import FileRow
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Answer, Position, Question, search
@@ -179,7 +179,7 @@ def test_limits_end_a_page_at_the_same_hit(
 def test_ripgrep_prints_most_files(snapshot: Snapshot) -> None:
     printer = Printer.of(snapshot, PATTERNS["literal"])
     assert printer is not None
-    printed = printer.print(snapshot.table.paths)
+    printed = printer.prepare(snapshot.table.paths).finish()
     read = {
         path for path, hits in zip(printed.files, printed.hits, strict=True) if not hits
     }
@@ -257,6 +257,53 @@ def test_a_page_that_few_files_fill_is_not_worth_its_start(tmp_path: Path) -> No
             question = Question(pattern=pattern, limit=2_000, max_chars=10**6)
             ask(watched, question)
             assert (tmp_path / "started").exists() is starts
+
+
+class TurnUntil:
+    """A turn that is over once a file is there."""
+
+    def __init__(self, mark: Path) -> None:
+        self._mark = mark
+
+    @property
+    def stopped(self) -> bool:
+        return self._mark.exists()
+
+    def give_way(self) -> None:
+        pass
+
+    pause = resume = give_way
+
+
+def test_a_cancelled_lookup_ends_the_ripgrep_that_prints_ahead(
+    snapshot: Snapshot, tmp_path: Path
+) -> None:
+    first = tmp_path / "first"
+    mark = tmp_path / "second"
+    program = tmp_path / "rg"
+    program.write_text(
+        f"#!/bin/sh\n[ -e {first} ] || {{ touch {first}; exit 1; }}\necho $$ > {mark}.new\n"
+        f"mv {mark}.new {mark}\nexec sleep 60\n"
+    )
+    program.chmod(0o755)
+    table = snapshot.table
+    text_id = int(table.columns[table.find(b"-n"), 0])
+    names = [b"zz/%04d" % at for at in range(1_400)]
+    gone = [FileRow(name, text_id, "", 1, 1, 1, 1) for name in names]
+    grown = replace(
+        snapshot,
+        table=table.with_changes(gone, ()),
+        ripgrep=Ripgrep(str(program), bundled=True),
+    )
+    question = Question(pattern=PATTERNS["line"], limit=2_000, max_chars=10**9)
+    token = CURRENT_TURN.set(TurnUntil(mark))
+    try:
+        with pytest.raises(Abandoned):
+            ask(grown, question)
+    finally:
+        CURRENT_TURN.reset(token)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
 
 
 def test_a_deadline_leaves_a_part_of_the_page(snapshot: Snapshot) -> None:
