@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated, Final, Literal, NotRequired, TypeVar
+from typing import Annotated, Any, Final, Literal, NotRequired, TypeVar
 
 import orjson
 from pydantic import Field
@@ -592,17 +592,18 @@ class _Place:
 
         def make_and_release(
             snapshot: Snapshot,
-        ) -> tuple[Outline, Sequence[OutlineFile]]:
+        ) -> tuple[Outline, Any]:
             outlined, files = make(snapshot)
             release(outlined.entries)
             if self.as_json:
                 return outlined, _encode_files(files)
             return outlined, files
 
+        files: Any  # a list, or one that is sent as it is
         outlined, files = await self.view.in_thread(make_and_release)
         result: OutlineResult = {
             "path": self.path,
-            "results": files,  # type: ignore[typeddict-item]  # a list as it is sent
+            "results": files,
             "files": outlined.files_read,
             "left_out": outlined.left_out,
             "files_skipped": outlined.skipped,

@@ -313,15 +313,18 @@ def _order_definitions(
     """
     counts = np.array([len(file.definitions) for file in files], np.int64)
     by_path = np.argsort(np.array([file.path for file in files], object))
-    places = np.empty(len(files), np.int16)
+    places = np.empty(len(files), np.int32)
     places[by_path] = np.arange(len(files))
     are_tests = np.array([tier_of(file.path) >= TEST for file in files], bool)
     are_inside = np.array([file.path in inside for file in files], bool)
     file_of = np.repeat(np.arange(len(files)), counts)
     first = np.concatenate(([0], np.cumsum(counts)))
+    # The last key counts first; rows of a file are in order already, and the sort is
+    # stable.
     order = np.lexsort((places[file_of], -scores, are_tests[file_of]))
     order = order[are_inside[file_of[order]]]
 
+    # One by one: the budget ends long before the definitions do.
     def read() -> Iterator[tuple[bytes, _Definition]]:
         for number in order:
             at = file_of[number]
