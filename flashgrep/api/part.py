@@ -38,6 +38,8 @@ class CheckResult(NamedTuple):
     state: Literal["ok", "warn", "bad"]
     check: str
     text: str
+    remedy: str = ""
+    """Our command that mends it, as it is typed; empty: it is well, or no command of ours can."""
 
 
 Check = Callable[[], Iterator[CheckResult]]

@@ -25,8 +25,8 @@ Try: fgrep query 'spin_lock', fgrep symbol Parser, fgrep read src/main.py:10-40,
 
 The daemon starts by itself. Exit status: 0 found, 1 nothing found, 2 error.
 
-Where fgrep is called as the classic fgrep, it becomes grep -F: if the first word is no command, or if \
-one word filters a pipe or a file, as in … | fgrep index. The name flashgrep is never grep: use it in scripts."""
+Called as the classic fgrep, it becomes grep -F: if the first word is no command, or if one word filters a \
+pipe or a file. The name flashgrep is never grep: use it in scripts."""
 OPTIONS = {
     "--version": "Print the version.",
     "--help": "Show this message and exit.",

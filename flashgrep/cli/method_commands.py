@@ -49,6 +49,8 @@ FROM_ROOT = re.compile(
 )
 PLACE_ARGUMENTS = ("path", "line", "column")
 LINES_ARGUMENTS = ("path", "start_line", "end_line")
+TAKING_LINES = frozenset({"blame"})
+"""Methods about a file, or about those of its lines that options name."""
 PLACE_HINT = "fgrep: a place is FILE:LINE:COLUMN, or FILE LINE COLUMN, or a name that one definition has\n"
 NAME_OF_PLACE = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)*[?!]?")
 LINES_HINT = "fgrep: lines are FILE:FIRST-LAST, FILE FIRST-LAST or FILE FIRST LAST\n"
@@ -203,6 +205,8 @@ def parse_line(
         arguments = [name, "1", "1", *arguments[1:]]
     elif declared.arguments in {PLACE_ARGUMENTS, LINES_ARGUMENTS}:
         arguments = split_place(declared, arguments)
+    elif declared.name in TAKING_LINES:
+        arguments = split_lines(arguments)
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
@@ -258,6 +262,14 @@ def split_place(handler: Handler, arguments: Sequence[str]) -> list[str]:
         # What is missing is the column.
         return [place.path, str(place.first), *rest]
     return [place.path, str(place.first), str(place.column), *rest]
+
+
+def split_lines(arguments: Sequence[str]) -> list[str]:
+    """Return a command's arguments with the lines of a place as options."""
+    if not arguments or (place := next(find_places(arguments[0]), None)) is None:
+        return list(arguments)
+    lines = ["--start-line", str(place.first), "--end-line", str(place.last)]
+    return [place.path, *lines, *arguments[1:]]
 
 
 def rename_options(handler: Handler, arguments: Sequence[str]) -> list[str]:

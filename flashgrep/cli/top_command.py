@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flashgrep.base.paths import as_latin1
+from flashgrep.base.program_name import name_program
 from flashgrep.cli.daemon_client import (
     MIB,
     NOT_RUNNING,
@@ -23,6 +24,7 @@ from flashgrep.methods.text import escape_controls
 from flashgrep.rpc.connect import send_request, try_connect
 
 LOOK_SECONDS = 1.0
+NOT_STARTED = "fgrep: fgrep daemon start starts the daemon\n"
 CLOSED = "closed"
 RESTING = frozenset({CLOSED, "ready", "failed"})
 """Stages in which nothing is being indexed."""
@@ -36,7 +38,7 @@ def top() -> None:
         table = next(tables, None)
         if table is None:
             sys.stdout.write("not running\n")
-            sys.stderr.write("fgrep: fgrep daemon start starts the daemon\n")
+            sys.stderr.write(name_program(NOT_STARTED))
             raise SystemExit(NOT_RUNNING)
         if not console.is_terminal:
             console.print(table)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from socket import socket
 
 from flashgrep.base.paths import PATH_MAP_VARIABLE, Paths, as_latin1, state_folder
+from flashgrep.base.program_name import name_program
 from flashgrep.rpc.connect import NO_SUCH_METHOD, connect_or_alone, send_request
 from flashgrep.rpc.relay import Relay
 
@@ -51,7 +52,7 @@ LINGER_SECONDS = 0.8
 def main(arguments: list[str]) -> int:
     """Serve a host until it ends, even if the daemon exits."""
     if "--help" in arguments or "-h" in arguments:
-        os.write(1, USAGE.encode())
+        os.write(1, name_program(USAGE).encode())
         return 0
     paths = Paths(state_folder(os.environ))
     binding = parse_arguments(arguments, os.environ, os.getcwd())

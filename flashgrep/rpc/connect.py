@@ -23,6 +23,7 @@ from flashgrep.base.paths import (
     make_private,
 )
 from flashgrep.base.plain_files import open_plain_file
+from flashgrep.base.program_name import name_program
 from flashgrep.rpc.light import CONNECT_SECONDS, PIECE_BYTES, Answer
 from flashgrep.rpc.longpath import use_short_name
 
@@ -104,12 +105,8 @@ def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
     except (ConnectionError, WrongSettings):
         raise
     except OSError as error:
-        os.write(
-            2,
-            f"fgrep: {error}; answering without the daemon, by scanning\n".encode(
-                errors="replace"
-            ),
-        )
+        note = f"fgrep: {error}; answering without the daemon, by scanning\n"
+        os.write(2, name_program(note).encode(errors="replace"))
     connection, matching_connection = socket.socketpair()
     with matching_connection:
         # Kept across exec; our own end is close-on-exec, so that it ends with this
@@ -386,7 +383,8 @@ def _retire(connection: socket.socket) -> bool:
         what = f"replaced by {__version__}"
     else:
         what = "still busy; it exits when its calls are done"
-    os.write(2, f"fgrep: the daemon runs older code: {what}\n".encode())
+    note = f"fgrep: the daemon runs older code: {what}\n"
+    os.write(2, name_program(note).encode())
     return ending
 
 
@@ -442,7 +440,7 @@ def _open_crash_log(paths: Paths) -> int:
     try:
         return open_plain_file(paths.crash_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     except OSError as error:
-        message = f"fgrep: {error}; what a crash would print is lost\n"
+        message = name_program(f"fgrep: {error}; what a crash would print is lost\n")
         os.write(2, message.encode("utf-8", "surrogateescape"))
         return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 

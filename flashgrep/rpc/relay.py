@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
+from flashgrep.base.program_name import name_program
 from flashgrep.rpc import inflight
 from flashgrep.rpc.inflight import InFlight, Kind, Line, answered_key, id_key, items_of
 
@@ -111,12 +112,8 @@ class StderrLog:
 
     def warning(self, event: str) -> None:
         """Write a line."""
-        line = (
-            f"fgrep: {event}".encode(errors="backslashreplace")[:MOST_REPORT].replace(
-                b"\n", b" "
-            )
-            + b"\n"
-        )
+        report = name_program(f"fgrep: {event}").encode(errors="backslashreplace")
+        line = report[:MOST_REPORT].replace(b"\n", b" ") + b"\n"
         with suppress(OSError, ValueError):
             if select.select([], [2], [], 0)[1]:
                 os.write(2, line)

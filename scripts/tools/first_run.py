@@ -1,18 +1,16 @@
 """``scripts/start``: start the daemon, index a folder, run a first query, and show the next steps."""
 
-import json
-import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-from flashgrep.cli.daemon_client import ask_daemon
 from flashgrep.cli.daemon_commands import start
 from flashgrep.cli.index_command import add_project, show_progress
 
 FIRST_QUERIES = ("def main", "main(", "TODO", "the")
 """Tried in order if no query is given, until one has a hit."""
+REQUEST = '{"jsonrpc":"2.0","id":1,"method":"stats"}'
 FOUND = 0
 
 
@@ -55,27 +53,19 @@ def _fgrep() -> str:
 
 
 def _next_steps(folder: Path) -> str:
-    tcp = ask_daemon("$/status")["tcp"]
-    port = tcp and tcp["port"]
-    home = os.path.relpath(Path(sys.executable).parent)
-    request = shlex.quote(
-        json.dumps(
-            {
-                "jsonrpc": "2.0",
-                "id": 1,
-                "method": "stats",
-                "params": {"project": str(folder)},
-            }
-        )
-    )
+    """Return what may come next, in lines that only a long path makes wider than 80 columns."""
+    programs = Path(sys.executable).parent
     lines = [
-        f'commands   export PATH="{Path(sys.executable).parent}:$PATH"   (or call {home}/fgrep)',
+        f'commands   export PATH="{programs}:$PATH"',
         f"           cd {shlex.quote(str(folder))}",
-        "           fgrep query TEXT · fgrep files NAME · fgrep slice FILE 10 40 · fgrep --help",
-        f'MCP host   {{"mcpServers": {{"flashgrep": {{"command": "{_fgrep()}", "args": ["mcp"]}}}}}}',
-        f"editor     JSON-RPC 2.0 lines on the Unix socket {folder}/.flashgrep/mcp.sock",
-        *([f"netcat     echo {request} | nc -N 127.0.0.1 {port}"] if port else []),
-        "stop       fgrep daemon stop          remove all of it    fgrep uninstall",
+        "           fgrep query TEXT, fgrep files NAME, fgrep read FILE, fgrep --help",
+        "agents     flashgrep install, or in the settings of an MCP host:",
+        '           {"mcpServers": {"flashgrep": {',
+        f'             "command": "{programs / "flashgrep"}",',
+        '             "args": ["mcp"]}}}',
+        "editors    JSON-RPC 2.0 on the socket .flashgrep/mcp.sock of the folder",
+        f"scripts    echo '{REQUEST}' | flashgrep rpc",
+        "stop       fgrep daemon stop; to remove all of it: fgrep uninstall",
     ]
     return "\n".join(lines) + "\n"
 

@@ -1,5 +1,6 @@
 """Sixty tasks of a person at a terminal, typed as a person types them; what the screen then shows is asserted."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -68,8 +69,12 @@ def refund(cart: Cart):
     return format_price(-cart.total())
 '''
 PLENTY = 300
-FILES = {
+FILES: dict[str, str | bytes] = {
     "shop/cart.py": CART,
+    "shop/gift.py": "from shop.cart import Cart\n\n\nclass GiftCart(Cart):\n    pass\n",
+    "mixed/latin-1.txt": "un café filtré\n".encode("latin-1"),
+    "mixed/utf-16.txt": "un café filtré\n".encode("utf-16"),
+    "mixed/utf-8.txt": "un café filtré\n",
     "shop/prices.py": PRICES,
     "shop/checkout.py": CHECKOUT,
     "docs/guide.md": "# Guide\n\nThe Cart holds items.\n\n```python\ncart = Cart()\n```\n",
@@ -103,7 +108,7 @@ def shop(folder: Path) -> Path:
     root = folder / "shop"
     for path, text in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, newline="")
+        (root / path).write_bytes(text.encode() if isinstance(text, str) else text)
     git = ["git", "-C", str(root), "-c", "user.name=Ann", "-c", "user.email=a@b"]
     subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True)
     subprocess.run([*git, "add", "-A"], check=True)
@@ -214,6 +219,20 @@ SEARCHES: list[tuple[str, int, list[str], list[str]]] = [
     ("fgrep query -a TODO notes/bytes.bin", 0, ["~1:TODO"], []),
     ("fgrep query TODO notes/bytes.bin", 1, ["~skipped: 1 binary"], []),
     ("fgrep query 'first TODO' notes/crlf.txt", 0, ["1:first TODO"], []),
+    (
+        "fgrep query filtr",
+        0,
+        [
+            "mixed/latin-1.txt",
+            "mixed/utf-16.txt",
+            "mixed/utf-8.txt",
+            "1:un café filtré",
+        ],
+        [],
+    ),
+    ("fgrep query café | wc -l", 0, ["2"], []),
+    ("fgrep query -e 'caf. f' -c", 0, ["mixed/utf-16.txt:1", "mixed/utf-8.txt:1"], []),
+    ("fgrep query --encoding latin1 café mixed/latin-1.txt", 0, ["~1:un café f"], []),
     ("fgrep query -Q x", 2, ["fgrep: No such option: -Q"], []),
     ("(cd shop && fgrep query TODO .)", 0, ["checkout.py"], ["shop/", "notes"]),
     ("(cd shop && fgrep query TODO)", 0, ["checkout.py", "../notes/crlf.txt"], []),
@@ -241,6 +260,15 @@ CODE: list[tuple[str, int, list[str], list[str]]] = [
     ("fgrep definition shop/cart.py:22:16", 0, ["~shop/prices.py:4:5:function"], []),
     ("fgrep definition shop/cart.py:22", 2, ["~a place is FILE:LINE:COLUMN"], []),
     ("fgrep callers add_tax", 0, ["shop/cart.py:20:9:method def total(self):"], []),
+    (
+        "fgrep supertypes shop/gift.py:4:7",
+        0,
+        ["shop/cart.py:8:7:class class Cart:"],
+        [],
+    ),
+    ("fgrep supertypes GiftCart", 0, ["shop/cart.py:8:7:class class Cart:"], []),
+    ("fgrep supertypes shop/cart.py:8:7", 1, [], ["Traceback"]),
+    ("fgrep implementations Cart", 0, ["~shop/gift.py:4:7:class class GiftCart"], []),
     ("fgrep calls shop/checkout.py:5:5", 0, ["~shop/prices.py:9:5:function"], []),
     ("fgrep references shop/prices.py:4:5", 0, ["~shop/cart.py:22:16:"], []),
     ("fgrep hover shop/prices.py:4:5", 0, ["Return a net price with its tax."], []),
@@ -255,7 +283,7 @@ CODE: list[tuple[str, int, list[str], list[str]]] = [
         [],
     ),
     ("fgrep files shop '!cart'", 0, ["shop/prices.py"], ["cart.py"]),
-    ("fgrep files | wc -l", 0, ["10"], []),
+    ("fgrep files | wc -l", 0, ["14"], []),
     ("fgrep folder shop", 0, ["shop/cart.py", "shop/checkout.py"], ["docs"]),
     ("fgrep files cart", 0, ["shop/cart.py"], ["prices"]),
     ("fgrep glob '**/*.py'", 0, ["shop/prices.py"], ["hidden", "build"]),
@@ -281,13 +309,15 @@ CODE: list[tuple[str, int, list[str], list[str]]] = [
     ("fgrep changes", 1, ["fgrep: no file differs from HEAD"], []),
     ("fgrep changes nope", 2, ["fgrep: no such revision: nope; near: main"], []),
     ("fgrep history shop/prices.py", 0, ["~Ann: first"], []),
-    ("fgrep blame shop/prices.py", 0, ["~Ann: first"], []),
+    ("fgrep blame shop/prices.py", 0, ["~1-11 "], []),
+    ("fgrep blame shop/prices.py:4-6", 0, ["~4-6 "], ["1-"]),
+    ("fgrep blame shop/prices.py:4:5", 0, ["~4-4 "], []),
 ]
 OTHERS: list[tuple[str, int, list[str], list[str]]] = [
     ("fgrep stats", 0, ["skipped   1 binary", "~lines, "], ["{"]),
     ("fgrep daemon status", 0, ["~running    process"], ["{"]),
     ("fgrep projects list", 0, ["~shop  /"], []),
-    ("fgrep store list", 0, ["~shop, 10 files"], []),
+    ("fgrep store list", 0, ["~shop, 14 files"], []),
     ("fgrep doctor", 0, ["~index sound, stage ready", "~ripgrep "], ["bad "]),
     ("fgrep daemon logs | tail -n 1", 0, ["~started"], ["Traceback"]),
     ("fgrep completion man | head -n 1", 0, ["~.TH FGREP 1"], ["ignored"]),
@@ -384,16 +414,112 @@ def test_a_file_longer_than_the_screen_goes_through_the_pager(
     assert terminal.finish().status == 0
 
 
+@pytest.mark.parametrize(
+    ("option", "wanted"),
+    [
+        ("--plain", ["shop/cart.py:8: class Cart:"]),
+        ("", ["> shop/cart.py:8:7:class Cart:", "8 class Cart:"]),
+    ],
+    ids=["plain", "fzf"],
+)
 def test_picking_finds_while_one_types_and_prints_the_place(
-    terminal: Terminal,
+    terminal: Terminal, shop: Path, option: str, wanted: list[str]
 ) -> None:
-    terminal.start("fgrep pick --print")
+    if not option and not shutil.which("fzf"):
+        pytest.skip("fzf is not installed")
+    terminal.start(f"fgrep pick --print {option} > ../picked")
     terminal.wait_for("text>")
     terminal.press("Cart")
+    for text in wanted:
+        terminal.wait_for(text)
+    terminal.press("\r")
+    assert terminal.finish().status == 0
+    assert (shop.parent / "picked").read_text() == "shop/cart.py:8:7\n"
+
+
+# The editor as people name it, the text that the cursor stands on, and the keys that leave it.
+EDITORS = (
+    ("vi", "class Cart:", ":q!\r"),
+    ("vim -u NONE -i NONE", "Cart:", ":q!\r"),
+    ("nvim -u NONE -i NONE", "Cart:", ":q!\r"),
+    ("emacs -nw -Q", "Cart:", "\x18\x03"),
+    ("nano --ignorercfiles", "Cart:", "\x18"),
+    ("kak -n", "Cart:", ":q!\r"),
+    ("micro", "Cart:", "\x11"),
+    ("hx", "Cart:", ":q!\r"),
+)
+
+
+@pytest.mark.parametrize(("editor", "text", "leave"), EDITORS)
+def test_what_is_picked_is_opened_in_the_editor_at_its_place(
+    terminal: Terminal, editor: str, text: str, leave: str
+) -> None:
+    if shutil.which(editor.split(maxsplit=1)[0]) is None:
+        pytest.skip(f"{editor.split(maxsplit=1)[0]} is not installed")
+    terminal.start(f"EDITOR='{editor}' fgrep pick --plain Cart:")
     terminal.wait_for("shop/cart.py:8: class Cart:")
     terminal.press("\r")
-    picked = terminal.finish()
-    assert (picked.status, picked.lines[-1]) == (0, "shop/cart.py:8:7")
+    terminal.wait_for_cursor(text)
+    terminal.press(leave)
+    assert terminal.finish().status == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "status", "said"),
+    [
+        ("VISUAL=false EDITOR=true", 1, ""),
+        ("VISUAL= EDITOR='sh -c \"exit 7\"'", 7, ""),
+        ("EDITOR='\"../my editor\" -n'", 0, "-n +8 ./shop/cart.py"),
+        ("EDITOR='../my editor'", 0, "+8 ./shop/cart.py"),
+        ("EDITOR=nowhere", 2, "EDITOR names an editor that is not there: nowhere"),
+        ('EDITOR="\'vi"', 2, "EDITOR has a quote that is not closed: 'vi"),
+        ("EDITOR=", 0, "+8 ./shop/cart.py"),
+    ],
+)
+def test_an_editor_has_arguments_and_blanks_is_missing_or_fails(
+    terminal: Terminal, shop: Path, setting: str, status: int, said: str
+) -> None:
+    fake = shop.parent / "my editor"
+    fake.write_text('#!/bin/sh\nprintf "%s\\n" "$*"\n')
+    fake.chmod(0o755)
+    usual = shop.parent / "vi"
+    if not usual.exists():
+        usual.symlink_to(fake.name)
+    path = f"PATH={shop.parent}:$PATH"
+    terminal.start(f"{setting} {path} fgrep pick --plain Cart:")
+    terminal.wait_for("shop/cart.py:8: class Cart:")
+    terminal.press("\r")
+    check(terminal.finish(), status, [f"~{said}"], ["Traceback", "Errno"])
+
+
+def test_an_interrupt_while_indexing_says_that_it_goes_on(
+    terminal: Terminal, shop: Path
+) -> None:
+    large = shop.parent / "large"
+    large.mkdir()
+    for number in range(400):
+        functions = [
+            f"def function_{number}_{at}():\n    return {at}\n" for at in range(40)
+        ]
+        (large / f"module_{number}.py").write_text("\n\n".join(functions))
+    terminal.start("fgrep index ../large")
+    terminal.wait_for("of all")
+    terminal.press("\x03")
+    check(terminal.finish(), 130, ["~indexing goes on in the background"], [])
+    check(terminal.type("fgrep query -c function_7_3 -p large"), 0, [], [])
+    check(terminal.type("fgrep projects remove large"), 0, ["~removed"], [])
+
+
+def test_a_file_whose_name_is_no_text_is_picked_as_it_is_called(
+    terminal: Terminal, shop: Path
+) -> None:
+    (shop / os.fsdecode(b"shop/caf\xe9.py")).write_text("ODDLY = 1\n")
+    terminal.start("fgrep pick --plain --print ODDLY > ../picked")
+    terminal.wait_for("ODDLY = 1")
+    terminal.press("\r")
+    assert terminal.finish().status == 0
+    assert (shop.parent / "picked").read_bytes() == b"shop/caf\xe9.py:1:1\n"
+    (shop / os.fsdecode(b"shop/caf\xe9.py")).unlink()
 
 
 def test_folders_cannot_write_on_the_terminal(terminal: Terminal, shop: Path) -> None:
@@ -412,6 +538,19 @@ def test_folders_cannot_write_on_the_terminal(terminal: Terminal, shop: Path) ->
         check(shown, 0, ["~e\\x1b[31mvil"], [])
         assert shown.colored == []
     terminal.type("cd ../shop")
+
+
+def test_doctor_offers_to_mend_what_it_can(terminal: Terminal, shop: Path) -> None:
+    (shop.parent / "gone" / ".git").mkdir(parents=True)
+    assert terminal.type("fgrep projects add ../gone").status == 0
+    shutil.rmtree(shop.parent / "gone")
+    for answer, wanted in (("n", "~project gone"), ("y", "~removed /")):
+        terminal.start("fgrep doctor")
+        for question in ("clean? [y/N]: ", "gone? [y/N]: "):
+            terminal.wait_for(question)
+            terminal.press(f"{answer}\n")
+        check(terminal.finish(), 0, [wanted], [])
+    check(terminal.type("fgrep doctor"), 0, [], ["gone", "Run"])
 
 
 def test_top_ends_with_an_interrupt_and_leaves_the_line(terminal: Terminal) -> None:

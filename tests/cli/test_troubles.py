@@ -117,7 +117,7 @@ def test_doctor_tells_which_fgrep_the_shell_finds(
     cold_daemon: DaemonAtHand, tmp_path: Path
 ) -> None:
     cold_daemon.environ["PATH"] = str(tmp_path)
-    assert checks(cold_daemon)["PATH"] == "warn no fgrep on PATH"
+    assert checks(cold_daemon)["PATH"] == "warn it has no fgrep"
     other = tmp_path / "fgrep"
     other.write_text("#!/bin/sh\nexec grep -F\n")
     other.chmod(0o755)
@@ -254,7 +254,9 @@ def test_what_only_the_entry_point_can_run_says_so() -> None:
             check=False,
         )
         assert said.returncode == 2
-        assert f"run it by its entry point: fgrep {' '.join(arguments)}" in said.stderr
+        assert (
+            f"run it by its entry point: flashgrep {' '.join(arguments)}" in said.stderr
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Wrong command lines, as people type them: every message names the next step."""
 
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -40,31 +41,37 @@ def test_every_command_names_its_help_when_an_option_is_unknown(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("stats extra", "fgrep: see fgrep stats --help"),
-        ("query", "Usage: fgrep query [OPTIONS] PATTERN [PATH]..."),
-        ("query -c", "Missing argument 'PATTERN'.\nfgrep: see fgrep query --help"),
+        ("stats extra", "flashgrep: see flashgrep stats --help"),
+        ("query", "Usage: flashgrep query [OPTIONS] PATTERN [PATH]..."),
+        (
+            "query -c",
+            "Missing argument 'PATTERN'.\nflashgrep: see flashgrep query --help",
+        ),
         ("query --replace new", "Missing argument 'PATTERN'.\n"),
         ("query x --limit y", "Invalid value for '--limit': "),
-        ("query x -t", "fgrep: see fgrep query --help"),
-        ("query -P x", "fgrep: make the folder a project with: fgrep index"),
-        ("query -p nope x", "fgrep: fgrep projects lists the projects"),
+        ("query x -t", "flashgrep: see flashgrep query --help"),
+        ("query -P x", "flashgrep: make the folder a project with: flashgrep index"),
+        ("query -p nope x", "flashgrep: flashgrep projects lists the projects"),
         ("completion", "Missing argument 'KIND': bash, zsh, fish, man\n"),
         ("completion tcsh", "'kind': 'tcsh' is not one of 'bash', "),
         ("definition a.py:3", "Missing argument 'COLUMN'.\n"),
-        ("definition a.py", "fgrep: a place is FILE:LINE:COLUMN, or "),
-        ("slice a.py", "fgrep: lines are FILE:FIRST-LAST, "),
-        ("projects ad", "Did you mean 'add'?\nfgrep: see fgrep projects --help\n"),
-        ("projects remove nope", "fgrep: fgrep projects lists the projects"),
-        ("daemon logs -n x", "fgrep: see fgrep daemon logs --help"),
-        ("config show nope", "no such folder: nope; fgrep config shows all"),
+        ("definition a.py", "flashgrep: a place is FILE:LINE:COLUMN, or "),
+        ("slice a.py", "flashgrep: lines are FILE:FIRST-LAST, "),
+        (
+            "projects ad",
+            "Did you mean 'add'?\nflashgrep: see flashgrep projects --help\n",
+        ),
+        ("projects remove nope", "flashgrep: flashgrep projects lists the projects"),
+        ("daemon logs -n x", "flashgrep: see flashgrep daemon logs --help"),
+        ("config show nope", "no such folder: nope; flashgrep config shows all"),
         ("index /etc/passwd", "a file: /etc/passwd; name its folder"),
         ("index -- --help", "no such folder: --help"),
-        ("call qeury", "fgrep: did you mean query?"),
-        ("call nonsense", "fgrep: skills/reference.md lists the methods"),
-        ("call query {", "fgrep: the parameters are not JSON: "),
+        ("call qeury", "flashgrep: did you mean query?"),
+        ("call nonsense", "flashgrep: skills/reference.md lists the methods"),
+        ("call query {", "flashgrep: the parameters are not JSON: "),
         ("discover codex", "name another host: claude-code, gemini, qwen"),
-        ("pick", "fgrep query and fgrep files need none"),
-        ("--no-such", "fgrep: see fgrep help all"),
+        ("pick", "flashgrep query and flashgrep files need none"),
+        ("--no-such", "flashgrep: see flashgrep help all"),
     ],
 )
 def test_an_error_names_the_next_step(
@@ -73,6 +80,18 @@ def test_an_error_names_the_next_step(
     answer = daemon.run(*line.split(), cwd=tmp_path, program=FLASHGREP)
     assert (answer.returncode, answer.stdout) == (2, "")
     assert message in answer.stderr
+    # Its ``fgrep`` may be another program: nothing may tell to type that.
+    assert not re.search(r"\bfgrep\b", answer.stderr)
+
+
+def test_help_names_the_program_as_it_was_called(daemon: DaemonAtHand) -> None:
+    for name in ("fgrep", "flashgrep"):
+        program = str(Path(FGREP).with_name(name))
+        page = daemon.run("query", "--help", program=program).stdout
+        assert page.startswith(f"Usage: {name} query [OPTIONS] PATTERN [PATH]...\n")
+        assert f"{name} search-code when you only" in " ".join(page.split())
+        overview = daemon.run("--help", program=program).stdout
+        assert f"Try: {name} query 'spin_lock', {name} symbol" in overview
 
 
 def test_advice_in_a_terminal_names_commands_and_not_methods(
@@ -170,7 +189,7 @@ def test_a_current_folder_that_is_gone_is_said(
     assert answer.returncode == 2
     # The shell that starts a program below a path with a blank has something to say, too.
     said = answer.stderr.splitlines()[-1]
-    assert said == "fgrep: the current folder is gone; cd to another one"
+    assert said == "flashgrep: the current folder is gone; cd to another one"
 
 
 def test_a_project_whose_folder_is_gone_can_be_forgotten(

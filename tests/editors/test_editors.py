@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from flashgrep.parts.pick.pick import make_editor_command
+from flashgrep.parts.pick.editors import make_editor_command
 from scripts.tools.editors import find_eglot, run_emacs
 from scripts.tools.parcels import make_parcels
 from tests.conftest import FGREP, DaemonAtHand
@@ -152,21 +152,39 @@ def test_without_a_terminal_the_picker_says_so(cold_daemon: DaemonAtHand) -> Non
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"fgrep: pick needs a terminal, and there is none; ")
+    assert done.stderr.startswith(
+        b"flashgrep: pick needs a terminal, and there is none; "
+    )
 
 
-def test_each_editor_gets_the_position_in_its_own_form() -> None:
-    assert make_editor_command("vi", "a b.py", 3, 4) == ["vi", "+3", "./a b.py"]
-    assert make_editor_command("code --wait", "-x.py", 3, 4) == [
-        "code",
-        "--wait",
-        "-g",
-        "./-x.py:3:4",
-    ]
-    assert make_editor_command("/usr/bin/hx", "/a.py", 3, 4) == [
-        "/usr/bin/hx",
-        "/a.py:3:4",
-    ]
+@pytest.mark.parametrize(
+    ("editor", "arguments"),
+    [
+        ("vi", ["+3", "./a b.py"]),
+        ("unknown", ["+3", "./a b.py"]),
+        ("vim", ["+call cursor(3,4)", "./a b.py"]),
+        ("emacsclient -t", ["-t", "+3:4", "./a b.py"]),
+        ("nano", ["+3,4", "./a b.py"]),
+        ("kak", ["+3:4", "./a b.py"]),
+        ("micro", ["+3:4", "./a b.py"]),
+        ("hx", ["./a b.py:3:4"]),
+        ("subl -w", ["-w", "./a b.py:3:4"]),
+        ("code", ["--goto", "./a b.py:3:4"]),
+        ("code --wait -g", ["--wait", "-g", "./a b.py:3:4"]),
+        ("code --goto", ["--goto", "./a b.py:3:4"]),
+        ("kate", ["--line", "3", "--column", "4", "./a b.py"]),
+    ],
+)
+def test_each_editor_gets_the_position_in_its_own_form(
+    tmp_path: Path, editor: str, arguments: list[str]
+) -> None:
+    program = tmp_path / editor.split(maxsplit=1)[0]
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    environ = {"EDITOR": editor, "PATH": str(tmp_path)}
+    command = make_editor_command(environ, "a b.py", 3, 4)
+    assert command == [editor.split(maxsplit=1)[0], *arguments]
+    assert make_editor_command(environ, "-x.py", 3, 4)[-1].startswith("./-x.py")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

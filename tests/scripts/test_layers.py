@@ -34,7 +34,7 @@ FLOOR = {name: floor for floor, names in enumerate(LADDER) for name in names.spl
 BASE_LADDER = [
     (
         "errors paths bounded_cache checkpoint cores damage failures frames identifiers lazy machine places"
-        " unused_pools vocabulary installation"
+        " unused_pools vocabulary installation program_name"
     ),
     "model shared_turn child_process plain_files languages habits",
     "own_folders path_map",

@@ -24,7 +24,7 @@ pyte: Any = pytest.importorskip("pyte")
 T = TypeVar("T")
 HEIGHT = 24
 PROMPT = "<\\#:$?> "
-AT_THE_PROMPT = re.compile(r"<(\d+):(\d+)>")
+AT_THE_PROMPT = re.compile(r"<(\d+):(\d+)>$")
 ROWS_KEPT = 5_000
 """How many rows that have left the screen at its top are remembered."""
 
@@ -32,6 +32,15 @@ ROWS_KEPT = 5_000
 OPENS_ITS_TERMINAL = (
     'PS1="$1" exec bash --noprofile --norc --noediting <"$0" >"$0" 2>&1'
 )
+
+
+class Screen(pyte.HistoryScreen):  # type: ignore[misc]  # pyte has no types
+    """pyte's screen, for programs that ask for more than it knows."""
+
+    def select_graphic_rendition(self, *attributes: int, private: bool = False) -> None:
+        """Set how characters look; the private form is about keys (xterm's modifyOtherKeys, sent by Vim)."""
+        if not private:
+            super().select_graphic_rendition(*attributes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Terminal:
 
     def __init__(self, folder: Path, environ: dict[str, str], width: int) -> None:
         self.width = width
-        self._screen = pyte.HistoryScreen(width, HEIGHT, ROWS_KEPT)
+        self._screen = Screen(width, HEIGHT, ROWS_KEPT)
         self._stream = pyte.ByteStream(self._screen)
         self._keyboard, theirs = pty.openpty()
         size = struct.pack("HHHH", HEIGHT, width, 0, 0)
@@ -97,6 +106,16 @@ class Terminal:
         self._read_until(lambda: text in "\n".join(self._screen.display) or None)
         return [line.rstrip() for line in self._screen.display]
 
+    def wait_for_cursor(self, text: str) -> None:
+        """Wait until the cursor stands on a text."""
+
+        def is_there() -> bool | None:
+            cursor = self._screen.cursor
+            line = self._screen.display[cursor.y]
+            return line[cursor.x :].startswith(text) or None
+
+        self._read_until(is_there)
+
     def finish(self) -> Shown:
         """Wait until the command has ended, and look."""
         status = self._read_until(self._find_status)
@@ -124,8 +143,10 @@ class Terminal:
 
     def _find_status(self) -> int | None:
         """Return the status in the prompt that the cursor stands behind, once it is the awaited one."""
-        line = self._screen.display[self._screen.cursor.y].rstrip()
-        prompt = AT_THE_PROMPT.fullmatch(line)
+        cursor = self._screen.cursor
+        # Behind it may be the rest of a full screen: pyte has no second one to go back to.
+        line = self._screen.display[cursor.y][: cursor.x]
+        prompt = AT_THE_PROMPT.search(line.rstrip())
         if prompt is None or int(prompt[1]) != self._prompts:
             return None
         return int(prompt[2])

@@ -23,6 +23,7 @@ from flashgrep.base.paths import (
     measure_room,
     state_folder,
 )
+from flashgrep.base.program_name import name_program
 from flashgrep.cli import launcher
 from flashgrep.rpc import light
 
@@ -98,7 +99,8 @@ def explain(command: str) -> int:
         explained = ask([EXPLAIN, as_latin1(command)], HOST_SECONDS)["stdout"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = describe_failure(error)
-        os.write(2, f"fgrep: every command runs as it is typed: {reason}\n".encode())
+        note = f"fgrep: every command runs as it is typed: {reason}\n"
+        os.write(2, name_program(note).encode())
         return ERROR
     os.write(1, explained.encode(errors="surrogateescape"))
     return 0

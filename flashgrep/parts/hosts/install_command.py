@@ -27,6 +27,7 @@ from flashgrep.base.paths import (
     from_latin1,
 )
 from flashgrep.base.plain_files import read_plain_file
+from flashgrep.base.program_name import name_program
 from flashgrep.cli.daemon_client import fail, failing_cleanly, find_user_paths
 from flashgrep.cli.launcher import TABLE
 from flashgrep.cli.project_files import clear_project, find_ours
@@ -65,6 +66,9 @@ _RULES: Final = """\
 """
 _RULES_FILES: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
 NEOVIM: Final = "nvim"
+HOW_TO_ADD: Final = (
+    "fgrep: fgrep install NAME adds it to one, fgrep install all to all of these\n"
+)
 _PLUGIN_FOLDERS: Final = (
     Path(__file__).parents[2] / "editors" / NEOVIM,
     Path(__file__).parents[3] / "editors" / NEOVIM,
@@ -269,9 +273,7 @@ def _offer_hosts(*, ask: bool) -> Iterator[PlannedChange]:
         elif not asking:
             typer.echo(f"{name:15} {path}")
     if ask and not asking:
-        sys.stderr.write(
-            "fgrep install NAME adds it to one, fgrep install all to all of these\n"
-        )
+        sys.stderr.write(name_program(HOW_TO_ADD))
 
 
 def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> PlannedChange:

@@ -8,6 +8,8 @@ import os
 from importlib import import_module
 from typing import Any
 
+from flashgrep.base.program_name import name_program
+
 USAGE = """usage: fgrep lsp
 
 Speak the Language Server Protocol over stdin and stdout; start the daemon if it is not running. Your editor runs this
@@ -21,16 +23,12 @@ ERROR = 2
 def main(arguments: list[str]) -> int:
     """Serve an editor until it ends; return the exit status of the protocol: 0 after ``shutdown``."""
     if "--help" in arguments or "-h" in arguments:
-        os.write(1, USAGE.encode())
+        os.write(1, name_program(USAGE).encode())
         return 0
     # Some editors pass --stdio to every server.
     if unknown := [argument for argument in arguments if argument != "--stdio"]:
-        os.write(
-            2,
-            f"fgrep lsp: no such option: {unknown[0]}; see fgrep lsp --help\n".encode(
-                errors="replace"
-            ),
-        )
+        note = f"fgrep: lsp: no such option: {unknown[0]}; see fgrep lsp --help\n"
+        os.write(2, name_program(note).encode(errors="replace"))
         return ERROR
     import_plain_types()
     return int(import_module("flashgrep.parts.lsp.server").serve())

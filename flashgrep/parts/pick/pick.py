@@ -18,6 +18,7 @@ import typer
 
 from flashgrep.base.places import find_places
 from flashgrep.cli.daemon_client import fail, failing_cleanly
+from flashgrep.parts.pick.editors import make_editor_command
 
 Kind = Literal["text", "files", "symbols", "meaning"]
 NOTHING_CHOSEN: Final = 1
@@ -29,11 +30,6 @@ COMMANDS: Final[dict[Kind, str]] = {
     "symbols": "symbol --match fuzzy --limit 200",
     "meaning": "search-code --limit 30",
 }
-EDITORS_WITH_GOTO: Final = frozenset(
-    {"code", "codium", "cursor", "windsurf", "zed", "hx", "helix", "subl"}
-)
-"""Editors that take PATH:LINE:COLUMN; those of the VS Code family with -g before it."""
-WITH_FLAG: Final = frozenset({"code", "codium", "cursor", "windsurf"})
 KEYS: Final = {
     "bash": """\
 # Alt-G: search and edit; Alt-P: put the path of a file into the command line
@@ -115,11 +111,12 @@ def pick(
         raise typer.Exit(NOTHING_CHOSEN)
     path, line, column = split_place(chosen, kind)
     if show:
-        typer.echo(path if kind == "files" else f"{path}:{line}:{column}")
+        place = path if kind == "files" else f"{path}:{line}:{column}"
+        # As bytes: a name on disk need not be text.
+        typer.echo(os.fsencode(place))
         return
-    command = make_editor_command(
-        os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi", path, line, column
-    )
+    command = make_editor_command(os.environ, path, line, column)
+    # Its exit status is ours.
     os.execvp(command[0], command)  # noqa: S606 - the user's own editor
 
 
@@ -168,9 +165,12 @@ def pick_by_fzf(fzf: str, own: Sequence[str], kind: Kind, text: str) -> str:
         preview = f"{own_command} slice -- {{}} 1 {2 * AROUND}"
     else:
         first = f"l={{2}}; f=$((l > {AROUND} ? l - {AROUND} : 1))"
-        preview = f'{first}; {own_command} slice -- {{1}} "$f" $((l + {AROUND})) | nl -ba -w1 -s" " -v"$f"'
+        # Empty lines in place of those before: fzf scrolls to the number of the line.
+        before = "yes '' | head -n $((f - 1))"
+        lines = f'{own_command} slice -- {{1}} "$f" $((l + {AROUND})) | nl -ba -w1 -s" " -v"$f"'
+        preview = f"{first}; {before}; {lines}"
         # The matching line is in the middle, except near the start of a file.
-        arguments += ["--preview-window", f"up,50%,+{AROUND}-/2"]
+        arguments += ["--preview-window", "up,50%,+{2}-/2"]
     process = subprocess.run(
         [*arguments, "--preview", preview],
         # fzf runs bindings by $SHELL; in fish or csh ours would be syntax errors.
@@ -192,19 +192,3 @@ def split_place(chosen: str, kind: Kind) -> tuple[str, int, int]:
     # A file's name may have colons and numbers itself.
     place = next((place for place in places if Path(place.path).exists()), places[0])
     return place.path, place.first, place.column or 1
-
-
-def make_editor_command(editor: str, path: str, line: int, column: int) -> list[str]:
-    """Return the command that opens a place in an editor, which may be given with arguments of its own."""
-    words = shlex.split(editor)
-    if not words:
-        fail("EDITOR is empty")
-    name = Path(words[0]).name
-    # A path that begins with a dash would be an option.
-    if path.startswith(("/", "./", "../")):
-        target = path
-    else:
-        target = f"./{path}"
-    if name in EDITORS_WITH_GOTO:
-        return [*words, *["-g"] * (name in WITH_FLAG), f"{target}:{line}:{column}"]
-    return [*words, f"+{line}", target]

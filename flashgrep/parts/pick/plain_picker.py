@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from flashgrep.base.model import path_from_json
 from flashgrep.cli.daemon_client import find_user_paths
 from flashgrep.rpc.connect import connect_folder, connect_or_alone, send_request
 
@@ -151,7 +152,8 @@ def make_line(found: dict[str, Any]) -> Line:
         or found.get("name")
         or ""
     )
-    return found["file_path"], line, found.get("column") or 1, text
+    path = path_from_json(found["file_path"], found.get("file_path_bytes"))
+    return os.fsdecode(path), line, found.get("column") or 1, text
 
 
 def pick(kind: str, text: str) -> str:

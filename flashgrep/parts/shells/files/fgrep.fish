@@ -68,7 +68,7 @@ complete -c fgrep -n 'test (count (commandline -opc)) -eq 1' -a get-scenario -d 
 complete -c fgrep -n 'test (count (commandline -opc)) -eq 1' -a search-specs -d 'Find requirements by meaning, over purposes, requirements and scenarios; needs the project\'s index.'
 complete -c fgrep -n 'test (count (commandline -opc)) -eq 1' -a validate-specs -d 'Report what is malformed or missing in the project\'s specifications, by file and line.'
 complete -c fgrep -n 'test (count (commandline -opc)) -eq 1' -a index -d 'Make a folder a project, index it and show the progress; answers are right before it is done, only slower.'
-complete -c fgrep -n 'test (count (commandline -opc)) -eq 1' -a doctor -d 'Check everything flashgrep needs; exit status 1 if something is wrong.'
+complete -c fgrep -n 'test (count (commandline -opc)) -eq 1' -a doctor -d 'Check everything flashgrep needs, and on a terminal offer to mend it; exit status 1 if something is wrong.'
 complete -c fgrep -n 'test (count (commandline -opc)) -eq 1' -a version -d 'Print the version of flashgrep and of the Python it runs on.'
 complete -c fgrep -n 'test (count (commandline -opc)) -eq 1' -a rpc -d 'Speak JSON-RPC 2.0 over stdin and stdout, one message a line.'
 complete -c fgrep -n 'test (count (commandline -opc)) -eq 1' -a projects -d 'Add, list and remove projects.'
