@@ -112,6 +112,40 @@ def test_a_team_member_signs_in_searches_reads_and_signs_out(
         assert tab.referrers <= {""}
 
 
+def test_a_permanent_link_lasts_longer_than_the_head_it_was_made_at(
+    served: tuple[Rig, int],
+) -> None:
+    rig, port = served
+    token = make_token(rig, "ann", ["kernel"])
+    root = rig.folder / "trees" / "kernel"
+    with launch() as browser:
+        tab = Tab(browser.new_page())
+        tab.tab.goto(f"http://127.0.0.1:{port}/")
+        tab.wait(".notice h1", "Not signed in")
+        tab.tab.get_by_label("Token").fill(token)
+        tab.tab.keyboard.press("Enter")
+        tab.wait(".notice h1", "Search code")
+        tab.search("needle_kernel")
+        tab.wait("a.hit.line", "def needle_kernel").click()
+        tab.wait(".row.chosen", "def needle_kernel")
+        tab.tab.keyboard.press("y")
+        copied = tab.wait("#status", "view=file").inner_text()
+        rig.write(root, {"src/a.py": "# rewritten\n"})
+        rig.push(root)
+        rig.sync()
+        tab.tab.reload()
+        tab.wait(".row", "# rewritten")
+        tab.tab.goto("http" + copied.partition("http")[2])
+        tab.wait(".row.chosen", "def needle_kernel")
+        tab.tab.get_by_label("Revision").fill("main")
+        tab.tab.keyboard.press("Enter")
+        tab.wait(".row", "# rewritten")
+        tab.tab.get_by_role("link", name="History").click()
+        tab.wait(".commits li")
+        tab.tab.locator(".commits a.hit").last.click()
+        tab.wait(".row", "def needle_kernel")
+
+
 def offers(tab: Tab, method: str) -> bool:
     """Return whether the server has a method."""
     script = "async (method) => (await (await fetch('/static/server.json')).json()).methods.includes(method)"

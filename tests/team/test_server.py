@@ -190,8 +190,14 @@ def test_the_past_is_asked_of_the_clone_from_revisions_of_the_store(rig: Rig) ->
             (2, second),
             (3, first),
         ]
-        for method in ("history", "blame"):
-            for rev in ("hidden", hidden):
+        past = {"project": "one", "rev": first}
+        shown = client.call("get_slice", path="a.py", start_line=2, end_line=2, **past)
+        assert shown["content"] == "last\n"
+        assert client.call("query", query="second", **past)["total"] == 0
+        assert client.call("query", query="last", **past)["total"] == 1
+        assert client.call("glob", query="*", **past)["total"] == 1
+        for method in ("history", "blame", "read_code"):
+            for rev in ("hidden", hidden, first[:12]):
                 status, answer = client.send(
                     f"/call/{method}", {"path": "a.py", "project": "one", "rev": rev}
                 )

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -50,6 +50,7 @@ from flashgrep.parts.symbols.qualified_names import NAME_RESOLUTION, NameResolut
 from flashgrep.parts.symbols.relevance import search_by_relevance
 from flashgrep.parts.symbols.symbol_search import find_definition
 from flashgrep.parts.team.clones import TAGS, find_clone
+from flashgrep.parts.team.past_commits import FULL_ID, PastFiles, find_past_commit
 from flashgrep.parts.team.store_connection import Credentials, Store
 from flashgrep.parts.team.text_reader import IndexState, TeamMeaning
 from flashgrep.parts.team.tree_listing import Listing, unpack
@@ -508,7 +509,7 @@ class TeamProject:
 
         Raises:
             InvalidParams: invalid_revision.
-            NotFound: revision_not_found; the store has only branch heads and tags.
+            NotFound: revision_not_found; the store has only branch heads and tags, a clone what led to them.
 
         """
         revision = parse_revision(rev)
@@ -523,12 +524,16 @@ class TeamProject:
             )
 
         def find() -> RevisionView:
+            with suppress(NotFound):
+                return look()
             try:
+                # A worker may have published another state between two statements.
                 return look()
-            except (
-                NotFound
-            ):  # a worker may have published another state between two statements
-                return look()
+            except NotFound:
+                past = self._find_past(revision)
+                if past is None:
+                    raise
+                return past
 
         def look() -> RevisionView:
             with self.store_access.read() as reading:
@@ -588,6 +593,25 @@ class TeamProject:
         if commit is None or commit not in commits:
             raise self._unknown_revision(name, called, branches)
         return commit, *commits[commit]
+
+    def _find_past(self, revision: str | Range) -> RevisionView | None:
+        """Return the commit of this id if what the store has came after it, and this machine has a clone."""
+        if isinstance(revision, Range) or not FULL_ID.fullmatch(revision):
+            return None
+        with self.store_access.read() as reading:
+            query = "SELECT commit FROM flashgrep.revision WHERE repository = %s"
+            heads = [commit for (commit,) in reading.fetch(query, [self.row.id])]
+        open_clone = partial(self.catalogue.open_clone, self.row)
+        try:
+            opened = open_clone()
+        except Unavailable:
+            return None
+        with closing(opened) as clone:
+            past = find_past_commit(clone, revision, heads)
+            if past is None:
+                return None
+            files = PastFiles(clone.list_files(past), clone, open_clone)
+            return RevisionView(self, past, files)
 
     def _find_head(self, branches: Iterable[str]) -> str:
         heads = [branch for branch in branches if not branch.startswith(TAGS)]

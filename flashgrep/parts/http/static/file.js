@@ -13,7 +13,7 @@ import { escapeGlob, toCall } from "./question.js";
 import { call, download } from "./rpc.js";
 import { copyText } from "./clipboard.js";
 import { findPermanentAddress } from "./permalink.js";
-import { isTeam, offers } from "./server.js";
+import { offers } from "./server.js";
 import { makeTree, toggleTree } from "./tree.js";
 
 let open = null;
@@ -67,7 +67,7 @@ export async function showFile(shown, view) {
     h("button", { type: "button", title: "o", onclick: toggleOutline }, "Outline"),
     offers("blame") ? h("button", { type: "button", title: "b", onclick: () => run(toggleBlame(open)) }, "Blame") : null,
     offers("history") ? h("a", { href: toAddress({ view: "history", project, path, rev }), title: "h" }, "History") : null,
-    hasCommits() ? h("button", { type: "button", title: "y", onclick: () => run(copyPermanentLink(open)) }, "Permanent link") : null,
+    offers("history") ? h("button", { type: "button", title: "y", onclick: () => run(copyPermanentLink(open)) }, "Permanent link") : null,
     h("button", { type: "button", title: "r", onclick: () => openRaw(shown) }, "Raw"),
   ];
   const bar = h("div", { class: "bar-of-file" }, makeCrumbs(shown), h("div", { class: "actions", role: "toolbar", "aria-label": "This file" }, actions));
@@ -136,11 +136,6 @@ function askName(place, jumps) {
   run(showName(panel, open, place, jumps).then((address) => address && go(address)));
 }
 
-/** Return whether files can be opened at any commit; a team's store has the heads of branches. */
-function hasCommits() {
-  return offers("history") && !isTeam();
-}
-
 async function copyPermanentLink({ shown, asking }) {
   await copyText(new URL(await findPermanentAddress(shown, asking.signal), location.href).href);
 }
@@ -156,7 +151,7 @@ export function pressInFile(key) {
     Enter: () => { const place = pane.placeOfCursor(); if (place) askName(place, false); },
     d: () => { const place = pane.placeOfCursor(); if (place) askName(place, true); },
     n: () => stepMatch(1), N: () => stepMatch(-1),
-    f: toggleTree, y: () => hasCommits() && run(copyPermanentLink(open)),
+    f: toggleTree, y: () => offers("history") && run(copyPermanentLink(open)),
     o: toggleOutline, b: () => offers("blame") && run(toggleBlame(open)), r: () => openRaw(shown),
     h: () => offers("history") && go({ view: "history", project, path, rev }),
     u: () => go({ view: "folder", project, rev, path: path.split("/").slice(0, -1).join("/") }),

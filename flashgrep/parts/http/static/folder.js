@@ -15,7 +15,7 @@ export async function showFolder(shown, view) {
     const answer = await call("list_folder", { project, ...(path ? { path } : {}), ...(rev ? { rev } : {}) });
     const rows = answer.results.map((one) => makeEntry(one, shown));
     const up = path ? h("li", {}, h("a", { class: "hit", href: toAddress({ ...shown, path: path.split("/").slice(0, -1).join("/") }) }, "..")) : null;
-    const actions = h("div", { class: "actions" }, makeRevisions(shown), offers("history") ? h("a", { href: toAddress({ view: "history", project, path, rev }) }, "History") : null, offers("changes") ? h("a", { href: toAddress({ view: "changes", project }) }, "Changes") : null);
+    const actions = h("div", { class: "actions" }, makeRevisions(shown), offers("history") ? h("a", { href: toAddress({ view: "history", project, path: path && `${path}/`, rev }) }, "History") : null, offers("changes") ? h("a", { href: toAddress({ view: "changes", project }) }, "Changes") : null);
     show(view, h("div", { class: "bar-of-file" }, makeCrumbs(shown), actions), h("ul", { class: "entries" }, up, rows));
     document.title = `${path || project} · flashgrep`;
     tell([`${count(answer.total)} files`, rev && `at ${rev}`, answer.coverage.detail].filter(Boolean).join(" · "));

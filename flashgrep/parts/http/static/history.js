@@ -5,7 +5,7 @@ import { makeCrumbs } from "./crumbs.js";
 import { h, show, tell } from "./dom.js";
 import { escapeGlob } from "./question.js";
 import { call } from "./rpc.js";
-import { isTeam } from "./server.js";
+import { isTeam, offers } from "./server.js";
 
 const SHORT = 10;
 const BLAMED = 5000;
@@ -36,12 +36,28 @@ export async function showHistory(shown, view) {
   }
 }
 
-function makeCommit(one, { project, path }) {
-  // A team's store has only the heads of branches, so files of other commits cannot be opened.
-  if (isTeam()) return h("li", {}, h("code", {}, one.commit.slice(0, SHORT)), " ", h("b", {}, one.subject), h("div", { class: "none" }, `${one.author}, ${day(one.time)}`));
-  const isFile = path && !path.endsWith("/");
-  const changes = { view: "changes", project, rev: one.parents.length ? `${one.commit}^..${one.commit}` : one.commit, path };
-  return h("li", {}, h("a", { class: "hit", href: toAddress(changes) }, h("code", {}, one.commit.slice(0, SHORT))), " ", h("b", {}, one.subject), h("div", { class: "none" }, `${one.author}, ${day(one.time)} · `, isFile ? h("a", { href: toAddress({ view: "file", project, path, rev: one.commit }) }, "the file then") : h("a", { href: toAddress({ view: "folder", project, rev: one.commit }) }, "the files then")));
+function makeCommit(one, place) {
+  const then = h("a", { href: addressThen(one, place) }, isFolder(place.path) ? "the files then" : "the file then");
+  return h("li", {}, h("a", { class: "hit", href: addressOfChanges(one, place) }, h("code", {}, one.commit.slice(0, SHORT))), " ", h("b", {}, one.subject), h("div", { class: "none" }, `${one.author}, ${day(one.time)} · `, then));
+}
+
+function isFolder(path) {
+  return !path || path.endsWith("/");
+}
+
+/** Return the address of a file or folder as it was in a commit. */
+function addressThen(one, { project, path }) {
+  return toAddress({ view: isFolder(path) ? "folder" : "file", project, path: withoutSlash(path), rev: one.commit });
+}
+
+function withoutSlash(path) {
+  return path.replace(/\/$/, "");
+}
+
+/** Return the address of what a commit changed; where the server compares no revisions, of what it left. */
+function addressOfChanges(one, place) {
+  if (!offers("changes")) return addressThen(one, place);
+  return toAddress({ view: "changes", project: place.project, rev: one.parents.length ? `${one.commit}^..${one.commit}` : one.commit, path: withoutSlash(place.path) });
 }
 
 /** Return a function from a current line to the committed one, or null if it was not committed. */
@@ -80,9 +96,7 @@ export async function toggleBlame(file) {
     const one = commits.get(run?.commit);
     if (!one) return h("span", { class: "blame" }, toCommitted(line) ? "" : "not committed");
     const text = `${one.commit.slice(0, 8)} ${day(one.time)} ${one.author}`;
-    const changes = { view: "changes", project: shown.project, rev: one.parents.length ? `${one.commit}^..${one.commit}` : one.commit, path: shown.path };
-    if (run.isFirst && isTeam()) return h("span", { class: "blame", title: one.subject }, text);
-    return run.isFirst ? h("a", { class: "blame", href: toAddress(changes), title: one.subject, tabindex: "-1" }, text) : h("span", { class: "blame" });
+    return run.isFirst ? h("a", { class: "blame", href: addressOfChanges(one, shown), title: one.subject, tabindex: "-1" }, text) : h("span", { class: "blame" });
   };
   pane.draw(true);
 }

@@ -3,6 +3,7 @@
 import { toAddress } from "./address.js";
 import { mapLines } from "./history.js";
 import { call } from "./rpc.js";
+import { isTeam } from "./server.js";
 
 const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
@@ -12,7 +13,7 @@ export async function findPermanentAddress(shown, signal) {
   const commit = COMMIT.test(rev) ? rev : (await call("history", { project: project || undefined, rev: rev || "HEAD", limit: 1 }, signal)).results[0]?.commit;
   if (!commit) throw new Error("there is no commit yet");
   const place = { view: "file", project, path, path_bytes, rev: commit };
-  if (rev) return toAddress({ ...place, first, last });
+  if (rev || isTeam()) return toAddress({ ...place, first, last });
   await call("read_code", { project: project || undefined, ...(path_bytes ? { path_bytes } : { path }), rev: commit, end_line: 1 }, signal).catch((error) => {
     throw error.name === "AbortError" ? error : new Error("this file is not committed");
   });
