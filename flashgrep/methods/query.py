@@ -579,16 +579,28 @@ async def _find_near_names(
     return await near_names(view, name)
 
 
+def _name_in(root: str, suggestion: str) -> str:
+    """Return a suggestion of one of several projects: a name as it is, a path below the project's root."""
+    if IDENTIFIER.fullmatch(suggestion):
+        return suggestion
+    return f"{root}/{suggestion}"
+
+
 def _join(result: QueryResult, answers: Sequence[ProjectAnswer[QueryResult]]) -> None:
     """Merge the suggestions of projects, and how each was searched."""
     if not result["results"] and "suggestions" in result:
-        paths_of_answers = [
-            [f"{answer.root}/{path}" for path in answer.result.get("suggestions", ())]
+        of_answers = [
+            [
+                _name_in(answer.root, near)
+                for near in answer.result.get("suggestions", ())
+            ]
             for answer in answers
         ]
-        result["suggestions"] = [
-            path for paths in zip_longest(*paths_of_answers) for path in paths if path
-        ][:SUGGESTIONS]
+        suggestions = [
+            near for of_turn in zip_longest(*of_answers) for near in of_turn if near
+        ]
+        # Several projects may have the same name.
+        result["suggestions"] = list(dict.fromkeys(suggestions))[:SUGGESTIONS]
     explained = [
         answer.result["explained"] for answer in answers if "explained" in answer.result
     ]

@@ -220,6 +220,23 @@ def test_what_finds_nothing_or_cannot_be_says_what_to_do_next(tab: Tab) -> None:
     tab.wait(".none", "Nothing found.")
 
 
+@pytest.mark.parametrize("scope", ["", " repo:*"], ids=["one", "all"])
+def test_a_misspelt_text_leads_to_the_name_and_the_file_that_may_be_meant(
+    tab: Tab, scope: str
+) -> None:
+    tab.search(f"leaveout{scope}")
+    tab.wait(".none", "Did you mean")
+    tab.wait(".none a", "leave_out").click()
+    tab.wait(".group h2", "src/parts.py")
+    assert tab.tab.input_value("#q").strip() == f"leave_out{scope}".strip()
+    tab.type(f"sym:leave_otu{scope}")
+    tab.wait(".none a", "leave_out").click()
+    tab.wait(".group h2", "src/parts.py")
+    tab.type(f"src/asdies.py{scope}")
+    tab.wait(".none a", "src/asides.py").click()
+    tab.wait(".row", "def aside_of_a_walrus")
+
+
 def test_the_empty_page_offers_what_was_asked_before(tab: Tab) -> None:
     tab.search("needle file:app.py")
     tab.tab.wait_for_function("() => localStorage.getItem('flashgrep.recent') !== null")
@@ -683,6 +700,19 @@ def test_a_file_has_its_outline_blame_and_history(tab: Tab) -> None:
     tab.wait(".diff .added", "+needle(4)")
     tab.wait(".diff .removed", "-needle(3)")
     tab.show("changes")
+
+
+def test_the_history_of_a_folder_leads_to_the_folder_then(tab: Tab) -> None:
+    tab.tab.get_by_role("link", name="Browse").click()
+    tab.wait(".entries a", "src/").click()
+    tab.wait(".entries a", "app.py")
+    tab.tab.get_by_role("link", name="History").click()
+    tab.wait(".commits li", "second").locator("a.hit").click()
+    tab.wait(".diff .added", "+needle(4)")
+    tab.tab.go_back()
+    tab.wait(".commits li", "first").get_by_role("link", name="the files then").click()
+    tab.wait(".entries a", "app.py").click()
+    tab.wait(".row", "needle(3)")
 
 
 def test_revisions_are_chosen_by_name_and_folders_are_walked(tab: Tab) -> None:

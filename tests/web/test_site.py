@@ -287,6 +287,20 @@ def test_static_files_are_distinguished_by_their_tags(page: Page) -> None:
         assert (again.status, again.body) == (304, b"")
 
 
+def test_a_browser_asks_once_for_the_files_of_an_edition_of_the_page(
+    page: Page,
+) -> None:
+    shown = page.send("GET", "/").body.decode()
+    script = shown.partition('<script type="module" src="')[2].partition('"')[0]
+    folder = script.removesuffix("app.js")
+    for name in ("app.js", "dom.js", "languages.json"):
+        kept = page.send("GET", f"{folder}{name}")
+        assert "immutable" in kept.headers["cache-control"]
+        assert kept.body == page.send("GET", f"/static/{name}").body
+    for path in ("/", "/static/app.js", "/static/another/app.js"):
+        assert page.send("GET", path).headers["cache-control"] == "no-cache"
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -50,6 +50,7 @@ MEDIA_TYPES: Final = {
     ".svg": "image/svg+xml",
     ".json": "application/json",
 }
+LASTING: Final = "public, max-age=31536000, immutable"
 SPENT: Final = "This link was already used, has expired, or belongs to a server that has ended. Run fgrep web for a new one.\n"
 LINK_SECONDS: Final = 300.0
 MOST_LINKS, MOST_VISITS = 16, 64
@@ -79,9 +80,11 @@ def make_document(data: bytes, media_type: str) -> Document:
     return Document(data, media_type, f'"{hashlib.sha256(data).hexdigest()[:32]}"')
 
 
-def send_document(document: Document, request: Request) -> Response:
-    """Return the answer with a document, or 304 if the client has it."""
-    headers = {**HEADERS, "etag": document.tag, "cache-control": "no-cache"}
+def send_document(
+    document: Document, request: Request, kept: str = "no-cache"
+) -> Response:
+    """Return the answer with a document, or 304 if the client has it; ``kept``: how long it may keep it unasked."""
+    headers = {**HEADERS, "etag": document.tag, "cache-control": kept}
     tags = request.headers.get("if-none-match", "").split(",")
     # A cache on the way may have made the tag a weak one.
     if document.tag in {tag.strip().removeprefix("W/") for tag in tags}:
@@ -103,6 +106,11 @@ class Site:
             for file in files("flashgrep.parts.http").joinpath("static").iterdir()
         }
         assets["languages.json"] = describe_languages()
+        # The page has forty files. At an address that is theirs alone a browser asks for them once.
+        contents = b"".join(assets[name] for name in sorted(assets))
+        self._edition = hashlib.sha256(contents).hexdigest()[:16]
+        lasting = f'"/static/{self._edition}/'.encode()
+        assets["index.html"] = assets["index.html"].replace(b'"/static/', lasting)
         assets["server.json"] = json.dumps(facts).encode()
         self._files: dict[str, Document] = {}
         """By file name. Requests never read any other path."""
@@ -116,6 +124,7 @@ class Site:
         return [
             Route("/", self._show_page),
             Route("/static/{name}", self._send_file),
+            Route("/static/{edition}/{name}", self._send_file),
             Route("/opensearch.xml", self._describe_search),
         ]
 
@@ -128,6 +137,8 @@ class Site:
     def _send(self, name: str, request: Request) -> Response:
         if name not in self._files:
             return PlainTextResponse("no such file\n", HTTPStatus.NOT_FOUND, HEADERS)
+        if request.path_params.get("edition") == self._edition:
+            return send_document(self._files[name], request, LASTING)
         return send_document(self._files[name], request)
 
     async def _describe_search(self, request: Request) -> Response:

@@ -6,7 +6,7 @@ const byName = new Map();
 
 /** Fetch the table, which contains no user's code. */
 export async function loadLanguages() {
-  rows = await (await fetch("/static/languages.json")).json();
+  rows = await (await fetch(new URL("languages.json", import.meta.url))).json();
   for (const row of rows) {
     for (const one of row.files) {
       if (one.startsWith("=")) byName.set(one.slice(1), row);

@@ -90,9 +90,9 @@ export function toCall(typed, kind, project, languages) {
   return { method, params, kind: used };
 }
 
-/** Return the call that searches for most words of a text that no line has, or null if it has only one word. */
-export function toWords(asking) {
-  if (asking.kind !== "text" || !/\s/.test(asking.params.query.trim())) return null;
+/** Return the call for what is near a text that no line has: a regular expression, most of its words, similar names. */
+export function toNear(asking) {
+  if (asking.kind !== "text") return null;
   const { mode, order, ...params } = asking.params;
   return { ...asking, params };
 }

@@ -5,7 +5,7 @@ import { copyText } from "./clipboard.js";
 import { count, h, show, tell } from "./dom.js";
 import { showFacets } from "./facets.js";
 import * as languages from "./languages.js";
-import { KINDS, forCounts, forPage, parse, toCall, toCommand, toRequest, toWords, without } from "./question.js";
+import { KINDS, forCounts, forPage, parse, toCall, toCommand, toRequest, toNear, without } from "./question.js";
 import { forgetLast, isSaved, remember, toggleSaved } from "./remembered.js";
 import { rest } from "./rest.js";
 import { makeGroup } from "./results.js";
@@ -21,6 +21,9 @@ const REST_MS = 250;
 let running = null;
 let pause = 0;
 let lastKey = -Infinity;
+
+/** A suggestion that is a name in the code; others are paths. */
+const NAME = /^[\p{L}_$][\p{L}\p{N}_$]*$/u;
 
 /** Files whose hits are coloured at the same time. */
 const COLOURED_AT_ONCE = 2;
@@ -72,11 +75,11 @@ export async function ask(shown, view) {
     show(view, page);
     describe(answer, performance.now() - began);
     if (answer.results.length) remember(shown);
-    const words = answer.results.length ? null : toWords(asking);
-    if (words) {
+    const near = answer.results.length ? null : toNear(asking);
+    if (near) {
       await rest(REST_MS, mine.signal);
-      answer = await call(words.method, forPage(words), mine.signal);
-      state.asking = asking = words;
+      answer = await call(near.method, forPage(near), mine.signal);
+      state.asking = asking = near;
       state.groups.clear();
       list.replaceChildren();
       add(state, answer);
@@ -101,6 +104,20 @@ function makeOtherWays(shown) {
   return h("p", { class: "ways" }, "Search for it as: ", others.map(([name, { label }], at) => [at ? " · " : "", h("a", { href: toAddress({ ...shown, in: name }) }, label)]));
 }
 
+/** Return links to what is similar to a text that was not found: a name in its place, or a file. */
+function makeSuggestions({ suggestions = [], coverage }, { params, kind }, shown) {
+  const text = params[KINDS[kind].field];
+  const roots = Object.entries(coverage.projects ?? {});
+  return suggestions.map((near, at) => {
+    let place = { view: "file", project: shown.project, path: near };
+    for (const [project, root] of roots) {
+      if (near.startsWith(`${root}/`)) place = { view: "file", project, path: near.slice(root.length + 1) };
+    }
+    if (kind === "symbols" || NAME.test(near)) place = { ...shown, q: shown.q.replace(text, () => near) };
+    return [at ? ", " : " Did you mean ", h("a", { href: toAddress(place) }, near), at === suggestions.length - 1 ? "?" : ""];
+  });
+}
+
 function add(state, answer) {
   const { list, groups, shown, asking } = state;
   for (const hit of answer.results) {
@@ -113,7 +130,7 @@ function add(state, answer) {
     groups.get(id).hits.push(hit);
   }
   for (const group of groups.values()) group.draw();
-  if (!answer.results.length && !groups.size) list.append(h("p", { class: "none" }, "Nothing found.", (answer.suggestions ?? []).map((path) => [" ", h("a", { href: toAddress({ view: "file", project: shown.project, path }) }, path)])), makeOtherWays(shown));
+  if (!answer.results.length && !groups.size) list.append(h("p", { class: "none" }, "Nothing found.", makeSuggestions(answer, asking, shown)), makeOtherWays(shown));
   if (answer.next) list.append(makeMore(state, answer.next));
 }
 

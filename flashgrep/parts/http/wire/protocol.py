@@ -36,7 +36,7 @@ MOST_STRANGERS: Final = 64
 REQUESTS_A_SECOND: Final = 50
 """Of all strangers together, in the long run."""
 BURST: Final = 100
-"""Strangers' requests at once; a page in a browser needs about ten."""
+"""Strangers' requests at once; a page in a browser needs forty at its first visit, then three."""
 MOST_HEAD: Final = 64 * 1024
 ACCEPTED_AT_ONCE: Final = 16
 """Connections accepted in one turn of the event loop: a crowd at the door must not take turns from others."""
