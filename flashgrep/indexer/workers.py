@@ -92,16 +92,17 @@ class WorkerPool:
     def _submit(
         self, work: Callable[..., ResultT], call: tuple[Any, ...]
     ) -> Future[ResultT] | None:
-        if self._pool is None:
-            # Not fork: this process has threads, and a child could inherit a lock that
-            # one of them holds.
-            spawn = get_context("spawn")
-            self._pool = ProcessPoolExecutor(
-                self._count, mp_context=spawn, initializer=_prepare_worker
-            )
         try:
+            if self._pool is None:
+                # Not fork: this process has threads, and a child could inherit a lock
+                # that one of them holds.
+                spawn = get_context("spawn")
+                self._pool = ProcessPoolExecutor(
+                    self._count, mp_context=spawn, initializer=_prepare_worker
+                )
             return self._pool.submit(work, *call)
-        except BrokenProcessPool:
+        except (BrokenProcessPool, OSError):
+            # OSError: its semaphores are files in /dev/shm, which some containers lack.
             return None
 
 

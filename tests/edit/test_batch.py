@@ -415,6 +415,8 @@ def write_journal(folder: Path, state: str, entries: list[dict[str, Any]]) -> Pa
     (folder / "root/.flashgrep-tmp-1").write_bytes(b"mine")
     journal = folder / state / "journal"
     journal.mkdir(parents=True)
+    # Whatever the umask: a folder that others may write is not believed.
+    (folder / state).chmod(0o700)
     (journal / "broken").write_text("no journal\n")
     kind = "prepare" if entries == OURS else "commit"
     (journal / "evil").write_text(

@@ -92,10 +92,9 @@ class StructuralMatcher(Generic[KeyT]):
     ) -> None:
         if not is_installed():
             raise Unavailable(
-                f"search by syntax needs ast-grep, which is not installed in {sys.prefix}, where the daemon is from: "
-                f"{INSTALL} there, then fgrep daemon restart",
+                f"search by syntax needs ast-grep, which is not installed in {sys.prefix}, where the daemon is from",
                 reason="structural_not_installed",
-                suggestion=INSTALL,
+                suggestion=f"{INSTALL} there, then fgrep daemon restart",
             )
         self._question = make_frame(
             {"pattern": pattern, "rewrite": rewrite, "languages": list(languages)}
