@@ -13,7 +13,7 @@ const LARGEST_ERROR = 4096;
 /** A failure that the daemon reports; `reason` is for programs, `data` has what else it says. */
 export class FlashgrepError extends Error {
   constructor({ code, message, data }) {
-    super(message);
+    super(data?.suggestion ? `${message}: ${data.suggestion}` : message);
     this.name = "FlashgrepError";
     this.code = code;
     this.reason = data?.reason ?? "";
@@ -27,6 +27,11 @@ export class Unreachable extends Error {
     super(message);
     this.name = "Unreachable";
   }
+}
+
+/** Throw unless these are options: `read(path, 1, 10)` would silently mean the whole file. */
+function checkOptions(options) {
+  if (typeof options !== "object" || options === null) throw new TypeError(`options are an object, as { limit: 10 }, not ${options}`);
 }
 
 /** Return the project around a folder, which becomes one if it is in none; without a folder, that of the process. */
@@ -77,32 +82,38 @@ export class Project {
 
   /** Yield the lines that have a text; all of them, in path order, unless the options say otherwise. */
   query(text, options = {}, call) {
+    checkOptions(options);
     return this.#pages("query", { order: "path", ...options, query: text }, LARGE_PAGE, call);
   }
 
   /** Yield the occurrences of a name in code, definitions first. */
   symbol(name, options = {}, call) {
+    checkOptions(options);
     return this.#pages("get_symbol", { ...options, symbol_name: name }, LARGE_PAGE, call);
   }
 
   /** Yield the files whose path has these words, or all files. */
   files(words = undefined, options = {}, call) {
+    checkOptions(options);
     const params = words === undefined ? options : { ...options, query: words };
     return this.#pages("list_files", params, LARGE_PAGE, call);
   }
 
   /** Return the code that answers a question, best first. */
   searchCode(question, options = {}, call) {
+    checkOptions(options);
     return this.call("search_code", { ...options, query: question }, call);
   }
 
   /** Wait until everything is indexed, for 100 s at most unless `deadline_ms` says more. */
   index(options = {}, call) {
+    checkOptions(options);
     return this.#connection.call("index_codebase", { ...options, path: "." }, call?.signal);
   }
 
   /** Return a file, or a part of it. */
   read(path, options = {}, call) {
+    checkOptions(options);
     return this.call("read_code", { ...options, path }, call);
   }
 

@@ -13,6 +13,7 @@ from tests.support.examples import read_examples
 from tests.support.git import git
 
 NODE = shutil.which("node")
+RUNTIMES = (("node",), ("bun", "run"), ("deno", "run", "--quiet", "-A"))
 CLIENT = Path(__file__).parents[2] / "clients" / "typescript" / "index.js"
 PROLOGUE = f"""
 import {{ open, FlashgrepError, Unreachable }} from {json.dumps(CLIENT.as_uri())};
@@ -109,16 +110,25 @@ def test_every_method_with_pages_is_read_to_its_end(
     assert (told["indexed"], told["best"]) == (True, "a.py")
 
 
+@pytest.mark.parametrize("runtime", RUNTIMES, ids=[words[0] for words in RUNTIMES])
 def test_the_example_of_its_readme_runs_as_it_is_printed(
-    daemon: DaemonAtHand, project: MakeProject
+    daemon: DaemonAtHand,
+    project: MakeProject,
+    tmp_path: Path,
+    runtime: tuple[str, ...],
 ) -> None:
+    runner, *options = runtime
+    found = shutil.which(runner)
+    if found is None:
+        pytest.skip(f"{runner} is not installed")
     root = project({"src/lock.c": "\n\nint spin_lock(void) { return 1; }\n"})
     git(root, "add", ".")
     git(root, "commit", "-q", "-m", "first")
     git(root, "tag", "v1.2")
     (example,) = read_examples("clients/typescript/README.md")
-    program = example.text.replace('"flashgrep"', json.dumps(CLIENT.as_uri()))
-    ended = run_node(daemon, program, root)
+    program = tmp_path / "example.mjs"
+    program.write_text(example.text.replace('"flashgrep"', json.dumps(CLIENT.as_uri())))
+    ended = daemon.run(*options, str(program), program=found, cwd=root)
     assert not ended.stderr
     assert ended.stdout == "src/lock.c:3: int spin_lock(void) { return 1; }\n"
 
@@ -134,6 +144,8 @@ def test_calls_run_side_by_side_and_errors_say_why(
         told.texts = (await Promise.all(calls)).map((read) => read.content);
         const fail = (call) => call.then(() => "", (error) => [error.name, error.reason]);
         told.method = await fail(project.call("nonsense"));
+        told.misspelt = await project.call("qeury").catch((error) => error.message);
+        try { project.read("a.py", 1, 10); } catch (error) { told.options = error.message; }
         told.pattern = await fail(project.call("query", { query: "(", mode: "regex" }));
         told.revision = await fail(project.rev("nowhere").read("a.py"));
         project.close();
@@ -142,6 +154,8 @@ def test_calls_run_side_by_side_and_errors_say_why(
     )
     assert told["texts"] == ["x = 1\n"] * 40
     assert told["method"][0] == told["pattern"][0] == "FlashgrepError"
+    assert told["misspelt"] == "Method not found: did you mean query?"
+    assert told["options"] == "options are an object, as { limit: 10 }, not 1"
     assert told["pattern"][1] == "invalid_pattern"
     assert told["revision"][1] == "revision_not_found"
     assert told["closed"] == "Unreachable"
