@@ -7,6 +7,7 @@ id: these workers are not children of the daemon.
 """
 
 import os
+import pickle
 import select
 import signal
 import socket
@@ -17,12 +18,13 @@ from contextlib import ExitStack, suppress
 from typing import Protocol
 
 from flashgrep import __version__
-from flashgrep.search.lookup_worker import pack
 
 START_SECONDS = 30.0
 """Seconds after which a workers' parent that has not reported their ids counts as hung."""
 MOST_BYTES = 1 << 10
 """Of what it says: ids."""
+WRITTEN = b"\n"
+"""Says that the project's table can be read."""
 
 PROGRAM = (
     "import gc, os; gc.disable(); os.environ['OPENBLAS_NUM_THREADS'] = '1'; "
@@ -76,7 +78,7 @@ class _Forked:
 
 def can_fork() -> bool:
     """Return whether workers can be forked: old kernels have no descriptors of processes, and sandboxes refuse them."""
-    if sys.platform != "linux":
+    if sys.platform != "linux" or not hasattr(os, "memfd_create"):
         return False
     try:
         descriptor = os.pidfd_open(os.getpid())
@@ -108,8 +110,9 @@ def fork(
 ) -> list[tuple[Process, socket.socket]]:
     """Fork ``count`` workers and return each with our end of its socket; blocks until their imports are done.
 
-    ``load``: the request that all load first and reply to. ``started`` is called with the process that is waited for,
-    so that it can be killed.
+    ``load``: the request that all load first and reply to, in a file in memory: sent by a socket while the event loop
+    is busy, each part of 200 KB waited for the interpreter's lock, 60 ms in all. ``started`` is called with the process
+    that is waited for, so that it can be killed.
 
     Raises:
         OSError: There are no processes or descriptors left, or the process ended.
@@ -126,13 +129,16 @@ def fork(
             control.close
         )  # from then on the parent reaps workers, so that an id may be another's
         numbers = [number for _, number in sockets]
+        table = os.memfd_create("flashgrep")
+        stack.callback(os.close, table)
         with end:
-            parent = _start(end, numbers)
+            parent = _start(end, [table, *numbers])
         undone.callback(parent.wait)
         undone.callback(parent.kill)
         started(parent)
         control.settimeout(START_SECONDS)
-        control.sendall(pack(load))
+        _write(table, load)  # while it imports
+        control.sendall(WRITTEN)
         ids = control.recv(MOST_BYTES).split()
         if not ids:
             raise ChildProcessError("the parent of workers has ended")
@@ -154,8 +160,16 @@ def fork(
         ]
 
 
+def _write(descriptor: int, value: object) -> None:
+    """Write a value to an empty file, to be read from its beginning."""
+    data = memoryview(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+    while data:
+        data = data[os.write(descriptor, data) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+
+
 def _start(end: socket.socket, numbers: list[int]) -> subprocess.Popen[bytes]:
-    """Start what serves a socket, or forks a worker for each of the sockets with these numbers."""
+    """Start what serves a socket; or, with the number of a file, what forks a worker for each socket after it."""
     command = [sys.executable, "-P", "-c", PROGRAM, __version__, *map(str, numbers)]
     return subprocess.Popen(
         command,

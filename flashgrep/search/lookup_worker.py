@@ -201,23 +201,24 @@ def main() -> None:
         gc.set_threshold(
             20_000
         )  # lookups create no cycles: 5 % of the time went into looking for some
-        if sys.argv[2:]:
-            fork_workers([int(number) for number in sys.argv[2:]])
+        numbers = [int(number) for number in sys.argv[2:]]
+        if numbers:
+            fork_workers(numbers[0], numbers[1:])
         else:
             serve(0)
 
 
-def fork_workers(descriptors: list[int]) -> None:
+def fork_workers(table: int, descriptors: list[int]) -> None:
     """Fork a worker for each socket, tell our parent their ids, and wait until all have ended.
 
-    Each reports whether it loaded the project that our parent names first. The table of that project is prepared once,
-    before forking, and shared.
+    ``table``: the descriptor of a file with the project that each loads first, and reports whether it did. Its table of
+    files is prepared once, before forking, and shared.
     """
-    message = receive(0, MOST_BYTES)
-    if message is None:
+    # Once it is written; nothing, if the daemon has ended.
+    if not os.read(0, 1):
         return
-    request: LoadProject = pickle.loads(message)  # noqa: S301 - as above
-    del message
+    with os.fdopen(table, "rb") as file:
+        request: LoadProject = pickle.load(file)  # noqa: S301 - as above
     load = partial(LookupWorker.load, request=request, table=make_table(request))
     gc.freeze()
     forked = list[int]()
