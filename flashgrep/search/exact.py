@@ -30,17 +30,17 @@ from flashgrep.pattern.backtracking import Backtracker
 from flashgrep.search.hits import make_hit, put_spans
 from flashgrep.search.printed import FIRST_FILES as PRINTED_AT_FIRST
 from flashgrep.search.printed import (
-    FIRST_SHARE,
     LEAST_CHARS,
     LEAST_FILES,
     LEAST_HITS,
     MOST_FILES,
     SAMPLE,
     SAMPLE_BYTES,
+    SHARES,
+    Batches,
     Numbers,
     Printed,
     Printer,
-    Printing,
     add_up,
 )
 from flashgrep.search.ripgrep import find_matching, pattern_flags, take_batch
@@ -404,53 +404,35 @@ class Search:
         files = self._estimate_files(question.limit, self._sample_hits())
         if files < LEAST_FILES:
             return
-        size = min(max(files // FIRST_SHARE, LEAST_FILES), PRINTED_AT_FIRST)
-        paths = self.files()
-        with ExitStack() as stack:
-            printing = printer.prepare(take_batch(paths, size))
-            stack.callback(printing.close)
-            self.paths = chain(printing.paths, paths)
-            while len(printing.paths) >= LEAST_FILES:
-                printed = printing.finish()
-                self.answer.files_read += len(printing.paths) - len(printed.files)
+        with Batches(printer, self.files()) as batches:
+            for share in SHARES:
+                batches.add(min(max(int(share * files), LEAST_FILES), PRINTED_AT_FIRST))
+            self.paths = batches.find_rest()
+            while (batch := batches.finish()) is not None:
+                count, printed = batch
+                self.answer.files_read += count - len(printed.files)
                 sizes = self._measure(printed)
-                ahead = printer.prepare(())
                 try:
-                    ahead = self._print_ahead(printer, paths, printing, printed, sizes)
-                    stack.callback(ahead.close)
+                    more = self._estimate_more(count, printed, sizes)
+                    batches.add(min(more - len(batches), 4 * count, MOST_FILES))
                 finally:
                     # Also if the deadline passes while the next files are chosen: what is
                     # printed belongs to the page.
                     at = self._take_files(printed, sizes)
                 left = printed.files[at:]
-                self.paths = chain(left, ahead.paths, paths)
+                self.paths = chain(left, batches.find_rest())
                 if left:
                     return
-                printing = ahead
 
-    def _print_ahead(
-        self,
-        printer: Printer,
-        paths: Iterator[bytes],
-        printing: Printing,
-        printed: Printed,
-        sizes: Numbers,
-    ) -> Printing:
-        """Have ripgrep print the next files while the printed ones are taken, if there is room for more."""
+    def _estimate_more(self, count: int, printed: Printed, sizes: Numbers) -> int:
+        """Return how many files fill the page beside the printed ones of a batch of ``count``."""
         hits = int(printed.hits.sum())
         hits_left = self.question.limit - self.taken - hits
         spent = int(sizes.sum())
         # By characters, too: lines may be long.
         if spent:
             hits_left = min(hits_left, hits * (self.room - spent) // spent)
-        if hits_left <= 0:
-            return printer.prepare(())
-        files = self._estimate_files(hits_left, (hits + 1) / len(printing.paths))
-        size = min(files, 4 * len(printing.paths), MOST_FILES)
-        ahead = printer.prepare(take_batch(paths, max(size, LEAST_FILES)))
-        if len(ahead.paths) >= LEAST_FILES:
-            ahead.start()
-        return ahead
+        return self._estimate_files(hits_left, (hits + 1) / count)
 
     def _sample_hits(self) -> float:
         """Return how many hits a file has, by the first ones; at least a little."""

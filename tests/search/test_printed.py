@@ -13,7 +13,7 @@ from flashgrep.base.checkpoint import CURRENT_TURN, Abandoned, Expired
 from flashgrep.index.table import FileRow
 from flashgrep.pattern import Pattern
 from flashgrep.search.exact import Answer, Position, Question, search
-from flashgrep.search.printed import LEAST_FILES, Printer
+from flashgrep.search.printed import LEAST_FILES, Printer, Printing
 from flashgrep.search.ripgrep import Ripgrep
 from flashgrep.search.snapshot import Snapshot, ask_and_close
 from tests.support.workspace import opened
@@ -179,7 +179,7 @@ def test_limits_end_a_page_at_the_same_hit(
 def test_ripgrep_prints_most_files(snapshot: Snapshot) -> None:
     printer = Printer.of(snapshot, PATTERNS["literal"])
     assert printer is not None
-    printed = printer.prepare(snapshot.table.paths).finish()
+    printed = Printing(printer, snapshot.table.paths).finish()
     read = {
         path for path, hits in zip(printed.files, printed.hits, strict=True) if not hits
     }
