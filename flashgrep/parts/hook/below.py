@@ -154,10 +154,10 @@ def _order(folder: bytes, paths: Iterable[bytes]) -> list[bytes]:
         Unplannable: there are too many folders, or too much is in one.
 
     """
-    wanted = set(paths)
+    entries = set(paths)
     names_in: dict[bytes, set[bytes]] = {b"": set()}
     """By folder: the names of wanted entries, and of folders that hold some."""
-    for path in wanted:
+    for path in entries:
         parent, _, name = path.rpartition(b"/")
         while parent not in names_in:
             names_in[parent] = {name}
@@ -169,7 +169,7 @@ def _order(folder: bytes, paths: Iterable[bytes]) -> list[bytes]:
     waiting = [b""]
     while waiting:
         path = waiting.pop()
-        if path in wanted:
+        if path in entries:
             ordered.append(path)
         if path in names_in:
             names = _list_names(os.path.join(folder, path), names_in[path])

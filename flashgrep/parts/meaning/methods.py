@@ -693,8 +693,8 @@ def find_lines(code: Sequence[CodeMatch]) -> Mapping[str, set[int]]:
 def is_mostly_within(span: Span, lines: set[int]) -> bool:
     """Return whether most lines of a range are among others."""
     first, last = span
-    shown = lines.intersection(range(first, last + 1))
-    return len(shown) >= MOSTLY_SHOWN * (last - first + 1)
+    common = lines.intersection(range(first, last + 1))
+    return len(common) >= MOSTLY_SHOWN * (last - first + 1)
 
 
 def are_same_place(span: Span, other: Span) -> bool:

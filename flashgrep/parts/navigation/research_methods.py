@@ -273,14 +273,14 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
 def _render_tests(result: CodeResearchResult) -> Iterator[str]:
     """Yield the tests that something reaches and whose lines are not listed, those of one file together."""
     listed = {edge["source"] for edge in result["edges"]}
-    told = {
+    tests_in_lines = {
         f"{node['file_path']} {node['name']}"
         for node in result["results"]
         if node["id"] in listed
     }
     names = dict[str, list[str]]()
     for test in result.get("tests", ()):
-        if test in told:
+        if test in tests_in_lines:
             continue
         path, _, name = test.partition(" ")
         # With more blanks it is not sure where the path ends.

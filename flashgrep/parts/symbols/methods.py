@@ -230,9 +230,9 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
         role = hit["role"]
         text = hit.get("signature") or hit["symbol_name"]
         if style.is_person:
-            said = " ".join(filter(None, [role, kind]))
+            label = " ".join(filter(None, [role, kind]))
             return Use(
-                path, str(hit["start_line"]), "", f"{hit['column']}:{said}: {text}"
+                path, str(hit["start_line"]), "", f"{hit['column']}:{label}: {text}"
             )
         container = hit.get("container", "")
         if container:

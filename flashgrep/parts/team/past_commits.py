@@ -26,10 +26,14 @@ def find_past_commit(
     """
     try:
         revision = clone.resolve(name)
-        known = [b"^" + head.hex().encode() for head in heads]
+        heads_left_out = [b"^" + head.hex().encode() for head in heads]
         # Nothing is printed if the heads lead to it; a head may not have been fetched here.
         unknown = clone.git.run(
-            "rev-list", "--max-count=1", "--ignore-missing", revision.commit, *known
+            "rev-list",
+            "--max-count=1",
+            "--ignore-missing",
+            revision.commit,
+            *heads_left_out,
         )
     except (NotFound, Unavailable):
         return None
