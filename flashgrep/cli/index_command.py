@@ -43,6 +43,7 @@ REACHED: Final[Mapping[str, frozenset[str]]] = {
 }
 """The stages of indexing that begin when what is waited for is done."""
 GOES_ON = "\nfgrep: indexing goes on in the background; fgrep index shows it again, fgrep projects remove ends it\n"
+NO_FILES = "fgrep: no file is searched here: ignored and hidden ones are not, unless by fgrep query --no-ignore --hidden\n"
 PathArgument = Annotated[
     Path, typer.Argument(help="Any folder of the project or of its git work tree.")
 ]
@@ -195,6 +196,8 @@ def show_progress(root: str, wait: WaitStage = "all") -> None:
     count = f"{state['files']:,} {'file' if state['files'] == 1 else 'files'}"
     done = "indexed" if state["done"] else f"{wait} indexed, the rest goes on"
     sys.stderr.write(f"{done}: {count}, after {time.monotonic() - start:.1f} s\n")
+    if state["done"] and not state["files"]:
+        sys.stderr.write(name_program(NO_FILES))
 
 
 def _follow(root: str, wait: WaitStage) -> Iterator[Any]:

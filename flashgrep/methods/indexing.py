@@ -388,9 +388,9 @@ def render_stats(result: StatsResult, style: Style) -> Iterator[str]:
     stage = str(result.get("stage"))
     held = f"{result.get('total_lines', 0):,} lines, {result.get('total_chunks', 0):,} chunks"
     share = result.get("indexing", {}).get("share", 1)
-    waiting = (
-        f"{pending} files left; answers are right, only slower and ranked by words"
-    )
+    waiting = "answers are right, only slower and ranked by words"
+    if pending:
+        waiting = f"{pending} files left; {waiting}"
     problems = (
         result.get("problem"),
         result.get("watch_problem"),

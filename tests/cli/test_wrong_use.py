@@ -121,6 +121,19 @@ def test_a_group_by_its_name_alone_shows_what_there_is(
         assert text in answer.stdout
 
 
+def test_a_project_without_a_file_says_what_is_left_out(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    folder = project({".gitignore": "a.py\n", "a.py": "x = 1\n"})
+    answer = daemon.run("index", cwd=folder)
+    assert answer.returncode == 0
+    assert answer.stderr.splitlines()[-1] == (
+        "fgrep: no file is searched here: ignored and hidden ones are not, unless by fgrep query --no-ignore --hidden"
+    )
+    answer = daemon.run("query", "--no-ignore", "--hidden", "x =", cwd=folder)
+    assert answer.stdout == "a.py:1:x = 1\n"
+
+
 def test_what_ripgrep_advises_for_no_files_can_be_done(
     daemon: DaemonAtHand, project: MakeProject
 ) -> None:
