@@ -1,7 +1,7 @@
 """Commits behind those in the store, read from a clone: a permanent link lasts longer than the head it was made at."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Final, TypeVar
 
@@ -13,12 +13,14 @@ from flashgrep.search.snapshot import Snapshot
 
 FULL_ID: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 """A commit's whole id, as a permanent link has it; names and abbreviations are those of the store alone."""
+MOST_HEADS: Final = 20_000
+"""Heads that a commit is sought behind: a command line has room for twice as many."""
 ResultT = TypeVar("ResultT")
 OpenClone = Callable[[], Repository]
 
 
 def find_past_commit(
-    clone: Repository, name: str, heads: Collection[bytes]
+    clone: Repository, name: str, heads: Sequence[bytes]
 ) -> Revision | None:
     """Return the commit of this id if one of the heads comes after it.
 
@@ -26,7 +28,7 @@ def find_past_commit(
     """
     try:
         revision = clone.resolve(name)
-        heads_left_out = [b"^" + head.hex().encode() for head in heads]
+        heads_left_out = [b"^" + head.hex().encode() for head in heads[:MOST_HEADS]]
         # Nothing is printed if the heads lead to it; a head may not have been fetched here.
         unknown = clone.git.run(
             "rev-list",

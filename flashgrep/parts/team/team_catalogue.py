@@ -99,6 +99,8 @@ class StoreCache:
         # By repository: only the newest generation is queried again.
         self._states = BoundedCache[int, IndexState](KEPT_STATES)
         self._listings = BoundedCache[tuple[int, bytes], Listing](KEPT_LISTINGS)
+        self.past = BoundedCache[tuple[int, int, str], Revision](KEPT_STATES)
+        """Commits found behind a repository's heads, by its generation: a branch that is deleted takes them with it."""
 
     def state(
         self,
@@ -607,9 +609,11 @@ class TeamProject:
         except Unavailable:
             return None
         with closing(opened) as clone:
-            past = find_past_commit(clone, revision, heads)
+            key = (self.row.id, self.row.generation, revision)
+            past = self.kept.past.find(key) or find_past_commit(clone, revision, heads)
             if past is None:
                 return None
+            self.kept.past.put(key, 1, past)
             files = PastFiles(clone.list_files(past), clone, open_clone)
             return RevisionView(self, past, files)
 
