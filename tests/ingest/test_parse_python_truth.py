@@ -18,7 +18,7 @@ MODULES = [
     "heapq.py",
     "sched.py",
     "shlex.py",
-    "string.py",
+    "fnmatch.py",
     "queue.py",
     "bisect.py",
     "contextlib.py",
@@ -30,6 +30,26 @@ def symbols_of(module: str) -> FileSymbols:
     parsed = parse_symbols("python", data)
     assert isinstance(parsed, ParsedFile)
     return FileSymbols(parsed, data)
+
+
+@pytest.mark.parametrize(
+    ("language", "line", "columns"),
+    [
+        ("python", "f = f'{f} {f!f} {f:f}' + F'' + open(f'x')", [1, 8, 12, 18]),
+        ("python", "f = rf'x' + f_('f') + f(\"f\")", [1, 23]),
+        ("rust", 'fn f() { let r = r"r"; let s = r#"r"#; g(r) }', [14, 42]),
+        ("c", 'int L = sizeof L"L" + L;', [5, 23]),
+    ],
+)
+def test_letters_that_begin_a_string_are_no_name(
+    language: str, line: str, columns: list[int]
+) -> None:
+    data = line.encode()
+    parsed = parse_symbols(language, data)
+    assert isinstance(parsed, ParsedFile)
+    symbols = FileSymbols(parsed, data)
+    name = {"python": "f", "rust": "r", "c": "L"}[language]
+    assert sorted(place + 1 for place, _ in symbols.places(name)) == columns
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -225,6 +225,8 @@ def test_a_graph_whose_weights_are_elsewhere_in_its_folder_is_not_added(
 def test_a_model_that_was_half_removed_is_whole_when_it_is_added_again(
     tmp_path: Path,
 ) -> None:
+    # Whatever the umask: what others may write is not used.
+    (tmp_path / "models").mkdir(mode=0o700)
     store = ModelStore(tmp_path)
     folder = make_model2vec(tmp_path / "made")
     for _ in range(2):

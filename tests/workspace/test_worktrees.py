@@ -324,6 +324,8 @@ async def test_indexes_of_earlier_versions_are_removed_and_said_to_be_rebuilt(
     )
     for folder in (former, writes):
         folder.mkdir(parents=True)
+    # Whatever the umask: what others may write is not used.
+    (tmp_path / "cache").chmod(0o700)
     (former / "index.db").write_bytes(b"of an earlier version")
     (former / "root").write_bytes(os.fsencode(root))
     (former / "vectors-0123456789abcdef.bin").write_bytes(b"1")

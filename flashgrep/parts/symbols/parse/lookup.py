@@ -52,6 +52,14 @@ ROLES: Final[tuple[Role, ...]] = (
     "reference",
 )
 """Roles, in the order in which answers list them."""
+STRING_PREFIXES: Final = {
+    "python": frozenset(b"b f r t u br rb fr rf rt tr".split()),
+    "rust": frozenset(b"b c r br cr".split()),
+    "c": frozenset(b"l r u u8 lr ur u8r".split()),
+    "cpp": frozenset(b"l r u u8 lr ur u8r".split()),
+}
+"""Letters that begin a string in a language, in lower case: no names, where a quote is next to them."""
+STRING_STARTS: Final = (b'"', b"'", b'#"')
 _GENERICS: Final = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|[*&\s]")
 _PARTS: Final = re.compile(r"::|[.#/\\]|->")
 _NO_MODULES: Final = frozenset({"", "src", "lib", "mod", "main", "index", "__init__"})
@@ -435,6 +443,7 @@ class FileSymbols:
             data = data.lower()
             wanted = wanted.lower()
         extra = LANGUAGES[self.language].word
+        is_prefix = wanted.lower() in STRING_PREFIXES.get(self.language, ())
         size = len(wanted)
         last = len(data)
         if end is not None:
@@ -447,7 +456,8 @@ class FileSymbols:
             if (
                 not at or data[at - 1] not in _WORD or data[at] not in _WORD
             ) and _stands_alone(data, at, at + size, extra):
-                yield at
+                if not (is_prefix and data.startswith(STRING_STARTS, at + size)):
+                    yield at
             at = data.find(wanted, at + 1, last)
 
     def word_at(self, offset: int) -> str:

@@ -12,6 +12,8 @@
 ; references
 (comment) @skip
 (string_content) @skip
+(type_conversion) @skip
+((format_specifier) @skip (#not-match? @skip "[{]"))
 ; types in quotes, as written of what is defined later
 (typed_parameter type: (type (string (string_content) @quoted)))
 (typed_default_parameter type: (type (string (string_content) @quoted)))
