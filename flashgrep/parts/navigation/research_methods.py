@@ -260,10 +260,6 @@ def render_research(result: CodeResearchResult, style: Style) -> Iterator[str]:
         yield Note(f"[tests: {uses} in {files} file{'s'[: files > 1]}; tests=true]")
     if "continued" in result:
         yield Note(f"[there is more; ask by project: {', '.join(result['continued'])}]")
-    elif result["left_out"] and not result["next"]:
-        yield Note(
-            f"[{result['left_out']} more were not followed: the limit of one question]"
-        )
     yield from _render_possible(result, style)
     yield from _render_tests(result)
     if excluded := result.get("excluded"):
@@ -417,6 +413,7 @@ def _render_graph(result: CodeResearchResult, style: Style) -> Iterator[str]:
     yield from _render_heads(listed, style)
     named = {node["id"]: node for node in result["results"]}
     seen = {node["id"] for node in listed}
+    roots = [node["id"] for node in result["results"] if not node["hop"]]
 
     def name(number: int) -> str:
         """Return a symbol's name, with its lines on first mention."""
@@ -446,6 +443,10 @@ def _render_graph(result: CodeResearchResult, style: Style) -> Iterator[str]:
         if is_told_by_line(edge):
             seen.add(edge["source"])
             return edge["text"]
+        # The first line says of whom all are implementations.
+        if edge["kind"] == "implements" and [edge.get("target")] == roots:
+            unsure = "" if edge["confidence"] >= SURE else "perhaps "
+            return f"{unsure}{name(edge['source'])}: {edge['text']}"
         unsure = "" if edge["confidence"] >= SURE else " perhaps"
         if "target" in edge:
             target = name(edge["target"])
@@ -563,6 +564,9 @@ async def _research_project(
         skipped=research.skipped,
     )
     coverage = workspace.coverage(stats, fresh=fresh, started=started)
+    reasons = (coverage.get("detail"), research.reason)
+    if any(reasons):
+        coverage["detail"] = "; ".join(filter(None, reasons))
     result = format_research(research, coverage, params, as_text=call.as_text)
     # An answer of several projects has no second page.
     if result["next"] is not None and walk is None and is_alone:

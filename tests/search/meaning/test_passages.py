@@ -103,6 +103,9 @@ def test_what_is_shown_is_the_files_own_lines_and_what_is_not_is_reported(
         cropped = passage.crop(size, WORDS)
         check(passage, cropped, data)
         lines = data.decode().split("\n")
+        # A blank line beside a gap tells nothing.
+        for span in cropped.lines:
+            assert all(lines[line - 1].strip() for line in span)
         said = [f"{line}\n" for line in lines]
         asides = {
             line for first, last in passage.asides for line in range(first, last + 1)

@@ -5,6 +5,7 @@ from typing import cast
 
 from flashgrep.api.coverage import Coverage
 from flashgrep.methods.text import render_text
+from flashgrep.parts.navigation.research.research_walk import MOST_FRONTIER, Research
 from flashgrep.parts.navigation.research_methods import (
     CodeResearchParams,
     CodeResearchResult,
@@ -130,6 +131,44 @@ def test_a_module_of_tests_of_rust_is_of_tests(tmp_path: Path) -> None:
     impact = researched(project(tmp_path, RUST), "impact of lift", 1)
     told = [node.definition for node in impact.graph.nodes.values() if node.hop]
     assert {one.qualified for one in told if one.is_test} == {"tests.lifts"}
+
+
+def test_the_first_line_says_what_all_are_implementations_of(tmp_path: Path) -> None:
+    files = {
+        "go.mod": "module loom\n",
+        "a.go": """
+            package loom
+
+            type Weaver interface { Weave() }
+
+            type Jenny struct {
+                threads int
+            }
+
+            func (j *Jenny) Weave() {}
+        """,
+    }
+    _, lines = ask_as_text(tmp_path, files, "what implements Weaver")
+    assert lines[1:] == [
+        "a.go:4 interface Weaver",
+        "a.go:6 Jenny (6-8): type Jenny struct {",
+    ]
+
+
+def test_an_answer_says_what_cut_it(tmp_path: Path) -> None:
+    files = {"base.py": "class Base: ...\n"}
+    for at in range(MOST_FRONTIER + 10):
+        files[f"c{at}.py"] = f"from base import Base\n\n\nclass C{at}(Base): ...\n"
+    source = project(tmp_path, files)
+    research = researched(source, "subclasses of Base", None)
+    assert not research.complete
+    assert research.reason == "10 symbols were not followed, the limit of one question"
+    late = Research("subclasses of Base", deadline=0.0)
+    while late.advance(source):
+        pass
+    assert (late.complete, late.reason) == (False, "the deadline was reached")
+    small = researched(source, "subclasses of C1", None)
+    assert (small.complete, small.reason) == (True, "")
 
 
 def test_callers_are_those_of_one_hop_unless_more_is_asked(tmp_path: Path) -> None:

@@ -343,7 +343,6 @@ def test_a_person_sees_the_lines_below_each_caller_and_a_pipe_each_with_its_plac
         "b.py:3:function: main",
         "  4: calls used: used()",
         "  5: perhaps (0.3) uses it: x.used",
-        "[2 more were not followed: the limit of one question]",
     ]
     assert list(render_research(result, Style(is_person=True, headings=False)))[
         1:3

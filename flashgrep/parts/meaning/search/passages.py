@@ -4,7 +4,7 @@ Of a long comment only the first line is shown: the space saved fits another fun
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, NamedTuple
@@ -168,7 +168,7 @@ class Passage:
             words=words,
             size=size,
         )
-        return self._show(_join_lines(chosen, texts))
+        return self._show(_trim_blanks(_join_lines(chosen, texts), texts))
 
     def leave_out_asides(self, spans: Sequence[Span]) -> list[Span]:
         """Return the lines without those in long comments."""
@@ -215,6 +215,16 @@ def _join_lines(chosen: Collection[int], texts: Collection[int]) -> list[Span]:
         else:
             spans.append((line, line))
     return spans
+
+
+def _trim_blanks(spans: Iterable[Span], texts: Mapping[int, str]) -> list[Span]:
+    """Return ranges without blank lines at their ends: beside a gap they tell nothing."""
+    trimmed = list[Span]()
+    for first, last in spans:
+        lines = [line for line in range(first, last + 1) if texts.get(line, "").strip()]
+        if lines:
+            trimmed.append((lines[0], lines[-1]))
+    return trimmed
 
 
 def find_passage(

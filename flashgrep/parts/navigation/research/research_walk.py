@@ -117,13 +117,18 @@ class FileBudget:
     deadline: float | None
     complete: bool = True
     """Whether it was enough so far."""
+    reason: str = ""
+    """Why it was not."""
 
     def limit(self, paths: Iterable[bytes]) -> Iterator[bytes]:
         """Yield paths while they are within the budget."""
         for number, path in enumerate(paths):
-            if number >= MOST_FILES or (
-                self.deadline is not None and time.monotonic() > self.deadline
-            ):
+            if number >= MOST_FILES:
+                self.reason = f"of the files with a name {MOST_FILES:,} were read"
+                self.complete = False
+                return
+            if self.deadline is not None and time.monotonic() > self.deadline:
+                self.reason = "the deadline was reached"
                 self.complete = False
                 return
             yield path
@@ -177,6 +182,16 @@ class Research:
     def complete(self) -> bool:
         """Whether all files were looked at that may have an answer, and all that was found was followed."""
         return self._budget.complete and not self.left_out
+
+    @property
+    def reason(self) -> str:
+        """Why the answer is not complete; empty if it is."""
+        reasons = [self._budget.reason]
+        if self.left_out:
+            reasons.append(
+                f"{self.left_out} symbols were not followed, the limit of one question"
+            )
+        return "; ".join(filter(None, reasons))
 
     @property
     def is_inward(self) -> bool:
