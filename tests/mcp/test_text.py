@@ -647,6 +647,16 @@ def test_implementations_by_extension_are_listed_by_their_lines_once(
     ]
 
 
+def test_a_path_begins_with_the_definitions_that_are_on_it(
+    model: McpClient, loom: Path
+) -> None:
+    (loom / "a.py").write_text("def weft(): ...\n\n\ndef weave():\n    weft()\n")
+    (loom / "b.py").write_text("def weave(): ...\n")
+    told = read(model, "code_research", query="path from weave to weft")
+    assert "loom/a.py" in told
+    assert "loom/b.py" not in told
+
+
 def test_the_tests_of_an_impact_are_named_once_by_file(
     model: McpClient, loom: Path
 ) -> None:

@@ -373,12 +373,15 @@ def _render_sites(result: CodeResearchResult, style: Style) -> Iterator[str]:
 def _describe_site(edge: EdgeEntry, named: dict[int, NodeEntry], style: Style) -> Use:
     """Return a use with the symbol around it; a line of a file's own has only itself."""
     user = named[edge["source"]]
-    around = list[str]()
-    if edge["confidence"] < SURE:
-        around.append("perhaps")
-    if user["kind"] != "file":
-        around.append(user["name"])
-    return Use(style.path(edge), str(edge["line"]), " ".join(around), edge["text"])
+    around = user["name"]
+    text = edge["text"]
+    is_sure = edge["confidence"] >= SURE
+    if user["kind"] == "file":
+        around = ""
+        text = text if is_sure else f"perhaps {text}"
+    elif not is_sure:
+        around = f"perhaps {around}"
+    return Use(style.path(edge), str(edge["line"]), around, text)
 
 
 def _render_uses(
@@ -410,6 +413,11 @@ def _render_uses(
 def _render_graph(result: CodeResearchResult, style: Style) -> Iterator[str]:
     """Yield the symbols asked about, each use with its line, by file; then what the lines do not show."""
     listed = _find_heads(result)
+    if result["understood_as"] == "path" and result["edges"]:
+        # Of several definitions of a name, those on a path.
+        on_path = {edge["source"] for edge in result["edges"]}
+        on_path |= {edge["target"] for edge in result["edges"] if "target" in edge}
+        listed = [node for node in listed if node["id"] in on_path]
     yield from _render_heads(listed, style)
     named = {node["id"]: node for node in result["results"]}
     seen = {node["id"] for node in listed}

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Final
 
 from flashgrep.base.checkpoint import checkpoint
@@ -74,11 +75,12 @@ def outline(
     max_chars: int,
     everything: bool = False,
 ) -> Outline:
-    """Return the symbols of files as a tree, by path and position, within a budget.
+    """Return the symbols of files as a tree, sources before tests, by path and position, within a budget.
 
-    If not all fit, inner levels are left out in all files alike. On the first level that does not fit, each file gets a
-    share, sources before tests, and within a file types come first.
+    If not all fit, inner levels are left out in all files alike. On the first level that does not fit, each source gets
+    a share, each test one of what remains, and within a file types come first.
     """
+    paths = sorted(paths, key=tier_of)
     new_outline = Outline()
     files: list[list[Entry]] = []
     needed = 0  # for the least share of every file
@@ -110,16 +112,18 @@ def outline(
     cut = [
         entries for entries in files if any(entry.depth == level for entry in entries)
     ]
-    share = max(LEAST_SHARE, max_chars // max(1, len(cut)))
-    for entries in sorted(cut, key=lambda entries: tier_of(entries[0].path)):
-        checkpoint()
-        max_chars -= 0 if level else len(entries[0].path) + 1
-        room = min(share, max_chars)
-        for entry in sorted(entries, key=lambda one: one.kind not in TYPE_KINDS):
-            if entry.depth == level and entry.size <= room:
-                room -= entry.size
-                max_chars -= entry.size
-                shown_entries.add(entry)
+    for _, group in groupby(cut, key=lambda entries: tier_of(entries[0].path)):
+        of_tier = list(group)
+        share = max(LEAST_SHARE, max_chars // len(of_tier))
+        for entries in of_tier:
+            checkpoint()
+            max_chars -= 0 if level else len(entries[0].path) + 1
+            room = min(share, max_chars)
+            for entry in sorted(entries, key=lambda one: one.kind not in TYPE_KINDS):
+                if entry.depth == level and entry.size <= room:
+                    room -= entry.size
+                    max_chars -= entry.size
+                    shown_entries.add(entry)
     new_outline.entries = [entry for entry in found_entries if entry in shown_entries]
     new_outline.left_out += len(found_entries) - len(new_outline.entries)
     return new_outline

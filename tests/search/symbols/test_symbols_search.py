@@ -347,6 +347,25 @@ def test_an_outline_of_a_folder_that_is_too_long_shows_something_of_every_file(
     )
 
 
+def test_an_outline_has_tests_behind_sources_and_with_what_room_remains(
+    tmp_path: Path,
+) -> None:
+    functions = "".join(f"def wind_{at}():\n    pass\n\n\n" for at in range(20))
+    for name in ("test_a.py", "z.py"):
+        (tmp_path / name).write_text(functions)
+    source = FolderSource(tmp_path)
+    everything = outline(source, source.paths(), max_chars=100_000)
+    paths = [entry.path for entry in everything.entries]
+    assert list(dict.fromkeys(paths)) == [b"z.py", b"test_a.py"]
+    z_size = sum(entry.size for entry in everything.entries[:20]) + len("z.py") + 1
+    small = outline(source, source.paths(), max_chars=z_size)
+    assert small.entries == everything.entries[:20]
+    assert small.left_out == 20
+    more = outline(source, source.paths(), max_chars=z_size + 100)
+    assert more.entries[:20] == everything.entries[:20]
+    assert 0 < len(more.entries[20:]) < 20
+
+
 def test_a_map_shows_what_other_files_use_most(source: FolderSource) -> None:
     made = repository_map(source, max_chars=60)
     assert [(entry.path, entry.signature) for entry in made.entries] == [
