@@ -28,6 +28,8 @@ LINE_LONG, LINE_SHOWN, LINE_LEAD = 200, 120, 40
 most this many before the match."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 """Characters that control a terminal, except for line ends and tabs: C0, DELETE and C1."""
+_ANSWERED = frozenset({"answer", "message"})
+"""Members of a result without hits that answers in words."""
 GOING_ON = ("continuation_start_line", "continuation_start_byte")
 """Members of a read's continuation that differ from the previous call."""
 
@@ -493,7 +495,7 @@ def explain_empty(result: Mapping[str, Any], style: Style) -> Iterator[str]:
     coverage = result.get("coverage") or {}
     if style.is_person and "reason" in result:
         yield result.get("detail") or result["reason"].replace("_", " ")
-    elif result.get("results") == [] and "message" not in result:
+    elif result.get("results") == [] and _ANSWERED.isdisjoint(result):
         yield f"nothing found{_describe_extent(coverage, style)}"
         # A model has the summary above.
         if style.is_person and "summary" in result:

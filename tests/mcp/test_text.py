@@ -647,6 +647,15 @@ def test_implementations_by_extension_are_listed_by_their_lines_once(
     ]
 
 
+def test_a_question_in_other_words_is_answered_and_not_denied(
+    model: McpClient,
+) -> None:
+    told = read(model, "code_research", query="how does main parse its two files?")
+    assert told.startswith("a question in other words, as search_code answers it:\n")
+    assert "src/main.py" in told
+    assert "nothing found" not in told
+
+
 def test_a_path_begins_with_the_definitions_that_are_on_it(
     model: McpClient, loom: Path
 ) -> None:
