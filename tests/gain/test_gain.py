@@ -119,15 +119,29 @@ def test_past_searches_of_each_form_are_found(tmp_path: Path) -> None:
     words = json.dumps({"command": ["bash", "-lc", "rg foo src"]})
     codex = {"payload": {"type": "function_call", "name": "shell", "arguments": words}}
     file = tmp_path / "a.jsonl"
-    lines = [json.dumps(claude), "not JSON, command", json.dumps(codex)]
+    newer = {
+        "type": "response_item",
+        "payload": {
+            "type": "function_call",
+            "name": "exec_command",
+            "arguments": json.dumps({"cmd": "rg bar src"}),
+        },
+    }
+    # What came of a call repeats it, as it was run.
+    event = {
+        "type": "event_msg",
+        "payload": {"item": {"command": ["/bin/bash", "-lc", "rg bar src"]}},
+    }
+    calls = [claude, codex, newer, event]
+    lines = ["not JSON, command", *map(json.dumps, calls)]
     file.write_text("\n".join(lines))
     commands = list(discover_command.list_commands(file))
-    assert commands == ["grep -rn foo . | head", "rg foo src"]
+    assert commands == ["grep -rn foo . | head", "rg foo src", "rg bar src"]
     served: Counter[str] = Counter()
     others: Counter[str] = Counter()
     for command in [*commands, "ls", "grep -rv foo .", "find . -delete"]:
         discover_command.judge(command, served, others)
-    assert served.total() == 2
+    assert served.total() == 3
     assert set(others) == {
         "grep: a flag that is not planned",
         "find: a test or an action that is not planned",

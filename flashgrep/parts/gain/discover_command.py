@@ -26,6 +26,10 @@ MOST_BYTES: Final = 64 << 20
 """Of one transcript; a longer one is skipped and said to be."""
 MOST_SHOWN: Final = 15
 SEARCHES: Final = frozenset({"grep", "rg", "find", "ag", "ack", "fd", "git"})
+_MEMBERS: Final = ("command", "cmd")
+"""Names of members that hold a line of shell."""
+_EVENT: Final = "event_msg"
+"""The type of Codex's records of what came of a call, which repeat it as it was run."""
 _DEEPEST: Final = 12
 
 
@@ -90,13 +94,19 @@ def list_commands(file: Path) -> Iterator[str]:
     # A line ends at a line feed only: texts in JSON may hold other separators.
     pieces = text.split("\n") if file.suffix == ".jsonl" else [text]
     for piece in pieces:
-        if "command" not in piece:
+        if not _names_command(piece):
             continue
         try:
             value = json.loads(piece)
         except ValueError:
             continue
+        if isinstance(value, dict) and value.get("type") == _EVENT:
+            continue
         yield from _find_commands(value, _DEEPEST)
+
+
+def _names_command(text: str) -> bool:
+    return any(name in text for name in _MEMBERS)
 
 
 def _find_commands(value: Any, depth: int) -> Iterator[str]:
@@ -109,11 +119,13 @@ def _find_commands(value: Any, depth: int) -> Iterator[str]:
     if not isinstance(value, dict):
         return
     for name, member in value.items():
-        if name in {"command", "cmd"} and isinstance(member, str):
+        if name in _MEMBERS and isinstance(member, str):
             yield member
         elif name == "command" and _is_shell_call(member):
             yield member[-1]
-        elif name == "arguments" and isinstance(member, str) and "command" in member:
+        elif name == "arguments" and isinstance(member, str):
+            if not _names_command(member):
+                continue
             try:
                 yield from _find_commands(json.loads(member), depth - 1)
             except ValueError:
