@@ -186,6 +186,11 @@ class Printer:
             snapshot,
         )
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other clients wait beside."""
+        return self._ripgrep.is_shared
+
     def choose(self, paths: Sequence[bytes]) -> list[bytes]:
         """Return the files whose lines ripgrep prints as they are found here."""
         plain = (path for path in paths if b"\n" not in path)
@@ -295,8 +300,10 @@ class Batches:
             self._paths = chain(batch, self._paths)
             return
         printing = Printing(self._printer, batch)
+        # Two would take all processors from other clients.
+        if not (self._begun and self._printer.is_shared):
+            printing.start()
         self._begun.append(printing)
-        printing.start()
 
     def finish(self) -> tuple[int, Printed] | None:
         """Wait for the first batch, and return how many files it has and what was printed; None: none is left.
@@ -311,6 +318,8 @@ class Batches:
         printing = self._begun[0]
         printed = printing.finish()
         self._begun.popleft()
+        if self._begun:
+            self._begun[0].start()
         return len(printing.paths), printed
 
     def find_rest(self) -> Iterator[bytes]:

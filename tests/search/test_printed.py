@@ -306,6 +306,30 @@ def test_a_cancelled_lookup_ends_the_ripgrep_that_prints_ahead(
         os.kill(int(mark.read_text()), 0)
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_two_ripgreps_run_at_once_unless_others_wait(
+    snapshot: Snapshot, tmp_path: Path, *, is_shared: bool
+) -> None:
+    running = tmp_path / "running"
+    program = tmp_path / "rg"
+    program.write_text(
+        f"#!/bin/sh\nmkdir {running} || touch {tmp_path}/both\nsleep .2\nrmdir {running}\nexit 1\n"
+    )
+    program.chmod(0o755)
+    table = snapshot.table
+    text_id = int(table.columns[table.find(b"-n"), 0])
+    names = [b"zz/%04d" % at for at in range(2 * LEAST_FILES)]
+    gone = [FileRow(name, text_id, "", 1, 1, 1, 1) for name in names]
+    grown = replace(
+        snapshot,
+        table=table.with_changes(gone, ()),
+        ripgrep=Ripgrep(str(program), bundled=True, is_shared=is_shared),
+    )
+    question = Question(pattern=PATTERNS["line"], limit=2_000, max_chars=10**9)
+    ask(grown, question)
+    assert (tmp_path / "both").exists() is not is_shared
+
+
 def test_a_deadline_leaves_a_part_of_the_page(snapshot: Snapshot) -> None:
     question = Question(
         pattern=PATTERNS["literal"],
