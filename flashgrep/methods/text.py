@@ -324,12 +324,14 @@ def render_uses(uses: Iterable[Use], style: Style) -> Iterator[str]:
     places = list[tuple[str, str, str]]()
     for use in uses:
         here = (use.path, use.around)
-        if not use.around:
-            places.append((use.path, use.lines, use.text))
-        elif here == above:
-            places.append((use.path, f"{use.lines}:", use.text))
-        else:
-            places.append((use.path, use.lines, f"{use.around}: {use.text}"))
+        lines = use.lines
+        text = use.text
+        if use.around:
+            if here == above:
+                lines = f"{lines}:"
+            else:
+                text = f"{use.around}: {text}"
+        places.append((use.path, lines, text))
         above = here
     yield from render_places(places, style)
 

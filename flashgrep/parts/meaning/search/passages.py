@@ -110,7 +110,10 @@ class Passage:
         """The bytes of the whole as it is shown."""
         if self.text:
             return len(self.text)
-        return sum(map(self._measure, self.leave_out_asides([self.whole])))
+        size = 0
+        for span in self.leave_out_asides([self.whole]):
+            size += self._measure(span)
+        return size
 
     def covers(self, other: "Passage") -> bool:
         """Return whether this passage, shown whole, contains most of another passage's chunk."""
@@ -168,7 +171,8 @@ class Passage:
             words=words,
             size=size,
         )
-        return self._show(_trim_blanks(_join_lines(chosen, texts), texts))
+        spans = _join_lines(chosen, texts)
+        return self._show(_trim_blanks(spans, texts))
 
     def leave_out_asides(self, spans: Sequence[Span]) -> list[Span]:
         """Return the lines without those in long comments."""
@@ -221,7 +225,11 @@ def _trim_blanks(spans: Iterable[Span], texts: Mapping[int, str]) -> list[Span]:
     """Return ranges without blank lines at their ends: beside a gap they tell nothing."""
     trimmed = list[Span]()
     for first, last in spans:
-        lines = [line for line in range(first, last + 1) if texts.get(line, "").strip()]
+        lines = list[int]()
+        for line in range(first, last + 1):
+            text = texts.get(line, "")
+            if text.strip():
+                lines.append(line)
         if lines:
             trimmed.append((lines[0], lines[-1]))
     return trimmed
