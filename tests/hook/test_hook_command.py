@@ -115,7 +115,8 @@ def test_a_payload_is_answered_with_the_command_that_takes_its_place(
     elsewhere = {**daemon.environ, "PATH": "/usr/bin:/bin", "HOME": str(root)}
     shell = run_to_end(["bash", "-lc", updated["command"]], root, elsewhere)
     typed = run_to_end(["bash", "-lc", "grep -rn foo . | head -2"], root, elsewhere)
-    assert (shell, typed.status) == (typed, 0)
+    # Whether grep says something before head ends it is a matter of chance.
+    assert (shell.stdout, shell.status) == (typed.stdout, 0)
     payload["tool_input"] = {"command": "ls"}
     done = run_hook(daemon, text=json.dumps(payload), cwd=root)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
