@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from flashgrep import __version__
+from flashgrep.base.program_name import name_program
 from flashgrep.cli.client import read_part_commands
 from flashgrep.cli.help_pages import HelpPage, find_page, write_page
 from flashgrep.cli.launcher import read_commands, take_options
@@ -43,6 +44,10 @@ GROUPS = {
     "Set up": ("install", "web", "daemon", "doctor"),
 }
 """The commands for people; programs have the others, too."""
+COLUMN = "  fgrep "
+"""How a line of a topic begins whose left column is a command."""
+GAP = " " * (1 + len("flash") - len("f"))
+"""What the longer name takes of the blanks before the right column."""
 TOPICS_MODULE = "flashgrep.cli.help_topics"
 
 
@@ -61,7 +66,7 @@ def main(arguments: list[str]) -> int:
             topics = import_module(TOPICS_MODULE).TOPICS
             if word not in topics:
                 return main([word, *more, "--help"])
-            sys.stdout.write(topics[word])
+            sys.stdout.write(name_in_columns(topics[word]))
         case _ if "--help" in take_options(arguments) and (
             page := find_page(arguments)
         ):
@@ -76,6 +81,17 @@ def main(arguments: list[str]) -> int:
             gc.disable()
             return int(import_module(COMMANDS_MODULE).main(arguments))
     return 0
+
+
+def name_in_columns(text: str) -> str:
+    """Return a text of two columns with commands named as this process was called; the right column stays where it is."""
+    lines: list[str] = []
+    for line in text.splitlines(keepends=True):
+        named = name_program(line)
+        if line.startswith(COLUMN) and named != line:
+            named = named.replace(GAP, " ", 1)
+        lines.append(named)
+    return "".join(lines)
 
 
 def print_version() -> None:

@@ -23,7 +23,7 @@ In which order answers come:
   Into a pipe     fgrep query prints every line, by path and line.
   On a terminal   it prints one page: definitions and sources first, then
                   tests, documents, generated files. --all prints everything.
-  fgrep symbol    definitions, types before methods; then declarations,
+  symbol          definitions, types before methods; then declarations,
                   implementations, imports, calls, other uses.
   search-code     by meaning and by words, best first; until a new project
                   has vectors by words alone, and stderr says so.
@@ -42,12 +42,12 @@ Where settings come from; the later wins:
     "wires": """\
 How programs ask, all with the same answers:
 
-  fgrep mcp           the Model Context Protocol over stdin and stdout
-  fgrep rpc [PATH]    JSON-RPC 2.0 over stdin and stdout, one message a line
-  127.0.0.1:7777      the same over TCP; fgrep daemon status names the port
-  fgrep serve         HTTP: MCP at /mcp, JSON-RPC at /rpc, the page at /
-  fgrep lsp           the Language Server Protocol, for editors
-  COMMAND --json      the raw answer, for jq
+  fgrep mcp             the Model Context Protocol over stdin and stdout
+  fgrep rpc [PATH]      JSON-RPC 2.0 over stdin and stdout, one message a line
+  127.0.0.1:7777        the same over TCP; the port: fgrep daemon status
+  fgrep serve           HTTP: MCP at /mcp, JSON-RPC at /rpc, the page at /
+  fgrep lsp             the Language Server Protocol, for editors
+  COMMAND --json        the raw answer, for jq
 """,
     "coming-from-rg": """\
 What you type in rg, ag, git grep, ctags and fzf, and here:
@@ -58,7 +58,7 @@ What you type in rg, ag, git grep, ctags and fzf, and here:
   rg PATTERN DIR             fgrep query -e PATTERN DIR
   rg -r NEW                  fgrep query --replace NEW (-r is grep's)
   rg --files                 fgrep files
-  rg | fzf                   fgrep pick; of file names: fgrep pick -k files
+  rg | fzf                   fgrep pick; file names: fgrep pick -k files
   ctags, then a jump         fgrep symbol NAME, fgrep definition NAME
   git grep PATTERN v1.2      fgrep query PATTERN --rev v1.2
   any other flag of rg       fgrep rg …, which is ripgrep itself

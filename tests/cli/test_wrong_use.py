@@ -90,6 +90,12 @@ def test_help_names_the_program_as_it_was_called(daemon: DaemonAtHand) -> None:
         page = daemon.run("query", "--help", program=program).stdout
         assert page.startswith(f"Usage: {name} query [OPTIONS] PATTERN [PATH]...\n")
         assert f"{name} search-code when you only" in " ".join(page.split())
+        topic = daemon.run("help", "patterns", program=program).stdout.splitlines()
+        assert f"  {name} query TEXT" in "\n".join(topic)
+        assert {line.rstrip()[30:] for line in topic[2:4]} == {
+            "the text itself. If no line has it and it is a",
+            "regular expression, that; stderr says so.",
+        }
         overview = daemon.run("--help", program=program).stdout
         assert f"Try: {name} query 'spin_lock', {name} symbol" in overview
 

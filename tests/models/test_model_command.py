@@ -222,11 +222,21 @@ def test_a_graph_whose_weights_are_elsewhere_in_its_folder_is_not_added(
     assert not ModelStore(Path(cold_daemon.paths.state)).list_models()
 
 
+def test_the_folder_of_models_is_the_users_own_whatever_the_umask(
+    tmp_path: Path,
+) -> None:
+    store = ModelStore(tmp_path)
+    before = os.umask(0o002)
+    try:
+        with store.making():
+            assert store.folder.stat().st_mode & 0o777 == 0o700
+    finally:
+        os.umask(before)
+
+
 def test_a_model_that_was_half_removed_is_whole_when_it_is_added_again(
     tmp_path: Path,
 ) -> None:
-    # Whatever the umask: what others may write is not used.
-    (tmp_path / "models").mkdir(mode=0o700)
     store = ModelStore(tmp_path)
     folder = make_model2vec(tmp_path / "made")
     for _ in range(2):

@@ -95,7 +95,6 @@ class ModelStore:
             InvalidParams: another command adds a model.
 
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
         make_private(str(self.folder))
         lock = os.open(
             self.folder / ".lock",
