@@ -326,11 +326,10 @@ def render_uses(uses: Iterable[Use], style: Style) -> Iterator[str]:
         here = (use.path, use.around)
         lines = use.lines
         text = use.text
-        if use.around:
-            if here == above:
-                lines = f"{lines}:"
-            else:
-                text = f"{use.around}: {text}"
+        if use.around and here == above:
+            lines = f"{lines}:"
+        elif use.around:
+            text = f"{use.around}: {text}"
         places.append((use.path, lines, text))
         above = here
     yield from render_places(places, style)
