@@ -49,8 +49,12 @@ class Totals(NamedTuple):
     """The costs of one file's tasks with flashgrep, for the expert and for habits, and missing facts."""
 
     tokens: tuple[int, int, int]
+    again: int
+    """Tokens of the further calls where flashgrep's first answer lacked a fact, beyond ``tokens``."""
     worst: float
     """The highest ratio of flashgrep's tokens to the expert's, over all tasks."""
+    late: int
+    """Facts that flashgrep showed only then."""
     missing: int
     """Facts that flashgrep or the expert did not show."""
 
@@ -105,10 +109,13 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"\n{file.name}\n\n| task | flashgrep | expert | habit | of expert |\n|---|---|---|---|---|"
             )
             totals.append(measure_tasks(tasks, options.cache, show=options.show))
-            (ours, expert, habit), worst, missing = totals[-1]
+            (ours, expert, habit), again, worst, late, missing = totals[-1]
             shares = f"{ours / expert:.3f} (of habit {ours / habit:.2f})"
             print(f"| **all {len(tasks)}** | {ours} | {expert} | {habit} | {shares} |")
-            print(f"worst task {worst:.2f} of the expert, {missing} facts missing")
+            print(
+                f"worst task {worst:.2f} of the expert; {late} facts by a further call, with these calls "
+                f"{(ours + again) / expert:.3f}; {missing} facts missing"
+            )
     reached = all(each.is_within_bars for each in totals)
     return (
         1
@@ -129,6 +136,8 @@ def measure_tasks(
     }
     count = make_counter()
     spent, missing, worst = [0, 0, 0], 0, 0.0
+    again = 0
+    late = 0
     with a_daemon() as environ:
         for repository, package in folders.items():
             # Tasks write: each way has a copy of its own.
@@ -136,8 +145,10 @@ def measure_tasks(
                 Path(environ["HOME"]) / way / repository
                 for way in ("asked", "searched")
             )
-            shutil.copytree(package, folder)
-            shutil.copytree(package, other)
+            # A daemon that has the package as a project has a socket in it.
+            no_state = shutil.ignore_patterns(".flashgrep")
+            shutil.copytree(package, folder, ignore=no_state)
+            shutil.copytree(package, other, ignore=no_state)
             with a_client(folder, environ) as call:
                 for task in (
                     task for task in tasks if task["repository"] == repository
@@ -151,16 +162,21 @@ def measure_tasks(
                         raise SystemExit(
                             f"{task['need']}: the expert reads lines that no answer has shown: {unseen}"
                         )
-                    for who, cost in (("flashgrep", ours), ("expert", expert)):
-                        lacking = [
-                            fact
-                            for fact in task["facts"]
-                            if fact not in "\n".join(cost.answers)
-                        ]
-                        missing += len(lacking)
-                        if lacking:
+                    lacking = find_lacking(task, ours.answers)
+                    if lacking:
+                        further = measure(task.get("again", ()), call, count)
+                        again += further.tokens
+                        late += len(lacking)
+                        lacking = find_lacking(task, [*ours.answers, *further.answers])
+                        late -= len(lacking)
+                    for who, facts in (
+                        ("flashgrep", lacking),
+                        ("expert", find_lacking(task, expert.answers)),
+                    ):
+                        missing += len(facts)
+                        if facts:
                             print(
-                                f"{task['need']}: {who} lacks {lacking}",
+                                f"{task['need']}: {who} lacks {facts}",
                                 file=sys.stderr,
                             )
                     spent = [
@@ -179,7 +195,13 @@ def measure_tasks(
                     )
                     if show:
                         print(*ours.answers, sep="\n")
-    return Totals((spent[0], spent[1], spent[2]), worst, missing)
+    return Totals((spent[0], spent[1], spent[2]), again, worst, late, missing)
+
+
+def find_lacking(task: dict[str, Any], answers: Sequence[str]) -> list[str]:
+    """Return the facts of a task that no answer shows."""
+    text = "\n".join(answers)
+    return [fact for fact in task["facts"] if fact not in text]
 
 
 def measure(
