@@ -78,6 +78,32 @@ def test_a_static_folder_is_read_as_its_maker_wrote_it(
     assert probe_model(model).dims == DIMS
 
 
+def test_files_without_a_usual_name_are_read_if_they_are_the_only_ones(
+    tmp_path: Path,
+) -> None:
+    # As packages of programs ship them, in one folder.
+    table = make_model2vec(tmp_path / "table")
+    (table / "model.safetensors").rename(table / "words_256.safetensors")
+    (table / "tokenizer.json").rename(table / "words_tokenizer_config.json")
+    graph = make_encoder(tmp_path / "graph")
+    (graph / "onnx/model.onnx").rename(graph / "words-q.onnx")
+    (graph / "tokenizer.json").rename(graph / "words-q-tokenizer.json")
+    for folder, kind in ((table, "static"), (graph, "encoder")):
+        model = read_model_folder(folder)
+        assert model.kind == kind
+        assert probe_model(model).dims == DIMS
+        assert {model.weights, model.tokenizer} <= {*model.files()}
+    # Which of two is meant, nobody says.
+    (graph / "words.onnx").write_bytes((graph / "words-q.onnx").read_bytes())
+    with pytest.raises(
+        ProviderUnavailable, match=r"which of these graphs\? words-q\.onnx, words\.onnx"
+    ):
+        read_model_folder(graph)
+    (table / "other-tokenizer.json").write_text("{}")
+    with pytest.raises(ProviderUnavailable, match=r"tokenizer\.json is missing"):
+        read_model_folder(table)
+
+
 def test_licences_are_those_of_the_card_or_of_the_file(tmp_path: Path) -> None:
     licences = [
         read_model_folder(make(tmp_path / make.__name__)).licence

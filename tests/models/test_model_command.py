@@ -192,11 +192,16 @@ def test_a_cross_encoder_orders_what_was_found(
         ("a/../b", "neither a folder nor a name"),
         ("~nobody.of.this.name/b", "neither a folder nor a name"),
         (".", "no model of model2vec, ONNX or sentence-transformers"),
+        ("models/a.onnx", "a file; give the folder it is in"),
     ],
 )
 def test_what_is_no_model_is_refused(
     cold_daemon: DaemonAtHand, tmp_path: Path, source: str, problem: str
 ) -> None:
+    # A path with one slash could be a name on a hub.
+    file = tmp_path / "models" / "a.onnx"
+    file.parent.mkdir()
+    file.write_bytes(b"")
     done = cold_daemon.run("model", "add", source, cwd=tmp_path)
     assert done.returncode == 2
     assert problem in done.stderr

@@ -217,6 +217,10 @@ def _add(
     with suppress(RuntimeError):
         folder = Path(source).expanduser().absolute()
     name = _name_folder(folder)
+    if folder.is_file():
+        fail(
+            f"{source}: a file; give the folder it is in with its tokenizer.json (unpack a package first)"
+        )
     if not folder.is_dir():
         # A folder is never taken for a name, nor a name for a path.
         if not NAME.fullmatch(source):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal
 
@@ -49,6 +50,10 @@ GRAPHS: Final = (
     "onnx/model_fp16.onnx",
 )
 """Where a graph of ONNX is, in the order of preference: the exact one before quantised ones."""
+ONLY_GRAPH: Final = re.compile(r".+\.onnx")
+ONLY_TABLE: Final = re.compile(r".+\.(?:safetensors|npz)")
+ONLY_TOKENIZER: Final = re.compile(r"(?!tokenizer_config\.).*tokenizer.*\.json")
+"""Names of files without a usual name, as packages of programs ship them, if there is only one of its kind."""
 CONFIGS: Final = (
     "config.json",
     "modules.json",
@@ -156,7 +161,8 @@ def _read_folder(folder: Path) -> ModelFolder:
                 licence=licence,
             )
         raise ProviderUnavailable(
-            f"{folder}: no model of model2vec, ONNX or sentence-transformers"
+            f"{folder}: no model of model2vec, ONNX or sentence-transformers: neither a table (safetensors, npz)"
+            " nor a graph (onnx)"
         )
     if is_pair:
         kind: Kind = "cross-encoder"
@@ -248,7 +254,22 @@ def find_table(folder: Path) -> str | None:
             named = folder / (inner + name)
             if not TABLES.isdisjoint(tensor_names(named)):
                 return inner + name
+    names = list_files(folder, ONLY_TABLE)
+    if len(names) == 1 and not TABLES.isdisjoint(tensor_names(folder / names[0])):
+        return names[0]
     return None
+
+
+def list_files(folder: Path, pattern: re.Pattern[str]) -> list[str]:
+    """Return the files directly in a folder with such a name; raises ProviderUnavailable as ``find_file``."""
+    names = list[str]()
+    with os.scandir(folder) as entries:
+        for entry in islice(entries, MOST_FILES):
+            if pattern.fullmatch(entry.name) and find_file(
+                folder, entry.name, MOST_WEIGHTS
+            ):
+                names.append(entry.name)
+    return sorted(names)
 
 
 def list_modules(folder: Path) -> Iterator[str]:
@@ -278,11 +299,21 @@ def check_modules(folder: Path) -> None:
 
 
 def find_graph(folder: Path) -> str | None:
-    """Return the file of an ONNX graph, below the folder; None if there is none."""
+    """Return the file of an ONNX graph, below the folder; None if there is none.
+
+    Raises:
+        ProviderUnavailable: there are several, and none has a usual name.
+
+    """
     for name in GRAPHS:
         if find_file(folder, name, MOST_WEIGHTS) is not None:
             return name
-    return None
+    names = list_files(folder, ONLY_GRAPH)
+    if len(names) > 1:
+        raise ProviderUnavailable(
+            f"{folder}: which of these graphs? {', '.join(names)}: leave one, or name it model.onnx"
+        )
+    return names[0] if names else None
 
 
 def find_tokenizer(folder: Path, inner: PurePosixPath) -> str:
@@ -290,7 +321,10 @@ def find_tokenizer(folder: Path, inner: PurePosixPath) -> str:
     for name in (str(inner / "tokenizer.json"), "tokenizer.json"):
         if find_file(folder, name, MOST_TOKENIZER) is not None:
             return name
-    raise ProviderUnavailable(f"{folder}: tokenizer.json is missing")
+    names = list_files(folder, ONLY_TOKENIZER)
+    if len(names) != 1:
+        raise ProviderUnavailable(f"{folder}: tokenizer.json is missing")
+    return names[0]
 
 
 def is_cross_encoder(config: Mapping[str, Any]) -> bool:
