@@ -6,8 +6,8 @@ scripts/eval_symbols callers [--jedi FOLDER] PACKAGE_FOLDER …
 scripts/eval_symbols uses FOLDER=TRUTH.jsonl …     TRUTH: printed by a program of scripts/tools/oracles
 scripts/eval_symbols implements FOLDER=TRUTH.jsonl …     the same of types and interfaces
 scripts/eval_symbols ORACLE FOLDER …     callers and uses as pyright, tsserver, gopls, rust-analyzer, clangd or
-                                         intelephense has them for a sample, or javac, kotlinc, go-types, clang or
-                                         typescript for all
+                                         intelephense has them for a sample, or javac, kotlinc, roslyn, go-types,
+                                         clang or typescript for all
 scripts/eval_symbols reasons ORACLE=FOLDER …     the same, and in one table how often each reason is right by language
 scripts/eval_symbols first-ten FOLDER …     where query shows the definitions of names with 100 and more uses
 scripts/eval_symbols defined-once FOLDER …     where query shows the definition of 100 names that have one

@@ -45,12 +45,14 @@ def find_targets(
     # One navigator for the whole search: it keeps the files it has opened.
     navigator = Navigator(source)
     named = navigator.define(name)
+    ending = "." + ".".join(qualifiers)
     own = [
         definition
         for definition in named
         if matches_qualifiers(
             definition.symbols.defined(definition.index), [*qualifiers]
         )
+        or f".{definition.scope}".endswith(ending)
     ]
     targets = (
         own

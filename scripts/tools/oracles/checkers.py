@@ -23,11 +23,13 @@ CHECKERS: Final = {
         "uses",
     ),
     "clang": (sys.executable, str(ORACLES / "c_uses.py")),
+    "roslyn": (sys.executable, str(ORACLES / "csharp_uses.py")),
     "typescript": ("node", str(ORACLES / "typescript" / "uses.cjs")),
 }
-"""Each checker's command; the folder comes last. TypeScript is found by NODE_PATH, libclang's module by PYTHONPATH.
+"""Each checker's command; the folder comes last.
 
-Kotlin's compiler and the project's libraries are found by CLASSPATH.
+TypeScript is found by NODE_PATH, the modules for libclang and .NET by PYTHONPATH, Kotlin's compiler and the project's
+libraries by CLASSPATH, Roslyn by ROSLYN and DOTNET_ROOT.
 """
 HEADERS: Final = ("gcc", "-print-file-name=include")
 """Prints where the compiler's own headers are."""

@@ -55,6 +55,8 @@ PROTOTYPED: Final = frozenset({".c", ".h"})
 UNWRITTEN: Final = PROTOTYPED | {".rs"}
 """Files in which a use need not have the name that it means."""
 HEADS: Final = re.compile(r"\s*(?:unsafe\s+)?impl\b")
+BUILT: Final = frozenset({"node_modules", "target"})
+"""Folders of what is downloaded or built."""
 TARGETS: Final = 40
 """Definitions per kind whose uses are asked for."""
 MOST_WORDS: Final = 200
@@ -91,7 +93,7 @@ def find_uses(oracle: str, root: Path) -> Iterator[dict[str, Any]]:
         for path in sorted(root.rglob("*"))
         if path.suffix in server.endings
         and path.is_file()
-        and "node_modules" not in path.parts
+        and BUILT.isdisjoint(path.relative_to(root).parts)
     }
     lines = {path: text.split("\n") for path, text in texts.items()}
     # Every folder with headers is an include path: there may be no record of a build.
@@ -199,8 +201,9 @@ def _ask_uses(
             yield _hide(path, root, start["line"])
         if is_prose or _is_import(lines[path], start["line"]):
             continue
-        # References of a method are those of all that it overrides or implements.
-        if named.kind == "method":
+        # References of a method are those of all that it overrides or implements; of
+        # Rust's also where it is called without a value.
+        if named.kind == "method" or (path.suffix == ".rs" and named.container):
             meant = _ask_definitions(connection, *at)
             if meant and not _is_among(named, root, lines, meant):
                 continue
@@ -224,7 +227,9 @@ def _ask_uses(
     )
     others = (place for place in places if place not in used)
     for path, number, column in islice(others, MOST_WORDS):
-        if not _ask_definitions(connection, path, number, column):
+        meant = _ask_definitions(connection, path, number, column)
+        # In macros a server may go to what it does not list the use of.
+        if not meant or _is_among(named, root, lines, meant):
             yield _hide(path, root, number)
 
 
@@ -263,9 +268,11 @@ def _is_among(
     meant: list[tuple[Path, int]],
 ) -> bool:
     """Whether a definition is among those that a server goes to, or an overload of it beside it."""
+    # Rust has no overloads, and an implementation beside its trait is another method.
+    is_exact = named.file.endswith(".rs")
     return any(
         path == root / named.file
-        and (line == named.line or named.name in lines[path][line])
+        and (line == named.line or (not is_exact and named.name in lines[path][line]))
         for path, line in meant
     )
 

@@ -428,7 +428,9 @@ class Research:
             named = list[Definition]()
             for definition in definitions:
                 container = definition.symbols.container(definition.index)
-                is_inside = f".{container}".endswith(ending)
+                # An extension in a type is named by either.
+                scopes = (f".{container}", f".{definition.scope}")
+                is_inside = any(scope.endswith(ending) for scope in scopes)
                 if is_inside or definition.stem == qualifiers[-1]:
                     named.append(definition)
             if not named:

@@ -8,11 +8,10 @@ that is not known none of them is told for sure.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
-from typing import Final, Protocol
+from typing import Final
 
+from flashgrep.parts.navigation.resolution.call_meaning import Fit, Meaning, Types
 from flashgrep.parts.navigation.resolution.exports import find_overloads
-from flashgrep.parts.navigation.resolution.inference import Names
 from flashgrep.parts.navigation.resolution.kotlin_text import (
     Blocks,
     begins_body,
@@ -29,6 +28,7 @@ from flashgrep.parts.navigation.resolution.overloads import (
     choose_kotlin_overloads,
     read_types,
 )
+from flashgrep.parts.navigation.resolution.packages import resolve_by_package
 from flashgrep.parts.navigation.resolution.receiver_text import Step, read_expression
 from flashgrep.parts.navigation.resolution.sites import (
     OUTSIDE,
@@ -39,6 +39,7 @@ from flashgrep.parts.navigation.resolution.sites import (
 )
 from flashgrep.parts.navigation.resolution.symbol_graph import (
     Definition,
+    Resolution,
     SymbolKey,
 )
 from flashgrep.parts.navigation.resolution.type_text import is_type_parameter
@@ -68,62 +69,6 @@ _MOST_BEFORE: Final = 300
 """Bytes before a block that are read for what it belongs to."""
 _MOST_FUNCTIONS: Final = 20
 """Most functions of one name whose parameters are read for a lambda."""
-
-
-class Fit(Enum):
-    """Whether a function extends a type."""
-
-    YES = auto()
-    NO = auto()
-    UNKNOWN = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What a call may run, and the type of what it is called on; ``is_sure``: it runs one of these.
-
-    If it surely runs no member and no extension, it has no definitions.
-    """
-
-    definitions: tuple[Definition, ...]
-    receiver: Type
-    is_sure: bool
-    is_hidden: bool = False
-    """Whether a property of the receiver has the name, whose value may be what is called."""
-
-
-class Types(Protocol):
-    """Finds types by what declarations write."""
-
-    names: Names
-
-    def find_written(self, site: Site, written: str) -> Type:
-        """Return the type that a written name means at a place."""
-        ...
-
-    def evaluate(self, site: Site, step: Step, depth: int) -> Type:
-        """Return the type of an expression."""
-        ...
-
-    def members(
-        self,
-        owner: Definition,
-        name: str,
-    ) -> tuple[list[Definition], bool]:
-        """Return a type's members of a name, and whether all bases are known."""
-        ...
-
-    def derives(self, type_: Definition, base: Definition) -> bool:
-        """Whether a type is or derives from another."""
-        ...
-
-    def is_whole(self, type_: Definition) -> bool:
-        """Whether all types above a type are of the project."""
-        ...
-
-    def is_settled(self, type_: Definition) -> bool:
-        """Whether all types above a type that may be of the project are known."""
-        ...
 
 
 @dataclass
@@ -445,7 +390,8 @@ class KotlinCalls:
             base = self.types.evaluate(place, step.base, depth + 1)
             meaning = self.find_on(place, step.name, base)
         receivers = dict[object, Type | None]()
-        for function in meaning.definitions or functions:
+        chosen = meaning.definitions or _choose_visible(place, step.name, functions)
+        for function in chosen:
             receiver = self._find_parameter_receiver(function, meaning.receiver)
             key: object = receiver
             # Two objects may stand for one definition.
@@ -488,6 +434,22 @@ class KotlinCalls:
             if written:
                 return self._find_receiver_type(definition, written)
         return None
+
+
+def _choose_visible(
+    site: Site,
+    name: str,
+    functions: Sequence[Definition],
+) -> Sequence[Definition]:
+    """Return the functions of packages that a file sees by its package and imports; all, if that is unknown."""
+    visible = list[Definition]()
+    for function in functions:
+        told = resolve_by_package(
+            site.symbols, name, function, functions, inherits=False
+        )
+        if isinstance(told, Resolution):
+            visible.append(function)
+    return visible or functions
 
 
 def _choose_innermost(extensions: Sequence[Definition]) -> Sequence[Definition]:

@@ -114,6 +114,10 @@ _TYPE_PLACE: Final = re.compile(
     rb"|\.class\b|\s*::"
 )
 """What follows a type's name in a declaration."""
+_QUERY: Final = re.compile(
+    rb"\s+(?:from|where|select|join|let|orderby|group|into|equals|on|by|ascending|descending)\b\s*[^\s=;,)]"
+)
+"""What follows a value in a query of C#."""
 _CASE: Final = re.compile(rb"\bcase\s(?:\s*[\w.\"']+\s*,)*\s*\Z")
 _LABELLED: Final = re.compile(rb"\s*(?:,|:(?!:)|->)")
 _ATTRIBUTE: Final = re.compile(rb"@(?:(?:spec|callback|macrocallback)\s+)?\Z")
@@ -302,9 +306,10 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
             and behind.lstrip()[:1] in {b">", b","}
             and b"<" in before
         )
+        is_queried = symbols.language == "csharp" and _QUERY.match(behind) is not None
         return (
             is_made
-            or _TYPE_PLACE.match(behind) is not None
+            or (_TYPE_PLACE.match(behind) is not None and not is_queried)
             or (is_argument and _GENERIC.search(before) is not None)
         )
     return False

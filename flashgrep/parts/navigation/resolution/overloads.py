@@ -6,14 +6,25 @@ from dataclasses import dataclass
 from typing import Final
 
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
+from flashgrep.parts.navigation.resolution.type_text import (
+    read_parameters as read_parameter_names,
+)
+from flashgrep.parts.navigation.resolution.type_text import split_list
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import NAME_END
 
 OVERLOADED: Final = frozenset({"java", "csharp"})
 """Languages in which a type may have several methods of one name, told apart by their parameters."""
+_INSIDE: Final = rb"[\w\s,.?\[\]&@]*"
+_ANGLES: Final = rb"<INSIDE(?:<INSIDE(?:<INSIDE>INSIDE)*>INSIDE)*>".replace(
+    b"INSIDE", _INSIDE
+)
+"""The arguments of a generic type, three deep at most."""
 _PIECES: Final = re.compile(
     rb'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|(?s:/\*.*?\*/)'
-    rb"|(?<!\w)[A-Z]\w*\s*<[\w\s,.?<>\[\]&@]*>(?=[\s(\w{.)\[])|[()\[\]{},]"
+    rb"|(?<!\w)[A-Z]\w*\s*ANGLES(?=[\s(\w{.)\[,])|[()\[\]{},]".replace(
+        b"ANGLES", _ANGLES
+    )
 )
 """Where a list may be divided, and what holds such signs without meaning them."""
 _OPENS: Final = re.compile(rb"\s*(?:<[\w\s,.?<>\[\]&]*>\s*)?\(")
@@ -53,6 +64,7 @@ _OF_LITERALS: Final = {
 }
 """The plain types that may have a literal's value."""
 _PLAIN: Final = frozenset[bytes]().union(*_OF_LITERALS.values())
+_THIS: Final = re.compile(rb"this\s")
 _TYPE: Final = re.compile(
     rb"([\w.]+(?:\[\])*(?:\.\.\.)?)(?:<[^()]*>)?\s+\w+\s*(?:=.*)?\Z"
 )
@@ -65,16 +77,31 @@ class Parameters:
     types: tuple[bytes, ...]
     least: int
     most: int | None
+    is_extension: bool = False
 
 
 def choose_overloads(
     alike: Sequence[Definition], symbols: FileSymbols, end: int
 ) -> list[Definition]:
     """Return those of several methods that a call may run; ``end``: of its name. All, if it has no arguments to read."""
+    return list_accepting(alike, symbols, end) or list(alike)
+
+
+def list_accepting(
+    alike: Sequence[Definition], symbols: FileSymbols, end: int
+) -> list[Definition]:
+    """Return those of several methods that take a call's arguments; ``end``: of its name. All, if it has none to read."""
     arguments = read_list(symbols.data, end)
     if arguments is None:
         return list(alike)
-    return [method for method in alike if _accepts(method, arguments)] or list(alike)
+    # Types that are written behind a name are as many as the method has parameters for.
+    count = len(split_list(symbols.data, end))
+    accepting = list[Definition]()
+    for method in alike:
+        is_for = not count or count == len(read_parameter_names(method))
+        if is_for and _accepts(method, arguments):
+            accepting.append(method)
+    return accepting
 
 
 def choose_kotlin_overloads(
@@ -178,6 +205,17 @@ def _accepts(method: Definition, arguments: list[bytes]) -> bool:
     parameters = read_parameters(method)
     if parameters is None:
         return True
+    if _takes(parameters, arguments):
+        return True
+    if not parameters.is_extension:
+        return False
+    # The first is what an extension is called on.
+    least = max(0, parameters.least - 1)
+    most = None if parameters.most is None else parameters.most - 1
+    return _takes(Parameters(parameters.types[1:], least, most), arguments)
+
+
+def _takes(parameters: Parameters, arguments: list[bytes]) -> bool:
     count = len(arguments)
     if count < parameters.least:
         return False
@@ -211,9 +249,11 @@ def read_parameters(method: Definition) -> Parameters | None:
         b"..." in parameter or parameter.startswith(b"params ") for parameter in written
     )
     required = [parameter for parameter in written if b"=" not in parameter]
+    is_extension = bool(written) and _THIS.match(written[0]) is not None
     if is_open:
-        return Parameters(tuple(types[:-1]), max(0, len(required) - 1), None)
-    return Parameters(tuple(types), len(required), len(written))
+        least = max(0, len(required) - 1)
+        return Parameters(tuple(types[:-1]), least, None, is_extension)
+    return Parameters(tuple(types), len(required), len(written), is_extension)
 
 
 def read_list(data: bytes, start: int) -> list[bytes] | None:

@@ -40,6 +40,18 @@ _KEYWORDS: Final = re.compile(
     rb"return|throw|else|in|case|await|yield|do|try|assert|typeof|sizeof|nameof|move|unsafe|echo|print|and|or|not|is|as"
 )
 """Words before a parenthesis that call nothing."""
+_INFIX: Final = frozenset({"kotlin"})
+"""Languages in which a method may be called without a dot: ``crane lift 3``."""
+_BEFORE_INFIX: Final = re.compile(rb"[\w)\]}\"'`][ \t]+\Z")
+_BEHIND_INFIX: Final = re.compile(rb"\w*`?[ \t]+[^\s=.,;)}]|\w*`?[ \t]*\n")
+_LITERAL: Final = re.compile(rb"(?:(?<!\w)\d[\w.]*|\"[^\"\n]*\")\s*\Z")
+_NO_OPERAND: Final = re.compile(
+    rb"\b(?:return|throw|else|in|is|as|by|do|try|finally|fun|val|var|class|object|interface|get|set|suspend|if|when|while)"
+    rb"[ \t]+\Z"
+)
+"""Words before a name that are no operand."""
+_BINDS_CLOSER: Final = frozenset({b"+", b"-", b"*", b"/", b"%", b".", b"!"})
+"""Operators whose result is what a method without a dot is called on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +71,63 @@ def read_receiver(
 ) -> Step | None:
     """Return what the member at an offset is accessed on; None: nothing, or what is not understood."""
     operator = _find_operator(symbols, offset)
-    if operator is None:
+    if operator is not None:
+        return read_expression(symbols, operator)
+    if is_infix(symbols, offset):
+        return _read_operand(symbols, offset, 0)
+    return None
+
+
+def is_infix(
+    symbols: FileSymbols,
+    offset: int,
+) -> bool:
+    """Whether a method is called between its receiver and its argument, without a dot."""
+    if symbols.language not in _INFIX or symbols.role(offset) != "call":
+        return False
+    before = symbols.data[max(0, offset - _MOST_BEFORE) : offset]
+    if _BEFORE_INFIX.search(before) is None or _NO_OPERAND.search(before):
+        return False
+    # What a parenthesis follows at once is called as any other function.
+    if _BEHIND_INFIX.match(symbols.data, offset) is None:
+        return False
+    # The parentheses of a statement's head are no operand.
+    end = _skip_blanks(symbols, offset)
+    if symbols.data[end - 1 : end] != b")":
+        return True
+    opening = _find_opening(symbols, end - 1)
+    name_end = _skip_blanks(symbols, opening)
+    word = _LAST_WORD.search(symbols.data, max(0, name_end - _MOST_BEFORE), name_end)
+    return word is None or _HEADS.fullmatch(word[1]) is None
+
+
+def _read_operand(
+    symbols: FileSymbols,
+    offset: int,
+    depth: int,
+) -> Step | None:
+    """Return what a method without a dot is called on, which may be the result of another."""
+    if depth > _MOST_CHAIN:
         return None
-    return read_expression(symbols, operator)
+    operand = read_expression(symbols, offset)
+    literal = _LITERAL.search(symbols.data, max(0, offset - _MOST_BEFORE), offset)
+    if operand is not None:
+        start = _start_of(operand)
+    elif literal is not None:
+        start = literal.start()
+    else:
+        return None
+    end = _skip_blanks(symbols, start)
+    if symbols.data[end - 1 : end] in _BINDS_CLOSER:
+        return None
+    # ``a lift b lift c`` is ``(a lift b) lift c``.
+    word = _LAST_WORD.search(symbols.data, max(0, end - _MOST_BEFORE), end)
+    if word is None or not is_infix(symbols, word.start()):
+        return operand
+    base = _read_operand(symbols, word.start(), depth + 1)
+    if base is None:
+        return None
+    return Step("call", word[1].decode(), word.start(), offset, base)
 
 
 def read_expression(
@@ -85,7 +151,8 @@ def read_expression(
     name_end = opening
     if is_call:
         name_end = 0
-    if is_call and opening >= 0:
+    is_applied = symbols.language == "csharp" and data[closing - 1 : closing] == b">"
+    if (is_call or is_applied) and opening >= 0:
         name_end = _skip_type_arguments(symbols, opening)
     word = _LAST_WORD.search(data, max(0, name_end - _MOST_BEFORE), name_end)
     is_head = word is not None and _HEADS.fullmatch(word[1]) is not None

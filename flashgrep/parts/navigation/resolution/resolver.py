@@ -18,15 +18,12 @@ from flashgrep.parts.navigation.resolution.call_filter import (
     METHODS,
     is_same_family,
 )
+from flashgrep.parts.navigation.resolution.call_meaning import Meaning
 from flashgrep.parts.navigation.resolution.conformance import conforms
+from flashgrep.parts.navigation.resolution.csharp_calls import may_be_query
 from flashgrep.parts.navigation.resolution.definitions import FindAncestors
 from flashgrep.parts.navigation.resolution.exports import find_overloads
 from flashgrep.parts.navigation.resolution.inference import Names
-from flashgrep.parts.navigation.resolution.kotlin_calls import Meaning
-from flashgrep.parts.navigation.resolution.kotlin_text import (
-    is_extension,
-    read_receiver_type,
-)
 from flashgrep.parts.navigation.resolution.linkage import LINKED, resolve_by_linkage
 from flashgrep.parts.navigation.resolution.local_names import (
     has_parameter,
@@ -38,7 +35,7 @@ from flashgrep.parts.navigation.resolution.local_names import (
 )
 from flashgrep.parts.navigation.resolution.overloads import (
     OVERLOADED,
-    choose_overloads,
+    list_accepting,
 )
 from flashgrep.parts.navigation.resolution.packages import (
     choose_base,
@@ -53,12 +50,14 @@ from flashgrep.parts.navigation.resolution.plain_text import (
     find_real_name,
     resolve_import,
 )
+from flashgrep.parts.navigation.resolution.receiver_text import is_infix
 from flashgrep.parts.navigation.resolution.receivers import (
     find_extended_type,
     find_literal,
     infer_type,
 )
 from flashgrep.parts.navigation.resolution.rust_paths import RustPaths, resolve_in_crate
+from flashgrep.parts.navigation.resolution.rust_types import STANDARD
 from flashgrep.parts.navigation.resolution.sites import UNKNOWN, Site
 from flashgrep.parts.navigation.resolution.symbol_graph import (
     GUESS,
@@ -73,7 +72,16 @@ from flashgrep.parts.navigation.resolution.symbol_graph import (
     Resolution,
     SymbolKey,
 )
-from flashgrep.parts.navigation.resolution.written_types import ABOVE, WrittenTypes
+from flashgrep.parts.navigation.resolution.type_text import (
+    match_type,
+    read_parameters,
+    split_list,
+)
+from flashgrep.parts.navigation.resolution.written_types import (
+    ABOVE,
+    WrittenTypes,
+    read_extension_receiver,
+)
 from flashgrep.parts.symbols.parse.describe import receiver
 from flashgrep.parts.symbols.parse.imports import PACKAGED
 from flashgrep.parts.symbols.parse.lookup import OWN, FileSymbols
@@ -129,6 +137,10 @@ _BUILT_APART: Final = re.compile(
     rb"(?:(?!src/)[^/]+/){0,20}?(?:tests|benches|examples)/"
 )
 """The folders of programs that use a crate of Rust, and that it does not know."""
+_ACCESSED: Final = re.compile(rb"\s*\.\s*([A-Za-z_]\w*)")
+_STATIC: Final = re.compile(rb"\b(?:static|const)\b")
+_OF_MEMBER: Final = re.compile(rb"\s*(?:\?\.|\.|=(?![=>])|==|!=|\[)")
+"""What follows a value."""
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
 
 
@@ -145,7 +157,10 @@ class Use:
         """Return the expression the name is accessed on."""
         if _SUPER.search(self.symbols.data, max(0, self.offset - 60), self.offset):
             return "super"
-        return receiver(self.symbols.data, self.offset, self.symbols.language)
+        word = receiver(self.symbols.data, self.offset, self.symbols.language)
+        if word is None and is_infix(self.symbols, self.offset):
+            return ""
+        return word
 
     def types_around(self) -> list[int]:
         """Return the types that enclose the use, innermost first."""
@@ -226,6 +241,8 @@ class Resolver:
         """Return ``resolve`` bound to one use: what the use refers to is determined once for all targets."""
         on = use.receiver
         language = use.symbols.language
+        if language == "csharp":
+            return partial(self._narrow(use).resolve_by_text, use)
         if language not in SCOPED:
             return partial(self.resolve_by_text, use)
         # Done once for all targets, since it may parse the file.
@@ -352,23 +369,59 @@ class Resolver:
     def resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
         """Resolve from the text alone, in languages that ``inference`` does not cover."""
         resolution = self._resolve_by_text(use, target)
+        if resolution is not None and target.language == "rust":
+            return self._grade_implementations(use, target, resolution)
         if resolution is None or target.language not in OVERLOADED:
             return resolution
-        alike = [
-            rival
-            for rival in self.rivals
-            if (rival.path, rival.owner) == (target.path, target.owner)
-            and rival.kind in CALLABLE_KINDS
-        ]
-        if len(alike) < _SEVERAL or target.kind not in CALLABLE_KINDS:
+        alike = [rival for rival in self.rivals if _is_overload(rival, target)]
+        if target.kind not in CALLABLE_KINDS:
+            return resolution
+        if len(alike) < _SEVERAL and target.language != "csharp":
             return resolution
         end = use.offset + len(target.name.encode())
-        chosen = choose_overloads(alike, use.symbols, end)
+        accepting = [
+            rival
+            for rival in alike
+            if list_accepting(_list_family(rival, alike), use.symbols, end)
+        ]
+        # The library's ``Equals`` and the like take other arguments.
+        is_other = not accepting and target.language == "csharp"
+        if is_other and use.receiver is None and target.kind == "method":
+            return None
+        chosen = accepting or alike
         if all(method.key != target.key for method in chosen):
             return None
         if len(chosen) >= _SEVERAL:
             return Resolution(min(GUESS, resolution.confidence), "one of the overloads")
         return resolution
+
+    def _grade_implementations(
+        self,
+        use: Use,
+        target: Definition,
+        resolution: Resolution,
+    ) -> Resolution | None:
+        """Return how sure one of several functions of one name and type is: a trait may be implemented for it often."""
+        around = target.symbols.parent(target.index)
+        is_implemented = around >= 0 and target.symbols.kind(around) == "extension"
+        if not is_implemented or resolution.confidence < SEEN:
+            return resolution
+        alike = list[Definition]()
+        for rival in self.rivals:
+            is_method = rival.owner == target.owner and rival.kind in CALLABLE_KINDS
+            if is_method and rival.language == "rust":
+                alike.append(rival)
+        if len(alike) < _SEVERAL:
+            return resolution
+        site = Site(use.path, use.symbols, use.offset)
+        end = use.offset + len(target.name.encode())
+        # ``From`` is often implemented for a dozen types, each with its own argument.
+        chosen = self._types.rust.choose_by_argument(alike, site, end)
+        if all(method.key != target.key for method in chosen):
+            return None
+        if len(chosen) == 1:
+            return resolution
+        return Resolution(1 / len(chosen), "one of the implementations")
 
     def _resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
         symbols = use.symbols
@@ -379,7 +432,7 @@ class Resolver:
             symbols, target.kind, name, use.offset
         ):
             return None
-        if language == "rust" and _is_apart(use, target):
+        if self._is_ruled_out(use, target):
             return None
         if language == "elixir":
             return resolve_in_modules(
@@ -402,23 +455,115 @@ class Resolver:
         is_kotlin_call = language == "kotlin" and symbols.role(use.offset) == "call"
         if is_kotlin_call and target.kind == "interface" and self._has_function(target):
             return None
-        if is_kotlin_call and target.kind in CALLABLE_KINDS:
-            resolved = self._resolve_kotlin_call(use, target)
+        is_csharp_call = (
+            language == "csharp"
+            and on is not None
+            and symbols.role(use.offset) == "call"
+        )
+        is_read = is_kotlin_call or is_csharp_call
+        if is_read and target.kind in CALLABLE_KINDS - {"constructor"}:
+            resolved = self._resolve_call(use, target)
         if resolved is not INCONCLUSIVE:
             return resolved
         if on is not None:
             if on in OWN:
                 return self._resolve_own(use, target)
+            if language == "csharp" and not on and target.kind in TYPE_KINDS:
+                return self._resolve_in_type(use, target)
             return self._resolve_on(use, target, on)
         return self._resolve_bare_name(use, target)
 
-    def _resolve_kotlin_call(
+    def _narrow(self, use: Use) -> "Resolver":
+        """Return the resolver of those definitions that a language's own rules leave for a use."""
+        rivals = [rival for rival in self.rivals if not self._is_ruled_out(use, rival)]
+        if len(rivals) == len(self.rivals):
+            return self
+        keys = frozenset(rival.key for rival in rivals)
+        if keys not in self._narrowed:
+            self._narrowed[keys] = replace(self, rivals=rivals)
+        return self._narrowed[keys]
+
+    @LazyAttribute
+    def _narrowed(self) -> dict[frozenset[SymbolKey], "Resolver"]:
+        """Return the resolvers of fewer definitions: many uses leave the same."""
+        return {}
+
+    def _is_ruled_out(
+        self,
+        use: Use,
+        target: Definition,
+    ) -> bool:
+        """Whether a language's own rules say that a name means something else."""
+        if use.symbols.language == "rust":
+            return _is_apart(use, target)
+        if use.symbols.language == "csharp":
+            return not self._has_count(use, target) or self._is_value(use, target)
+        return False
+
+    def _has_count(
+        self,
+        use: Use,
+        target: Definition,
+    ) -> bool:
+        """Whether a type of C# has as many parameters as arguments are written: others of its name have other numbers."""
+        type_: Definition | None = target
+        # A construction writes the arguments behind the constructor's name.
+        if target.kind == "constructor":
+            type_ = self._types.type_of(target)
+        if type_ is None or type_.kind not in TYPE_KINDS | {"type"}:
+            return True
+        end = use.offset + len(target.name.encode())
+        count = len(split_list(use.symbols.data, end))
+        return len(read_parameters(type_)) == count
+
+    def _is_value(
+        self,
+        use: Use,
+        target: Definition,
+    ) -> bool:
+        """Whether a name of C# that is a type's is that of a field or property around the use, by what follows it."""
+        if target.kind not in TYPE_KINDS or use.receiver is not None:
+            return False
+        end = use.offset + len(target.name.encode())
+        if not _OF_MEMBER.match(use.symbols.data, end):
+            return False
+        owners = use.owners()
+        for rival in self.rivals:
+            is_member = rival.kind in {"field", "property"} and rival.owner in owners
+            if not is_member:
+                continue
+            # A member may have its type's name, which then means either.
+            written = match_type(rival)
+            if written is None or written[1].decode() != target.name:
+                return True
+            return not self._is_static(use, end, target.name)
+        return False
+
+    def _is_static(
+        self,
+        use: Use,
+        end: int,
+        owner: str,
+    ) -> bool:
+        """Whether what follows a name of C# is a member of the type itself, not of a value."""
+        accessed = _ACCESSED.match(use.symbols.data, end)
+        if accessed is None:
+            return False
+        for member in self.names.definitions(accessed[1].decode()):
+            row = member.symbols.row(member.index)
+            head = member.symbols.data[row[START] : row[NAME]]
+            is_static = member.kind == "enumerator" or _STATIC.search(head) is not None
+            if member.owner == owner and is_static:
+                return True
+        return False
+
+    def _resolve_call(
         self,
         use: Use,
         target: Definition,
     ) -> Resolution | Inconclusive | None:
-        """Resolve a call in Kotlin by the types that may be ``this``, or by that of its receiver."""
-        meaning = self._find_kotlin_meaning(use, target.name)
+        """Resolve a call by the type of its receiver, in Kotlin also by the types that may be ``this``."""
+        meaning = self._find_meaning(use, target.name)
         if meaning is None:
             return INCONCLUSIVE
         keys = {definition.key for definition in meaning.definitions}
@@ -427,10 +572,10 @@ class Resolver:
             return _grade_overloads(meaning)
         if meaning.is_sure:
             return self._resolve_beside(use, target, meaning)
-        if not is_extension(target):
+        if not _extends(target):
             return self._judge_member(use, target, meaning)
         if is_meant:
-            return self._judge_extension(meaning)
+            return self._judge_extension(use, meaning)
         if use.receiver is not None:
             return None
         # The lambda of a library's function may see the members of anything.
@@ -468,12 +613,12 @@ class Resolver:
                 return True
         return False
 
-    def _find_kotlin_meaning(
+    def _find_meaning(
         self,
         use: Use,
         name: str,
     ) -> Meaning | None:
-        """Return what a call in Kotlin means; None: a local function."""
+        """Return what a call means; None: a local function."""
         key = use.path, use.offset
         if key in self._meanings:
             return self._meanings[key]
@@ -481,7 +626,10 @@ class Resolver:
         kotlin = self._types.kotlin
         meaning = None
         # A local function comes before whatever ``this`` has.
-        if use.receiver is not None:
+        if use.symbols.language == "csharp":
+            type_ = self._types.find_receiver(use.path, use.symbols, use.offset)
+            meaning = self._types.csharp.find_on(site, name, type_)
+        elif use.receiver is not None:
             type_ = self._types.find_receiver(use.path, use.symbols, use.offset)
             meaning = kotlin.find_on(site, name, type_)
         elif not is_hidden(use.symbols, name, use.offset, is_callable=True):
@@ -504,7 +652,7 @@ class Resolver:
     ) -> Resolution | Inconclusive | None:
         """Resolve a call that surely means something else, which the target may override."""
         owner = self._types.type_of(target)
-        if is_extension(target):
+        if _extends(target):
             return None
         if not meaning.definitions:
             # It is a free function or a library's, or a member that an import brings.
@@ -520,14 +668,21 @@ class Resolver:
                 return Resolution(POSSIBLE, OVERRIDDEN)
         return None
 
-    def _judge_extension(self, meaning: Meaning) -> Resolution:
+    def _judge_extension(
+        self,
+        use: Use,
+        meaning: Meaning,
+    ) -> Resolution:
         """Return how sure an extension is that may be called, on a receiver of unknown type."""
-        types = {read_receiver_type(function) for function in meaning.definitions}
+        types = {read_extension_receiver(function) for function in meaning.definitions}
         count = len(types)
         if meaning.is_hidden:
             return Resolution(GUESS / count, "name only")
-        # A member of the name may be meant as well.
+        # A member of the name may be meant as well, or a library's.
         if any(self.is_own_member(rival) for rival in self.rivals):
+            count += 1
+        is_csharp = use.symbols.language == "csharp"
+        if is_csharp and may_be_query(use.symbols, meaning.definitions[0].name):
             count += 1
         if count == 1:
             return Resolution(SEEN, "only extension")
@@ -537,7 +692,7 @@ class Resolver:
         """Whether a definition is in the type that it is a member of."""
         is_member = self._types.type_of(definition) is not None
         is_called = definition.kind in CALLABLE_KINDS
-        return is_member and is_called and not is_extension(definition)
+        return is_member and is_called and not _extends(definition)
 
     @LazyAttribute
     def _paths_of_rust(self) -> RustPaths:
@@ -890,6 +1045,20 @@ class Resolver:
             return Resolution(0.3, "name only")
         return None
 
+    def _resolve_in_type(
+        self,
+        use: Use,
+        target: Definition,
+    ) -> Resolution | None:
+        """Resolve a type of C# behind a type with arguments: ``Shop<int>.Order``."""
+        owner = self._types.find_receiver(use.path, use.symbols, use.offset)
+        around = self._types.type_of(target)
+        if not isinstance(owner, Definition) or around is None:
+            return self._resolve_by_name(target)
+        if self._types.derives(owner, around):
+            return Resolution(PROVEN, "qualified")
+        return None
+
     def _judge_qualifier(
         self, use: Use, on: str, type_: Definition
     ) -> Resolution | None:
@@ -998,8 +1167,9 @@ class Resolver:
         if type_ is UNKNOWN:
             return INCONCLUSIVE
         if not isinstance(type_, Definition):
-            # What is not of the project may still be a base of the target's type.
-            is_apart = self._types.is_whole(owner)
+            # What is not of the project may still be a base of the target's type, or
+            # have a trait of the project.
+            is_apart = self._types.is_whole(owner) and not self._is_for_library(target)
             return Resolution(WEAK, "name only") if is_apart else INCONCLUSIVE
         # The type is sure, so any member of it that is not the target rules that out,
         # but where the target overrides it.
@@ -1011,6 +1181,18 @@ class Resolver:
             return Resolution(POSSIBLE, OVERRIDDEN) if is_over else None
         return None if is_whole else Resolution(WEAK, "name only")
 
+    def _is_for_library(self, target: Definition) -> bool:
+        """Whether a method's trait is implemented for a type of a library, or the method is of such a one."""
+        if target.language != "rust":
+            return False
+        for rival in self.rivals:
+            traits = _list_traits(rival)
+            is_trait = rival.key == target.key or target.owner in traits
+            kinds = {type_.kind for type_ in self._types_of(rival.owner)}
+            if is_trait and traits and kinds <= {"extension"}:
+                return True
+        return False
+
     @LazyAttribute
     def _types(self) -> WrittenTypes:
         return WrittenTypes(self.names)
@@ -1018,6 +1200,8 @@ class Resolver:
     def _resolve_by_name(self, target: Definition, most: float = GUESS) -> Resolution:
         """Return a confidence by how many definitions it may be; a family of types or its constructors count once."""
         if target.name in EVERYDAY and target.kind in METHODS:
+            return Resolution(WEAK, "name only")
+        if target.language == "rust" and self._is_standard(target):
             return Resolution(WEAK, "name only")
         family = FAMILIES.get(target.language, target.language)
         if family not in self._families:
@@ -1028,18 +1212,22 @@ class Resolver:
             ]
             owners = {rival.owner for rival in alike}
             families = set[str]()
-            for current_rival in alike:
-                families.add(
-                    min(
-                        self.ancestors(current_rival.owner) & owners
-                        or {current_rival.owner}
-                    )
-                    or str(current_rival.path)
-                )
+            for rival in alike:
+                above = self.ancestors(rival.owner) | _list_traits(rival)
+                topmost = min(above & owners or {rival.owner})
+                families.add(topmost or str(rival.path))
                 if len(families) == _MOST_FAMILIES:
                     break
             self._families[family] = max(1, len(families))
         return Resolution(most / self._families[family], "name only")
+
+    def _is_standard(self, target: Definition) -> bool:
+        """Whether types of Rust's library have a method of the name: by the name, or by the trait that it implements."""
+        if target.kind not in METHODS:
+            return False
+        # What implements a trait of the library is called on all that does.
+        is_foreign = any(not self._types_of(name) for name in _list_traits(target))
+        return is_foreign or target.name in STANDARD
 
     @LazyAttribute
     def _families(self) -> dict[str, int]:
@@ -1065,6 +1253,45 @@ def _is_brought_by_name(
     around = target.full_name.rpartition(".")[0]
     is_starred = any(star.module == around for star in imports.stars)
     return is_imported or is_starred or use.path == target.path
+
+
+def _is_overload(
+    rival: Definition,
+    target: Definition,
+) -> bool:
+    """Whether a call by name and type may mean either; of C# a type may have parts in several files."""
+    if rival.kind not in CALLABLE_KINDS:
+        return False
+    if target.language == "csharp":
+        counts = {_count_parameters_around(method) for method in (rival, target)}
+        return rival.full_name == target.full_name and len(counts) == 1
+    return (rival.path, rival.owner) == (target.path, target.owner)
+
+
+def _count_parameters_around(definition: Definition) -> int:
+    """Return how many type parameters the type around a definition has."""
+    around = definition.symbols.parent(definition.index)
+    if around < 0:
+        return 0
+    owner = Definition(definition.path, definition.symbols, around)
+    return len(read_parameters(owner))
+
+
+def _list_family(
+    rival: Definition,
+    alike: Sequence[Definition],
+) -> list[Definition]:
+    """Return the methods that a rival stands for: all of its name beside it, if these are no rivals of their own."""
+    family = find_overloads(rival)
+    keys = {method.key for method in family}
+    if sum(method.key in keys for method in alike) > 1:
+        return [rival]
+    return family
+
+
+def _extends(definition: Definition) -> bool:
+    """Whether a function is written for a type that it is not in."""
+    return bool(read_extension_receiver(definition))
 
 
 def _merge_overloads(meaning: Meaning) -> Meaning:
@@ -1118,6 +1345,15 @@ def _is_compared(target: Definition) -> bool:
     name = target.key[1]
     before = target.symbols.data[max(0, name - 40) : name]
     return target.kind == "enumerator" or _COMPARED.search(before) is not None
+
+
+def _list_traits(method: Definition) -> set[str]:
+    """Return what the implementation around a method implements, also for a library's type."""
+    symbols = method.symbols
+    around = symbols.parent(method.index)
+    if around < 0 or symbols.kind(around) != "extension":
+        return set()
+    return {symbols.word_at(at) for at in symbols.bases(around)}
 
 
 def _has_hash(symbols: FileSymbols, offset: int) -> bool:

@@ -33,6 +33,10 @@ _MOST_BEFORE: Final = 200
 _BEFORE: Final = re.compile(rb"(?<![\w:])((?:r#)?\w+(?:::\w+){0,20})::\Z")
 _STANDARD: Final = frozenset({"std", "core", "alloc"})
 """The crates that are never the project's."""
+_SECTION: Final = re.compile(rb"(?ms)^\[([^\]\n]+)\][^\n]*\n(.*?)(?=^\[|\Z)")
+_TEXT: Final = re.compile(rb"(?m)^\s*([\w-]+)\s*=\s*\"([^\"\n]*)\"")
+_DEPENDENCY: Final = re.compile(rb"(?m)^([\w-]+)\s*(?:=|\.)([^\n]*)")
+_FOLDER: Final = re.compile(rb"\bpath\s*=\s*\"([^\"\n]*)\"")
 _PATH: Final = re.compile(
     rb"#\[\s*path\s*=\s*\"([^\"\n]{1,200})\"\s*\]\s*(?:#\[[^\]\n]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?\Z"
 )
@@ -45,6 +49,15 @@ class _Module:
 
     path: bytes
     inside: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """What a package's or a workspace's manifest says: its crate, the roots of crates in folders, all dependencies."""
+
+    name: str
+    folders: dict[str, bytes]
+    dependencies: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -64,6 +77,7 @@ class RustPaths:
     )
     """Results by position, the same for all targets."""
     _busy: set[tuple[_Module, str]] = field(default_factory=set)
+    _manifests: dict[bytes, "_Manifest"] = field(default_factory=dict)
 
     def find_item(
         self, path: bytes, symbols: FileSymbols, offset: int
@@ -113,7 +127,7 @@ class RustPaths:
             items = self._look_up(module, first) or (
                 list(self.find_crates(module, first)) if rest else []
             )
-            if not items and self._is_standard(module, first):
+            if not items and self._is_outside(module, first):
                 return []
         for segment in rest:
             modules = [target for target in items if isinstance(target, _Module)]
@@ -129,12 +143,35 @@ class RustPaths:
         self._is_open |= not items
         return items
 
-    def _is_standard(self, module: _Module, first: str) -> bool:
-        """Whether a path starts in the standard library, by its crate or by what a module imports from there."""
-        return first in _STANDARD or any(
-            use.local == first and use.module.partition("::")[0] in _STANDARD
-            for use in self._uses(module)
-        )
+    def _is_outside(self, module: _Module, first: str) -> bool:
+        """Whether a path starts in another's crate, by its name or by what a module imports from there."""
+        crates = {first}
+        for use in self._uses(module):
+            if use.local == first:
+                crates.add(use.module.removeprefix("::").partition("::")[0])
+        if crates & _STANDARD:
+            return True
+        return any(self._is_dependency(module, crate) for crate in crates)
+
+    def _is_dependency(self, module: _Module, name: str) -> bool:
+        """Whether a manifest above a module names a crate that is not one of the project's folders."""
+        for manifest in self._list_manifests(module):
+            is_own = name in manifest.folders or name == manifest.name
+            if name in manifest.dependencies and not is_own:
+                return True
+        return False
+
+    def _list_manifests(self, module: _Module) -> Iterator["_Manifest"]:
+        """Yield what the manifests above a module say, the package's first, then the workspace's."""
+        for beside in _list_upward(module.path.rpartition(b"/")[0]):
+            path = beside + b"Cargo.toml"
+            if not self.has(path):
+                continue
+            if path not in self._manifests:
+                symbols = self.open_file(path)
+                text = b"" if symbols is None else symbols.data
+                self._manifests[path] = _read_manifest(beside, text)
+            yield self._manifests[path]
 
     def _look_up(self, module: _Module, name: str) -> list[Definition | _Module]:
         """Return what a name means in a module: its own definitions, or what it imports."""
@@ -279,7 +316,12 @@ class RustPaths:
         yield _Module(module.path, "")
 
     def find_crates(self, module: _Module, name: str) -> Iterator[_Module]:
-        """Yield the root of a crate by name: the current crate, or one in a sibling folder."""
+        """Yield the root of a crate by name: the current crate, a folder that a manifest names, or one beside it."""
+        for manifest in self._list_manifests(module):
+            library = manifest.folders.get(name)
+            if library is not None and self.has(library):
+                yield _Module(library, "")
+                return
         root = (
             next(self._roots(module))
             .path.rpartition(b"/")[0]
@@ -316,6 +358,47 @@ def resolve_in_crate(
     ):
         return Resolution(PROVEN, "same file" if path == target.path else "import")
     return None if is_followed else INCONCLUSIVE
+
+
+def _read_manifest(beside: bytes, text: bytes) -> _Manifest:
+    """Return what a manifest in a folder says."""
+    name = ""
+    folders = dict[str, bytes]()
+    dependencies = set[str]()
+    root = b"src/lib.rs"
+    for section in _SECTION.finditer(text):
+        title = section[1]
+        values = {match[1]: match[2] for match in _TEXT.finditer(section[2])}
+        if title == b"package":
+            name = name or _name_crate(values.get(b"name", b""))
+        elif title == b"lib":
+            name = _name_crate(values.get(b"name", b"")) or name
+            root = values.get(b"path", root)
+        # Also those for tests and builds, of one system, and of a workspace.
+        elif title.endswith(b"dependencies"):
+            for match in _DEPENDENCY.finditer(section[2]):
+                crate = _name_crate(match[1])
+                dependencies.add(crate)
+                path = _FOLDER.search(match[2])
+                if path is not None:
+                    folders[crate] = _join(beside, path[1] + b"/src/lib.rs")
+        elif b"dependencies." in title:
+            crate = _name_crate(title.rpartition(b".")[2])
+            dependencies.add(crate)
+            if b"path" in values:
+                folders[crate] = _join(beside, values[b"path"] + b"/src/lib.rs")
+    if name:
+        folders[name] = _join(beside, root)
+    return _Manifest(name, folders, frozenset(dependencies))
+
+
+def _name_crate(package: bytes) -> str:
+    """Return how a path names a package's crate."""
+    return package.decode("utf-8", "replace").replace("-", "_")
+
+
+def _join(beside: bytes, path: bytes) -> bytes:
+    return posixpath.normpath(posixpath.join(beside, path))
 
 
 def _list_upward(folder: bytes) -> Iterator[bytes]:

@@ -47,8 +47,16 @@ PASSES: Final = frozenset(
     {"map", "for_each", "filter", "any", "all", "find", "flat_map", "filter_map", "position", "inspect", "take_while"}
     | {"skip_while", "partition", "and_then", "is_some_and", "is_ok_and", "find_map", "retain", "max_by_key", "min_by_key"}
     | {"try_for_each", "map_while", "sort_by_key", "is_none_or"}
+    | {"dedup_by_key", "sort_by_cached_key", "sort_unstable_by_key", "partition_point", "rposition", "retain_mut"}
 )  # fmt: skip
 """Methods that pass what a container holds to a closure."""
+STANDARD: Final = (
+    TAKES_OUT | KEEPS | OF_MAPS | SAME | PASSES
+    | {"len", "is_empty", "display", "join", "to_string", "as_str", "as_bytes", "to_vec", "lines", "chars"}
+    | {"bytes", "contains", "starts_with", "ends_with", "trim", "trim_start", "trim_end", "extend", "collect", "sum"}
+    | {"min", "max", "push_str", "path", "parent", "extension", "file_name", "metadata", "exists", "is_file", "is_dir"}
+)  # fmt: skip
+"""Names that the library's most used types have methods of: alone they say nothing about the type."""
 SLICE: Final = "[]"
 _SKIPPED: Final = re.compile(rb"(?:\s*(?:&|\*|'\w+|(?:mut|dyn|impl|const)\b))*\s*")
 """What stands before a type's name and leaves it the same."""

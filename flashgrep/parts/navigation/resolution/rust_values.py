@@ -5,9 +5,17 @@ What holds them is followed by a table of the library's methods (``rust_types``)
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
+from flashgrep.parts.navigation.resolution.applied_types import (
+    apply,
+    find_argument,
+    identify,
+)
+from flashgrep.parts.navigation.resolution.call_meaning import Types
+from flashgrep.parts.navigation.resolution.overloads import read_list
 from flashgrep.parts.navigation.resolution.receiver_text import (
     Step,
     find_block_start,
@@ -34,11 +42,12 @@ from flashgrep.parts.navigation.resolution.type_text import (
     FIELDS,
     find_name_end,
     is_type_parameter,
+    read_bound,
 )
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import (
     NAME,
-    START,
+    NAME_END,
 )
 
 _ARROW: Final = re.compile(rb"\s*(?:->|:(?!:))\s*")
@@ -47,6 +56,10 @@ _OWN: Final = frozenset({"Self", "self"})
 _FOR: Final = re.compile(rb"for\s+(?:&\s*)?(?:mut\s+)?\w+\s+in\Z")
 _SOME: Final = re.compile(rb"\b(?:Some|Ok)\(\s*(?:&|ref\s+|mut\s+)*\w+\s*\)\s*=>?\Z")
 """A pattern with what a container holds, in a condition or in an arm of a match."""
+_VARIANT: Final = re.compile(
+    rb"\b((?:[A-Za-z_]\w*::){0,5}[A-Z]\w*)\(\s*(?:&|ref\s+|mut\s+)*\w+\s*\)\s*=>?\Z"
+)
+"""A pattern with the value that a variant holds."""
 _ARM_END: Final = ord(">")
 _CLOSURE: Final = re.compile(rb"\((?:\s*move)?\s*\|\s*&*(?:mut\s+)?\w+\s*\|\Z")
 _WORD: Final = re.compile(rb"(\w+)\Z")
@@ -59,23 +72,6 @@ _REFERENCE: Final = re.compile(rb"\s*(?:&|\*)*\s*(?:mut\s+)?\Z")
 _MOST_VALUE: Final = 500
 """Bytes of a value that a name is bound to."""
 _MOST_BEFORE: Final = 200
-_MOST_HEAD: Final = 2_000
-
-
-class Types(Protocol):
-    """Finds types by what declarations write."""
-
-    def find_written(self, site: Site, written: str) -> Type:
-        """Return the type that a written name means at a place."""
-        ...
-
-    def evaluate(self, site: Site, step: Step, depth: int) -> Type:
-        """Return the type of an expression."""
-        ...
-
-    def has_type(self, name: str) -> bool:
-        """Whether the project has a type of a name."""
-        ...
 
 
 @dataclass
@@ -126,15 +122,24 @@ class RustValues:
         if is_library:
             return self._find_container(site, written, function, owner)
         # A field has the type parameters of its type.
+        member = function
         if function is not None and function.kind in FIELDS:
             around = function.symbols.parent(function.index)
             function = Definition(function.path, function.symbols, around)
         is_inside = function is not None and function.index >= 0
-        if function is None or not is_inside:
-            return self.types.find_written(site, written.path)
-        if is_type_parameter(function, written.path):
-            return self._find_bound(function, written.path)
-        return self.types.find_written(site, written.path)
+        if function is not None and member is not None and is_inside:
+            if is_type_parameter(function, written.path):
+                argument = find_argument(member, written.path, owner)
+                if argument is not UNKNOWN:
+                    return argument
+                return self._find_bound(function, written.path)
+        type_ = self.types.find_written(site, written.path)
+        if not isinstance(type_, Definition) or not written.arguments:
+            return type_
+        arguments = list[Type]()
+        for argument_written in written.arguments:
+            arguments.append(self._find_type(site, argument_written, member, owner))
+        return apply(type_, tuple(arguments))
 
     def _find_container(
         self,
@@ -159,19 +164,13 @@ class RustValues:
         parameter: str,
     ) -> Type:
         """Return the trait of the project that a type parameter must have; UNKNOWN: none, or several."""
-        symbols = function.symbols
-        word = re.escape(parameter.encode())
-        bound = re.compile(rb"[<,\s]%s\s*:\s*([A-Za-z_][\w:]*)(?!\s*[+\w])" % word)
-        at = function.index
-        while at >= 0:
-            row = symbols.row(at)
-            head = symbols.data[row[START] : row[START] + _MOST_HEAD]
-            match = bound.search(head.partition(b"{")[0])
-            if match is not None:
-                site = Site(function.path, symbols, row[NAME])
-                return self.types.find_written(site, match[1].decode())
-            at = symbols.parent(at)
-        return UNKNOWN
+        bound = read_bound(function, parameter)
+        if bound is None:
+            return UNKNOWN
+        writing, written = bound
+        symbols = writing.symbols
+        site = Site(writing.path, symbols, symbols.row(writing.index)[NAME])
+        return self.types.find_written(site, written)
 
     def find_bound_type(
         self,
@@ -191,11 +190,109 @@ class RustValues:
             return self._find_content_by_match(site, end, depth)
         if is_pattern:
             return self._find_content_by_value(site, end, depth)
+        variant = _VARIANT.search(text)
+        if variant is not None and self._is_in_scope(site, end, is_arm=is_arm):
+            return self._find_payload(variant[1].decode())
         closure = _CLOSURE.search(text)
         if closure is not None:
             start = end - len(text) + closure.start()
             return self._find_content_by_closure(site, start, depth)
         return UNKNOWN
+
+    def _is_in_scope(
+        self,
+        site: Site,
+        end: int,
+        *,
+        is_arm: bool,
+    ) -> bool:
+        """Whether a name is used where the pattern that ends at an offset binds it: in its arm, or in its block."""
+        symbols = site.symbols
+        if is_arm:
+            block = find_block_start(symbols, end)
+            is_open = block >= 0 and is_open_at(symbols, block, site.offset)
+            return is_open and not _has_next_arm(symbols, end, site.offset)
+        opening = _find_value_end(symbols, end)
+        is_block = symbols.data[opening : opening + 1] == b"{"
+        return opening >= 0 and (
+            not is_block or is_open_at(symbols, opening, site.offset)
+        )
+
+    def _find_payload(
+        self,
+        written: str,
+    ) -> Type:
+        """Return the type of what a variant of the project's holds, if it holds one value."""
+        before, _, name = written.rpartition("::")
+        owner = before.rpartition("::")[2]
+        variants = list[Definition]()
+        for definition in self.types.names.definitions(name):
+            is_variant = (
+                definition.kind == "enumerator" and definition.language == "rust"
+            )
+            is_named = owner in {"", "Self", definition.owner}
+            if is_variant and is_named:
+                variants.append(definition)
+        # Several enumerations have a variant of the name, or it is a library's.
+        if len(variants) != 1:
+            return UNKNOWN
+        symbols = variants[0].symbols
+        at = symbols.row(variants[0].index)[NAME_END]
+        if symbols.data[at : at + 1] != b"(":
+            return UNKNOWN
+        place = Site(variants[0].path, symbols, at)
+        return self.find_type_at(place, at + 1, variants[0], UNKNOWN)
+
+    def choose_by_argument(
+        self,
+        methods: Sequence[Definition],
+        site: Site,
+        end: int,
+    ) -> list[Definition]:
+        """Return those of several functions of one name and type that take the first argument of a call.
+
+        Implementations of one trait for several types differ by it; ``end``: of the function's name.
+        """
+        argument = self._find_argument_type(site, end)
+        if argument is UNKNOWN:
+            return list(methods)
+        fitting = list[Definition]()
+        for method in methods:
+            parameter = self._find_parameter_type(method)
+            if parameter is UNKNOWN or identify(parameter) == identify(argument):
+                fitting.append(method)
+        return fitting or list(methods)
+
+    def _find_argument_type(
+        self,
+        site: Site,
+        end: int,
+    ) -> Type:
+        arguments = read_list(site.symbols.data, end)
+        # Only the first differs, as traits such as ``From`` have one.
+        if not arguments:
+            return UNKNOWN
+        start = site.symbols.data.find(arguments[0], end)
+        step = read_expression(site.symbols, start + len(arguments[0]))
+        if step is None or not _is_whole(site.symbols, step, start):
+            return UNKNOWN
+        return self.types.evaluate(Site(site.path, site.symbols, start), step, 0)
+
+    def _find_parameter_type(self, method: Definition) -> Type:
+        symbols = method.symbols
+        parameters = read_list(symbols.data, symbols.row(method.index)[NAME_END])
+        if not parameters:
+            return UNKNOWN
+        start = symbols.data.find(parameters[0], symbols.row(method.index)[NAME_END])
+        colon = parameters[0].find(b":")
+        if colon < 0:
+            return UNKNOWN
+        site = Site(method.path, symbols, symbols.row(method.index)[NAME])
+        owner: Type = UNKNOWN
+        around = symbols.parent(method.index)
+        if around >= 0:
+            owner = self.types.find_written(site, symbols.name(around))
+        return self.find_type_at(site, start + colon + 1, method, owner)
 
     def _find_content_by_value(
         self,

@@ -95,6 +95,16 @@ class Definition:
         return self.name
 
     @property
+    def scope(self) -> str:
+        """The qualified name of what is around it, whatever type it extends; empty at top level."""
+        if self.index < 0:
+            return ""
+        around = self.symbols.parent(self.index)
+        if around < 0:
+            return ""
+        return self.symbols.qualified(around)
+
+    @property
     def kind(self) -> str:
         """The symbol's kind; ``file`` for a top level."""
         if self.index >= 0:

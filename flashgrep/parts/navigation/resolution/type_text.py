@@ -11,6 +11,7 @@ from flashgrep.parts.symbols.parse.model import (
     NAME,
     NAME_END,
     START,
+    TYPE_KINDS,
 )
 
 FIELDS: Final = frozenset({"field", "property", "constant", "variable", "enumerator"})
@@ -52,6 +53,19 @@ _DOCUMENTED: Final = _compile(
     rb"@(?:psalm-|phpstan-)?(?:return|var)\s+(?:null\|)?\??(\$?PATH)(?:\|null)?(?=[\s*])"
 )
 _LAST_STATEMENT: Final = re.compile(rb"[;{}]")
+_IN_LIST: Final = re.compile(rb"\bnew\s+[\w.]+\s?<[\w\s,.?<>\[\]]*\Z")
+"""The arguments of a type that is constructed, whose commas end nothing."""
+_LISTS_BEFORE: Final = frozenset({"java", "kotlin"})
+_LIST_BEFORE: Final = re.compile(rb"(?<![\w.])<")
+_ANGLES: Final = re.compile(rb"(?<![-=])[<>(),\[\]]")
+_OPENING: Final = frozenset({b"<", b"(", b"["})
+_MOST_LIST: Final = 1_000
+"""Bytes of a list of type parameters or arguments."""
+_PARAMETER: Final = re.compile(
+    rb"(?:(?:in|out|reified|const)\s+|@\w+\s+|\[[^\]]*\]\s*)*([A-Za-z_]\w*)"
+)
+_BOUND: Final = rb"[<,\s]%s\s*(?::|\bextends\b)\s*(PATH)ARGUMENTS(?!\s*[+&\w<])"
+"""What a type parameter must be, if that is one type."""
 _NO_TYPES: Final = re.compile(
     rb"return|new|throw|else|case|in|is|as|await|yield|instanceof|void|goto|package|import|using|out|ref|mut|echo|static"
     rb"|final|public|private|protected|readonly|var|val|auto|let"
@@ -128,18 +142,74 @@ def is_type_parameter(
     written: str,
 ) -> bool:
     """Whether a type's name is that of a type parameter of a member or of the type around it."""
+    at = member.index
+    while at >= 0:
+        if written in read_parameters(Definition(member.path, member.symbols, at)):
+            return True
+        at = member.symbols.parent(at)
+    return False
+
+
+def read_parameters(definition: Definition) -> list[str]:
+    """Return the names of the type parameters of a type or a function, in order."""
+    symbols = definition.symbols
+    row = symbols.row(definition.index)
+    start = row[NAME_END]
+    # Java and Kotlin write those of functions before the name.
+    head = _LIST_BEFORE.search(symbols.data, row[START], row[NAME])
+    is_before = symbols.language in _LISTS_BEFORE and head is not None
+    if head is not None and is_before and definition.kind not in TYPE_KINDS:
+        start = head.end() - 1
+    parameters = list[str]()
+    for part in split_list(symbols.data, start):
+        match = _PARAMETER.match(part)
+        # A lifetime is none.
+        if match is not None:
+            parameters.append(match[1].decode())
+    return parameters
+
+
+def split_list(
+    data: bytes,
+    start: int,
+) -> list[bytes]:
+    """Return what stands in the angles that begin at an offset, divided at its commas; empty: there are none."""
+    if data[start : start + 1] != b"<":
+        return []
+    parts = list[bytes]()
+    depth = 0
+    begin = start + 1
+    for match in _ANGLES.finditer(data, start, start + _MOST_LIST):
+        sign = match[0]
+        if sign in _OPENING:
+            depth += 1
+        elif sign != b",":
+            depth -= 1
+        is_end = depth == 0
+        if is_end or (sign == b"," and depth == 1):
+            parts.append(data[begin : match.start()].strip())
+            begin = match.end()
+        if is_end:
+            return parts
+    return []
+
+
+def read_bound(
+    member: Definition,
+    parameter: str,
+) -> tuple[Definition, str] | None:
+    """Return the only type that a type parameter must be of, as it is written, and whose head writes it; None: unknown."""
     symbols = member.symbols
-    word = re.compile(rb"[<,]\s*(?:\w+\s+)?%s\b" % re.escape(written.encode()))
-    row = symbols.row(member.index)
-    # Only the head has type parameters: what is in angles later is an argument.
-    heads = [symbols.data[row[START] : row[NAME_END] + _MOST_HEAD]]
-    around = symbols.parent(member.index)
-    while around >= 0:
-        above = symbols.row(around)
-        heads.append(symbols.data[above[NAME_END] : above[NAME_END] + _MOST_HEAD])
-        around = symbols.parent(around)
-    heads = [re.split(rb"[({;]", head, maxsplit=1)[0] for head in heads]
-    return any(word.search(head) is not None for head in heads)
+    bound = _compile(_BOUND.replace(b"%s", re.escape(parameter.encode())))
+    at = member.index
+    while at >= 0:
+        row = symbols.row(at)
+        head = symbols.data[row[START] : row[START] + _MOST_HEAD]
+        match = bound.search(head.partition(b"{")[0])
+        if match is not None:
+            return Definition(member.path, symbols, at), match[1].decode()
+        at = symbols.parent(at)
+    return None
 
 
 def find_binding(
@@ -211,7 +281,7 @@ def find_statement_end(
             if not depth:
                 return at
             depth -= 1
-        elif depth:
+        elif depth or (sign == b"," and _IN_LIST.search(data, start, at)):
             continue
         elif sign == b";" or (sign == b"," and symbols.language != "kotlin"):
             return at

@@ -11,8 +11,19 @@ from typing import Final
 
 from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.lazy import LazyAttribute
+from flashgrep.parts.navigation.resolution.applied_types import (
+    apply,
+    find_argument,
+    identify,
+)
+from flashgrep.parts.navigation.resolution.call_meaning import Meaning
+from flashgrep.parts.navigation.resolution.csharp_calls import (
+    CsharpCalls,
+    read_extended_type,
+)
+from flashgrep.parts.navigation.resolution.exports import find_overloads
 from flashgrep.parts.navigation.resolution.inference import Names
-from flashgrep.parts.navigation.resolution.kotlin_calls import KotlinCalls, Meaning
+from flashgrep.parts.navigation.resolution.kotlin_calls import KotlinCalls
 from flashgrep.parts.navigation.resolution.kotlin_text import (
     is_extension,
     read_alias,
@@ -54,6 +65,9 @@ from flashgrep.parts.navigation.resolution.type_text import (
     find_statement_end,
     is_type_parameter,
     match_type,
+    read_bound,
+    read_parameters,
+    split_list,
 )
 from flashgrep.parts.symbols.parse.imports import PACKAGED
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
@@ -78,8 +92,15 @@ _OVERLAP: Final = 700
 _BEFORE_VALUE: Final = frozenset({"new", "await", "&", "&mut", "clone", "object", ":"})
 _RETURNS_RECEIVER: Final = frozenset({"apply", "also"})
 """Kotlin's functions that return what they are called on."""
-_SEVERAL: Final = 2
+_FREE: Final = frozenset({"rust", "kotlin"})
+"""Languages in which a function need not be in a type."""
+_EXTENDED: Final = frozenset({"kotlin", "csharp"})
+"""Languages in which a function may be written for a type that it is not in."""
 _SPLITS: Final = re.compile(r"\.|::|\\")
+_ARGUMENT: Final = re.compile(
+    rb"(?:\?\s*(?:extends|super)\s+|(?:in|out)\s+)?(\\?[A-Za-z_]\w*(?:(?:\.|::|\\)\w+)*)"
+)
+"""An argument of a generic type."""
 
 
 @dataclass
@@ -104,6 +125,11 @@ class WrittenTypes:
     def kotlin(self) -> KotlinCalls:
         """Return what finds the meaning of calls in Kotlin."""
         return KotlinCalls(self)
+
+    @LazyAttribute
+    def csharp(self) -> CsharpCalls:
+        """Return what finds the meaning of calls in C#."""
+        return CsharpCalls(self)
 
     @LazyAttribute
     def rust(self) -> RustValues:
@@ -219,7 +245,7 @@ class WrittenTypes:
             is_whole = True
             for at in symbols.bases(type_.index):
                 word = symbols.word_at(at)
-                base = choose_base(type_, word, self._types_of(word))
+                base = choose_base(type_, word, self._list_written(symbols, at, word))
                 if base is None:
                     is_whole = False
                 else:
@@ -240,14 +266,30 @@ class WrittenTypes:
         """Return what parts of one type have in common."""
         if type_.language == "rust":
             return type_.name
+        # Of C#'s types that share a name each has another number of parameters.
+        if type_.language == "csharp":
+            return type_.full_name, len(read_parameters(type_))
         return type_.full_name
 
     def _types_of(self, name: str) -> Sequence[Definition]:
         return [
             definition
             for definition in self.names.definitions(name)
-            if definition.kind in TYPE_KINDS
+            if definition.kind in TYPE_KINDS or is_delegate(definition)
         ]
+
+    def _list_written(
+        self,
+        symbols: FileSymbols,
+        offset: int,
+        word: str,
+    ) -> Sequence[Definition]:
+        """Return the types that the word at an offset may mean, with the arguments behind it."""
+        types = self._types_of(word)
+        if symbols.language != "csharp":
+            return types
+        parts = split_list(symbols.data, offset + len(word.encode()))
+        return choose_by_count(types, len(parts))
 
     def evaluate(
         self,
@@ -274,8 +316,10 @@ class WrittenTypes:
         checkpoint()
         if depth > _MOST_DEPTH:
             return UNKNOWN
-        if step.form in {"new", "cast"}:
+        if step.form == "cast":
             return self.find_written(site, step.name)
+        if step.form == "new":
+            return self._find_construction(site, step)
         if step.base is None:
             return self._evaluate_first(site, step, depth)
         owner = self.evaluate(site, step.base, depth + 1)
@@ -283,7 +327,7 @@ class WrittenTypes:
             return self.rust.follow(owner, step)
         if isinstance(owner, Definition):
             return self._follow(site, step, owner, depth)
-        if step.form == "call" and site.symbols.language == "kotlin":
+        if step.form == "call" and site.symbols.language in _EXTENDED:
             return self._follow_extension(site, step, owner, depth)
         return owner
 
@@ -314,19 +358,55 @@ class WrittenTypes:
             local = self._find_local(site, step.name, depth)
             if local is not None:
                 return local
+        if step.form == "name" and site.symbols.language == "csharp":
+            return self._find_name_in_csharp(site, step, depth)
         # In Kotlin a construction looks like a call.
         is_made = step.form == "name" or is_kotlin
         if step.name[:1].isupper() and is_made:
-            type_ = self.find_written(site, step.name)
+            type_ = self._find_construction(site, step)
             if isinstance(type_, Definition):
                 return type_
-        if step.form == "call" and site.symbols.language == "rust":
-            return self._follow_function(site, step, depth)
-        if step.form == "call" and is_kotlin:
-            return self._follow_bare_call(site, step, depth)
+        if step.form == "call" and site.symbols.language in _FREE:
+            return self._follow_free(site, step, depth)
         if around is None:
             return UNKNOWN
         return self._find_member_around(site, step, around, depth)
+
+    def _find_name_in_csharp(
+        self,
+        site: Site,
+        step: Step,
+        depth: int,
+    ) -> Type:
+        """Return the type of a name of C# that is not local: of a member around, else the type of that name."""
+        around = self._find_around(site)
+        is_whole = True
+        for owner in self._list_around(around) if around is not None else ():
+            members, is_known = self.members(owner, step.name)
+            if members:
+                return self._find_type_of(members, step, site, owner, depth)
+            is_whole = is_whole and is_known
+        type_ = self._find_construction(site, step)
+        # A base outside the project may have a member of the name.
+        is_type = is_whole and step.name[:1].isupper()
+        if isinstance(type_, Definition) or is_type:
+            return type_
+        return UNKNOWN
+
+    def _find_construction(
+        self,
+        site: Site,
+        step: Step,
+    ) -> Type:
+        """Return the type that a construction names, with its arguments."""
+        last = _SPLITS.split(step.name)[-1]
+        # ``new Box<Crane>(…)``: what the diamond of Java stands for is unknown.
+        parts = split_list(site.symbols.data, step.offset + len(last.encode()))
+        around = site.symbols.enclosing(step.offset)
+        member = None
+        if around >= 0:
+            member = Definition(site.path, site.symbols, around)
+        return self._find_generic(site, step.name, parts, member, UNKNOWN)
 
     def _find_member_around(
         self,
@@ -359,14 +439,29 @@ class WrittenTypes:
         is_rust_call = step.form == "call" and site.symbols.language == "rust"
         if is_rust_call and step.name in SAME:
             return owner
-        if step.form == "call" and site.symbols.language == "kotlin":
+        if step.form == "call" and site.symbols.language in _EXTENDED:
             return self._follow_extension(site, step, owner, depth)
+        # What is not read is a variant that a macro or a build writes.
+        is_camel = step.name[:1].isupper() and not step.name.isupper()
+        if step.form == "name" and is_camel and site.symbols.language == "rust":
+            return owner
         if step.form == "name" and step.name[:1].isupper():  # a type in a type
             nested = f"{owner.qualified}.{step.name}"
             for type_ in self._types_of(step.name):
                 if type_.qualified == nested and type_.path == owner.path:
                     return type_
         return UNKNOWN
+
+    def _follow_free(
+        self,
+        site: Site,
+        step: Step,
+        depth: int,
+    ) -> Type:
+        """Return the type of a call that nothing is written before, where functions are free of types."""
+        if site.symbols.language == "rust":
+            return self._follow_function(site, step, depth)
+        return self._follow_bare_call(site, step, depth)
 
     def _follow_function(
         self,
@@ -414,8 +509,11 @@ class WrittenTypes:
         owner: Type,
         depth: int,
     ) -> Type:
-        """Return the type of a call in Kotlin of a function that extends a type."""
+        """Return the type of a call in Kotlin or C# of a function that extends a type."""
         place = Site(site.path, site.symbols, step.offset)
+        if site.symbols.language == "csharp":
+            meaning = self.csharp.find_on(place, step.name, owner)
+            return self._find_type_of_meaning(meaning, step, site, depth)
         meaning = self.kotlin.find_on(place, step.name, owner)
         if step.name in _RETURNS_RECEIVER and not meaning.definitions:
             return owner
@@ -448,17 +546,19 @@ class WrittenTypes:
         fitting = [
             member for member in members if (member.kind in CALLABLE_KINDS) == is_call
         ]
-        if is_call and len(fitting) >= _SEVERAL and fitting[0].language in OVERLOADED:
+        if is_call and fitting and fitting[0].language in OVERLOADED:
+            # Among the members the first stands for all beside it.
+            overloads = list[Definition]()
+            for member in fitting:
+                overloads += find_overloads(member)
             end = step.offset + len(step.name.encode())
-            fitting = choose_overloads(fitting, site.symbols, end)
+            fitting = choose_overloads(overloads, site.symbols, end)
         # Overloads that are left may all return the same.
         types = [self._find_member_type(member, owner, depth) for member in fitting]
         if not types or any(type_ is UNKNOWN for type_ in types):
             return UNKNOWN
-        keys = {
-            type_.key if isinstance(type_, Definition) else type_ for type_ in types
-        }
-        if len(keys) == 1:
+        identities = {identify(type_) for type_ in types}
+        if len(identities) == 1:
             return types[0]
         return UNKNOWN
 
@@ -486,9 +586,11 @@ class WrittenTypes:
         if written in _OWN_TYPES:
             return owner
         if is_type_parameter(member, written):
-            is_receiver = is_extension(member) and written == read_receiver_type(member)
-            return owner if is_receiver else UNKNOWN
-        return self.find_written(site, written)
+            if written == read_extension_receiver(member):
+                return owner
+            return self._find_parameter(member, written, owner)
+        arguments = split_list(match.string, match.end(1))
+        return self._find_generic(site, written, arguments, member, owner)
 
     def _find_initial(
         self,
@@ -596,13 +698,104 @@ class WrittenTypes:
             return self._find_rust_local(here, match, around)
         if match[2]:
             return OUTSIDE
+        function = None
         if around >= 0:
             function = Definition(site.path, site.symbols, around)
             if is_type_parameter(function, written):
-                return UNKNOWN
+                return self._find_parameter(function, written, UNKNOWN)
         if written in _OWN_TYPES:
             return self._find_around(here) or UNKNOWN
-        return self.find_written(here, written)
+        arguments = split_list(match.string, match.end(1))
+        return self._find_generic(here, written, arguments, function, UNKNOWN)
+
+    def _find_parameter(
+        self,
+        member: Definition,
+        parameter: str,
+        owner: Type,
+    ) -> Type:
+        """Return what a type parameter stands for in a member of an object, else what it must be."""
+        around = self.type_of(member)
+        if around is not None:
+            argument = find_argument(member, parameter, self._see_as(owner, around))
+            if argument is not UNKNOWN:
+                return argument
+        bound = read_bound(member, parameter)
+        if bound is None or is_type_parameter(member, bound[1]):
+            return UNKNOWN
+        writing, written = bound
+        symbols = writing.symbols
+        site = Site(writing.path, symbols, symbols.row(writing.index)[NAME])
+        type_ = self.find_written(site, written)
+        # Anything may be below a library's type.
+        return type_ if isinstance(type_, Definition) else UNKNOWN
+
+    def _see_as(
+        self,
+        owner: Type,
+        base: Definition,
+    ) -> Type:
+        """Return the type of an object as one above it, with the arguments that declarations write."""
+        if not isinstance(owner, Definition):
+            return owner
+        sought = self._identity(base)
+        waiting = [owner]
+        seen = {owner.key}
+        while waiting and len(seen) < _MOST_BASES:
+            current = waiting.pop()
+            if self._identity(current) == sought:
+                return current
+            symbols = current.symbols
+            # ``class Yard : Shop<Crane>`` says what Shop's parameter stands for in Yard.
+            for at in symbols.bases(current.index):
+                word = symbols.word_at(at)
+                written = self._list_written(symbols, at, word)
+                above = choose_base(current, word, written)
+                if above is None or above.key in seen:
+                    continue
+                seen.add(above.key)
+                parts = split_list(symbols.data, at + len(word.encode()))
+                site = Site(current.path, symbols, at)
+                arguments = self._find_arguments(site, parts, current, current)
+                waiting.append(apply(above, arguments))
+        return UNKNOWN
+
+    def _find_generic(
+        self,
+        site: Site,
+        written: str,
+        parts: Sequence[bytes],
+        member: Definition | None,
+        owner: Type,
+    ) -> Type:
+        """Return the type that a written name means with its arguments; ``member``: whose type parameters it may name."""
+        type_ = self.find_written(site, written, len(parts))
+        if not isinstance(type_, Definition) or not parts:
+            return type_
+        return apply(type_, self._find_arguments(site, parts, member, owner))
+
+    def _find_arguments(
+        self,
+        site: Site,
+        parts: Sequence[bytes],
+        member: Definition | None,
+        owner: Type,
+    ) -> tuple[Type, ...]:
+        """Return the types that the arguments of a generic type write."""
+        arguments = list[Type]()
+        for part in parts:
+            match = _ARGUMENT.match(part)
+            if match is None:
+                arguments.append(UNKNOWN)
+                continue
+            written = match[1].decode()
+            if member is not None and is_type_parameter(member, written):
+                arguments.append(self._find_parameter(member, written, owner))
+                continue
+            inner = split_list(part, match.end(1))
+            argument = self._find_generic(site, written, inner, member, owner)
+            arguments.append(argument)
+        return tuple(arguments)
 
     def _find_rust_local(
         self,
@@ -643,8 +836,9 @@ class WrittenTypes:
         self,
         site: Site,
         written: str,
+        count: int = 0,
     ) -> Type:
-        """Return the type that a written name means at a place."""
+        """Return the type that a written name means at a place; ``count``: of its arguments."""
         parts = [part for part in _SPLITS.split(written) if part]
         if len(parts) == 1:
             parts = [find_real_name(site.symbols, parts[0])]
@@ -652,8 +846,13 @@ class WrittenTypes:
             types = self._types_of(parts[-1])
         else:
             types = []
-        if not types and site.symbols.language == "kotlin" and parts:
+        language = site.symbols.language
+        if not types and language == "kotlin" and parts:
             return self._find_alias(site, parts[-1])
+        if not types and language == "csharp" and parts:
+            return LibraryType(parts[-1])
+        if language == "csharp":
+            types = choose_by_count(types, count)
         if not types:
             return OUTSIDE
         if len(parts) == 1:
@@ -700,7 +899,11 @@ class WrittenTypes:
             return local
         around = self._find_enclosing_type(site)
         for owner in self._list_around(around) if around is not None else ():
-            if owner.name == word:
+            is_meant = owner.name == word
+            if is_meant and site.symbols.language == "csharp":
+                identities = {self._identity(type_) for type_ in types}
+                is_meant = self._identity(owner) in identities
+            if is_meant:
                 return owner
             nested = self._find_type_inside(owner, types)
             if nested is not None:
@@ -753,14 +956,24 @@ class WrittenTypes:
         """Return the one of several types that is a member of another, or of its bases."""
         for above in (owner, *self.bases(owner)[0]):
             for type_ in types:
-                is_inside = type_.path == above.path
-                if is_inside:
-                    around = type_.symbols.parent(type_.index)
-                else:
-                    around = -1
-                if is_inside and around == above.index:
+                around = self.type_of(type_)
+                if around is None:
+                    continue
+                # Of C# the part of a type in another file may have it.
+                is_part = type_.path == above.path or type_.language == "csharp"
+                if is_part and self._is_one(around, above):
                     return type_
         return None
+
+    def _is_one(
+        self,
+        type_: Definition,
+        other: Definition,
+    ) -> bool:
+        """Whether two definitions are of one type, which in C# may have parts."""
+        if type_.language == "csharp":
+            return self._identity(type_) == self._identity(other)
+        return type_.key == other.key
 
     def _choose(
         self,
@@ -775,6 +988,29 @@ class WrittenTypes:
         if len(identities) == 1:
             return real[0]
         return UNKNOWN
+
+
+def choose_by_count(
+    types: Sequence[Definition],
+    count: int,
+) -> Sequence[Definition]:
+    """Return the types with a number of type parameters, if there are any; else all."""
+    return [type_ for type_ in types if len(read_parameters(type_)) == count] or types
+
+
+def is_delegate(definition: Definition) -> bool:
+    """Whether a definition of C# is a type of methods."""
+    return definition.kind == "type" and definition.language == "csharp"
+
+
+def read_extension_receiver(member: Definition) -> str:
+    """Return the type that a function extends, as it is written; empty: none."""
+    extended = read_extended_type(member)
+    if extended is not None:
+        return extended[0]
+    if is_extension(member):
+        return read_receiver_type(member)
+    return ""
 
 
 def _sees(

@@ -64,7 +64,9 @@ _GENERICS: Final = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|[*&\s]")
 _PARTS: Final = re.compile(r"::|[.#/\\]|->")
 _NO_MODULES: Final = frozenset({"", "src", "lib", "mod", "main", "index", "__init__"})
 """Names of files and folders that do not appear in the names of modules."""
-_PACKAGE: Final = re.compile(rb"(?m)^(?:package|namespace)\s+([\w.\\]+)")
+_PACKAGE: Final = re.compile(
+    rb"(?m)^(?:\xef\xbb\xbf)?(?:package|namespace)\s+([\w.\\]+)"
+)
 _PACKAGE_BYTES: Final = 8192
 """Bytes at the start of a text in which it may declare its package."""
 _USE_SIGNS: Final = frozenset("(<[{&*")
@@ -150,9 +152,9 @@ def _strip_uses(name: str) -> str:
 _HEAD: Final = 20_000
 """Bytes that are searched for the package declaration, which comes after the licence."""
 _STATED: Final = re.compile(
-    rb"(?m)^[ \t]*(?:<\?php\s[^\n]{0,99}?|[^\n]{0,200}?\*/[ \t]*)?\b(?:package|namespace)\s+([\w.\\]+)"
+    rb"(?m)^(?:\xef\xbb\xbf)?[ \t]*(?:<\?php\s[^\n]{0,99}?|[^\n]{0,200}?\*/[ \t]*)?\b(?:package|namespace)\s+([\w.\\]+)"
 )
-"""At the start of a line, or after a PHP opening tag or a comment."""
+"""At the start of a line, or after a byte order mark, a PHP opening tag or a comment."""
 
 
 class FileSymbols:

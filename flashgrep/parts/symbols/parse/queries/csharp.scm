@@ -21,6 +21,8 @@
 
 ; references
 (comment) @skip
+(preproc_region) @skip
+(preproc_endregion) @skip
 (string_literal_content) @skip
 (string_content) @skip
 (invocation_expression function: (identifier) @call)
@@ -28,12 +30,16 @@
 (invocation_expression function: (member_access_expression name: (identifier) @call))
 (invocation_expression function: (member_access_expression name: (generic_name (identifier) @call)))
 (invocation_expression function: (conditional_access_expression (member_binding_expression name: (identifier) @call)))
+(invocation_expression function: (conditional_access_expression
+  (member_binding_expression name: (generic_name (identifier) @call))))
 (object_creation_expression type: (identifier) @call)
 (object_creation_expression type: (generic_name (identifier) @call))
 (object_creation_expression type: (qualified_name name: (identifier) @call))
+(object_creation_expression type: (qualified_name name: (generic_name (identifier) @call)))
 (base_list (identifier) @base)
 (base_list (generic_name (identifier) @base))
 (base_list (qualified_name name: (identifier) @base))
+(base_list (qualified_name name: (generic_name (identifier) @base)))
 (base_list (primary_constructor_base_type type: (identifier) @base))
 (using_directive name: (identifier) @import)
 (using_directive) @statement

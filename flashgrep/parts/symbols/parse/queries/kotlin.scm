@@ -7,7 +7,7 @@
 (companion_object (type_identifier) @name) @object
 (companion_object) @inline
 (enum_entry (simple_identifier) @name) @enumerator
-(type_alias . (type_identifier) @name) @type
+(type_alias (type_identifier) @name) @type
 (function_declaration
   receiver: (receiver_type [
     (user_type (type_identifier) @container .)
@@ -28,6 +28,7 @@
 (string_content) @skip
 (call_expression . (simple_identifier) @call)
 (call_expression . (navigation_expression (navigation_suffix (simple_identifier) @call)))
+(infix_expression (_) . (simple_identifier) @call . (_))
 (constructor_invocation (user_type (type_identifier) @call))
 (delegation_specifier (user_type (type_identifier) @base .))
 (delegation_specifier (user_type (type_identifier) @base . (type_arguments)))

@@ -13,6 +13,9 @@
   (generic_type type: (scoped_type_identifier name: (type_identifier) @name))
   (reference_type type: (type_identifier) @name)
   (reference_type type: (primitive_type) @name)
+  (array_type element: [(type_identifier) (primitive_type)] @name)
+  (reference_type type: (array_type element: [(type_identifier) (primitive_type)] @name))
+  (dynamic_type trait: (type_identifier) @name)
   (reference_type type: (generic_type type: (type_identifier) @name))]) @extension
 (function_item name: (identifier) @name) @function
 (function_signature_item name: (identifier) @name) @function

@@ -1,0 +1,70 @@
+"""What a call may mean by the type of its receiver, and how the types of a project are asked for."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Protocol
+
+from flashgrep.parts.navigation.resolution.inference import Names
+from flashgrep.parts.navigation.resolution.receiver_text import Step
+from flashgrep.parts.navigation.resolution.sites import Site, Type
+from flashgrep.parts.navigation.resolution.symbol_graph import Definition
+
+
+class Fit(Enum):
+    """Whether a function extends a type."""
+
+    YES = auto()
+    NO = auto()
+    UNKNOWN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a call may run, and the type of what it is called on; ``is_sure``: it runs one of these.
+
+    If it surely runs no member and no extension, it has no definitions.
+    """
+
+    definitions: tuple[Definition, ...]
+    receiver: Type
+    is_sure: bool
+    is_hidden: bool = False
+    """Whether a property of the receiver has the name, whose value may be what is called."""
+
+
+class Types(Protocol):
+    """Finds types by what declarations write."""
+
+    names: Names
+
+    def find_written(self, site: Site, written: str, count: int = 0) -> Type:
+        """Return the type that a written name means at a place; ``count``: of its arguments."""
+        ...
+
+    def has_type(self, name: str) -> bool:
+        """Whether the project has a type of a name."""
+        ...
+
+    def evaluate(self, site: Site, step: Step, depth: int) -> Type:
+        """Return the type of an expression."""
+        ...
+
+    def members(
+        self,
+        owner: Definition,
+        name: str,
+    ) -> tuple[list[Definition], bool]:
+        """Return a type's members of a name, and whether all bases are known."""
+        ...
+
+    def derives(self, type_: Definition, base: Definition) -> bool:
+        """Whether a type is or derives from another."""
+        ...
+
+    def is_whole(self, type_: Definition) -> bool:
+        """Whether all types above a type are of the project."""
+        ...
+
+    def is_settled(self, type_: Definition) -> bool:
+        """Whether all types above a type that may be of the project are known."""
+        ...
