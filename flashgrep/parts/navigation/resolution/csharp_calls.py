@@ -106,6 +106,8 @@ class CsharpCalls:
         """Whether a file is in the namespace of an extension, or uses it or its class."""
         package = extension.package
         own = site.symbols.package
+        # What is in no namespace is visible everywhere, and inner namespaces see what is in
+        # outer ones.
         if not package or f"{own}.".startswith(f"{package}."):
             return True
         around = extension.full_name.rpartition(".")[0]
