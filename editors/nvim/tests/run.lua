@@ -278,6 +278,7 @@ function tests.the_health_check_speaks()
   vim.cmd("checkhealth flashgrep")
   local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\n")
   assert(text:find("picker: own", 1, true), text)
+  assert(text:find(": [1-9]%d* files, "), text)
   vim.cmd("bwipeout!")
 end
 

@@ -156,12 +156,13 @@ def install(
         )
         return
     if host not in {"", ALL, *HOSTS}:
-        near = difflib.get_close_matches(host, [*HOSTS, ALL], n=1)
+        names = [*HOSTS, NEOVIM]
+        near = difflib.get_close_matches(host, [*names, ALL], n=1)
         if near:
             meant = f" (did you mean {near[0]}?)"
         else:
             meant = ""
-        fail(f"unknown host {host!r}{meant}; known: {', '.join(HOSTS)}")
+        fail(f"unknown host {host!r}{meant}; known: {', '.join(names)}")
     if show and host not in HOSTS:
         fail("name the host whose entry to print")
     with _failing_cleanly():

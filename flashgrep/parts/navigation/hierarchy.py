@@ -19,6 +19,8 @@ from flashgrep.parts.symbols.symbol_source import SymbolSource
 
 MOST_CALLS: Final = 2_000
 """Most calls examined, in a definition or of one."""
+MODULE: Final = "module"
+"""The kind of a file, in the place of a definition."""
 
 
 @dataclass(slots=True)
@@ -49,7 +51,7 @@ def find_callers(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
         around = _callable_around(use.symbols, use.start)
         key = (use.path, around)
         if key not in steps:
-            caller = Place(use.path, use.symbols, 0, 0, use.resolution, kind="module")
+            caller = Place(use.path, use.symbols, 0, 0, use.resolution, kind=MODULE)
             if around >= 0:
                 caller = place_of(
                     Definition(use.path, use.symbols, around), use.resolution

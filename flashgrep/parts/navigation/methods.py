@@ -36,6 +36,7 @@ from flashgrep.methods.common import (
 from flashgrep.methods.text import Note, Style, note_libraries, render_places
 from flashgrep.parts.navigation import language_server_source
 from flashgrep.parts.navigation.hierarchy import (
+    MODULE,
     Hierarchy,
     find_callees,
     find_callers,
@@ -312,11 +313,22 @@ def render_steps(result: StepsResult, style: Style) -> Iterator[str]:
     )
 
 
+def render_callers(result: StepsResult, style: Style) -> Iterator[str]:
+    """Yield each caller with its place; of a file that calls outside of functions, the place of its first call."""
+    callers = list[StepPlace]()
+    for caller in result["results"]:
+        place = caller["selection_range"]
+        if caller.get("kind") == MODULE and caller["uses"]:
+            place = caller["uses"][0]
+        callers.append({**caller, "selection_range": place})
+    yield from render_targets({**result, "results": [*callers], "next": None}, style)
+
+
 @handler(
     "callers",
     command="callers path line column",
     toolset="editors",
-    render=render_steps,
+    render=render_callers,
 )
 async def callers(call: Call[Host], params: PlaceParams) -> StepsResult:
     """Find the functions that call the one at a position of a file; calls outside of functions count for their file."""
@@ -440,20 +452,30 @@ async def _ask_steps(
     find: Callable[[SymbolSource, NameAtPosition], Hierarchy],
 ) -> StepsResult:
     uses: list[list[Range]] = []
+    first_lines: list[str] = []
 
     def look(source: SymbolSource, named: NameAtPosition) -> Hierarchy:
         answer = find(source, named)
         for step in answer.steps:
             columns = Columns(step.user.lines, params.position_encoding)
-            uses.append([columns.range(*use) for use in sorted(step.uses)])
+            several = [columns.range(*use) for use in sorted(step.uses)]
+            uses.append(several)
+            line = ""
+            # A file has no signature: what tells more than its first line is the call.
+            if step.place.kind == MODULE and step.place.symbols is step.user:
+                line = step.user.lines.text(several[0]["start_line"])
+            first_lines.append(line.strip()[:MOST_LINE])
         return answer
 
     places_result = await ask_at(call, params, look, reaches=False)
     places_result.pop("next", None)
-    steps = [
-        {**named_place, "uses": several}
-        for named_place, several in zip(places_result["results"], uses, strict=True)
-    ]
+    steps = []
+    rows = zip(places_result["results"], uses, first_lines, strict=True)
+    for named_place, several, line in rows:
+        step = {**named_place, "uses": several}
+        if line:
+            step["text"] = line
+        steps.append(step)
     return {**places_result, "results": steps}  # type: ignore[typeddict-item]  # mypy does not see that the cursor is out
 
 

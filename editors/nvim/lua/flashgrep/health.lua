@@ -26,7 +26,7 @@ function M.check()
   if error then
     report.error(root .. ": " .. error.message)
   else
-    report.ok(("%s: %d files, %s"):format(root, stats.files or 0, stats.stage or "indexed"))
+    report.ok(("%s: %d files, %s"):format(root, stats.total_files or 0, stats.stage or "indexed"))
   end
   report.ok("picker: " .. require("flashgrep").find_picker())
 end

@@ -57,12 +57,17 @@ function makeProse(text) {
   return text.split(/^\s*```[^\n]*$/m).map((part, at) => (at % 2 ? h("pre", {}, part.replace(/^\n|\n$/g, "")) : h("p", {}, part.trim().split(/(`[^`\n]+`)/).map((piece) => (/^`.+`$/.test(piece) ? h("code", {}, piece.slice(1, -1)) : piece)))));
 }
 
+/** Return where to look: for a file that calls outside of functions, at its first call. */
+function placeOf(one) {
+  return (one.kind === "module" && one.uses?.[0]) || one.selection_range;
+}
+
 function addressOf(one, shown) {
-  return toAddress({ view: "file", project: shown.project, rev: shown.rev, path: one.file_path, path_bytes: one.file_path_bytes, first: one.selection_range.start_line });
+  return toAddress({ view: "file", project: shown.project, rev: shown.rev, path: one.file_path, path_bytes: one.file_path_bytes, first: placeOf(one).start_line });
 }
 
 function makePlaces(places, shown) {
   const groups = new Map();
   for (const one of places) groups.set(one.file_path, [...(groups.get(one.file_path) ?? []), one]);
-  return [...groups].map(([path, all]) => h("section", {}, h("h3", {}, path), h("ul", {}, all.map((one) => h("li", {}, h("a", { class: "hit", href: addressOf(one, shown), title: `${one.resolved}, ${Math.round(one.confidence * 100)} % sure` }, h("span", { class: "number" }, one.selection_range.start_line), " ", one.text ?? one.signature ?? one.symbol_name, one.confidence < 0.5 ? h("span", { class: "none" }, " ?") : null))))));
+  return [...groups].map(([path, all]) => h("section", {}, h("h3", {}, path), h("ul", {}, all.map((one) => h("li", {}, h("a", { class: "hit", href: addressOf(one, shown), title: `${one.resolved}, ${Math.round(one.confidence * 100)} % sure` }, h("span", { class: "number" }, placeOf(one).start_line), " ", one.text ?? one.signature ?? one.symbol_name, one.confidence < 0.5 ? h("span", { class: "none" }, " ?") : null))))));
 }
