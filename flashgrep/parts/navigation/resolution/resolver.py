@@ -1306,7 +1306,7 @@ def _merge_overloads(meaning: Meaning) -> Meaning:
 def _grade_overloads(meaning: Meaning) -> Resolution:
     """Return how sure one of the functions is that a call surely runs one of."""
     if len(meaning.definitions) > 1:
-        return Resolution(GUESS, "one of the overloads")
+        return Resolution(1 / len(meaning.definitions), "one of the overloads")
     return Resolution(PROVEN, "receiver type")
 
 
