@@ -141,6 +141,8 @@ _ACCESSED: Final = re.compile(rb"\s*\.\s*([A-Za-z_]\w*)")
 _STATIC: Final = re.compile(rb"\b(?:static|const)\b")
 _OF_MEMBER: Final = re.compile(rb"\s*(?:\?\.|\.|=(?![=>])|==|!=|\[)")
 """What follows a value."""
+_PROGRAMS: Final = (b"/tests.rs", b"/main.rs", b"/mod.rs", b"/lib.rs", b"/all.rs")
+"""Files of tests that often have the others beside them as modules."""
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
 
 
@@ -495,9 +497,32 @@ class Resolver:
     ) -> bool:
         """Whether a language's own rules say that a name means something else."""
         if use.symbols.language == "rust":
-            return _is_apart(use, target)
+            return _is_apart(use, target) and not self._is_beside(use, target)
         if use.symbols.language == "csharp":
             return not self._has_count(use, target) or self._is_value(use, target)
+        return False
+
+    def _is_beside(
+        self,
+        use: Use,
+        target: Definition,
+    ) -> bool:
+        """Whether one program of Rust beside both files has them as modules."""
+        folder = target.path.rpartition(b"/")[0]
+        if use.path.rpartition(b"/")[0] != folder:
+            return False
+        stems = (
+            target.stem,
+            use.path.rpartition(b"/")[2].removesuffix(b".rs").decode(),
+        )
+        for name in _PROGRAMS:
+            path = folder + name
+            if not self.names.includes.source.has(path):
+                continue
+            symbols = self.names.open_file(path)
+            text = b"" if symbols is None else symbols.data
+            if all(b"mod %s;" % stem.encode() in text for stem in stems):
+                return True
         return False
 
     def _has_count(

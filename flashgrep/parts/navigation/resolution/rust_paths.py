@@ -127,6 +127,10 @@ class RustPaths:
             items = self._look_up(module, first) or (
                 list(self.find_crates(module, first)) if rest else []
             )
+            # Before the edition of 2018 paths of imports began at the crate's root.
+            for root in self._roots(module) if rest and not items else ():
+                if root != module:
+                    items += self._look_up(root, first)
             if not items and self._is_outside(module, first):
                 return []
         for segment in rest:
