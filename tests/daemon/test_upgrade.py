@@ -79,7 +79,7 @@ def test_of_many_newer_clients_one_replaces_it_and_an_older_one_leaves_it_alone(
     assert [out for out, _ in said] == [found] * 3
     assert (
         "".join(err for _, err in said)
-        == "fgrep: the daemon runs older code: replaced by 99.1\n"
+        == "flashgrep: the daemon runs older code: replaced by 99.1\n"
     )
     pid = lifecycle.find_holder(cold_daemon.paths)
     assert older.run("query", "needle", cwd=root) == (found, "")
@@ -140,7 +140,7 @@ def test_calls_in_flight_are_not_cut(
         pid = lifecycle.find_holder(cold_daemon.paths)
         monkeypatch.setattr(connect, "__version__", "99.1")
         connect.connect(cold_daemon.paths, cold_daemon.environ).close()
-        busy = "fgrep: the daemon runs older code: still busy; it exits when its calls are done\n"
+        busy = "flashgrep: the daemon runs older code: still busy; it exits when its calls are done\n"
         assert capfd.readouterr().err == busy
         assert lifecycle.find_holder(cold_daemon.paths) == pid
         wire.send(
@@ -173,7 +173,7 @@ def test_a_daemon_whose_files_have_changed_is_replaced_and_sessions_go_on(
         until = time.monotonic() + BOUND
         while not (told := same.run("query", "needle", cwd=root)[1]):
             assert time.monotonic() < until
-        assert told == f"fgrep: the daemon runs older code: replaced by {OURS}\n"
+        assert told == f"flashgrep: the daemon runs older code: replaced by {OURS}\n"
         result = client.call("query", text="needle")
         assert not result["isError"] or "try again" in result["content"][0]["text"]
         assert client.call("query", text="needle")["structuredContent"]["total"] == 1
@@ -193,7 +193,7 @@ def test_of_two_installations_of_one_version_the_one_with_newer_code_answers_and
     assert [out for out, _ in said] == [found] * 2
     assert (
         "".join(err for _, err in said)
-        == f"fgrep: the daemon runs older code: replaced by {OURS}\n"
+        == f"flashgrep: the daemon runs older code: replaced by {OURS}\n"
     )
     pid = lifecycle.find_holder(cold_daemon.paths)
     assert cold_daemon.run("query", "needle", cwd=root).stderr == ""

@@ -67,7 +67,7 @@ def test_a_command_that_the_daemon_has_not_told_of_yet_is_explained(
     install(cold_daemon, tmp_path / "site", "greetings = example_part:PART\n")
     early = cold_daemon.run("greet", program=FLASHGREP)
     assert early.returncode == 2
-    assert "parts of other packages need fgrep daemon restart once" in early.stderr
+    assert "parts of other packages need flashgrep daemon restart once" in early.stderr
     assert "greetings" in early.stderr
 
 
