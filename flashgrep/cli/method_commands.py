@@ -51,6 +51,8 @@ PLACE_ARGUMENTS = ("path", "line", "column")
 LINES_ARGUMENTS = ("path", "start_line", "end_line")
 TAKING_LINES = frozenset({"blame"})
 """Methods about a file, or about those of its lines that options name."""
+TAKING_PLACES = frozenset({"enclosing"})
+"""Methods about places of a file, which programs give as JSON."""
 PLACE_HINT = "fgrep: a place is FILE:LINE:COLUMN, or FILE LINE COLUMN, or a name that one definition has\n"
 NAME_OF_PLACE = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)*[?!]?")
 LINES_HINT = "fgrep: lines are FILE:FIRST-LAST, FILE FIRST-LAST or FILE FIRST LAST\n"
@@ -207,6 +209,8 @@ def parse_line(
         arguments = split_place(declared, arguments)
     elif declared.name in TAKING_LINES:
         arguments = split_lines(arguments)
+    elif declared.name in TAKING_PLACES:
+        arguments = format_place(arguments)
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
@@ -270,6 +274,17 @@ def split_lines(arguments: Sequence[str]) -> list[str]:
         return list(arguments)
     lines = ["--start-line", str(place.first), "--end-line", str(place.last)]
     return [place.path, *lines, *arguments[1:]]
+
+
+def format_place(arguments: Sequence[str]) -> list[str]:
+    """Return a command's arguments with a place that has a column as its file and JSON."""
+    if not arguments:
+        return []
+    place = next(find_places(arguments[0]), None)
+    if place is None or place.column is None:
+        return list(arguments)
+    position = {"line": place.first, "column": place.column}
+    return [place.path, json.dumps(position), *arguments[1:]]
 
 
 def rename_options(handler: Handler, arguments: Sequence[str]) -> list[str]:

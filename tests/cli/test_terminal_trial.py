@@ -314,6 +314,7 @@ CODE: list[tuple[str, int, list[str], list[str]]] = [
     ("fgrep blame shop/prices.py", 0, ["~1-11 "], []),
     ("fgrep blame shop/prices.py:4-6", 0, ["~4-6 "], ["1-"]),
     ("fgrep blame shop/prices.py:4:5", 0, ["~4-4 "], []),
+    ("fgrep enclosing shop/prices.py:4:5", 0, ["4:5-4:12 4:1-6:28 1:1-12:1"], []),
 ]
 OTHERS: list[tuple[str, int, list[str], list[str]]] = [
     ("fgrep stats", 0, ["skipped   1 binary", "~lines, "], ["{"]),
