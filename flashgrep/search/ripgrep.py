@@ -273,24 +273,45 @@ class Running:
             Abandoned: the lookup was cancelled.
 
         """
-        with blocking():
-            start = time.monotonic()
-            while not _slots.acquire(timeout=LOOK_SECONDS * waits):
-                stop_if_over()
-                if not waits or time.monotonic() - start > SLOT_SECONDS:
-                    return None
-            try:
-                return cls._start(ripgrep, root, arguments)
-            except OSError:
-                # No process available, arguments too long, or the folder is gone.
-                _slots.release()
-                return None
-            except BaseException:
-                _slots.release()
-                raise
+        running: Running | None = None
+        try:
+            with blocking():
+                if cls._take_slot(waits=waits):
+                    running = cls._start(ripgrep, root, arguments)
+        except BaseException:
+            # The lookup may be cancelled while it waits for its turn, with ripgrep at work.
+            if running is not None:
+                running.close()
+            raise
+        return running
+
+    @staticmethod
+    def _take_slot(*, waits: bool) -> bool:
+        """Take one of the slots, if one is free in time."""
+        start = time.monotonic()
+        while not _slots.acquire(timeout=LOOK_SECONDS * waits):
+            stop_if_over()
+            if not waits or time.monotonic() - start > SLOT_SECONDS:
+                return False
+        return True
 
     @classmethod
     def _start(
+        cls, ripgrep: Ripgrep, root: RootFolder, arguments: Sequence[bytes]
+    ) -> "Running | None":
+        """Start ripgrep in the slot that was taken."""
+        try:
+            return cls._start_process(ripgrep, root, arguments)
+        except OSError:
+            # No process available, arguments too long, or the folder is gone.
+            _slots.release()
+            return None
+        except BaseException:
+            _slots.release()
+            raise
+
+    @classmethod
+    def _start_process(
         cls, ripgrep: Ripgrep, root: RootFolder, arguments: Sequence[bytes]
     ) -> "Running":
         threads = min(MOST_THREADS, count_cores())

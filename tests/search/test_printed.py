@@ -2,6 +2,7 @@
 
 import os
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +13,10 @@ from anyio.from_thread import start_blocking_portal
 from flashgrep.base.checkpoint import CURRENT_TURN, Abandoned, Expired
 from flashgrep.index.table import FileRow
 from flashgrep.pattern import Pattern
+from flashgrep.search import ripgrep as scans
 from flashgrep.search.exact import Answer, Position, Question, search
 from flashgrep.search.printed import LEAST_FILES, Printer, Printing
-from flashgrep.search.ripgrep import Ripgrep
+from flashgrep.search.ripgrep import Ripgrep, Running
 from flashgrep.search.snapshot import Snapshot, ask_and_close
 from tests.support.workspace import opened
 
@@ -304,6 +306,39 @@ def test_a_cancelled_lookup_ends_the_ripgrep_that_prints_ahead(
         CURRENT_TURN.reset(token)
     with pytest.raises(ProcessLookupError):
         os.kill(int(mark.read_text()), 0)
+
+
+class TurnLostUntil(TurnUntil):
+    """A turn that is over when it is asked for again, once a file is there."""
+
+    stopped = False
+
+    def resume(self) -> None:
+        until = time.monotonic() + 10
+        while not self._mark.exists():
+            assert time.monotonic() < until
+        raise Abandoned
+
+
+def test_a_ripgrep_whose_lookup_ends_as_it_starts_is_ended(
+    snapshot: Snapshot, tmp_path: Path
+) -> None:
+    mark = tmp_path / "started"
+    program = tmp_path / "rg"
+    program.write_text(
+        f"#!/bin/sh\necho $$ > {mark}.new\nmv {mark}.new {mark}\nexec sleep 60\n"
+    )
+    program.chmod(0o755)
+    slots = scans._slots._value
+    token = CURRENT_TURN.set(TurnLostUntil(mark))
+    try:
+        with pytest.raises(Abandoned):
+            Running.start(Ripgrep(str(program), bundled=True), snapshot.root, [])
+    finally:
+        CURRENT_TURN.reset(token)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
+    assert scans._slots._value == slots
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
