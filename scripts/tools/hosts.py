@@ -181,7 +181,7 @@ class Model(ThreadingHTTPServer):
 class _Answering(BaseHTTPRequestHandler):
     server: Model
 
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - as the base names it
+    def log_message(self, *arguments: object) -> None:
         """Say nothing."""
 
     def do_GET(self) -> None:
