@@ -27,8 +27,6 @@ TEXT_ID, SIZE, MTIME_NS, TIER = 0, 1, 2, 5
 
 ItemT = TypeVar("ItemT", bytes, tuple[int, bytes])
 ResultT = TypeVar("ResultT")
-_NO_VERSION = FileStat(-1, 0, 0, 0)
-"""Of a file that is gone."""
 _NO_FILES = RootFiles(RootFolder(b""))
 """Of a snapshot that is being made."""
 
@@ -170,23 +168,26 @@ class Snapshot:
 
     def compare_with_index(self, paths: Sequence[bytes]) -> Mask:
         """Return for each path whether the file there, not behind a link, is now the one that was indexed."""
-        versions: list[FileStat] = []
+        is_same: Mask = np.zeros(len(paths), bool)
+        numbers: list[int] = []
         places: list[int] = []
+        versions: list[FileStat] = []
+        for number, path in enumerate(paths):
+            at = self.table.find(path)
+            if at is None:
+                continue
+            version = self.stat(path)
+            if version is not None:
+                numbers.append(number)
+                places.append(at)
+                versions.append(version)
+        if not numbers:
+            return is_same
         # One comparison for all: for each by itself it takes as long as the system's
         # answer.
-        for path in paths:
-            at = self.table.find(path)
-            version = self.stat(path)
-            if at is None or version is None:
-                # Any row: none has this version.
-                at = 0
-                version = _NO_VERSION
-            places.append(at)
-            versions.append(version)
-        rows = self.table.columns[places]
-        stored = rows[:, SIZE:TIER]
+        stored = self.table.columns[places, SIZE:TIER]
         current = np.array(versions, np.int64)
-        is_same: Mask = (stored == current).all(axis=1)
+        is_same[numbers] = (stored == current).all(axis=1)
         return is_same
 
     def has(self, path: bytes) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from flashgrep.base.checkpoint import CURRENT_TURN, Abandoned, Expired
-from flashgrep.index.table import FileRow
+from flashgrep.index.table import FileRow, FileTable, Mark
 from flashgrep.pattern import Pattern
 from flashgrep.search import ripgrep as scans
 from flashgrep.search.exact import Answer, Position, Question, search
@@ -259,6 +259,20 @@ def test_a_page_that_few_files_fill_is_not_worth_its_start(tmp_path: Path) -> No
             question = Question(pattern=pattern, limit=2_000, max_chars=10**6)
             ask(watched, question)
             assert (tmp_path / "started").exists() is starts
+
+
+def test_files_made_since_an_empty_project_was_indexed_are_found(
+    snapshot: Snapshot,
+) -> None:
+    mark = Mark(ours=True, sequence=1, size=0)
+    grown = replace(
+        snapshot,
+        table=FileTable(),
+        pending=dict.fromkeys(snapshot.table.paths, mark),
+    )
+    assert describe(ask(grown, EVERY_HIT)) == describe(
+        ask(grown, EVERY_HIT, slowly=True)
+    )
 
 
 class TurnUntil:
