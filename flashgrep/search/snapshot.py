@@ -173,6 +173,7 @@ class Snapshot:
         places: list[int] = []
         versions: list[FileStat] = []
         for number, path in enumerate(paths):
+            # A file that is new has no row, and one that is gone no version.
             at = self.table.find(path)
             if at is None:
                 continue

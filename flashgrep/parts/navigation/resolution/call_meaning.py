@@ -6,7 +6,7 @@ from typing import Protocol
 
 from flashgrep.parts.navigation.resolution.inference import Names
 from flashgrep.parts.navigation.resolution.receiver_text import Step
-from flashgrep.parts.navigation.resolution.sites import Site, Type
+from flashgrep.parts.navigation.resolution.sites import LibraryType, Site, Type
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 
 
@@ -68,3 +68,23 @@ class Types(Protocol):
     def is_settled(self, type_: Definition) -> bool:
         """Whether all types above a type that may be of the project are known."""
         ...
+
+
+def judge_fit(
+    types: Types,
+    extended: Type,
+    receiver: Type,
+) -> Fit:
+    """Return whether what extends one type extends a receiver, whose type is known."""
+    # Of a library's types only the names are known: equal ones are one type, and of two
+    # others either may derive from the other.
+    if isinstance(extended, LibraryType) and extended == receiver:
+        return Fit.YES
+    is_ours = isinstance(extended, Definition)
+    if not isinstance(receiver, Definition):
+        # A library's type derives from none of the project.
+        return Fit.NO if is_ours else Fit.UNKNOWN
+    if isinstance(extended, Definition) and types.derives(receiver, extended):
+        return Fit.YES
+    # What is not known above a type of the project may be what is extended.
+    return Fit.NO if types.is_whole(receiver) else Fit.UNKNOWN

@@ -9,12 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from flashgrep.parts.navigation.resolution.call_meaning import Fit, Meaning, Types
+from flashgrep.parts.navigation.resolution.call_meaning import (
+    Fit,
+    Meaning,
+    Types,
+    judge_fit,
+)
 from flashgrep.parts.navigation.resolution.exports import find_overloads
 from flashgrep.parts.navigation.resolution.overloads import list_accepting, read_list
 from flashgrep.parts.navigation.resolution.sites import (
     UNKNOWN,
-    LibraryType,
     Site,
     Type,
 )
@@ -135,15 +139,7 @@ class CsharpCalls:
             return Fit.UNKNOWN
         site = Site(extension.path, symbols, symbols.row(extension.index)[NAME])
         extended = self.types.find_written(site, name, len(parts))
-        if isinstance(extended, LibraryType) and extended == receiver:
-            return Fit.YES
-        if not isinstance(receiver, Definition):
-            # A library's type derives from none of the project.
-            return Fit.NO if isinstance(extended, Definition) else Fit.UNKNOWN
-        if isinstance(extended, Definition) and self.types.derives(receiver, extended):
-            return Fit.YES
-        # What is not known above a type of the project may be what is extended.
-        return Fit.NO if self.types.is_whole(receiver) else Fit.UNKNOWN
+        return judge_fit(self.types, extended, receiver)
 
 
 def may_be_query(

@@ -10,7 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from flashgrep.parts.navigation.resolution.call_meaning import Fit, Meaning, Types
+from flashgrep.parts.navigation.resolution.call_meaning import (
+    Fit,
+    Meaning,
+    Types,
+    judge_fit,
+)
 from flashgrep.parts.navigation.resolution.exports import find_overloads
 from flashgrep.parts.navigation.resolution.kotlin_text import (
     Blocks,
@@ -33,7 +38,6 @@ from flashgrep.parts.navigation.resolution.receiver_text import Step, read_expre
 from flashgrep.parts.navigation.resolution.sites import (
     OUTSIDE,
     UNKNOWN,
-    LibraryType,
     Site,
     Type,
 )
@@ -197,20 +201,7 @@ class KotlinCalls:
         if receiver is UNKNOWN:
             return Fit.UNKNOWN
         extended = self._find_receiver_type(extension, written)
-        is_ours = isinstance(extended, Definition)
-        if isinstance(extended, LibraryType) and extended == receiver:
-            return Fit.YES
-        if not isinstance(receiver, Definition):
-            # A library's type derives from none of the project.
-            if is_ours:
-                return Fit.NO
-            return Fit.UNKNOWN
-        if isinstance(extended, Definition) and self.types.derives(receiver, extended):
-            return Fit.YES
-        # What is not known above a type of the project may be what is extended.
-        if self.types.is_whole(receiver):
-            return Fit.NO
-        return Fit.UNKNOWN
+        return judge_fit(self.types, extended, receiver)
 
     def _find_receiver_type(
         self,
