@@ -34,3 +34,8 @@ def name_program(text: str) -> str:
             named = f"flashgrep: {named.removeprefix(PREFIX)}"
         lines.append(named)
     return "\n".join(lines)
+
+
+def tell(text: str) -> None:
+    """Write a text of ours, with its line feeds, to standard error, its commands as this process was called."""
+    sys.stderr.write(name_program(text))

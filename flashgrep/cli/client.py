@@ -19,7 +19,7 @@ from flashgrep.base.paths import (
     measure_room,
     state_folder,
 )
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import name_program, tell
 from flashgrep.cli.launcher import (
     LOCAL,
     STDIO,
@@ -115,8 +115,7 @@ def run() -> int:
     except BrokenPipeError:
         status = BROKEN_PIPE
     except (OSError, ValueError) as error:
-        message = name_program(f"fgrep: {describe_failure(error)}\n")
-        os.write(2, message.encode(errors="surrogateescape"))
+        tell(f"fgrep: {describe_failure(error)}\n")
         status = ERROR
     finally:
         _end_output()
@@ -262,12 +261,11 @@ def _search_by_ripgrep(result: "dict[str, Any]") -> int:
     """
     program = find_ripgrep(os.environ)
     if program is None:
-        os.write(2, name_program(NO_RIPGREP).encode())
+        tell(NO_RIPGREP)
         return ERROR
     calls = [*result["ripgrep"]]
     for warning in result.get("warnings", ()):
-        message = name_program(f"fgrep: {warning}\n")
-        os.write(2, message.encode(errors="replace"))
+        tell(f"fgrep: {warning}\n")
     reads_input = not STANDARD_INPUT.isdisjoint(calls[0])
     if not reads_input:
         # Without a path ripgrep would search what standard input has.
@@ -317,7 +315,7 @@ def _choose_reading(
     # Only then is it worth saying: if that finds nothing either, nothing was found.
     quiet = ["--quiet", "--no-messages"]
     if any(_run_program(program, [*quiet, *words]) == 0 for words in calls):
-        os.write(2, name_program(f"fgrep: {result['note']}\n").encode())
+        tell(f"fgrep: {result['note']}\n")
     if reads_input:
         os.lseek(0, 0, os.SEEK_SET)
     return calls
@@ -353,7 +351,7 @@ def _print_answer(answer: Answer) -> int:
         message = f"fgrep: {error['message']}{where}\n"
         if isinstance(data, dict) and data.get("suggestion"):
             message += f"fgrep: {data['suggestion']}\n"
-        os.write(2, name_program(message).encode(errors="replace"))
+        tell(message)
         return ERROR
     result = answer["result"]
     shown = result["stdout"].encode("latin-1")
@@ -399,7 +397,7 @@ def _become_ripgrep(arguments: list[str]) -> int:
     """Exec ripgrep on the files that may match if a daemon knows them at once, else as it was called."""
     program = find_ripgrep(os.environ)
     if program is None:
-        os.write(2, name_program(NO_RIPGREP).encode())
+        tell(NO_RIPGREP)
         return ERROR
     try:
         planned = _plan_ripgrep(arguments)

@@ -3,7 +3,6 @@
 import difflib
 import gc
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -13,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperOption
 from typer.main import get_command, get_group
 
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import tell
 from flashgrep.cli.app import USAGE
 from flashgrep.cli.client import find_command
 from flashgrep.cli.help_pages import find_page
@@ -66,7 +65,7 @@ def main(arguments: list[str]) -> int:
     name, *rest = arguments
     declared = find_command(name)
     if declared is None:
-        sys.stderr.write(name_program(describe_unknown(name)))
+        tell(describe_unknown(name))
         return USAGE_ERROR
     try:
         if declared[0] == STDIO:
@@ -81,7 +80,7 @@ def main(arguments: list[str]) -> int:
         # "fgrep:".
         status = command.main(rest, prog_name=f"fgrep {name}", standalone_mode=False)
     except typer.TyperException as error:
-        sys.stderr.write(name_program(describe_error(error, arguments)))
+        tell(describe_error(error, arguments))
         return USAGE_ERROR
     except typer.Abort:
         return INTERRUPTED

@@ -10,7 +10,7 @@ import typer
 from flashgrep.base import config
 from flashgrep.base.errors import BadSetting
 from flashgrep.base.paths import PROJECT_CONFIG, PROJECT_FOLDER, config_file
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import tell
 from flashgrep.base.project_settings import with_project
 from flashgrep.cli.daemon_client import fail
 
@@ -53,7 +53,7 @@ def show(
     if root is not None:
         loaded = with_project(loaded, root)
     for warning in loaded.warnings:
-        typer.echo(name_program(f"fgrep: {warning}"), err=True)
+        tell(f"fgrep: {warning}\n")
     rows = [
         (key, config.get_value(loaded.settings, key), loaded.origins[key])
         for key, _ in config.list_settings()

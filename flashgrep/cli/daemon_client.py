@@ -12,7 +12,7 @@ from socket import socket
 from typing import Any, NoReturn, cast
 
 from flashgrep.base.paths import Paths, cache_folder, describe_failure, state_folder
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import tell
 from flashgrep.rpc.connect import connect, send_request, try_connect
 
 NOT_RUNNING = 1
@@ -83,7 +83,7 @@ def ask_running(method: str, **params: object) -> Any | None:
 
 def fail(message: str) -> NoReturn:
     """End the command with a message on stderr and status 2."""
-    sys.stderr.write(name_program(f"fgrep: {message}\n"))
+    tell(f"fgrep: {message}\n")
     raise SystemExit(ERROR)
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from flashgrep.base.errors import FlashgrepError
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import tell
 from flashgrep.cli.daemon_client import (
     ask_daemon,
     call,
@@ -160,7 +160,7 @@ def hold_http(
             # The same port: clients have it in their settings.
             again = call(connection, "$/serve", {**asked, "port": opened["port"]})
             note = "fgrep: the daemon exited; a new one is serving\n"
-            sys.stderr.write(name_program(note))
+            tell(note)
             renew(again)
 
 

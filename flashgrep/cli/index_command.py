@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from flashgrep.base.paths import as_latin1, from_latin1
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import tell
 from flashgrep.cli.commands import INTERRUPTED
 from flashgrep.cli.daemon_client import (
     ask_daemon,
@@ -70,7 +70,7 @@ def index(
             if not background:
                 show_progress(opened["root"], wait)
         except KeyboardInterrupt:
-            sys.stderr.write(name_program(GOES_ON))
+            tell(GOES_ON)
             raise SystemExit(INTERRUPTED) from None
 
 
@@ -91,8 +91,8 @@ def list_projects() -> None:
             typer.echo(show_name(f"{project['name']}  {root}"))
             if not Path(root).is_dir():
                 forgetting = f"fgrep projects remove {shlex.quote(project['name'])}"
-                note = name_program(f"fgrep: {root} is gone; {forgetting}")
-                typer.echo(show_name(note), err=True)
+                note = show_name(f"fgrep: {root} is gone; {forgetting}")
+                tell(f"{note}\n")
 
 
 @app.command()
@@ -144,7 +144,7 @@ def clean() -> None:
         for root in removed:
             typer.echo(show_name(f"removed {from_latin1(root)}"))
         if not removed:
-            typer.echo(name_program("fgrep: nothing to remove"), err=True)
+            tell("fgrep: nothing to remove\n")
 
 
 def describe_new_project(opened: Mapping[str, str]) -> str:
@@ -197,7 +197,7 @@ def show_progress(root: str, wait: WaitStage = "all") -> None:
     done = "indexed" if state["done"] else f"{wait} indexed, the rest goes on"
     sys.stderr.write(f"{done}: {count}, after {time.monotonic() - start:.1f} s\n")
     if state["done"] and not state["files"]:
-        sys.stderr.write(name_program(NO_FILES))
+        tell(NO_FILES)
 
 
 def _follow(root: str, wait: WaitStage) -> Iterator[Any]:

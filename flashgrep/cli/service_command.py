@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from flashgrep.base.installation import REPOSITORY
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import tell
 from flashgrep.cli.daemon_client import fail, failing_cleanly
 from flashgrep.cli.stopping import stop_daemon
 
@@ -82,13 +82,13 @@ def remove_service() -> None:
         return
     if not serves_this_state(service.file.read_bytes()):
         note = f"fgrep: left alone, of another state folder: {service.file}\n"
-        sys.stderr.write(name_program(note))
+        tell(note)
         return
     # Its file goes even if the manager fails: else every login would start it again.
     problem = run_all(service.end)
     if problem:
         note = f"fgrep: the service was not ended: {problem}\n"
-        sys.stderr.write(name_program(note))
+        tell(note)
     service.file.unlink(missing_ok=True)
     typer.echo(f"removed {service.file}")
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flashgrep.base.paths import as_latin1
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import tell
 from flashgrep.cli.daemon_client import (
     MIB,
     NOT_RUNNING,
@@ -38,7 +38,7 @@ def top() -> None:
         table = next(tables, None)
         if table is None:
             sys.stdout.write("not running\n")
-            sys.stderr.write(name_program(NOT_STARTED))
+            tell(NOT_STARTED)
             raise SystemExit(NOT_RUNNING)
         if not console.is_terminal:
             console.print(table)

@@ -23,7 +23,7 @@ from flashgrep.base.paths import (
     make_private,
 )
 from flashgrep.base.plain_files import open_plain_file
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import tell
 from flashgrep.rpc.light import CONNECT_SECONDS, PIECE_BYTES, Answer
 from flashgrep.rpc.longpath import use_short_name
 
@@ -106,7 +106,7 @@ def connect_or_alone(paths: Paths, environ: Mapping[str, str]) -> socket.socket:
         raise
     except OSError as error:
         note = f"fgrep: {error}; answering without the daemon, by scanning\n"
-        os.write(2, name_program(note).encode(errors="replace"))
+        tell(note)
     connection, matching_connection = socket.socketpair()
     with matching_connection:
         # Kept across exec; our own end is close-on-exec, so that it ends with this
@@ -384,7 +384,7 @@ def _retire(connection: socket.socket) -> bool:
     else:
         what = "still busy; it exits when its calls are done"
     note = f"fgrep: the daemon runs older code: {what}\n"
-    os.write(2, name_program(note).encode())
+    tell(note)
     return ending
 
 
@@ -440,8 +440,7 @@ def _open_crash_log(paths: Paths) -> int:
     try:
         return open_plain_file(paths.crash_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     except OSError as error:
-        message = name_program(f"fgrep: {error}; what a crash would print is lost\n")
-        os.write(2, message.encode("utf-8", "surrogateescape"))
+        tell(f"fgrep: {error}; what a crash would print is lost\n")
         return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 

@@ -23,7 +23,7 @@ from flashgrep.base.paths import (
     measure_room,
     state_folder,
 )
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import tell
 from flashgrep.cli import launcher
 from flashgrep.rpc import light
 
@@ -100,7 +100,7 @@ def explain(command: str) -> int:
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = describe_failure(error)
         note = f"fgrep: every command runs as it is typed: {reason}\n"
-        os.write(2, name_program(note).encode())
+        tell(note)
         return ERROR
     os.write(1, explained.encode(errors="surrogateescape"))
     return 0

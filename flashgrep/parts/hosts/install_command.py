@@ -27,7 +27,7 @@ from flashgrep.base.paths import (
     from_latin1,
 )
 from flashgrep.base.plain_files import read_plain_file
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import tell
 from flashgrep.cli.daemon_client import fail, failing_cleanly, find_user_paths
 from flashgrep.cli.launcher import TABLE
 from flashgrep.cli.project_files import clear_project, find_ours
@@ -274,7 +274,7 @@ def _offer_hosts(*, ask: bool) -> Iterator[PlannedChange]:
         elif not asking:
             typer.echo(f"{name:15} {path}")
     if ask and not asking:
-        sys.stderr.write(name_program(HOW_TO_ADD))
+        tell(HOW_TO_ADD)
 
 
 def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> PlannedChange:

@@ -2,7 +2,6 @@
 
 import html
 import os
-import sys
 import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from urllib.parse import urlencode
 import typer
 
 from flashgrep.base.paths import PRIVATE_FILE, as_latin1
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import tell
 from flashgrep.cli.daemon_client import ask_daemon, failing_cleanly, find_user_paths
 from flashgrep.cli.daemon_commands import hold_http
 
@@ -69,7 +68,7 @@ def web(
 def renew(served: Mapping[str, Any]) -> None:
     """Print a new link: a new daemon does not know browsers that signed in before."""
     address = f"http://127.0.0.1:{served['port']}{served['link']}"
-    sys.stderr.write(name_program(f"fgrep: sign in again: {address}\n"))
+    tell(f"fgrep: sign in again: {address}\n")
 
 
 def write_opener(path: Path, link: str) -> None:

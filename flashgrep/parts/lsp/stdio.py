@@ -8,7 +8,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-from flashgrep.base.program_name import name_program
+from flashgrep.base.program_name import name_program, tell
 
 USAGE = """usage: fgrep lsp
 
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     # Some editors pass --stdio to every server.
     if unknown := [argument for argument in arguments if argument != "--stdio"]:
         note = f"fgrep: lsp: no such option: {unknown[0]}; see fgrep lsp --help\n"
-        os.write(2, name_program(note).encode(errors="replace"))
+        tell(note)
         return ERROR
     import_plain_types()
     return int(import_module("flashgrep.parts.lsp.server").serve())
