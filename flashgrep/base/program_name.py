@@ -38,4 +38,6 @@ def name_program(text: str) -> str:
 
 def tell(text: str) -> None:
     """Write a text of ours, with its line feeds, to standard error, its commands as this process was called."""
-    sys.stderr.write(name_program(text))
+    # There is none if whoever started this process has closed it.
+    if sys.stderr is not None:
+        sys.stderr.write(name_program(text))

@@ -255,3 +255,10 @@ def test_a_team_without_its_database_is_told_what_names_it(
     error, advice = answer.stderr.splitlines()
     assert error.startswith("fgrep: the team's database does not answer: ")
     assert advice.startswith("fgrep: FLASHGREP_TEAM_DATABASE or --database names it")
+
+
+def test_a_wrong_command_line_ends_alike_where_standard_error_is_closed(
+    daemon: DaemonAtHand,
+) -> None:
+    line = f"{shlex.quote(FLASHGREP)} nosuch 2>&-"
+    assert daemon.run("-c", line, program="/bin/sh").returncode == 2
