@@ -2,11 +2,12 @@
 
 The terms are those of fzf (https://github.com/junegunn/fzf#search-syntax), separated by blanks. All must match, in any
 order and case: ``'exact``, ``^start``, ``end$``, ``!not``. Plain terms are first matched as they are. Only if no path
-has all terms, their letters may be scattered ("webres" finds "web_response.py") or mistyped.
+has all terms, their letters may be scattered ("webres" finds "web_response.py") or mistyped, or abbreviate a word ("cmd"
+finds "commands.py").
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
@@ -26,6 +27,10 @@ MOST_ALIGNED: Final = 150
 """Most paths with scattered letters that are aligned, about 150 µs each: those with the shortest spans."""
 _STEPS: Final = 512
 """Paths processed between two checkpoints, about 0.5 ms."""
+LEAST_ABBREVIATED: Final = 3
+"""Letters that stand for a word; two would for too many."""
+_WHOLE: Final = 20
+"""Score above ``NEAR_ENOUGH`` of a term that abbreviates nothing away: a word with a letter less stays before it."""
 _BOUNDARY: Final = frozenset(b"/_-. ")
 _RECENT: Final = 2.0
 """Bonus, of 100, for a file that was changed or opened recently."""
@@ -272,10 +277,35 @@ def score_likeness(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
         score_cutoff=NEAR_ENOUGH,
     )
     scores = {at: float(score) for _, score, at in alike}
+    for at, score in _score_abbreviations(term, paths).items():
+        scores[at] = max(scores.get(at, 0.0), score)
     for at in _find_spans(term, paths):
         score = _align(term, paths[at])
         if score >= NEAR_ENOUGH:
             scores[at] = max(scores.get(at, 0.0), score)
+    return scores
+
+
+def _score_abbreviations(term: bytes, paths: Sequence[bytes]) -> dict[int, float]:
+    """Return the indexes of paths with a word that a term abbreviates, with their scores; the shortest word counts.
+
+    The term has the word's first letter and others of it, in order: "cmd" finds "command.py" before "commands.py".
+    """
+    if len(term) < LEAST_ABBREVIATED or not term.isalnum():
+        return {}
+    first, *following = map(chr, term)
+    # Behind the letter, not before it: so the regex searches for the letter at once.
+    regex = rf"{first}(?<![^\W_].)"
+    for letter in following:
+        regex += rf"[^\W_{letter}]*{letter}"
+    regex += r"[^\W_]*"
+    pattern = re.compile(regex.encode())
+    scores: dict[int, float] = {}
+    for at, word in _match_each(pattern, paths):
+        share = len(term) / len(word)
+        score = NEAR_ENOUGH + _WHOLE * share
+        before = scores.get(at, 0.0)
+        scores[at] = max(before, score)
     return scores
 
 
@@ -284,17 +314,33 @@ def _find_spans(term: bytes, paths: Sequence[bytes]) -> list[int]:
     # Each letter is searched after the previous one, without going back, so the time is
     # linear in the length of a path.
     first, *following = [re.escape(bytes([letter])) for letter in term]
-    steps = [b"[^%b]*%b" % (letter, letter) for letter in following]
-    pattern = re.compile(first + b"".join(steps))
-    spans: list[tuple[int, int, int]] = []
-    for at, path in enumerate(paths):
-        if at % _STEPS == 0:
-            checkpoint()
-        match = pattern.search(path.lower())
-        if match:
-            # The first span is not always the best one, but seldom far from it.
-            spans.append((match.end() - match.start(), len(path), at))
+    regex = first
+    for letter in following:
+        regex += b"[^%b\0]*%b" % (letter, letter)
+    pattern = re.compile(regex)
+    lengths: dict[int, int] = {}
+    for at, span in _match_each(pattern, paths):
+        # The first span is not always the best one, but seldom far from it.
+        lengths.setdefault(at, len(span))
+    spans = [(length, len(paths[at]), at) for at, length in lengths.items()]
     return [at for _, _, at in nsmallest(MOST_ALIGNED, spans)]
+
+
+def _match_each(
+    pattern: re.Pattern[bytes],
+    paths: Sequence[bytes],
+) -> Iterator[tuple[int, bytes]]:
+    """Yield each match in the lower-case paths, with its path's index; a NUL, which stands between two, matches nothing."""
+    for start in range(0, len(paths), _STEPS):
+        checkpoint()
+        step = paths[start : start + _STEPS]
+        text = b"\0".join(step).lower()
+        at = start
+        end = 0
+        for match in pattern.finditer(text):
+            at += text.count(b"\0", end, match.start())
+            end = match.start()
+            yield at, match[0]
 
 
 def _align(term: bytes, path: bytes) -> float:

@@ -25,6 +25,8 @@ SHOWN: Final = 10
 LEAST_WORD: Final = 3
 LEAST_STEM: Final = 6
 LEAST_HUMPS: Final = 3
+LEAST_LONG: Final = 5
+"""Letters of a word that people type three of."""
 
 
 def main() -> int:
@@ -95,6 +97,11 @@ def make_questions(meant: bytes, draw: random.Random) -> Iterator[tuple[str, str
     of_name = [word for word in WORDS.split(stem) if len(word) > 1]
     if len(of_name) > 1:
         yield "prefixes", "".join(word[:3] for word in of_name).lower()
+    long = [word.lower() for word in of_name if len(word) >= LEAST_LONG]
+    if long:
+        word = draw.choice(long)
+        places = sorted(draw.sample(range(1, len(word)), 2))
+        yield "abbreviated", word[0] + "".join(word[at] for at in places)
     if len(humps := re.findall("[A-Z]", stem)) >= LEAST_HUMPS:
         yield "humps", "".join(humps).lower()
     if len(stem) >= LEAST_STEM:

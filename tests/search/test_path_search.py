@@ -1,10 +1,18 @@
 """Files by what is remembered of their paths: fzf's terms, the best first, then letters apart and mistyped."""
 
+import re
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from flashgrep.search.path_search import MOST_RANKED, Term, parse_terms, search_paths
+from flashgrep.search.path_search import (
+    MOST_RANKED,
+    Term,
+    parse_terms,
+    score_likeness,
+    search_paths,
+)
 
 PATHS = sorted(
     [
@@ -68,6 +76,9 @@ def test_terms_stand_in_a_path_in_any_order(text: str, first: bytes) -> None:
         ("web_respnse", b"aiohttp/web_response.py"),
         ("cookhelp !test", b"aiohttp/_cookie_helpers.py"),
         ("tests/test_wbe_response.py", b"tests/test_web_response.py"),
+        ("rsp !test", b"aiohttp/web_response.py"),
+        ("test rsp", b"tests/test_web_response.py"),
+        ("src acn", b"src/user/account.ts"),
     ],
 )
 def test_where_no_path_has_the_terms_the_nearest_are_suggested(
@@ -81,6 +92,31 @@ def test_nothing_is_near_to_what_is_like_no_path() -> None:
     assert found("qqqqzzzz") == ([], True)
     assert found("'webres") == ([], True)
     assert found("x" * 300) == ([], False)
+
+
+@given(
+    st.text("abc", min_size=3, max_size=4),
+    st.lists(st.text("abc_/.", min_size=1, max_size=9), min_size=1, unique=True),
+)
+def test_a_term_finds_the_words_that_it_abbreviates(
+    term: str, names: list[str]
+) -> None:
+    paths = sorted(name.encode() for name in names)
+    # The word's first letter, then others of it in their order.
+    abbreviated = set[bytes]()
+    for path in paths:
+        for word in re.split(r"[_/.]", path.decode()):
+            letters = iter(word[1:])
+            is_start = word.startswith(term[0])
+            if is_start and all(letter in letters for letter in term[1:]):
+                abbreviated.add(path)
+    likeness = score_likeness(term.encode(), paths)
+    assert abbreviated <= {paths[at] for at in likeness}
+
+
+def test_the_nearer_a_word_is_to_its_abbreviation_the_earlier_it_comes() -> None:
+    files = [b"a/commands.py", b"commander/a.py", b"ui/command.py"]
+    assert found("cmd", files) == ([files[2], files[0], files[1]], True)
 
 
 def test_signs_alone_are_text() -> None:
