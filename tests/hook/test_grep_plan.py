@@ -39,7 +39,7 @@ UNCHANGED = r"""
 needle a.txt | -rv needle . | -rL needle . | -rc needle . | -Rn needle . | -rn --exclude=sub/* needle . | -rn -e '' .
 -rn ( . -P | -rn needle nope | -rn needle link-to-sub | -rn needle .. | -rn e . | -rn needle - | -r --nosuch needle .
 -rn \nosuch . | -rE a{1 . | -r -P (?=needle) . | -rn --exclude-dir=./node needle . | -d recurse needle . | -rn -f nope .
--Rn needle sub link-to-sub
+-Rn needle sub link-to-sub | -rn needle a.txt | -rn needle link.txt | -rne needle -- a.txt
 """
 PATTERNS = r"""
 needle Needle need.e needle$ ^needle \<needle\> needle\b other_words foobar zzzz need*le [Nn]eedle needle\|foobar (need)le

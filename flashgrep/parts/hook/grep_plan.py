@@ -70,6 +70,9 @@ def _plan(argv: list[str], cwd: bytes, snapshot: Snapshot, walker: Walker) -> Pl
 
     likely = find_likely(pattern, snapshot)
     entries: list[Entry] = []
+    # Of a single file the name is not printed, and nothing is saved.
+    if len(operands) == 1 and _is_file(os.path.join(cwd, os.fsencode(operands[0]))):
+        raise Unplannable
     searched = 0
     for operand in map(os.fsencode, operands or [""]):
         if operand and _is_file(os.path.join(cwd, operand)):
