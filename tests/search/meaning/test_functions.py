@@ -12,9 +12,12 @@ from flashgrep.parts.meaning.methods import (
     MOST_NAMED,
     NEAR,
     NEAR_IF_SHORT,
+    OF_OUTSIDE,
     SHORT,
+    choose_for_model,
     choose_functions,
     is_worth_showing,
+    order_for_model,
     render_chunks,
 )
 from flashgrep.parts.meaning.search.current_chunks import (
@@ -31,6 +34,7 @@ from flashgrep.parts.meaning.search.functions import (
     find_functions,
     narrow,
 )
+from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer
 from flashgrep.parts.meaning.search.passages import (
     MOST_WHOLE,
     Passage,
@@ -267,6 +271,49 @@ def test_a_short_result_is_shown_further_from_the_best(
     passage = Passage(lines=Lines(text), part=(1, 1), whole=(1, text.count(b"\n")))
     piece = FoundChunk(b"wheel.py", chunk, "", near=near, passage=passage)
     assert is_worth_showing(piece) is is_shown
+
+
+def make_result(path: bytes, kind: str, near: float, text: bytes = SMALL) -> FoundChunk:
+    """Return a result of a kind, which takes all of a text."""
+    chunk = cut_chunks(path, SMALL).chunks[0]
+    lines = (1, text.count(b"\n"))
+    passage = Passage(lines=Lines(text), part=lines, whole=lines, kind=kind, name=kind)
+    return FoundChunk(path, chunk, "", near=near, passage=passage)
+
+
+@pytest.mark.parametrize("kind", ["method", "class", "constant"])
+def test_code_outside_of_functions_counts_less(kind: str) -> None:
+    results = [make_result(b"a.py", "block", 1.0), make_result(b"b.py", kind, 0.9)]
+    first, second = order_for_model(results)
+    assert (first.path, first.near) == (b"b.py", 1.0)
+    assert second.near == pytest.approx(OF_OUTSIDE / 0.9)
+    # By itself it is as near as anything.
+    (alone,) = order_for_model(results[:1])
+    assert alone.near == 1.0
+
+
+def test_the_code_of_a_file_stands_together() -> None:
+    results = [
+        make_result(path, "method", near, b"brake()\n" * at)
+        for at, (path, near) in enumerate(
+            [(b"a.py", 1.0), (b"b.py", 0.99), (b"a.py", 0.98)], start=1
+        )
+    ]
+    code, _ = choose_for_model(MeaningAnswer(results=results), "brake")
+    assert [piece["path"] for piece in code] == ["a.py", "a.py", "b.py"]
+
+
+def test_lines_without_a_name_are_told_only_where_nothing_else_is() -> None:
+    nameless = FoundFunction((1, 9), 0.1, "", score=1.0)
+    named = FoundFunction((10, 19), 0.1, "brake", score=0.5)
+    files = [FoundFile(b"a.py", 1.0, [nameless, named])]
+    files += [FoundFile(b"b.py", 0.9, [nameless]), FoundFile(b"c.py", 0.8, [nameless])]
+    code: Any = [{"path": "c.py", "start_line": 30, "end_line": 39}]
+    told = {
+        file["path"]: [place["name"] for place in file["functions"]]
+        for file in choose_functions(files, code)
+    }
+    assert told == {"a.py": ["brake"], "b.py": [""]}
 
 
 def test_further_functions_stand_below_the_last_code_of_their_file() -> None:
