@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Self
 import orjson
 
 from flashgrep.base.errors import ErrorObject, clip
+from flashgrep.methods.parameters import name_parameters
 
 PATH_COLOR = "\x1b[35m"
 LINE_COLOR = "\x1b[32m"
@@ -353,7 +354,10 @@ def shorten_entries(lines: Sequence[str]) -> list[str]:
             text = text.removeprefix(owner)
         else:
             owner = match[0]
-        shown.append(clip(f"{place} {text}", ENTRY_SHOWN))
+        line = f"{place} {text}"
+        if len(line) > ENTRY_SHOWN:
+            line = f"{place} {name_parameters(text)}"
+        shown.append(clip(line, ENTRY_SHOWN))
     return shown
 
 
