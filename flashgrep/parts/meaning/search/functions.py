@@ -26,7 +26,7 @@ OF_TEXT: Final = 0.3
 questions instead of 48.8 %, among ten for 71.2 instead of 66.8 %."""
 PLACES_OF_SYMBOL: Final = 2
 """Places of one qualified name in a file: a declaration and a definition, or two of many overloads."""
-SHARE_OF_BEST: Final = 0.7
+SHARE_OF_BEST: Final = 0.5
 MOST_TOGETHER: Final = 3
 """Of a chunk of several functions those are shown that say at least this share of what the best says, at most so many.
 """
