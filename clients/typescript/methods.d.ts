@@ -1859,6 +1859,15 @@ export interface ChangedSymbolEntry {
   callers_unsure?: number;
 }
 
+/** A commit by its full hash; `time`: when it was authored, in seconds since 1970; `subject`: its first line. */
+export interface CommitEntry {
+  commit: string;
+  parents: string[];
+  time: number;
+  author: string;
+  subject: string;
+}
+
 /** Lines that differ: `start_line` and `lines` now, `old_start_line` and `old_lines` before; 0 lines: none there. */
 export interface HunkEntry {
   start_line: number;
@@ -1868,9 +1877,10 @@ export interface HunkEntry {
   diff?: string;
 }
 
-/** Files that differ, by path, and their total. */
+/** Files that differ, by path, and their total; `commits`: the newest between two revisions, on the first page. */
 export interface ChangesResult {
   rev: string;
+  commits?: CommitEntry[];
   results: ChangedFileEntry[];
   total: number;
   next: string | null;
@@ -1904,15 +1914,6 @@ export interface HistoryParams {
   deadline_ms?: number;
   /** Project, by name or root; default: the connection's own. */
   project?: string | null;
-}
-
-/** A commit by its full hash; `time`: when it was authored, in seconds since 1970; `subject`: its first line. */
-export interface CommitEntry {
-  commit: string;
-  parents: string[];
-  time: number;
-  author: string;
-  subject: string;
 }
 
 /** Commits, the newest first. */

@@ -710,6 +710,16 @@ class ChangedSymbolEntry(TypedDict):
     callers_unsure: NotRequired[int]
 
 
+class CommitEntry(TypedDict):
+    """A commit by its full hash."""
+
+    commit: str
+    parents: list[str]
+    time: int
+    author: str
+    subject: str
+
+
 class HunkEntry(TypedDict):
     """Lines that differ: `start_line` and `lines` now, `old_start_line` and `old_lines` before."""
 
@@ -724,6 +734,7 @@ class ChangesResult(TypedDict):
     """Files that differ, by path, and their total."""
 
     rev: str
+    commits: NotRequired[list["CommitEntry"]]
     results: list["ChangedFileEntry"]
     total: int
     next: str | None

@@ -34,6 +34,29 @@ def root(project: MakeProject) -> Path:
     return folder
 
 
+def test_what_changed_between_two_revisions_begins_with_the_commits(
+    root: Path, connect: Callable[..., Wire], daemon: DaemonAtHand
+) -> None:
+    put(root, {"src/extra.py": b"needle = 3\n"})
+    commit(root)
+    wire = connect(root)
+    names = git(root, "rev-list", "v1..HEAD").decode().split()
+    answer = wire.call("changes", rev="v1..HEAD")
+    assert [one["commit"] for one in answer["commits"]] == names
+    assert len(names) == 2
+    (newest,) = wire.call("changes", rev="HEAD~1..HEAD")["commits"]
+    assert newest == wire.call("history", limit=1)["results"][0]
+    # Not where nothing is committed, nor again on the next page.
+    for rev in ("HEAD", "v1", "HEAD..:index", "HEAD..HEAD"):
+        assert "commits" not in wire.call("changes", rev=rev)
+    first = wire.call("changes", rev="v1..HEAD", limit=1)
+    assert "commits" not in wire.call(
+        "changes", rev="v1..HEAD", limit=1, cursor=first["next"]
+    )
+    shown = daemon.run("changes", "HEAD~1..HEAD", cwd=root).stdout
+    assert shown.startswith(names[0][:10])
+
+
 def test_every_method_answers_about_a_revision(
     root: Path, connect: Callable[..., Wire]
 ) -> None:

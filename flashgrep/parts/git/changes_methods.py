@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Annotated, NotRequired
 
@@ -45,6 +45,7 @@ from flashgrep.methods.common import (
 )
 from flashgrep.methods.projects import (
     Page,
+    ProjectAnswer,
     ProjectSelection,
     ask_projects,
 )
@@ -57,7 +58,20 @@ from flashgrep.parts.git.changes import (
     describe_change,
     show_hunk,
 )
-from flashgrep.parts.git.revisions import find_revisions
+from flashgrep.parts.git.history_methods import (
+    CommitEntry,
+    format_commit,
+    render_commit,
+)
+from flashgrep.parts.git.repository import (
+    INDEX,
+    Commit,
+    Range,
+    Repository,
+    list_commits,
+    parse_revision,
+)
+from flashgrep.parts.git.revisions import AnyRevisions, find_revisions
 from flashgrep.parts.navigation.research.research_walk import find_callers
 from flashgrep.parts.symbols.symbol_source import SnapshotSource
 
@@ -65,6 +79,8 @@ FILE_OVERHEAD, HUNK_OVERHEAD, SYMBOL_OVERHEAD, CALLER_OVERHEAD = 90, 70, 100, 60
 """Characters of JSON around the texts of a file, a hunk, a symbol and a caller."""
 CALLERS = 5
 """Most callers shown for one symbol."""
+MOST_COMMITS = 5
+"""Commits of a range that are told, the newest."""
 LEAST_CALL = 0.5
 """Least confidence of a call that is shown: a call of another definition of the name misleads."""
 CALLABLE = frozenset(
@@ -164,9 +180,10 @@ class ChangedFileEntry(FilePlace):
 
 
 class ChangesResult(TypedDict):
-    """Files that differ, by path, and their total."""
+    """Files that differ, by path, and their total; `commits`: the newest between two revisions, on the first page."""
 
     rev: str
+    commits: NotRequired[list[CommitEntry]]
     results: list[ChangedFileEntry]
     total: int
     next: str | None
@@ -196,6 +213,8 @@ def _describe_callers(symbol: ChangedSymbolEntry, style: Style) -> str:
 
 def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
     """Yield each file with its lines added and removed; indented below it the definitions touched, then the hunks."""
+    for commit in result.get("commits", ()):
+        yield render_commit(commit, style)
     for file in result["results"]:
         if file["hunks"]:
             counts = f" +{file['added']} -{file['removed']}"
@@ -246,7 +265,15 @@ async def changes(call: Call[Host], params: ChangesParams) -> ChangesResult:
 
     Compares the work tree, untracked files included, with HEAD or any revision, or two revisions. Nothing is written.
     """
-    return await ask_projects(call, params, _compare_in_project)
+    return await ask_projects(call, params, _compare_in_project, _leave_out_commits)
+
+
+def _leave_out_commits(
+    result: ChangesResult, answers: Sequence[ProjectAnswer[ChangesResult]]
+) -> None:
+    """Take the commits out of an answer about several projects: they would be those of one."""
+    if len(answers) > 1:
+        result.pop("commits", None)
 
 
 async def _compare_in_project(
@@ -333,7 +360,24 @@ async def _compare_in_project(
         }
 
     revisions = find_revisions(workspace, call.session)
-    return Page(await revisions.compare(params.rev, look))
+    result = await revisions.compare(params.rev, look)
+    if not after and (commits := await _find_commits(revisions, params.rev)):
+        result["commits"] = commits
+    return Page(result)
+
+
+async def _find_commits(revisions: AnyRevisions, rev: str) -> list[CommitEntry]:
+    """Return the newest commits between two revisions; none for a single one, or with git's index."""
+    between = parse_revision(rev)
+    if not isinstance(between, Range) or INDEX in between:
+        return []
+
+    def ask(repository: Repository) -> list[Commit]:
+        most = MOST_COMMITS
+        return list_commits(repository, between.new, b"", 0, most, since=between.old)
+
+    commits = await revisions.ask_repository(ask)
+    return [*map(format_commit, commits)]
 
 
 HANDLERS: tuple[Handler, ...] = (changes,)

@@ -140,11 +140,15 @@ class HistoryResult(TypedDict):
 
 def render_history(result: HistoryResult, style: Style) -> Iterator[str]:
     """Yield one line for each commit."""
-    for commit_entry in result["results"]:
-        day = format_day(commit_entry["time"])
-        yield style.text(
-            f"{commit_entry['commit'][:SHOWN_NAME]} {day} {commit_entry['author']}: {commit_entry['subject']}"
-        )
+    for commit in result["results"]:
+        yield render_commit(commit, style)
+
+
+def render_commit(commit: CommitEntry, style: Style) -> str:
+    """Return a line that tells of a commit."""
+    name = commit["commit"][:SHOWN_NAME]
+    day = format_day(commit["time"])
+    return style.text(f"{name} {day} {commit['author']}: {commit['subject']}")
 
 
 @handler("history", command="history path", toolset="editors", render=render_history)
@@ -181,7 +185,7 @@ async def history(call: Call[Host], params: HistoryParams) -> HistoryResult:
     more = len(found_repository) > params.limit
     return {
         "results": [
-            _show_commit(revision) for revision in found_repository[: params.limit]
+            format_commit(revision) for revision in found_repository[: params.limit]
         ],
         "next": encode_cursor(params, skip + params.limit) if more else None,
     }
@@ -256,7 +260,7 @@ async def blame(call: Call[Host], params: BlameParams) -> BlameResult:
         }
         for blame_span in sorted(found)
     ]
-    return {"results": shown, "commits": [_show_commit(commit) for commit in commits]}
+    return {"results": shown, "commits": [format_commit(commit) for commit in commits]}
 
 
 def find_inside(workspace: Project, path: str) -> bytes:
@@ -284,13 +288,14 @@ def _is_there(workspace: Project, path: bytes) -> bool:
     return True
 
 
-def _show_commit(one: git.Commit) -> CommitEntry:
+def format_commit(commit: git.Commit) -> CommitEntry:
+    """Return a commit in the form of an answer."""
     return {
-        "commit": one.name,
-        "parents": [*one.parents],
-        "time": one.time,
-        "author": one.author,
-        "subject": one.subject,
+        "commit": commit.name,
+        "parents": [*commit.parents],
+        "time": commit.time,
+        "author": commit.author,
+        "subject": commit.subject,
     }
 
 

@@ -379,21 +379,30 @@ def list_names(repository: Repository, most: int) -> list[NamedRevision]:
 
 
 def list_commits(
-    repository: Repository, rev: str, path: bytes, skip: int, most: int
+    repository: Repository,
+    rev: str,
+    path: bytes,
+    skip: int,
+    most: int,
+    since: str | None = None,
 ) -> list[Commit]:
     """Return the commits up to and including a revision that changed a path (empty: the project), newest first.
+
+    ``since``: a revision whose commits are left out.
 
     Raises:
         NotFound: revision_not_found.
         Unavailable, Forbidden, Abandoned, Expired: as ``Git.run``.
 
     """
-    start = repository.resolve(rev).commit
+    starts = [repository.resolve(rev).commit]
+    if since is not None:
+        starts.append(b"^" + repository.resolve(since).commit)
     limits = (f"--max-count={most}", f"--skip={skip}")
     # If the project is not the repository's top folder, only its own folder counts.
     under = [path] if path else [b"."] if repository.prefix else []
     printed = repository.git.run(
-        "rev-list", *limits, f"--format={_FIELDS}", start, "--", *under
+        "rev-list", *limits, f"--format={_FIELDS}", *starts, "--", *under
     )
     return list(_parse_commits(printed))
 
