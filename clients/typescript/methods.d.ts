@@ -133,7 +133,7 @@ export interface QueryResult {
   total: number | null;
   next: string | null;
   mode: string;
-  fallback?: "regex" | "words";
+  fallback?: "regex" | "grep" | "words";
   coverage: Coverage;
   suggestions?: string[];
   explained?: Explanation;

@@ -213,7 +213,7 @@ class Answer(Generic[ItemT]):
 
     @property
     def fallback(self) -> str | None:
-        """``regex`` or ``words`` if no line has the text itself and these hits come from reading it so."""
+        """``regex``, ``grep`` or ``words`` if no line has the text itself and these hits come from reading it so."""
         return self.details.get("fallback")
 
     @property

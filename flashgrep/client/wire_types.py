@@ -146,7 +146,7 @@ class QueryResult(TypedDict):
     total: int | None
     next: str | None
     mode: str
-    fallback: NotRequired[Literal["regex", "words"]]
+    fallback: NotRequired[Literal["regex", "grep", "words"]]
     coverage: "Coverage"
     suggestions: NotRequired[list[str]]
     explained: NotRequired["Explanation"]

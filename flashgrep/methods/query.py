@@ -77,10 +77,14 @@ WORD = re.compile(r"\w{3,}")
 IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 LOOKS_LIKE_REGEX = re.compile(r"[\\^$|*+?\[\](){}]|\.[*+]")
 """What only a regular expression is likely to contain."""
-SmartMode = Literal["literal", "regex", "words"]
+BASIC_BAR = "\\|"
+"""What separates alternatives in grep's basic syntax, and is a bar in ripgrep's."""
+BASIC_OPERATOR = re.compile(r"\\(?P<operator>[|(){}+?])|(?P<itself>[|(){}+?])|\\.")
+"""What is an operator with a backslash in grep's basic syntax, and without one in ripgrep's."""
+SmartMode = Literal["literal", "regex", "grep", "words"]
 """Readings of a text, in the order in which they are tried."""
-Fallback = Literal["regex", "words"]
-"""Readings used only if nothing has the text itself."""
+Fallback = Literal["regex", "grep", "words"]
+"""Readings used only if nothing has the text itself; ``grep``: a regular expression in grep's basic syntax."""
 
 
 class QueryParams(Params):
@@ -356,7 +360,7 @@ class ProjectQuery:
             answer = await words(self.view, params.query, limit, self.keep)
         return Reading("words", answer, fresh, before.pattern)
 
-    async def _read_pattern(self, mode: Literal["literal", "regex"]) -> Reading:
+    async def _read_pattern(self, mode: Literal["literal", "regex", "grep"]) -> Reading:
         """Return the lines that match."""
         pattern = _make_pattern(self.params, mode)
         question = self._ask_for(pattern)
@@ -545,10 +549,15 @@ async def _find_rarest_word(
     return rarest
 
 
-def _make_pattern(params: QueryParams, mode: Literal["literal", "regex"]) -> Pattern:
+def _make_pattern(
+    params: QueryParams, mode: Literal["literal", "regex", "grep"]
+) -> Pattern:
+    texts = (params.query, *params.any_of)
+    if mode == "grep":
+        texts = tuple(map(read_basic, texts))
     return Pattern(
-        texts=(params.query, *params.any_of),
-        mode=mode,
+        texts=texts,
+        mode="literal" if mode == "literal" else "regex",
         case=params.case,
         word=params.word,
         line=params.line,
@@ -627,6 +636,11 @@ async def _choose_modes(
     # Compiling shows whether it is one, and takes up to a second.
     if looks_like_regex and await workspace.in_turn(partial(selects_text, texts)):
         modes.append("regex")
+    # Whoever is used to grep writes a\|b, which in ripgrep's syntax is a text with a bar.
+    basics = tuple(map(read_basic, texts))
+    has_basic_bar = any(BASIC_BAR in text for text in texts)
+    if has_basic_bar and await workspace.in_turn(partial(selects_text, basics)):
+        modes.append("grep")
     # Lines with some of the words have no single match that could be a whole word, a
     # whole line or of a given case.
     is_restricted = (
@@ -644,6 +658,19 @@ async def _choose_modes(
     ):
         modes.append("words")
     return modes
+
+
+def read_basic(text: str) -> str:
+    """Return a regular expression of grep's basic syntax in ripgrep's."""
+
+    def swap(match: re.Match[str]) -> str:
+        if match["operator"]:
+            return match["operator"]
+        if match["itself"]:
+            return re.escape(match[0])
+        return match[0]
+
+    return BASIC_OPERATOR.sub(swap, text)
 
 
 def selects_text(texts: tuple[str, ...]) -> bool:

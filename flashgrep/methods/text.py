@@ -558,6 +558,8 @@ def _explain_ranking(result: Mapping[str, Any], style: Style) -> Iterator[str]:
         yield "no line has the text itself; these lines come nearest"
     elif result.get("fallback") == "regex":
         yield "no line has the text itself; these match it as a regular expression"
+    elif result.get("fallback") == "grep":
+        yield r"no line has the text itself; these match it as grep reads it, \| between alternatives"
     elif result.get("fuzzy"):
         yield "no path has all of it; these come nearest"
     elif result.get("ranked_by") == "words":

@@ -53,6 +53,22 @@ def test_paths_are_seen_from_the_folder_of_the_caller(
     ]
 
 
+def test_alternatives_as_grep_separates_them_are_found(
+    daemon: DaemonAtHand, root: Path
+) -> None:
+    found = daemon.run("query", r"def needle\|second needle", cwd=root)
+    assert sorted(found.stdout.splitlines()) == [
+        "notes.md:2:second needle",
+        "src/app.py:3:def needle(x):",
+    ]
+    assert found.returncode == 0
+    assert "as grep reads it" in found.stderr
+    # Only where nothing has the text itself.
+    (root / "how.sh").write_text("grep 'needle\\|thread' .\n")
+    found = daemon.run("query", r"needle\|thread", cwd=root)
+    assert found.stdout == "how.sh:1:grep 'needle\\|thread' .\n"
+
+
 def test_context_is_printed_as_grep_does(daemon: DaemonAtHand, root: Path) -> None:
     found = daemon.run("query", "second needle", "-C", "1", cwd=root)
     assert (

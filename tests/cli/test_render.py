@@ -284,6 +284,9 @@ def test_hits_by_words_are_not_passed_off_as_hits_of_the_text() -> None:
     _, stderr, status = shown({"results": [HIT], "mode": "regex", "fallback": "regex"})
     assert b"as a regular expression" in stderr
     assert status == 0
+    _, stderr, status = shown({"results": [HIT], "mode": "grep", "fallback": "grep"})
+    assert b"as grep reads it" in stderr
+    assert status == 0
     assert shown({"results": [HIT], "mode": "regex"})[1] == b""
 
 

@@ -115,6 +115,42 @@ def test_smart_falls_back_to_a_regex_then_to_words_and_says_so(wire: Wire) -> No
 
 
 @pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        (r"def ignite\|zqzq", "def ignite"),
+        (r"ignite(engine)\|zqzq", r"ignite\(engine\)"),
+        (r"\(zq\|ig\)nite", "ignite"),
+        (r"zqzq\|def [a-z]\+ite", r"def [a-z]+ite"),
+    ],
+)
+def test_what_nothing_has_is_read_as_grep_reads_it(
+    wire: Wire, text: str, same: str
+) -> None:
+    answer = wire.call("query", text=text, limit=100)
+    assert answer["fallback"] == "grep"
+    matching = wire.call("query", text=same, mode="regex", limit=100)
+    assert sorted(places(answer)) == sorted(places(matching))
+    first = wire.call("query", text=text, limit=1)
+    second = wire.call("query", text=text, limit=1, cursor=first["next"])
+    assert second["fallback"] == "grep"
+    assert wire.call("query", text=text, mode="regex")["results"] == []
+
+
+def test_a_bar_that_is_in_the_text_is_no_alternative(wire: Wire) -> None:
+    file = Path(str(wire.root)) / "bars.txt"
+    file.write_text("vya\\|vyb\nvya\nvyc|vyd\n")
+    try:
+        literal = wire.call("query", text=r"vya\|vyb")
+        assert (literal["mode"], places(literal)) == ("literal", [("bars.txt", 1)])
+        regex = wire.call("query", text=r"vyc\|vyd")
+        assert (regex["mode"], places(regex)) == ("regex", [("bars.txt", 3)])
+        # It would match everywhere.
+        assert wire.call("query", text=r"vyx\|\|vyy")["results"] == []
+    finally:
+        file.unlink()
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "zq || qz",

@@ -22,7 +22,7 @@ from flashgrep.cli.grep_options import (
 )
 from flashgrep.cli.query_line import find_fields
 from flashgrep.files.globs import types
-from flashgrep.methods.query import selects_text
+from flashgrep.methods.query import BASIC_BAR, selects_text
 from flashgrep.parts.ripgrep.arguments import Call, read_room
 from flashgrep.parts.ripgrep.arguments import parse as parse_words
 from flashgrep.parts.ripgrep.ordered import (
@@ -67,6 +67,10 @@ async def answer_query(
     if line.others or params.get("path_map") or (is_page and is_for_method):
         return None
     if not has_ripgrep_types(line) or any("\n" in text for text in line.patterns):
+        return None
+    has_bars = any(BASIC_BAR in text for text in line.patterns)
+    if line.mode == "smart" and has_bars and is_for_method:
+        # The method also reads it as grep does.
         return None
     workspace = None
     paths = line.paths
