@@ -63,6 +63,9 @@ HEADING_RANK: Final = 2
 MOST_ALIKE: Final = 20
 """Most definitions of one name that are compared to find the best; each is read."""
 SUGGESTED: Final = 5
+LEAST_OVERLOADS: Final = 2
+OVERLOADED: Final = frozenset({"typescript", "tsx"})
+"""Languages in which overloads have no code of their own."""
 _DEFINES: Final = frozenset({"definition", "declaration"})
 
 
@@ -174,10 +177,11 @@ def find_best_definition(
         resolve=resolve,
     )
     answer = SymbolSearch(source, question).run()
-    for best in sorted(
+    for first in sorted(
         answer.results,
         key=lambda found: (found.order, bool(found.occurrence.container)),
     ):
+        best = _find_implementation(source, first, answer.results)
         alike = [
             found_symbol
             for found_symbol in answer.results
@@ -206,6 +210,39 @@ def find_best_definition(
         symbol_name=name,
         near=near,
     )
+
+
+def _find_implementation(
+    source: SymbolSource, best: FoundSymbol, results: Iterable[FoundSymbol]
+) -> FoundSymbol:
+    """Return the first definition beside the best that is more than a signature, if the best is no more than that.
+
+    Overloads of TypeScript and Python stand before the definition that has their code.
+    """
+    overloads = list[FoundSymbol]()
+    for found in results:
+        is_beside = found.path == best.path
+        # A method of another class is no overload.
+        if is_beside and found.occurrence.container == best.occurrence.container:
+            overloads.append(found)
+    if len(overloads) < LEAST_OVERLOADS:
+        return best
+    symbols = source.open(best.path)
+    if not isinstance(symbols, FileSymbols) or not _is_signature(symbols, best):
+        return best
+    overloads.sort(key=lambda found: found.occurrence.offset)
+    for overload in overloads:
+        if not _is_signature(symbols, overload):
+            return overload
+    return best
+
+
+def _is_signature(symbols: FileSymbols, found: FoundSymbol) -> bool:
+    """Return whether a definition ends as an overload does: before its code."""
+    text = symbols.lines.text(found.occurrence.end_line).rstrip("; \t\r")
+    if symbols.language == "python":
+        return text.endswith("...")
+    return symbols.language in OVERLOADED and not text.endswith("}")
 
 
 async def find_definition(

@@ -223,6 +223,53 @@ def test_the_best_definition_comes_with_the_places_of_the_others(
     assert find_best_definition(source, "Store").others == []
 
 
+OVERLOADED = {
+    "save.ts": """class Store {
+    save(one: Item): void
+    save(all: Item[], options: { at: number }): void;
+    save(what: Item | Item[], options?: { at: number }): void {
+        this.put(what)
+    }
+    load(): Item
+}
+""",
+    "save.py": """class Store:
+    @overload
+    def save(self, one: Item) -> None: ...
+    @typing.overload
+    def save(self, every: list[Item]) -> None:
+        ...
+    def save(self, what):
+        self.put(what)
+    @property
+    def size(self):
+        return 1
+    @size.setter
+    def size(self, size):
+        self.put(size)
+        self.keep(size)
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "lines"),
+    [
+        ("save.ts", "Store.save", (4, 6)),
+        ("save.ts", "Store.load", (7, 7)),
+        ("save.py", "Store.save", (7, 8)),
+        ("save.py", "Store.size", (10, 11)),
+    ],
+)
+def test_of_overloads_the_one_with_the_code_is_the_best(
+    tmp_path: Path, file: str, name: str, lines: tuple[int, int]
+) -> None:
+    (tmp_path / file).write_text(OVERLOADED[file])
+    best = find_best_definition(FolderSource(tmp_path), name)
+    assert best[1:3] == lines
+    assert f"{file}:{lines[0]}" not in best.others
+
+
 def test_a_name_that_is_in_texts_alone_is_reported_with_its_count(
     tmp_path: Path,
 ) -> None:
