@@ -15,6 +15,7 @@ import flashgrep
 from flashgrep.base.errors import FlashgrepError
 from flashgrep.daemon.lifecycle import find_holder
 from flashgrep.parts.refactoring.definition_edits import indent
+from flashgrep.parts.refactoring.methods import leave_out_context
 from tests.conftest import DaemonAtHand, MakeProject, Wire, daemon_in
 from tests.support.mcp_clients import McpClient, transport
 
@@ -276,6 +277,15 @@ def test_agents_call_it_by_name_and_read_it_as_text(
         "relative_path": "gear.py",
         "new_name": "go",
     }
+    [content] = client.call("rename_symbol", **arguments, dry_run=True)["content"]
+    shown = content["text"].splitlines()
+    assert shown[:3] == [
+        "gear.py",
+        "18 -    def spin(self):",
+        "18 +    def go(self):",
+    ]
+    assert [line[:3] for line in shown[3:6]] == ["use", "3 -", "3 +"]
+    assert shown[-1] == "[dry run: 2 places in 2 files, nothing is written]"
     [content] = client.call("rename_symbol", **arguments)["content"]
     assert content["text"].splitlines()[0] == "spin is now go: 2 places in 2 files"
     [content] = client.call("edit_symbol", symbol="Wheel.stop", action="delete")[
@@ -283,6 +293,36 @@ def test_agents_call_it_by_name_and_read_it_as_text(
     ]
     assert content["text"].startswith("gear.py:")
     client.transport.close()
+
+
+def test_changed_lines_have_the_numbers_of_their_sides() -> None:
+    diff = """--- a/a.sql
++++ b/a.sql
+@@ -3,4 +3,5 @@
+ one
+--- turn
++-- go
+++ go
+ two
+-three
++four
+@@ -20,1 +21,0 @@
+-five
+--- /dev/null
++++ b/b.sql
+@@ -0,0 +1,1 @@
++six"""
+    assert list(leave_out_context(diff)) == [
+        "a.sql",
+        "4 --- turn",
+        "4 +-- go",
+        "5 ++ go",
+        "6 -three",
+        "7 +four",
+        "20 -five",
+        "b.sql",
+        "1 +six",
+    ]
 
 
 def test_the_command_line_shows_the_difference_and_writes_it(

@@ -1,5 +1,6 @@
 """rename_symbol and edit_symbol: edits by a symbol's name, each one atomic step."""
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -177,11 +178,51 @@ class RenameResult(SyntaxReport):
     obstacles: NotRequired[list[str]]
 
 
+HUNK: Final = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
+
+
+def leave_out_context(diff: str) -> Iterator[str]:
+    """Yield the files of a diff, and below each its changed lines with their numbers.
+
+    A name that changes is understood without the lines around it, which take three quarters of a diff.
+    """
+    old = 0
+    old_end = 0
+    new = 0
+    new_end = 0
+    for line in diff.split("\n"):
+        sign = line[:1]
+        # The extents of a hunk tell its lines from the names of files.
+        if old == old_end and new == new_end:
+            hunk = HUNK.fullmatch(line)
+            if hunk is not None:
+                numbers = map(int, hunk.groups())
+                old, old_lines, new, new_lines = numbers
+                old_end = old + old_lines
+                new_end = new + new_lines
+            elif sign == "+":
+                yield line.removeprefix("+++ b/")
+            continue
+        if sign == "-":
+            yield f"{old} {line}"
+            old += 1
+        elif sign == "+":
+            yield f"{new} {line}"
+            new += 1
+        elif sign == " ":
+            old += 1
+            new += 1
+
+
 def render_rename(result: RenameResult, style: Style) -> Iterator[str]:
     """Yield the diff or the files, then what was left as it is, apart by how certain it is."""
     files = result["files"]
     if "diff" in result:
-        yield style.text(result["diff"].removesuffix("\n"))
+        diff = result["diff"].removesuffix("\n")
+        if style.is_person:
+            yield style.text(diff)
+        else:
+            yield from leave_out_context(diff)
         for obstacle in result.get("obstacles", ()):
             yield Note(f"[it would be refused: {obstacle}]")
         cut = "; the difference is cut" if result.get("diff_truncated") else ""
