@@ -250,9 +250,7 @@ def test_code_found_by_meaning_stands_below_its_place_and_the_rest_are_places(
             model, "search_code", query="turn the mirror of the telescope"
         ).split("\n\n")
         heading, code = first.split("\n", 1)
-        assert heading.startswith(
-            "src/telescope_0.py:1-31 function turn_mirror_of_telescope ("
-        )
+        assert heading.startswith("src/telescope_0.py:1-31 turn_mirror_of_telescope (")
         assert f"{code}\n" == files[0].read_text()
         lines = places.split("\n")
         others = [line for line in lines if line.startswith("src/telescope")]

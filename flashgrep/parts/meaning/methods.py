@@ -60,6 +60,7 @@ from flashgrep.parts.meaning.questions import (
 from flashgrep.parts.meaning.search.current_chunks import FoundChunk, FoundFile
 from flashgrep.parts.meaning.search.functions import FoundFunction, narrow
 from flashgrep.parts.meaning.search.meaning_search import (
+    LIKELY_FILE,
     NEAR_FILE,
     MeaningAnswer,
     MeaningQuestion,
@@ -76,8 +77,8 @@ MODEL_TOKENS = 525
 """Default budget of code for a model; the names of functions that follow take 60 to 180 tokens more."""
 MOST_FILES, MOST_FUNCTIONS = 10, 3
 """Files of an answer, each with its best functions."""
-MOST_NAMED = 25
-"""Functions of all files that a model is told by name and lines, with at least one of each file."""
+MOST_NAMED = 24
+"""Functions of all near files that a model is told by name and lines, with at least one of each."""
 SAME_PLACE = 0.8
 """Of all lines of two functions, the share that both have from which they are one place: a class and its only method,
 a definition and the statement that exports it. It is named once."""
@@ -95,7 +96,7 @@ MOST_SHOWN = 12
 """Lines of a chunk that a terminal shows."""
 LINE_KIND = "line"
 """The kind of what is found by its words alone while there are no chunks."""
-NEAR = 0.93
+NEAR = 0.94
 """Results below this share of the best score show no code to a model, but are named in the line of their file."""
 NEAR_IF_SHORT, SHORT = 0.85, 400
 """The same for results of up to so many bytes, which cost little more than their names. All of the code asked for is
@@ -231,7 +232,8 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
     last_places = {style.path(piece): at for at, piece in enumerate(pieces)}
     for at, piece in enumerate(pieces):
         path = style.path(piece)
-        heading = f"{path}:{span(piece)} {describe_chunk(piece)}"
+        # What kind of definition it is, its code says.
+        heading = f"{path}:{span(piece)} {piece['name'] or piece['kind']}"
         if at == 0:
             heading += f" ({piece['score']:.2f})"
         yield heading
@@ -242,6 +244,9 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
         yield ""
     for path, places in further.items():
         yield f"{path}: {', '.join(places)}"
+    likely = [style.path(file) for file in result["files"] if not file["functions"]]
+    if likely:
+        yield f"less likely: {', '.join(likely)}"
     yield from note_libraries([*result["results"], *result["files"]])
 
 
@@ -394,7 +399,7 @@ async def _search_code_in_project(
         reranker=await open_reranker(call.host),
         passages=True,
         files=min(params.limit, MOST_FILES),
-        least_file=NEAR_FILE if is_for_model else 0.0,
+        least_file=LIKELY_FILE if is_for_model else 0.0,
     )
     answer = await search_by_meaning(view, question)
     unseen = f"{answer.unseen} files are not indexed yet; those with most of the words were searched"
@@ -681,13 +686,19 @@ def narrow_piece(piece: FoundChunk) -> FoundChunk:
 def choose_functions(
     files: Sequence[FoundFile], code: Sequence[CodeMatch]
 ) -> list[FileMatch]:
-    """Return the files that a model is told of, with the best functions of all of them that ``code`` does not show."""
+    """Return the files that a model is told of, with the best functions of all near ones that ``code`` does not show."""
     lines = find_lines(code)
     ranked = list[tuple[bool, float, int, FoundFunction]]()
+    chosen = defaultdict[int, list[FoundFunction]](list)
     for at, file in enumerate(files):
-        if file.near < NEAR_FILE:
+        if file.near < LIKELY_FILE:
             break
         path = path_to_json(file.path)["file_path"]
+        if file.near < NEAR_FILE:
+            # Only its path, unless its code is shown.
+            if path not in lines:
+                chosen[at] = []
+            continue
         functions = list[FoundFunction]()
         for function in file.functions:
             is_named = any(
@@ -705,7 +716,6 @@ def choose_functions(
             worth -= OF_PLACE * place
             ranked.append((place > 0, -worth, at, function))
     ranked.sort(key=itemgetter(0, 1, 2))
-    chosen = defaultdict[int, list[FoundFunction]](list)
     for _, _, at, function in ranked[:MOST_NAMED]:
         chosen[at].append(function)
     return [format_file(files[at], chosen[at]) for at in sorted(chosen)]

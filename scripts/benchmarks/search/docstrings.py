@@ -124,7 +124,7 @@ class _Words:
             {word: idf(len(self._paths), self._count(word))}
             for word in query_words(sentence)
         ]
-        scores = scores_of(self._pairs, weighed, len(self._paths))
+        scores = scores_of(self._pairs, weighed, len(self._paths)).bm25
         best = np.argsort(-scores, kind="stable")[:CANDIDATES]
         return {
             self._paths[at]: float(scores[at]) for at in best.tolist() if scores[at] > 0

@@ -208,7 +208,7 @@ class _Words:
                 ]
             )
             families.append({word: idf(self._count, having)})
-        return scores_of(self._pairs, families, self._count)
+        return scores_of(self._pairs, families, self._count).bm25
 
 
 def _open_minilm() -> Embedder | None:

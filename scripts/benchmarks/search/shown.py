@@ -158,8 +158,10 @@ def place_of(match: CodeMatch) -> Place:
 
 
 def places_of(files: Sequence[FileMatch]) -> Iterator[Place]:
-    """Yield the functions of files as places."""
+    """Yield the functions of files as places, and a file without any as a place without lines."""
     for file in files:
+        if not file["functions"]:
+            yield Place(file["file_path"], 0, 0, "")
         for function in file["functions"]:
             yield Place(
                 file["file_path"], function["start_line"], function["end_line"], ""

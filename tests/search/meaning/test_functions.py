@@ -230,13 +230,18 @@ def make_file(path: bytes, near: float, count: int) -> FoundFile:
 
 def test_the_best_functions_of_all_files_are_named_and_one_of_each_at_least() -> None:
     files = [make_file(b"a.py", 1.0, 60), make_file(b"b.py", 0.9, 60)]
-    files += [make_file(b"c.py", 0.6, 60), make_file(b"d.py", 0.5, 60)]
-    code: Any = [{"path": "a.py", "start_line": 2, "end_line": 3}]
+    files += [make_file(b"c.py", 0.6, 60), make_file(b"d.py", 0.59, 60)]
+    files += [make_file(b"e.py", 0.5, 60), make_file(b"f.py", 0.4, 60)]
+    code: Any = [
+        {"path": "a.py", "start_line": 2, "end_line": 3},
+        {"path": "e.py", "start_line": 2, "end_line": 3},
+    ]
     named = {
         one["path"]: [function["start_line"] for function in one["functions"]]
         for one in choose_functions(files, code)
     }
-    assert list(named) == ["a.py", "b.py", "c.py"]
+    assert list(named) == ["a.py", "b.py", "c.py", "d.py"]
+    assert named["d.py"] == [], "only its path; of what is shown not even that"
     assert sum(map(len, named.values())) == MOST_NAMED
     counts = [len(lines) for lines in named.values()]
     assert counts == sorted(counts, reverse=True)
@@ -336,10 +341,14 @@ def test_further_functions_stand_below_the_last_code_of_their_file() -> None:
         {"path": path, "file_path": path, "functions": places}
         for path in ("a.py", "c.py")
     ]
+    files += [
+        {"path": path, "file_path": path, "functions": []} for path in ("d.py", "e.py")
+    ]
     result: Any = {"results": pieces, "files": files}
     assert list(render_chunks(result, FOR_MODEL)) == [
-        *("a.py:1-2 function turn (0.90)", "code", ""),
-        *("b.py:1-2 function turn", "code", ""),
-        *("a.py:8-9 function turn", "code", "also: stop 20-29", ""),
+        *("a.py:1-2 turn (0.90)", "code", ""),
+        *("b.py:1-2 turn", "code", ""),
+        *("a.py:8-9 turn", "code", "also: stop 20-29", ""),
         "c.py: stop 20-29, turn 8-9",
+        "less likely: d.py, e.py",
     ]

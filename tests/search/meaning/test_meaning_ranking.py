@@ -55,7 +55,7 @@ def candidate(
 def alone(**rules: float) -> Rules:
     """Return rules of which only these do anything."""
     covers = {"name_cover": 0.0, "file_cover": 0.0, "path_cover": 0.0}
-    terms = {"names_type": 0.0, "named_whole": 0.0, "named_both": 0.0}
+    terms = {"names_type": 0.0, "named_whole": 0.0, "named_both": 0.0, "said": 0.0}
     idle = {"defined": 0.0, "coherence": 0.0, "whole": 0.0, "repeated": 1.0}
     idle |= covers | terms
     factors = dict.fromkeys(
@@ -466,6 +466,21 @@ def test_a_file_that_defines_a_named_type_is_lifted_by_its_share_of_the_names() 
         pytest.approx(1 + 0.5 * 0.5),
         pytest.approx(0.4 + 0.4 * 0.5),
     ]
+
+
+def test_a_file_is_lifted_by_the_share_of_the_words_that_its_chunks_have_together() -> (
+    None
+):
+    question = analyze_query("rare or usual", {"rare": 3.0, "usual": 1.0})
+    found = [candidate("a.py"), candidate("b.py"), candidate("b.py", 0.9, place=1)]
+    for one, words in zip(found, (0b01, 0b01, 0b11), strict=True):
+        one.words = words
+    ranked = apply_rules(found, question, alone(said=0.2))
+    assert [one.path for one in ranked] == [b"b.py", b"a.py", b"b.py"]
+    assert [one.score for one in ranked] == pytest.approx([1.2, 1.15, 1.1])
+    name = analyze_query("RareUsual", {"rare": 3.0, "usual": 1.0})
+    (spelled,) = apply_rules([replace(found[0], score=1.0)], name, alone(said=0.2))
+    assert spelled.score == 1, "names are found by their spelling"
 
 
 @pytest.mark.parametrize(

@@ -238,6 +238,21 @@ def test_both_sides_are_known_of_every_candidate(shelf: Shelf) -> None:
     assert candidates(shelf, None, [], None) == []
 
 
+def test_the_words_of_each_candidate_are_known_however_it_was_found(
+    shelf: Shelf,
+) -> None:
+    question = unit(3)
+    for text_id in range(10, 30):
+        shelf.add(text_id, -question, "rare usual usual")
+    shelf.add(1, question, "usual in a long text of so many other words")
+    shelf.add(2, question, "hay")
+    found = candidates(shelf, None, ["rare", "nowhere", "usual"], question)
+    words = {one.key[0]: one.words for one in found}
+    assert words[1] == 0b100, "found by its vector"
+    assert words[2] == 0
+    assert words[10] == 0b101
+
+
 def test_what_is_not_cut_or_has_no_vectors_is_reported(shelf: Shelf) -> None:
     shelf.add(1, unit(1))
     add_text(shelf.writer, 2, "f2")

@@ -98,7 +98,7 @@ def put(writer: Writer, *texts: ChunkedText) -> None:
 def numbers_with(writer: Writer, word: str) -> list[int]:
     """Return the chunks that have a word, dead ones included, the best first."""
     found = find_words(writer.connection, [word])
-    scores = score([[(lists, 1.0)] for lists in found.values()], 1 << 16)
+    scores = score([[(lists, 1.0)] for lists in found.values()], 1 << 16).bm25
     numbers = np.flatnonzero(scores)
     return [
         int(number) for number in numbers[np.argsort(-scores[numbers], kind="stable")]
@@ -684,11 +684,12 @@ def test_a_chunk_counts_the_form_that_says_most_in_one_of_many_segments(
         [(found[word], weight) for word, weight in family.items()]
         for family in families[:3]
     ]
-    scores = score(asked, 1 + len(fields))
-    assert scores[1:] == pytest.approx(
-        scores_of(impacts_of(fields), families, len(fields)), abs=1e-5
-    )
-    assert score(asked, 100).tolist() == scores[:100].tolist(), (
+    scores = score([*asked, []], 1 + len(fields))
+    fresh = scores_of(impacts_of(fields), families, len(fields))
+    assert scores.bm25[1:] == pytest.approx(fresh.bm25, abs=1e-5)
+    chunks = np.arange(len(fields))
+    assert scores.words_in(chunks + 1) == fresh.words_in(chunks)
+    assert score(asked, 100).bm25.tolist() == scores.bm25[:100].tolist(), (
         "chunks stored later are left out"
     )
 
@@ -711,7 +712,7 @@ def test_scores_are_those_of_bm25_but_for_the_steps_of_impact(
     ]
     scores = scores_of(
         impacts_of(fields), [{"value": 2.0}, {"alpha": 1.0}], len(fields)
-    )
+    ).bm25
     for chunk, got in zip(chunks, scores.tolist(), strict=True):
         counted = [
             Counter({word: min(count, 3) for word, count in Counter(words).items()})

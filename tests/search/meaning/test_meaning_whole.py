@@ -77,7 +77,7 @@ def test_rows_are_found_by_text_and_place_in_whatever_order_the_texts_were_embed
         for place in range(count)
     }
     asked = [(text_id, place) for text_id in range(100) for place in range(5)]
-    found = ChunkState(of, of, None, None, "").rows_of(*np.array(asked, np.int64).T)
+    found = of.numbers(*np.array(asked, np.int64).T)
     assert {
         key: row for key, row in zip(asked, found.tolist(), strict=True) if row >= 0
     } == truth

@@ -145,6 +145,14 @@ class ChunkMap(NamedTuple):
         entries = self.by_text_id[at]
         return np.where(self.text_id[entries] == text_ids, entries, -1)
 
+    def numbers(self, text_ids: Ints, places: Ints) -> Ints:
+        """Return the numbers of chunks, given by text and index in the text; -1 if there is none."""
+        if not len(self.text_id):
+            return np.full(len(text_ids), -1, np.int64)
+        entries = self.entries(text_ids)
+        is_there = (entries >= 0) & (places < self.size[entries])
+        return np.where(is_there, self.first[entries] + places, -1)
+
     def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return, for each number, its text and its index in that text; text 0 if it belongs to none."""
         if not len(self.first):

@@ -49,6 +49,7 @@ _WEIGHT_BITS: Final = 4
 _LOW: Final = np.uint64(0xFFFFFFFF)
 
 Floats = npt.NDArray[np.float32]
+Bools = npt.NDArray[np.bool_]
 
 
 Family = Mapping[str, float]
@@ -194,9 +195,29 @@ def value_of(level: int) -> float:
     return (K1 + 1) * (level + 0.5) / LEVELS
 
 
-def scores_of(pairs: Pairs, families: Iterable[Family], count: int) -> Floats:
-    """Return the BM25 of each of the ``count`` chunks that these pairs belong to."""
+class WordScores(NamedTuple):
+    """The BM25 of each chunk, and for each word whether a chunk has it or one of its forms."""
+
+    bm25: Floats
+    having: list[Bools]
+
+    def words_in(self, numbers: Ints) -> list[int]:
+        """Return for each of these chunks the words that it has: a bit for each, the first word's is the lowest.
+
+        A chunk with the number -1 has none.
+        """
+        if not self.having:
+            return [0] * len(numbers)
+        rows = np.stack([of_word[numbers] for of_word in self.having], axis=1)
+        rows[numbers < 0] = False
+        packed = np.packbits(rows, axis=1, bitorder="little")
+        return [int.from_bytes(row.tobytes(), "little") for row in packed]
+
+
+def scores_of(pairs: Pairs, families: Iterable[Family], count: int) -> WordScores:
+    """Return the scores of the ``count`` chunks that these pairs belong to."""
     scores = np.zeros(count, np.float32)
+    having = list[Bools]()
     for family in families:
         best = defaultdict[int, float](float)
         for word, weight in family.items():
@@ -208,9 +229,12 @@ def scores_of(pairs: Pairs, families: Iterable[Family], count: int) -> Floats:
                 place = pair & 0xFFFFFFFF
                 value = weight * value_of(pair >> 32 & (LEVELS - 1))
                 best[place] = max(value, best[place])
+        of_family = np.zeros(count, np.bool_)
         for place, value in best.items():
             scores[place] += value
-    return scores
+            of_family[place] = True
+        having.append(of_family)
+    return WordScores(scores, having)
 
 
 class WordList(NamedTuple):
@@ -266,10 +290,17 @@ def numbers_in(found: WordLists, chunks: int) -> Ints:
     return together[together < chunks]
 
 
-def score(families: Iterable[Sequence[tuple[WordLists, float]]], chunks: int) -> Floats:
-    """Return the BM25 of each chunk, 0 to ``chunks`` - 1, for families of words with their weights."""
+def score(
+    families: Iterable[Sequence[tuple[WordLists, float]]], chunks: int
+) -> WordScores:
+    """Return the scores of each chunk, 0 to ``chunks`` - 1, for families of words with their weights."""
     scores = np.zeros(chunks, np.float32)
+    having = list[Bools]()
     for family in families:
+        of_family = np.zeros(chunks, np.bool_)
+        having.append(of_family)
+        if not family:
+            continue
         # Add the most frequent word of the family directly; then raise the scores of
         # chunks where another counts more.
         *rest, (most, weight) = sorted(family, key=lambda one: one[0].chunks)
@@ -300,9 +331,12 @@ def score(families: Iterable[Sequence[tuple[WordLists, float]]], chunks: int) ->
         for word_list in most.lists:
             checkpoint()
             there = decode(word_list.data).astype(np.int64) + word_list.first
+            there = there[there < chunks]
             # A chunk occurs only once in a list, so adding by index is safe.
-            scores[there[there < chunks]] += weight * value_of(word_list.level)
+            scores[there] += weight * value_of(word_list.level)
+            of_family[there] = True
         # For a chunk in several lists the last assignment wins, which has the highest
         # value.
         scores[numbers] = np.maximum(scores[numbers], before + values)
-    return scores
+        of_family[numbers] = True
+    return WordScores(scores, having)

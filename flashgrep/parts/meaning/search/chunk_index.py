@@ -36,6 +36,7 @@ from flashgrep.parts.meaning.index.vectors import (
 from flashgrep.parts.meaning.index.word_impacts import (
     Family,
     WordLists,
+    WordScores,
     find_words,
     numbers_in,
     score,
@@ -88,14 +89,6 @@ class ChunkState(NamedTuple):
     problem: str
     damaged: bool = False
     """Whether there is an embedder but its vectors are missing or unreadable: they are to be made."""
-
-    def rows_of(self, text_ids: Ints, places: Ints) -> Ints:
-        """Return the rows of chunks, given by text and position; -1 if there is none."""
-        if not len(self.rows.text_id):
-            return np.full(len(text_ids), -1, np.int64)
-        entries = self.rows.entries(text_ids)
-        is_row = (entries >= 0) & (places < self.rows.size[entries])
-        return np.where(is_row, self.rows.first[entries] + places, -1)
 
 
 class Texts(NamedTuple):
@@ -445,9 +438,9 @@ class CandidateSearch:
             for word, weight in family.items():
                 if word in found.used:
                     lists.append((found.used[word], weight))
-            if lists:
-                families.append(lists)
-        scores = score(families, len(counting))
+            families.append(lists)
+        scored = score(families, len(counting))
+        scores = scored.bm25
         numbers = np.flatnonzero((scores > 0) & counting)
         if len(numbers) > most:
             least = np.partition(scores[numbers], -most)[-most]
@@ -458,7 +451,7 @@ class CandidateSearch:
         by_words = _join_keys(*state.chunks.locate(numbers))
         if question is None or state.vectors is None:
             no_vectors = np.zeros(len(by_words), np.float32)
-            return self._make_candidates(by_words, scores[numbers], no_vectors)
+            return self._make_candidates(by_words, scores[numbers], no_vectors, scored)
 
         # By vectors: the nearest ones; a row whose text is gone has no key.
         if self.allowed is None and state.rows.is_dense:
@@ -483,32 +476,35 @@ class CandidateSearch:
         is_other = np.ones(len(keys), np.bool_)
         is_other[near_places] = False
         others = np.flatnonzero(is_other)
-        rows = state.rows_of(*_split_keys(keys[others]))
+        rows = state.rows.numbers(*_split_keys(keys[others]))
         others = others[rows >= 0]
         rows = rows[rows >= 0]
         if len(rows):
             similar[others] = state.vectors.similarity(question, rows)
-        return self._make_candidates(keys, lexical, similar)
+        return self._make_candidates(keys, lexical, similar, scored)
 
     def _places_of(self, of: ChunkMap, numbers: Ints) -> Ints:
         return self.places[of.locate(numbers)[0]]
 
     def _make_candidates(
-        self, keys: Ints, lexical: Floats, similar: Floats
+        self, keys: Ints, lexical: Floats, similar: Floats, scored: WordScores
     ) -> list[Candidate]:
         """Return candidates in the files' order."""
         text_ids, places = _split_keys(keys)
         order = np.lexsort((places, self.places[text_ids]))
+        # What vectors alone have found has words, too.
+        numbers = self.known.chunks.numbers(text_ids[order], places[order])
         rows = zip(
             text_ids[order].tolist(),
             places[order].tolist(),
             lexical[order].tolist(),
             similar[order].tolist(),
+            scored.words_in(numbers),
             strict=True,
         )
         return [
-            Candidate((text_id, place), by_words, by_vectors)
-            for text_id, place, by_words, by_vectors in rows
+            Candidate((text_id, place), by_words, by_vectors, words=words)
+            for text_id, place, by_words, by_vectors, words in rows
         ]
 
 

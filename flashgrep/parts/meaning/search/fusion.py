@@ -166,6 +166,10 @@ class Rules:
     """Added (times similarity's share in the mix) for how similar the whole file is to a question in words, as a share
     of the most similar file: what a file is about tells apart chunks that are alike."""
 
+    said: float = 0.8
+    """Added (times BM25's share in the mix) for the share of a question's words, by weight, that the chunks of a file
+    have together: by BM25 alone one rare word that is said often outweighs several others."""
+
     names_type: float = 0.5
     """Added for the share of the question's identifiers that a file defines as types or modules."""
 
@@ -351,6 +355,8 @@ class Candidate:
     kind: str = ""
     whole: float = 0.0
     """Similarity of the whole file."""
+    words: int = 0
+    """The question's words that it has in some form: a bit for each, the first word's is the lowest."""
     score: float = field(default=0.0)
     strength: float = 0.0
     """Its score by itself, before further chunks of its file count less."""
@@ -374,6 +380,15 @@ class AnalyzedQuery(NamedTuple):
     """Stems of its words, without compounds and stop words."""
     spellings: frozenset[str] = frozenset()
     """Its words, and two or three adjacent ones as one, as file names are compared with them."""
+
+    def weigh(self, words: int) -> float:
+        """Return the share of the weight of these words, a bit for each."""
+        total = weight = 0.0
+        for at, of_word in enumerate(self.words.values()):
+            total += of_word
+            if words >> at & 1:
+                weight += of_word
+        return weight / total if total else 0.0
 
 
 def classify_query(text: str) -> Kind:
@@ -560,6 +575,12 @@ def rank_files(
         for place, chunk in enumerate(chunks[1 : COHERENT + 1]):
             support += chunk.score / 2**place
         of_file = additions[path]
+        if query.kind == "words":
+            # Its chunks may have the words between them.
+            said = 0
+            for chunk in chunks:
+                said |= chunk.words
+            of_file += rules.said * query.weigh(said)
         factor = factors[path]
         for chunk in chunks:
             addition = of_file

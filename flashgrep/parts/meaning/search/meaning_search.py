@@ -80,8 +80,9 @@ MOST_OPENED = 16
 NAMED_KINDS = TYPE_KINDS - {"extension"} | {"type", "module"}
 """Kinds of definitions by which a question may name a file: an extension adds to a type of another file."""
 
-NEAR_FILE = 0.55
-"""Share of the best file's score from which a model is told of a file."""
+NEAR_FILE, LIKELY_FILE = 0.6, 0.45
+"""Shares of the best file's score: from the first a model is told of a file and its functions, from the second of its
+path."""
 
 CHUNKS_OF_NEAR, CHUNKS_OF_FILE = 12, 3
 """Chunks of a file whose functions are compared: of one with at least that score, and of others."""
@@ -197,8 +198,12 @@ class MeaningSearch:
         # Files and names are looked up only for the best; then the rules reorder them.
         described = self._describe(candidates[:MOST_LOOKED_UP])
         self._compare_files(described)
-        # The similarity of whole files counts no more than similarity does in the mix.
-        rules = replace(rules, whole=rules.whole * self._share)
+        # Each side of whole files counts no more than it does in the mix.
+        rules = replace(
+            rules,
+            whole=rules.whole * self._share,
+            said=rules.said * (1 - self._share),
+        )
         types = self._find_named_types(described)
         if self._question.passages:
             files = rank_files(
@@ -363,16 +368,17 @@ class MeaningSearch:
         if not self._changed:
             return []
         fields = [fields for changed in self._changed for fields in changed.text.fields]
-        scores = scores_of(
-            impacts_of(fields), self._families.values(), len(fields)
-        ).tolist()
+        scored = scores_of(impacts_of(fields), self._families.values(), len(fields))
+        scores = scored.bm25.tolist()
+        words = scored.words_in(np.arange(len(fields)))
         keys = [
             (-number, at)
             for number, file in enumerate(self._changed, 1)
             for at in range(len(file.text.fields))
         ]
         candidates = [
-            Candidate(key, score, 0.0) for key, score in zip(keys, scores, strict=True)
+            Candidate(key, score, 0.0, words=said)
+            for key, score, said in zip(keys, scores, words, strict=True)
         ]
         if (
             self._vector is not None
