@@ -2,8 +2,8 @@
 
 Every client sends all schemas to its model with every conversation, so they contain only what a model needs to choose
 and call a tool. Left out are fields that agents hardly ever need, bounds (a call that breaks one gets an error), titles
-that repeat a name, and a default that is a number or the first of a field's choices. Schemas of results have the fields,
-and those of list items. `skills/reference.md` has all.
+that repeat a name, and a default that is the first of a field's choices. Schemas of results have the fields, and those
+of list items. `skills/reference.md` has all.
 """
 
 from collections.abc import Iterator, Mapping
@@ -101,6 +101,9 @@ class FieldChoice:
         if self.is_short:
             for name in fields.keys() & SHORT.keys():
                 fields[name].pop("description", None)
+                # An answer says what it left out.
+                if name == "limit":
+                    fields[name].pop("default", None)
                 if SHORT[name]:
                     fields[name]["description"] = SHORT[name]
         obligatory = self.needed.union(node.get("required", ()))
@@ -164,13 +167,8 @@ def shorten(node: Any) -> Any:
 
 
 def _is_implied(default: Any, field: Mapping[str, Any]) -> bool:
-    """Return whether a field's default goes without saying.
-
-    It is nothing, a number (an answer says what it left out), or the first of the field's choices.
-    """
-    if not default or type(default) is int:
-        return True
-    return bool(default == field.get("enum", (None,))[0])
+    """Return whether a field's default goes without saying: it is nothing, or the first of the field's choices."""
+    return not default or default == field.get("enum", (None,))[0]
 
 
 def output_schema(handler: Handler) -> Schema:
