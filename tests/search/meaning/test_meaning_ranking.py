@@ -433,6 +433,10 @@ def test_a_file_that_the_question_names_whole_goes_before_a_longer_name() -> Non
             b"circuit_breaker_metrics.py",
         ]
         assert ranked[0].score == pytest.approx(0.95 + 0.15)
+    symbol = analyze_query("grid.CircuitBreaker", {"circuitbreaker": 1.0})
+    found = [candidate("CircuitBreaker+Reset.cs"), candidate("CircuitBreaker.cs", 0.9)]
+    ranked = apply_rules(found, symbol, alone(named_whole=0.15))
+    assert ranked[0].path == b"CircuitBreaker.cs"
     several = [candidate(f"{at}/breaker.py") for at in range(4)]
     ranked = apply_rules(
         several, analyze_query("the breaker", {}), alone(named_whole=0.2)

@@ -174,7 +174,7 @@ class Rules:
     """Added for the share of the question's identifiers that a file defines as types or modules."""
 
     named_whole: float = 0.15
-    """Added to a file whose name is one word of a question in words, or two or three adjacent ones."""
+    """Added to a file whose name is the symbol asked for, or one word of a question, or two or three adjacent ones."""
 
     named_both: float = 0.2
     """Added for the share of the question that a file's name covers, times the share of the name that the question
@@ -379,7 +379,7 @@ class AnalyzedQuery(NamedTuple):
     stems: frozenset[str] = frozenset()
     """Stems of its words, without compounds and stop words."""
     spellings: frozenset[str] = frozenset()
-    """Its words, and two or three adjacent ones as one, as file names are compared with them."""
+    """Its words, and two or three adjacent ones as one, or the symbol, as file names are compared with them."""
 
     def weigh(self, words: int) -> float:
         """Return the share of the weight of these words, a bit for each."""
@@ -428,10 +428,10 @@ def analyze_query(text: str, weights: Mapping[str, float]) -> AnalyzedQuery:
         identifiers = find_identifiers_in(text)
     else:
         spellings = frozenset[str]()
+        identifiers = ()
         if last:
+            spellings = frozenset([bare_name(last)])
             identifiers = (last,)
-        else:
-            identifiers = ()
     about_tests = _ABOUT_TESTS.search(text)
     about_prose = _ABOUT_PROSE.search(text)
     about_data = _ABOUT_DATA.search(text)
