@@ -68,6 +68,8 @@ public class JavaUses {
         }
 
         void tell(int at, Element meant, boolean isCall) {
+            // The type of a lambda's parameter that nobody wrote.
+            if (at < 0) return;
             if (meant == null || meant.asType() == null || meant.asType().getKind() == javax.lang.model.type.TypeKind.ERROR) {
                 long line = line(unit, at);
                 OUT.printf("{\"unseen\": [\"%s\", %d, %d]}%n", file(unit), line, line);

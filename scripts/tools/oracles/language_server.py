@@ -218,10 +218,11 @@ def _ask_uses(
             "call": is_called
             or DECORATES.match(text[: start["character"]]) is not None,
         }
-    word = re.compile(rf"(?<!\w){re.escape(named.name)}(?!\w)")
+    name = re.escape(named.name)
     places = (
         (path, number, match.start())
         for path, texts in lines.items()
+        for word in (re.compile(rf"(?<!\w)(?:{_list_names(name, texts)})(?!\w)"),)
         for number, text in enumerate(texts)
         for match in word.finditer(text)
     )
@@ -231,6 +232,12 @@ def _ask_uses(
         # In macros a server may go to what it does not list the use of.
         if not meant or _is_among(named, root, lines, meant):
             yield _hide(path, root, number)
+
+
+def _list_names(name: str, lines: list[str]) -> str:
+    """Return a pattern of a name and of what a file imports it as: a server may not list the uses of an alias."""
+    alias = re.compile(rf"(?<!\w){name}\s+as\s+(\w+)")
+    return "|".join([name, *alias.findall("\n".join(lines))])
 
 
 def _hide(path: Path, root: Path, number: int) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def read_expression(
         name_end = 0
     is_applied = symbols.language == "csharp" and data[closing - 1 : closing] == b">"
     if (is_call or is_applied) and opening >= 0:
-        name_end = _skip_type_arguments(symbols, opening)
+        name_end = skip_type_arguments(symbols, opening)
     word = _LAST_WORD.search(data, max(0, name_end - _MOST_BEFORE), name_end)
     is_head = word is not None and _HEADS.fullmatch(word[1]) is not None
     # Elsewhere than in C# it is a method as any other.
@@ -276,7 +276,7 @@ def _read_member(
     """Return the chain that ends with a name, and the list of arguments of a call."""
     start = word.start()
     if is_call and symbols.language == "java":
-        start = _skip_type_arguments(symbols, start)
+        start = skip_type_arguments(symbols, start)
     operator = _find_operator(symbols, start)
     base = None
     if operator is not None:
@@ -355,7 +355,7 @@ def _skip_blanks(
     return at
 
 
-def _skip_type_arguments(
+def skip_type_arguments(
     symbols: FileSymbols,
     at: int,
 ) -> int:

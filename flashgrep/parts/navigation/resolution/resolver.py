@@ -50,7 +50,11 @@ from flashgrep.parts.navigation.resolution.plain_text import (
     find_real_name,
     resolve_import,
 )
-from flashgrep.parts.navigation.resolution.receiver_text import is_infix
+from flashgrep.parts.navigation.resolution.receiver_text import (
+    DIALECTS,
+    is_infix,
+    skip_type_arguments,
+)
 from flashgrep.parts.navigation.resolution.receivers import (
     find_extended_type,
     find_literal,
@@ -159,7 +163,10 @@ class Use:
         """Return the expression the name is accessed on."""
         if _SUPER.search(self.symbols.data, max(0, self.offset - 60), self.offset):
             return "super"
-        word = receiver(self.symbols.data, self.offset, self.symbols.language)
+        offset = self.offset
+        if self.symbols.language == "java":
+            offset = skip_type_arguments(self.symbols, offset)
+        word = receiver(self.symbols.data, offset, self.symbols.language)
         if word is None and is_infix(self.symbols, self.offset):
             return ""
         return word
@@ -865,7 +872,9 @@ class Resolver:
         """Resolve a bare name that is not local; ``others``: kinds that the context rules out."""
         symbols = use.symbols
         word = use.symbols.word_at(use.offset)
-        if use.path == target.path:
+        # An alias means what is imported, also beside a definition of that name.
+        is_alias = symbols.language in PACKAGED and word != target.name
+        if use.path == target.path and not is_alias:
             return Resolution(PROVEN, "same file")
         beside = (
             rival
@@ -979,12 +988,25 @@ class Resolver:
             # defines the target.
             between = {rival.owner for rival in self.rivals} & bases - {target.owner}
             is_hidden = any(target.owner in self.ancestors(scope) for scope in between)
+            if self._is_apart_from(use, target):
+                return None
             is_sure = not is_hidden and self._may_see(use, target)
             return Resolution(SEEN if is_sure else POSSIBLE, "inherited")
         # A base class may call, on itself, a method that a subclass defines.
         if target.owner and owner in self.ancestors(target.owner) and not is_super:
             return Resolution(POSSIBLE, OVERRIDDEN)
         return None
+
+    def _is_apart_from(self, use: Use, target: Definition) -> bool:
+        """Whether the type around a use surely derives from another type than the target's, of the same name or not."""
+        around = use.types_around()
+        owner = self._types.type_of(target)
+        if use.symbols.language not in DIALECTS or not around or owner is None:
+            return False
+        type_ = Definition(use.path, use.symbols, around[0])
+        if self._types.derives(type_, owner):
+            return False
+        return self._types.is_settled(type_)
 
     def _may_see(self, use: Use, target: Definition) -> bool:
         """Whether, if several types have the target's type name, the class around a use derives from the target's."""
