@@ -50,9 +50,17 @@ def read_forms(step: Step | None) -> list[tuple[str, str]]:
     return forms
 
 
+def test_an_index_is_a_member_of_what_it_is_behind() -> None:
+    data = b"class A { void f() { a.b(1)[c[2]].last(); } }"
+    symbols = parse_file(b"A.java", data)
+    assert isinstance(symbols, FileSymbols)
+    step = read_receiver(symbols, data.rindex(b"last"))
+    assert read_forms(step) == [("name", "a"), ("call", "b"), ("call", "[]")]
+
+
 def test_what_is_no_chain_is_not_guessed() -> None:
     for expression in (
-        "a[1]",
+        "new int[1]",
         "{ }",
         '"text"',
         "(a + b)",

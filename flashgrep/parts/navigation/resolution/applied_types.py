@@ -6,7 +6,12 @@ name of what they implement for.
 
 from dataclasses import dataclass
 
-from flashgrep.parts.navigation.resolution.sites import UNKNOWN, Type
+from flashgrep.parts.navigation.resolution.sites import (
+    UNKNOWN,
+    Container,
+    Pair,
+    Type,
+)
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.navigation.resolution.type_text import read_parameters
 from flashgrep.parts.symbols.parse.model import TYPE_KINDS
@@ -36,6 +41,11 @@ def identify(type_: Type) -> object:
         return type_.key, arguments
     if isinstance(type_, Definition):
         return type_.key
+    if isinstance(type_, Container):
+        key = None if type_.key is None else identify(type_.key)
+        return identify(type_.held), key
+    if isinstance(type_, Pair):
+        return identify(type_.first), identify(type_.second)
     return type_
 
 

@@ -1,12 +1,18 @@
 """What a call may mean by the type of its receiver, and how the types of a project are asked for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
 from flashgrep.parts.navigation.resolution.inference import Names
 from flashgrep.parts.navigation.resolution.receiver_text import Step
-from flashgrep.parts.navigation.resolution.sites import LibraryType, Site, Type
+from flashgrep.parts.navigation.resolution.sites import (
+    Container,
+    LibraryType,
+    Site,
+    Type,
+)
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 
 
@@ -39,6 +45,41 @@ class Types(Protocol):
 
     def find_written(self, site: Site, written: str, count: int = 0) -> Type:
         """Return the type that a written name means at a place; ``count``: of its arguments."""
+        ...
+
+    def find_generic(
+        self,
+        site: Site,
+        written: str,
+        parts: Sequence[bytes],
+        member: Definition | None,
+        owner: Type,
+    ) -> Type:
+        """Return the type that a written name means with its arguments; ``member``: whose type parameters it may name."""
+        ...
+
+    def find_arguments(
+        self,
+        site: Site,
+        parts: Sequence[bytes],
+        member: Definition | None,
+        owner: Type,
+    ) -> tuple[Type, ...]:
+        """Return the types that the arguments of a generic type write."""
+        ...
+
+    def find_member(self, site: Site, step: Step, owner: Definition) -> Type:
+        """Return the type of a member of a type."""
+        ...
+
+    def find_functions(
+        self,
+        site: Site,
+        step: Step,
+        owner: Type,
+        depth: int,
+    ) -> tuple[list[Definition], Type]:
+        """Return the functions that a call may run, and the type of what they are called on."""
         ...
 
     def has_type(self, name: str) -> bool:
@@ -78,8 +119,10 @@ def judge_fit(
     """Return whether what extends one type extends a receiver, whose type is known."""
     # Of a library's types only the names are known: equal ones are one type, and of two
     # others either may derive from the other.
-    if isinstance(extended, LibraryType) and extended == receiver:
-        return Fit.YES
+    if isinstance(extended, LibraryType | Container) and isinstance(
+        receiver, LibraryType | Container
+    ):
+        return Fit.YES if extended.name == receiver.name else Fit.UNKNOWN
     is_ours = isinstance(extended, Definition)
     if not isinstance(receiver, Definition):
         # A library's type derives from none of the project.

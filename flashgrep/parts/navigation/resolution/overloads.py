@@ -27,6 +27,7 @@ _PIECES: Final = re.compile(
     )
 )
 """Where a list may be divided, and what holds such signs without meaning them."""
+_WORD: Final = re.compile(rb"\w+")
 _OPENS: Final = re.compile(rb"\s*(?:<[\w\s,.?<>\[\]&]*>\s*)?\(")
 _TYPE_BEHIND: Final = re.compile(rb"(?s)\w\s*:\s*(.*?)(?:\s=.*)?\Z")
 _BEGINS_LAMBDA: Final = re.compile(rb"\{")
@@ -98,10 +99,27 @@ def list_accepting(
     count = len(split_list(symbols.data, end))
     accepting = list[Definition]()
     for method in alike:
-        is_for = not count or count == len(read_parameter_names(method))
+        parameters = read_parameter_names(method)
+        is_for = not count or count == len(parameters)
+        if not count and method.language == "csharp" and parameters:
+            is_for = _is_inferred(method, parameters)
         if is_for and _accepts(method, arguments):
             accepting.append(method)
     return accepting
+
+
+def _is_inferred(
+    method: Definition,
+    names: Sequence[str],
+) -> bool:
+    """Whether the arguments of a call tell all type parameters of a method."""
+    parameters = read_list(
+        method.symbols.data, method.symbols.row(method.index)[NAME_END]
+    )
+    if parameters is None:
+        return True
+    words = set(_WORD.findall(b" ".join(parameters)))
+    return all(name.encode() in words for name in names)
 
 
 def choose_kotlin_overloads(

@@ -22,12 +22,19 @@ HELD: Final = "unwrap"
 """The method that does what Rust's ``?`` and an index do."""
 PART: Final = "as_slice"
 """The method that stands for a range of a slice."""
-_MOST_BLOCK: Final = 4_000
-"""Bytes before a place that are read for the block that it is in."""
+_INDEXED: Final = {"java": "[]", "csharp": "[]", "kotlin": "get"}
+"""Languages in which an index reads a member, and what that is called."""
+_VALUE_END: Final = re.compile(rb"[\w)\]?!]")
+_BEFORE_ARRAY: Final = re.compile(rb"\bnew\s+\Z")
+_WAITED: Final = re.compile(rb"[\s(]*\bawait\s+\Z")
+_FAR_AROUND: Final = (500, 20_000)
+"""Bytes before a place that are read for the bracket around it: most are near."""
 _BRACKETS: Final = re.compile(rb"[()\[\]{}]")
 _ANGLES: Final = re.compile(rb"[<>]")
 _OPERATOR: Final = re.compile(rb"(?:\?\.|!!?\.|\?->|->|\.|::)\Z")
-_LAST_WORD: Final = re.compile(rb"(?<![\w$])(\$?[A-Za-z_]\w*(?:!(?=\Z))?)\Z")
+_LAST_WORD: Final = re.compile(
+    rb"(?<![\w$])(\$?[A-Za-z_]\w*(?:!(?=\Z))?|(?<=[A-Za-z_)\]?]\.)\d)\Z"
+)
 _MADE: Final = re.compile(rb"\bnew\s+(\\?[A-Za-z_]\w*(?:\s*[.\\]\s*\w+)*)\Z")
 _CAST: Final = re.compile(rb"\(\s*([A-Za-z_][\w.]*)(?:<[^()]*>)?\s*\)\s*[\w(\"]")
 _AS: Final = re.compile(rb"\bas\??\s+([A-Za-z_][\w.]*)(?:<[^()]*>)?\s*\Z")
@@ -140,6 +147,8 @@ def read_expression(
     closing = _skip_blanks(symbols, end)
     if symbols.language == "rust" and data[closing - 1 : closing] in {b"?", b"]"}:
         return _read_content(symbols, closing, depth)
+    if symbols.language in _INDEXED and data[closing - 1 : closing] == b"]":
+        return _read_index(symbols, closing, depth)
     if symbols.language == "rust" and data[closing - 1 : closing] == b"}":
         return _read_literal(symbols, closing)
     while data[closing - 1 : closing] in {b"?", b"!"}:
@@ -192,6 +201,29 @@ def _read_content(
     return Step("call", method, end, closing, base)
 
 
+def _read_index(
+    symbols: FileSymbols,
+    closing: int,
+    depth: int,
+) -> Step | None:
+    """Return what an index takes out of a value, as the call of the member that does the same."""
+    opening = _find_opening(symbols, closing - 1)
+    before = _skip_blanks(symbols, opening)
+    # What follows no value is a list or an attribute.
+    if (
+        opening < 0
+        or depth > _MOST_CHAIN
+        or not _VALUE_END.match(symbols.data, before - 1)
+    ):
+        return None
+    base = read_expression(symbols, opening, depth + 1)
+    # The length of a new array stands in the same brackets.
+    start = _start_of(base) if base is not None else opening
+    if base is None or _BEFORE_ARRAY.search(symbols.data, max(0, start - 20), start):
+        return None
+    return Step("call", _INDEXED[symbols.language], opening, closing, base)
+
+
 def _read_literal(
     symbols: FileSymbols,
     closing: int,
@@ -213,9 +245,27 @@ def find_block_start(
     offset: int,
 ) -> int:
     """Return where the block begins that an offset is in; -1: it is too far away."""
+    opening = find_bracket(symbols, offset)
+    if opening >= 0 and symbols.data[opening : opening + 1] == b"{":
+        return opening
+    return -1
+
+
+def find_bracket(
+    symbols: FileSymbols,
+    offset: int,
+) -> int:
+    """Return where the innermost bracket around an offset opens; -1: it is too far away."""
+    for most in _FAR_AROUND:
+        opening = _find_near_bracket(symbols, offset, max(0, offset - most))
+        if opening >= 0:
+            return opening
+    return -1
+
+
+def _find_near_bracket(symbols: FileSymbols, offset: int, least: int) -> int:
     data = symbols.data
     depth = 0
-    least = max(0, offset - _MOST_BLOCK)
     brackets = [match.start() for match in _BRACKETS.finditer(data, least, offset)]
     for at in reversed(brackets):
         if symbols.is_text(at):
@@ -225,8 +275,23 @@ def find_block_start(
         elif depth:
             depth -= 1
         else:
-            return at if data[at : at + 1] == b"{" else -1
+            return at
     return -1
+
+
+def read_callee(
+    symbols: FileSymbols,
+    opening: int,
+) -> Step | None:
+    """Return the call whose arguments begin at an offset; None: it is none, or what is not understood."""
+    data = symbols.data
+    end = skip_type_arguments(symbols, opening)
+    word = _LAST_WORD.search(data, max(0, end - _MOST_BEFORE), end)
+    if word is None or _HEADS.fullmatch(word[1]) or _KEYWORDS.fullmatch(word[1]):
+        return None
+    if _MADE.search(data, max(0, word.start() - _MOST_BEFORE), end):
+        return Step("new", word[1].decode(), word.start(), opening)
+    return _read_member(symbols, word, opening, 0, is_call=True)
 
 
 def is_open_at(
@@ -299,7 +364,12 @@ def _read_parentheses(
     if cast is not None:
         return Step("cast", cast[1].decode(), opening, closing)
     step = read_expression(symbols, closing - 1, depth + 1)
-    if step is None or symbols.data[opening : _start_of(step)].strip(b" \t\r\n("):
+    if step is None:
+        return None
+    before = symbols.data[opening : _start_of(step)]
+    if symbols.language == "csharp" and _WAITED.match(before):
+        return Step("call", "await", opening, closing, step)
+    if before.strip(b" \t\r\n("):
         return None
     return step
 

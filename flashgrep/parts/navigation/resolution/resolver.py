@@ -418,7 +418,11 @@ class Resolver:
         alike = list[Definition]()
         for rival in self.rivals:
             is_method = rival.owner == target.owner and rival.kind in CALLABLE_KINDS
-            if is_method and rival.language == "rust":
+            if (
+                is_method
+                and rival.language == "rust"
+                and self._is_of_one(rival, target)
+            ):
                 alike.append(rival)
         if len(alike) < _SEVERAL:
             return resolution
@@ -431,6 +435,18 @@ class Resolver:
         if len(chosen) == 1:
             return resolution
         return Resolution(1 / len(chosen), "one of the implementations")
+
+    def _is_of_one(
+        self,
+        rival: Definition,
+        target: Definition,
+    ) -> bool:
+        """Whether two implementations may be of one type of Rust: files that define types of one name define two."""
+        paths = set[bytes]()
+        for type_ in self._types_of(target.owner):
+            if type_.kind != "extension":
+                paths.add(type_.path)
+        return rival.path == target.path or not {rival.path, target.path} <= paths
 
     def _resolve_by_text(self, use: Use, target: Definition) -> Resolution | None:
         symbols = use.symbols

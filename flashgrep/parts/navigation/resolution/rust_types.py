@@ -47,9 +47,20 @@ PASSES: Final = frozenset(
     {"map", "for_each", "filter", "any", "all", "find", "flat_map", "filter_map", "position", "inspect", "take_while"}
     | {"skip_while", "partition", "and_then", "is_some_and", "is_ok_and", "find_map", "retain", "max_by_key", "min_by_key"}
     | {"try_for_each", "map_while", "sort_by_key", "is_none_or"}
+    | {"binary_search_by_key", "binary_search_by", "group_by", "chunk_by", "map_or", "map_or_else", "is_sorted_by_key"}
     | {"dedup_by_key", "sort_by_cached_key", "sort_unstable_by_key", "partition_point", "rposition", "retain_mut"}
 )  # fmt: skip
 """Methods that pass what a container holds to a closure."""
+PARTS: Final = frozenset({"chunks", "chunks_exact", "windows", "rchunks", "split"})
+"""Methods that return a container of slices."""
+MAPPED: Final = frozenset({"map"})
+"""Methods that return a container of what their closure returns."""
+PASSES_TWICE: Final = frozenset(
+    {"sort_by", "sort_unstable_by", "max_by", "min_by", "dedup_by", "reduce"}
+)
+"""Methods that pass two of what a container holds to a closure."""
+PASSES_SECOND: Final = frozenset({"fold", "try_fold", "scan", "rfold"})
+"""Methods that pass what a container holds as the second parameter."""
 STANDARD: Final = (
     TAKES_OUT | KEEPS | OF_MAPS | SAME | PASSES
     | {"len", "is_empty", "display", "join", "to_string", "as_str", "as_bytes", "to_vec", "lines", "chars"}
@@ -57,12 +68,17 @@ STANDARD: Final = (
     | {"min", "max", "push_str", "path", "parent", "extension", "file_name", "metadata", "exists", "is_file", "is_dir"}
 )  # fmt: skip
 """Names that the library's most used types have methods of: alone they say nothing about the type."""
+OF_KEYS: Final = frozenset({"keys", "into_keys"})
 SLICE: Final = "[]"
+TUPLE: Final = "()"
+_PAIR: Final = 2
+"""How many types a tuple may have."""
 _SKIPPED: Final = re.compile(rb"(?:\s*(?:&|\*|'\w+|(?:mut|dyn|impl|const)\b))*\s*")
 """What stands before a type's name and leaves it the same."""
 _PATH: Final = re.compile(rb"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
 _LIFETIME: Final = re.compile(rb"\s*'\w+\s*,?")
 _ITEM: Final = re.compile(rb"\s*(?:Item|Output)\s*=\s*")
+_TUPLE_END: Final = re.compile(rb"\s*\)")
 _COMMA: Final = re.compile(rb"\s*,")
 _MOST_DEPTH: Final = 8
 """Most types inside one another."""
@@ -93,6 +109,8 @@ def read_type(
         if held is None:
             return None
         return WrittenType(SLICE, (held,), data.find(b"]", held.end) + 1)
+    if data[at : at + 1] == b"(":
+        return _read_tuple(data, at + 1, depth)
     path = _PATH.match(data, at)
     if path is None:
         return None
@@ -101,6 +119,27 @@ def read_type(
     if data[at : at + 1] != b"<":
         return WrittenType(name, (), at)
     return _read_arguments(data, name, at + 1, depth)
+
+
+def _read_tuple(
+    data: bytes,
+    start: int,
+    depth: int,
+) -> WrittenType | None:
+    """Return a pair whose first type begins at an offset; None: it has more, or fewer."""
+    parts = list[WrittenType]()
+    at = start
+    while len(parts) < _PAIR:
+        part = read_type(data, at, depth + 1)
+        if part is None:
+            return None
+        parts.append(part)
+        comma = _COMMA.match(data, part.end)
+        at = part.end if comma is None else comma.end()
+    closing = _TUPLE_END.match(data, at)
+    if closing is None:
+        return None
+    return WrittenType(TUPLE, tuple(parts), closing.end())
 
 
 def _read_arguments(

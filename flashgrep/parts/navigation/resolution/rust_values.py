@@ -15,10 +15,13 @@ from flashgrep.parts.navigation.resolution.applied_types import (
     identify,
 )
 from flashgrep.parts.navigation.resolution.call_meaning import Types
+from flashgrep.parts.navigation.resolution.library_types import find_content
 from flashgrep.parts.navigation.resolution.overloads import read_list
 from flashgrep.parts.navigation.resolution.receiver_text import (
+    HELD,
     Step,
     find_block_start,
+    find_bracket,
     is_open_at,
     read_expression,
     read_receiver,
@@ -26,17 +29,30 @@ from flashgrep.parts.navigation.resolution.receiver_text import (
 from flashgrep.parts.navigation.resolution.rust_types import (
     CONTAINERS,
     KEEPS,
+    MAPPED,
     MAPS,
+    OF_KEYS,
     OF_MAPS,
+    PARTS,
     PASSES,
+    PASSES_SECOND,
+    PASSES_TWICE,
     POINTERS,
     PRELUDE,
     SLICE,
     TAKES_OUT,
+    TUPLE,
     WrittenType,
     read_type,
 )
-from flashgrep.parts.navigation.resolution.sites import UNKNOWN, Container, Site, Type
+from flashgrep.parts.navigation.resolution.sites import (
+    OUTSIDE,
+    UNKNOWN,
+    Container,
+    Pair,
+    Site,
+    Type,
+)
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.navigation.resolution.type_text import (
     FIELDS,
@@ -53,15 +69,28 @@ from flashgrep.parts.symbols.parse.model import (
 _ARROW: Final = re.compile(rb"\s*(?:->|:(?!:))\s*")
 _LIBRARY: Final = CONTAINERS | MAPS | POINTERS | {SLICE}
 _OWN: Final = frozenset({"Self", "self"})
-_FOR: Final = re.compile(rb"for\s+(?:&\s*)?(?:mut\s+)?\w+\s+in\Z")
-_SOME: Final = re.compile(rb"\b(?:Some|Ok)\(\s*(?:&|ref\s+|mut\s+)*\w+\s*\)\s*=>?\Z")
+_ONE: Final = rb"(?:&|ref\s+|mut\s+)*\w+"
+_PATTERN: Final = rb"((?:&|ref\s+|mut\s+)*\(\s*%s\s*,\s*%s\s*,?\s*\)|%s)" % (
+    _ONE,
+    _ONE,
+    _ONE,
+)
+"""A name, or a pair of names."""
+_FOR: Final = re.compile(rb"for\s+%s\s+in\Z" % _PATTERN)
+_SOME: Final = re.compile(rb"\b(?:Some|Ok)\(\s*%s\s*\)\s*=>?\Z" % _PATTERN)
 """A pattern with what a container holds, in a condition or in an arm of a match."""
 _VARIANT: Final = re.compile(
     rb"\b((?:[A-Za-z_]\w*::){0,5}[A-Z]\w*)\(\s*(?:&|ref\s+|mut\s+)*\w+\s*\)\s*=>?\Z"
 )
 """A pattern with the value that a variant holds."""
+_VISIBLE: Final = re.compile(rb"(?:#\[[^\]]*\]\s*)*pub(?:\([^()]*\))?\s+")
 _ARM_END: Final = ord(">")
-_CLOSURE: Final = re.compile(rb"\((?:\s*move)?\s*\|\s*&*(?:mut\s+)?\w+\s*\|\Z")
+_CLOSURE: Final = re.compile(rb"[(,]\s*(?:move\s*)?\|\s*%s\s*\|\Z" % _PATTERN)
+_CLOSURE_HEAD: Final = re.compile(rb"\(\s*(?:move\s*)?\|[^|\n]{0,100}\|")
+_COMPARISON: Final = re.compile(
+    rb"[(,](?:\s*move)?\s*\|\s*(?:%s)\s*,\s*(%s)\s*\|\Z" % (_ONE, _ONE)
+)
+"""A closure with two parameters."""
 _WORD: Final = re.compile(rb"(\w+)\Z")
 _MATCH: Final = re.compile(rb"\bmatch\s+[&*]*(?:mut\s+)?\Z")
 _VALUE_END: Final = re.compile(rb"[{;]|&&|\|\||\belse\b")
@@ -115,6 +144,12 @@ class RustValues:
     ) -> Type:
         if written.path in _OWN:
             return owner
+        if written.path == TUPLE:
+            first, second = written.arguments
+            return Pair(
+                self._find_type(site, first, function, owner),
+                self._find_type(site, second, function, owner),
+            )
         name = written.path.rpartition("::")[2]
         is_library = name in PRELUDE
         if name in _LIBRARY and not is_library:
@@ -156,7 +191,10 @@ class RustValues:
         held = self._find_type(site, written.arguments[is_map], function, owner)
         if name in POINTERS:
             return held
-        return Container(held, is_map)
+        if not is_map:
+            return Container(held)
+        key = self._find_type(site, written.arguments[0], function, owner)
+        return Container(held, key)
 
     def _find_bound(
         self,
@@ -176,27 +214,39 @@ class RustValues:
         self,
         site: Site,
         binding: re.Match[bytes],
+        name: str,
         depth: int,
     ) -> Type:
         """Return the type of a name that a pattern binds to what a container holds."""
         symbols = site.symbols
         text = symbols.data[max(0, binding.start() - _MOST_BEFORE) : binding.end()]
         end = binding.end()
-        if _FOR.search(text):
-            return self._find_content_by_value(site, end, depth)
-        is_pattern = _SOME.search(text) is not None
+        loop = _FOR.search(text)
+        if loop is not None:
+            content = self._find_content_by_value(site, end, depth)
+            return _choose_half(content, loop[1], name)
+        pattern = _SOME.search(text)
         is_arm = symbols.data[end - 1 : end] == b">" or symbols.data[end] == _ARM_END
-        if is_pattern and is_arm:
-            return self._find_content_by_match(site, end, depth)
-        if is_pattern:
-            return self._find_content_by_value(site, end, depth)
+        if pattern is not None and is_arm:
+            content = self._find_content_by_match(site, end, depth)
+            return _choose_half(content, pattern[1], name)
+        if pattern is not None:
+            content = self._find_content_by_value(site, end, depth)
+            return _choose_half(content, pattern[1], name)
         variant = _VARIANT.search(text)
         if variant is not None and self._is_in_scope(site, end, is_arm=is_arm):
             return self._find_payload(variant[1].decode())
         closure = _CLOSURE.search(text)
         if closure is not None:
-            start = end - len(text) + closure.start()
-            return self._find_content_by_closure(site, start, depth)
+            start = find_bracket(symbols, end - len(text) + closure.start() + 1)
+            content = self._find_content_by_closure(site, start, PASSES, depth)
+            return _choose_half(content, closure[1], name)
+        comparison = _COMPARISON.search(text)
+        if comparison is not None:
+            start = find_bracket(symbols, end - len(text) + comparison.start() + 1)
+            is_second = re.search(rb"\b%s\Z" % name.encode(), comparison[1])
+            methods = PASSES_TWICE | PASSES_SECOND if is_second else PASSES_TWICE
+            return self._find_content_by_closure(site, start, methods, depth)
         return UNKNOWN
 
     def _is_in_scope(
@@ -339,14 +389,15 @@ class RustValues:
         self,
         site: Site,
         opening: int,
+        methods: frozenset[str],
         depth: int,
     ) -> Type:
         """Return what a closure gets, if a name is used in the parentheses that begin at an offset."""
         symbols = site.symbols
-        if not is_open_at(symbols, opening, site.offset):
+        if opening < 0 or not is_open_at(symbols, opening, site.offset):
             return UNKNOWN
         method = _WORD.search(symbols.data, max(0, opening - _MOST_BEFORE), opening)
-        if method is None or method[1].decode() not in PASSES:
+        if method is None or method[1].decode() not in methods:
             return UNKNOWN
         step = read_receiver(symbols, method.start())
         if step is None:
@@ -362,28 +413,134 @@ class RustValues:
     ) -> Type:
         place = Site(site.path, site.symbols, offset)
         value = self.types.evaluate(place, step, depth + 1)
-        if not isinstance(value, Container) or value.is_map:
+        if not isinstance(value, Container):
             return UNKNOWN
-        return value.held
+        return find_content(value)
+
+    def _pair(
+        self,
+        site: Site,
+        container: Container,
+        step: Step,
+        depth: int,
+    ) -> Type:
+        """Return a container of pairs: of what two containers hold, or of that and its number."""
+        symbols = site.symbols
+        if step.name == "enumerate":
+            return Container(Pair(OUTSIDE, container.held))
+        end = step.end - 1
+        value = read_expression(symbols, end)
+        other: Type = UNKNOWN
+        if value is not None and _is_whole(symbols, value, step.offset + len("zip(")):
+            place = Site(site.path, symbols, _find_start(value))
+            other = self.types.evaluate(place, value, depth + 1)
+        second = find_content(other) if isinstance(other, Container) else UNKNOWN
+        return Container(Pair(container.held, second))
+
+    def _map_content(
+        self,
+        site: Site,
+        step: Step,
+        depth: int,
+    ) -> Type:
+        """Return a container of what the closure of a call returns, if that is one expression."""
+        symbols = site.symbols
+        end = step.end - 1
+        head = _CLOSURE_HEAD.match(symbols.data, step.offset + len(step.name), end)
+        value = read_expression(symbols, end)
+        if head is None or value is None or not _is_whole(symbols, value, head.end()):
+            return UNKNOWN
+        place = Site(site.path, symbols, _find_start(value))
+        result = self.types.evaluate(place, value, depth + 1)
+        return UNKNOWN if result is UNKNOWN else Container(result)
+
+    def find_tuple_field(
+        self,
+        type_: Definition,
+        place: int,
+    ) -> Type:
+        """Return the type of a field without a name: ``self.0`` of ``struct Cranes(Vec<Crane>)``."""
+        symbols = type_.symbols
+        at = symbols.row(type_.index)[NAME_END]
+        # What follows the name in parentheses are the fields.
+        fields = read_list(symbols.data, at)
+        if not fields or place >= len(fields):
+            return UNKNOWN
+        start = symbols.data.find(fields[place], at)
+        visible = _VISIBLE.match(symbols.data, start)
+        if visible is not None:
+            start = visible.end()
+        site = Site(type_.path, symbols, at)
+        return self.find_type_at(site, start, type_, type_)
 
     def follow(
         self,
-        container: Container,
+        site: Site,
+        container: Container | Pair,
         step: Step,
+        depth: int,
     ) -> Type:
-        """Return the type of a member of a library's container."""
+        """Return the type of a member of a library's container, or of a pair."""
+        if isinstance(container, Pair):
+            parts = {"0": container.first, "1": container.second}
+            return parts.get(step.name, UNKNOWN)
         if step.form != "call":
             return UNKNOWN
-        if container.is_map:
-            return Container(container.held) if step.name in OF_MAPS else UNKNOWN
+        if container.key is not None:
+            return _follow_map(container, step.name)
+        if step.name in {"enumerate", "zip"}:
+            return self._pair(site, container, step, depth)
+        if step.name in MAPPED:
+            return self._map_content(site, step, depth)
+        # Whether an option or a vector is iterated over makes no difference here.
         if step.name in TAKES_OUT:
             return container.held
         if step.name in KEEPS:
             return container
+        # A chunk is a slice of the same.
+        if step.name in PARTS:
+            return Container(container)
         # Of an option of an option one layer is left.
         if step.name == "flatten":
             return container.held
         return UNKNOWN
+
+
+def _find_start(step: Step) -> int:
+    while step.base is not None:
+        step = step.base
+    return step.offset
+
+
+def _choose_half(
+    content: Type,
+    pattern: bytes,
+    name: str,
+) -> Type:
+    """Return what a name in a pattern gets of what the pattern takes apart."""
+    if b"(" not in pattern:
+        return content
+    if not isinstance(content, Pair):
+        return UNKNOWN
+    first, _, _ = pattern.partition(b",")
+    is_first = re.search(rb"\b%s\Z" % name.encode(), first.rstrip()) is not None
+    return content.first if is_first else content.second
+
+
+def _follow_map(
+    container: Container,
+    name: str,
+) -> Type:
+    """Return the type of a member of a map."""
+    if name in OF_MAPS:
+        return Container(container.held)
+    if name in OF_KEYS:
+        return Container(container.key or UNKNOWN)
+    if name in KEEPS:
+        return Container(find_content(container))
+    if name == HELD:
+        return container.held
+    return UNKNOWN
 
 
 def _find_value_end(symbols: FileSymbols, start: int) -> int:
@@ -430,9 +587,3 @@ def _is_whole(
     """Whether nothing but a reference stands before a chain from an offset on."""
     before = symbols.data[start : _find_start(step)]
     return _REFERENCE.match(before) is not None
-
-
-def _find_start(step: Step) -> int:
-    while step.base is not None:
-        step = step.base
-    return step.offset

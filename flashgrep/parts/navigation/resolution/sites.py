@@ -22,10 +22,19 @@ UNKNOWN: Final = Unsettled.UNKNOWN
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A type of a library that holds another; ``is_map``: as the values of a map."""
+    """A type of a library that holds another; ``key``: by what, if it is a map; ``name``: of the type."""
 
     held: "Type"
-    is_map: bool = False
+    key: "Type | None" = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two values: an entry of a map, or a tuple."""
+
+    first: "Type"
+    second: "Type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +44,7 @@ class LibraryType:
     name: str
 
 
-Type = Definition | Container | LibraryType | Unsettled
+Type = Definition | Container | Pair | LibraryType | Unsettled
 
 
 @dataclass(frozen=True, slots=True)

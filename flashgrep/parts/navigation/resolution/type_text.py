@@ -18,7 +18,18 @@ FIELDS: Final = frozenset({"field", "property", "constant", "variable", "enumera
 _MOST_HEAD: Final = 2_000
 """Most bytes of a declaration that are read for its type."""
 _PATH: Final = rb"\\?[A-Za-z_]\w*(?:(?:\.|::|\\)[A-Za-z_]\w*)*"
-_ARGUMENTS: Final = rb"(?:\s*<[^;(){}=]{0,200}>)?"
+
+
+def _nest(depth: int) -> bytes:
+    """Return a pattern of type arguments that have others inside, to a depth."""
+    plain = rb"[^;(){}=<>]"
+    if not depth:
+        return rb"<%s{0,200}>" % plain
+    return rb"<(?:%s|%s){0,200}>" % (plain, _nest(depth - 1))
+
+
+_ARGUMENTS: Final = rb"(?:\s*%s)?" % _nest(3)
+"""Arguments end where they are closed, not before the next parameter's name."""
 
 
 Binding = tuple[int, re.Match[bytes]]
@@ -76,7 +87,7 @@ _LOCAL: Final = {
     "csharp": rb"(?<![\w.])(PATH)ARGUMENTS(\s*\[[\s,]*\])*\??\s+%s\b\s*(?=[=;,)]|in\b)",
     "kotlin": rb"(?<![\w.])%s\s*:\s*(PATH)ARGUMENTS()",
     "php": rb"(?<![\w|])\??(PATH)(?:\s*\|\s*null)?()\s+(?:\.\.\.\s*)?&?%s\b\s*(?=[=,)])",
-    "rust": rb"(?<![\w.])%s\s*:\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+)?(?:(?:dyn|impl)\s+)?\[?(PATH)(\s*<)?",
+    "rust": rb"(?<![\w.])%s\s*:\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+)?(?:(?:dyn|impl)\s+)?[\[(]{0,2}(PATH)(\s*<)?",
 }
 """Where a local name and its type are declared: the type, and what makes it another one."""
 _ASSIGNED: Final = {
@@ -88,11 +99,13 @@ _ASSIGNED: Final = {
 }
 _BINDS: Final = {
     "java": rb"(?<![\w.])(?:%s\s*->|\(\s*(?:\w+\s*,\s*)*%s\s*(?:,\s*\w+\s*)*\)\s*->|\bvar\s+%s\b\s*:)",
-    "csharp": rb"(?<![\w.])(?:%s\s*=>|\(\s*(?:\w+\s*,\s*)*%s\s*(?:,\s*\w+\s*)*\)\s*=>|\bvar\s+%s\b(?!\s*=))",
-    "kotlin": rb"(?:\{\s*(?:[\w:<>?.]+\s*,\s*)*%s\b(?:\s*,\s*[\w:<>?. ]+)*\s*->|\bfor\s*\(\s*%s\s+in\b|\bit\b(?<=\b%s))",
+    "csharp": rb"(?<![\w.])(?:%s\s*=>|\bfrom\s+%s\s+in\b"
+    rb"|\bvar\s*\(\s*(?:\w+\s*,\s*)?%s\s*(?:,\s*\w+\s*)?\)\s*in\b|\(\s*(?:\w+\s*,\s*)*%s\s*(?:,\s*\w+\s*)*\)\s*=>|\bvar\s+%s\b(?!\s*=))",
+    "kotlin": rb"(?:\{\s*\(?(?:[\w:<>?.]+\s*,\s*)*%s\b(?:\s*,\s*[\w:<>?. ]+)*\)?\s*->|\bfor\s*\(\s*%s\s+in\b"
+    rb"|\bfor\s*\(\s*\(\s*(?:\w+\s*,\s*)?%s\s*(?:,\s*\w+\s*)?\)\s*in\b)",
     "php": rb"\bas\s+(?:\$\w+\s*=>\s*)?&?%s\b|(?:\[|\blist\s*\()[^;=]{0,200}%s\b[^;=]{0,200}[\])]\s*=|,?&%s\b",
     "rust": rb"\|[^|;{}]{0,100}\b%s\b[^|;{}]{0,100}\||\bfor\s+[^;{}]{0,100}\b%s\b[^;{}]{0,100}\bin\b"
-    rb"|\w\s?[({][^;]{0,100}\b%s\b[^;]{0,100}[)}]\s*(?:=(?!=)|=>)",
+    rb"|\w\s?[({][^;={}]{0,100}\b%s\b[^;={}]{0,100}[)}]\s*(?:=(?!=)|=>)",
 }  # fmt: skip
 """Where a name is bound to what no declaration says the type of."""
 

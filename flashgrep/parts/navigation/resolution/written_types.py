@@ -19,6 +19,7 @@ from flashgrep.parts.navigation.resolution.applied_types import (
 from flashgrep.parts.navigation.resolution.call_meaning import Meaning
 from flashgrep.parts.navigation.resolution.csharp_calls import (
     CsharpCalls,
+    may_be_query,
     read_extended_type,
 )
 from flashgrep.parts.navigation.resolution.exports import find_overloads
@@ -29,11 +30,26 @@ from flashgrep.parts.navigation.resolution.kotlin_text import (
     read_alias,
     read_receiver_type,
 )
+from flashgrep.parts.navigation.resolution.library_types import (
+    ARRAY,
+    AWAIT,
+    chooses_type,
+    find_factory_type,
+    find_library_type,
+    find_member,
+    find_part,
+    is_mapping,
+    may_hold,
+)
 from flashgrep.parts.navigation.resolution.overloads import OVERLOADED, choose_overloads
 from flashgrep.parts.navigation.resolution.packages import (
     STRICT,
     choose_base,
     resolve_by_package,
+)
+from flashgrep.parts.navigation.resolution.passed_values import (
+    IMPLICIT,
+    PassedValues,
 )
 from flashgrep.parts.navigation.resolution.plain_text import find_real_name
 from flashgrep.parts.navigation.resolution.receiver_text import (
@@ -49,8 +65,10 @@ from flashgrep.parts.navigation.resolution.sites import (
     UNKNOWN,
     Container,
     LibraryType,
+    Pair,
     Site,
     Type,
+    Unsettled,
 )
 from flashgrep.parts.navigation.resolution.symbol_graph import (
     Definition,
@@ -92,6 +110,9 @@ _OVERLAP: Final = 700
 _BEFORE_VALUE: Final = frozenset({"new", "await", "&", "&mut", "clone", "object", ":"})
 _RETURNS_RECEIVER: Final = frozenset({"apply", "also"})
 """Kotlin's functions that return what they are called on."""
+HOLDING: Final = frozenset({"java", "kotlin", "csharp"})
+"""Languages whose libraries' containers are known."""
+_VARIADIC: Final = re.compile(rb"\bvararg\s+\Z")
 _FREE: Final = frozenset({"rust", "kotlin"})
 """Languages in which a function need not be in a type."""
 _EXTENDED: Final = frozenset({"kotlin", "csharp"})
@@ -118,6 +139,8 @@ class WrittenTypes:
     _bases: dict[SymbolKey, tuple[list[Definition], bool]] = field(default_factory=dict)
 
     _members: dict[str, list[tuple[Definition, object]]] = field(default_factory=dict)
+    _divided: dict[str, bool] = field(default_factory=dict)
+    """By the name of a type of Rust, whether several files define one each, with all that implements it."""
     _aliases: set[SymbolKey] = field(default_factory=set)
     """Aliases that are being followed: one may name itself."""
 
@@ -130,6 +153,11 @@ class WrittenTypes:
     def csharp(self) -> CsharpCalls:
         """Return what finds the meaning of calls in C#."""
         return CsharpCalls(self)
+
+    @LazyAttribute
+    def passed(self) -> PassedValues:
+        """Return what finds the types of what lambdas and loops get."""
+        return PassedValues(self)
 
     @LazyAttribute
     def rust(self) -> RustValues:
@@ -265,11 +293,25 @@ class WrittenTypes:
     def _identity(self, type_: Definition) -> object:
         """Return what parts of one type have in common."""
         if type_.language == "rust":
-            return type_.name
+            return self._identify_in_rust(type_)
         # Of C#'s types that share a name each has another number of parameters.
         if type_.language == "csharp":
             return type_.full_name, len(read_parameters(type_))
         return type_.full_name
+
+    def _identify_in_rust(self, type_: Definition) -> object:
+        """Return what a type of Rust and its implementations have in common: its name, with several of one its file."""
+        name = type_.name
+        path = type_.path
+        if name not in self._divided:
+            types = self._types_of(name)
+            defined = {type_.path for type_ in types if type_.kind != "extension"}
+            paths = {type_.path for type_ in types}
+            # An implementation in another file may be of any of them.
+            self._divided[name] = len(defined) > 1 and paths == defined
+        if self._divided[name]:
+            return name, path
+        return name
 
     def _types_of(self, name: str) -> Sequence[Definition]:
         return [
@@ -323,13 +365,146 @@ class WrittenTypes:
         if step.base is None:
             return self._evaluate_first(site, step, depth)
         owner = self.evaluate(site, step.base, depth + 1)
+        if site.symbols.language == "rust" and isinstance(owner, Container | Pair):
+            return self.rust.follow(site, owner, step, depth)
+        if isinstance(owner, Pair):
+            return find_part(owner, step.name) or UNKNOWN
         if isinstance(owner, Container):
-            return self.rust.follow(owner, step)
+            return self._follow_container(site, step, owner, depth)
         if isinstance(owner, Definition):
             return self._follow(site, step, owner, depth)
         if step.form == "call" and site.symbols.language in _EXTENDED:
             return self._follow_extension(site, step, owner, depth)
         return owner
+
+    def _follow_container(
+        self,
+        site: Site,
+        step: Step,
+        owner: Container,
+        depth: int,
+    ) -> Type:
+        """Return the type of a member of a library's container."""
+        text = site.symbols.data[step.offset : step.end]
+        name = step.name
+        # The library's members come first: a project's function of such a name is told
+        # apart by its own receiver.
+        type_ = find_member(owner, name, text)
+        if type_ is not None:
+            return type_
+        if is_mapping(name) and step.form == "call":
+            return self.passed.find_result(site, step, depth)
+        if chooses_type(name):
+            place = Site(site.path, site.symbols, step.offset)
+            parts = split_list(text, len(name.encode()))
+            types = self.find_arguments(place, parts, None, UNKNOWN)
+            return Container(types[0], None, owner.name) if types else UNKNOWN
+        if step.form == "call" and site.symbols.language in _EXTENDED:
+            return self._follow_extension(site, step, owner, depth)
+        # What may be what it holds is unknown; of what holds nothing of the project
+        # nothing is.
+        if isinstance(owner.held, LibraryType | Unsettled):
+            return owner.held
+        return UNKNOWN
+
+    def find_member(
+        self,
+        site: Site,
+        step: Step,
+        owner: Definition,
+    ) -> Type:
+        """Return the type of a member of a type."""
+        return self._follow(site, step, owner, 0)
+
+    def find_functions(
+        self,
+        site: Site,
+        step: Step,
+        owner: Type,
+        depth: int,
+    ) -> tuple[list[Definition], Type]:
+        """Return the functions that a call may run, and the type of what they are called on."""
+        functions = list[Definition]()
+        receiver = owner
+        if step.form == "new":
+            functions = self._list_constructors(site, step)
+        elif step.base is None:
+            around = self._find_around(site)
+            for type_ in self._list_around(around) if around is not None else ():
+                functions, _ = self.members(type_, step.name)
+                receiver = type_
+                if functions:
+                    break
+        elif isinstance(owner, Definition):
+            functions, _ = self.members(owner, step.name)
+        # A field of a function's type is called by its value.
+        functions = [
+            function for function in functions if function.kind in CALLABLE_KINDS
+        ]
+        if not functions and site.symbols.language in _EXTENDED:
+            functions, receiver = self._find_extensions(site, step, owner, depth)
+        overloads = list[Definition]()
+        for function in functions:
+            overloads += find_overloads(function)
+        return overloads, receiver
+
+    def _find_extensions(
+        self,
+        site: Site,
+        step: Step,
+        owner: Type,
+        depth: int,
+    ) -> tuple[list[Definition], Type]:
+        """Return the functions that a call without a member of the name may run, in C# and Kotlin."""
+        place = Site(site.path, site.symbols, step.offset)
+        if not self.names.definitions(step.name):
+            return [], owner
+        # An extension is called on something.
+        if step.base is None and site.symbols.language == "csharp":
+            return [], owner
+        if step.base is None:
+            meaning = self.kotlin.find_bare(place, step.name, depth + 1)
+        elif site.symbols.language == "csharp":
+            meaning = self.csharp.find_on(place, step.name, owner)
+        else:
+            meaning = self.kotlin.find_on(place, step.name, owner)
+        functions = list(meaning.definitions)
+        if functions or step.base is not None:
+            is_settled = meaning.is_sure or len(functions) == 1
+            return functions if is_settled else [], meaning.receiver
+        return self._list_visible(place, step.name), UNKNOWN
+
+    def _list_visible(
+        self,
+        site: Site,
+        name: str,
+    ) -> list[Definition]:
+        """Return the free functions of Kotlin that a file sees, and the constructors of types."""
+        functions = list[Definition]()
+        for definition in self.names.definitions(name):
+            is_free = definition.kind in {"function", "constructor"} | TYPE_KINDS
+            if is_free and not is_extension(definition):
+                functions.append(definition)
+        return [
+            function for function in functions if _sees(site, name, function, functions)
+        ]
+
+    def _list_constructors(
+        self,
+        site: Site,
+        step: Step,
+    ) -> list[Definition]:
+        """Return the constructors of the type that a construction names."""
+        type_ = self.find_written(site, step.name)
+        if not isinstance(type_, Definition):
+            return []
+        constructors = list[Definition]()
+        for definition in self.names.definitions(type_.name):
+            around = self.type_of(definition)
+            if definition.kind == "constructor" and around is not None:
+                if self._is_one(around, type_):
+                    constructors.append(definition)
+        return constructors
 
     def _evaluate_first(
         self,
@@ -406,7 +581,7 @@ class WrittenTypes:
         member = None
         if around >= 0:
             member = Definition(site.path, site.symbols, around)
-        return self._find_generic(site, step.name, parts, member, UNKNOWN)
+        return self.find_generic(site, step.name, parts, member, UNKNOWN)
 
     def _find_member_around(
         self,
@@ -433,6 +608,8 @@ class WrittenTypes:
         depth: int,
     ) -> Type:
         """Return the type of a member of a type."""
+        if step.name.isdigit():
+            return self.rust.find_tuple_field(owner, int(step.name))
         members, _ = self.members(owner, step.name)
         if members:
             return self._find_type_of(members, step, site, owner, depth)
@@ -490,6 +667,11 @@ class WrittenTypes:
         meaning = self.kotlin.find_bare(site, step.name, depth + 1)
         if meaning.definitions:
             return self._find_type_of_meaning(meaning, step, site, depth)
+        made = find_factory_type(step.name)
+        if made:
+            end = step.offset + len(step.name.encode())
+            parts = split_list(site.symbols.data, end)
+            return self.find_generic(site, made, parts, None, UNKNOWN)
         functions = list[Definition]()
         for definition in self.names.definitions(step.name):
             if definition.kind == "function" and not is_extension(definition):
@@ -526,9 +708,12 @@ class WrittenTypes:
         site: Site,
         depth: int,
     ) -> Type:
-        # The only function that the file sees is nearly always meant.
-        is_settled = meaning.is_sure or len(meaning.definitions) == 1
-        if not is_settled:
+        # The only function that the file sees is nearly always meant, if the library has
+        # none of the name.
+        is_only = len(meaning.definitions) == 1
+        if site.symbols.language == "csharp" and may_be_query(site.symbols, step.name):
+            is_only = False
+        if not meaning.is_sure and not is_only:
             return UNKNOWN
         functions = list(meaning.definitions)
         return self._find_type_of(functions, step, site, meaning.receiver, depth)
@@ -580,8 +765,11 @@ class WrittenTypes:
         if match is None:
             return self._find_initial(member, depth)
         written = match[1].decode()
-        if match.lastindex is not None and match.lastindex > 1 and match[2]:
+        is_array = match.lastindex is not None and match.lastindex > 1 and match[2]
+        if is_array and symbols.language not in HOLDING:
             return OUTSIDE
+        if is_array:
+            return self._find_array(site, match, member, owner)
         # It is the type of the object, which may be a subtype of the one that declares it.
         if written in _OWN_TYPES:
             return owner
@@ -590,7 +778,7 @@ class WrittenTypes:
                 return owner
             return self._find_parameter(member, written, owner)
         arguments = split_list(match.string, match.end(1))
-        return self._find_generic(site, written, arguments, member, owner)
+        return self.find_generic(site, written, arguments, member, owner)
 
     def _find_initial(
         self,
@@ -629,7 +817,10 @@ class WrittenTypes:
         if not _BEFORE_VALUE.issuperset(between.split()):
             return UNKNOWN
         there = Site(site.path, symbols, start)
-        return self.evaluate(there, step, depth + 1)
+        type_ = self.evaluate(there, step, depth + 1)
+        if AWAIT in between and isinstance(type_, Container):
+            return find_member(type_, AWAIT, b"") or UNKNOWN
+        return type_
 
     def _find_local(
         self,
@@ -639,6 +830,8 @@ class WrittenTypes:
     ) -> Type | None:
         """Return the type of a local name; None: no function around binds it."""
         symbols = site.symbols
+        if name == IMPLICIT and symbols.language == "kotlin":
+            return self.passed.find_implicit(site, depth)
         around = symbols.enclosing(site.offset)
         while around >= 0:
             # A field's value may be a function.
@@ -647,7 +840,7 @@ class WrittenTypes:
                 end = min(site.offset, row[END])
                 binding = self._find_binding(site, name, row[START], end)
                 if binding is not None:
-                    return self._type_of_binding(site, *binding, depth)
+                    return self._type_of_binding(site, *binding, name, depth)
             around = symbols.parent(around)
         is_script = symbols.language == "php" and symbols.enclosing(site.offset) < 0
         if is_script:
@@ -656,7 +849,7 @@ class WrittenTypes:
             binding = None
         if binding is None:
             return None
-        return self._type_of_binding(site, *binding, depth)
+        return self._type_of_binding(site, *binding, name, depth)
 
     def _find_binding(
         self,
@@ -682,6 +875,7 @@ class WrittenTypes:
         site: Site,
         form: int,
         match: re.Match[bytes],
+        name: str,
         depth: int,
     ) -> Type:
         here = Site(site.path, site.symbols, match.start())
@@ -689,24 +883,45 @@ class WrittenTypes:
             return self._evaluate_value(here, match.end(), depth)
         is_rust = site.symbols.language == "rust"
         if form > 1 and is_rust:
-            return self.rust.find_bound_type(site, match, depth)
+            return self.rust.find_bound_type(site, match, name, depth)
+        if form > 1 and site.symbols.language in HOLDING:
+            return self.passed.find_bound_type(site, match, name, depth)
         if form > 1:
             return UNKNOWN
         written = match[1].decode()
         around = site.symbols.enclosing(match.start())
         if is_rust:
             return self._find_rust_local(here, match, around)
-        if match[2]:
-            return OUTSIDE
         function = None
         if around >= 0:
             function = Definition(site.path, site.symbols, around)
+        if match[2] and site.symbols.language not in HOLDING:
+            return OUTSIDE
+        if match[2] or _is_variadic(match):
+            return self._find_array(here, match, function, UNKNOWN)
+        if function is not None:
             if is_type_parameter(function, written):
                 return self._find_parameter(function, written, UNKNOWN)
         if written in _OWN_TYPES:
             return self._find_around(here) or UNKNOWN
         arguments = split_list(match.string, match.end(1))
-        return self._find_generic(here, written, arguments, function, UNKNOWN)
+        return self.find_generic(here, written, arguments, function, UNKNOWN)
+
+    def _find_array(
+        self,
+        site: Site,
+        match: re.Match[bytes],
+        member: Definition | None,
+        owner: Type,
+    ) -> Type:
+        """Return an array of the type that a declaration writes."""
+        parts = split_list(match.string, match.end(1))
+        written = match[1].decode()
+        part = written.encode()
+        if parts:
+            part += b"<" + b", ".join(parts) + b">"
+        types = self.find_arguments(site, [part], member, owner)
+        return Container(types[0], None, ARRAY)
 
     def _find_parameter(
         self,
@@ -756,11 +971,11 @@ class WrittenTypes:
                 seen.add(above.key)
                 parts = split_list(symbols.data, at + len(word.encode()))
                 site = Site(current.path, symbols, at)
-                arguments = self._find_arguments(site, parts, current, current)
+                arguments = self.find_arguments(site, parts, current, current)
                 waiting.append(apply(above, arguments))
         return UNKNOWN
 
-    def _find_generic(
+    def find_generic(
         self,
         site: Site,
         written: str,
@@ -770,11 +985,20 @@ class WrittenTypes:
     ) -> Type:
         """Return the type that a written name means with its arguments; ``member``: whose type parameters it may name."""
         type_ = self.find_written(site, written, len(parts))
-        if not isinstance(type_, Definition) or not parts:
+        if not parts:
             return type_
-        return apply(type_, self._find_arguments(site, parts, member, owner))
+        if isinstance(type_, Definition):
+            return apply(type_, self.find_arguments(site, parts, member, owner))
+        # Behind another name, as in ``Map.Entry``, a type of the project may have the name
+        # too.
+        word = _SPLITS.split(written)[-1]
+        is_library = type_ is not UNKNOWN or word != written
+        if not is_library or not may_hold(word):
+            return type_
+        arguments = self.find_arguments(site, parts, member, owner)
+        return find_library_type(word, arguments) or type_
 
-    def _find_arguments(
+    def find_arguments(
         self,
         site: Site,
         parts: Sequence[bytes],
@@ -793,7 +1017,9 @@ class WrittenTypes:
                 arguments.append(self._find_parameter(member, written, owner))
                 continue
             inner = split_list(part, match.end(1))
-            argument = self._find_generic(site, written, inner, member, owner)
+            argument = self.find_generic(site, written, inner, member, owner)
+            if part.rstrip(b"?").endswith(b"]"):
+                argument = Container(argument, None, ARRAY)
             arguments.append(argument)
         return tuple(arguments)
 
@@ -808,7 +1034,8 @@ class WrittenTypes:
         if around >= 0:
             function = Definition(site.path, site.symbols, around)
         start = match.start(1)
-        if site.symbols.data[start - 1 : start] == b"[":
+        # Of a slice or a tuple.
+        while site.symbols.data[start - 1 : start] in {b"[", b"("}:
             start -= 1
         owner = self._find_around(site) or UNKNOWN
         return self.rust.find_type_at(site, start, function, owner)
@@ -984,10 +1211,21 @@ class WrittenTypes:
         real = [type_ for type_ in types if type_.kind != "extension"] or types
         identities = {self._identity(type_) for type_ in real}
         if site.symbols.language == "rust" and len(real) > 1:
-            return UNKNOWN
+            own = [type_ for type_ in real if type_.path == site.path]
+            return own[0] if len(own) == 1 else UNKNOWN
         if len(identities) == 1:
             return real[0]
         return UNKNOWN
+
+
+def _is_variadic(match: re.Match[bytes]) -> bool:
+    """Whether the type of a parameter is that of each of several arguments."""
+    start = match.start()
+    is_spread = b"..." in match[0]
+    return (
+        is_spread
+        or _VARIADIC.search(match.string, max(0, start - 20), start) is not None
+    )
 
 
 def choose_by_count(
