@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from flashgrep.parts.navigation.resolution.applied_types import identify
 from flashgrep.parts.navigation.resolution.call_meaning import (
     Fit,
     Meaning,
@@ -31,6 +32,7 @@ from flashgrep.parts.navigation.resolution.kotlin_text import (
 )
 from flashgrep.parts.navigation.resolution.overloads import (
     choose_kotlin_overloads,
+    list_accepting_in_kotlin,
     read_types,
 )
 from flashgrep.parts.navigation.resolution.packages import resolve_by_package
@@ -59,6 +61,9 @@ from flashgrep.parts.symbols.symbol_source import imports_of
 _ON_RECEIVER: Final = frozenset({"apply", "run"})
 """The language's functions whose lambda sees the members of what they are called on."""
 _WITH: Final = "with"
+_INVOKE: Final = "invoke"
+"""The function that a call of a value runs, or of a type's companion."""
+_PROPERTY: Final = re.compile(rb"::\w+\s*\Z")
 _BLOCK: Final = re.compile(
     rb"(?:\$|->|\b(?:else|try|finally|do|init|get|set)|\b(?:get|set)\s*\(\s*\w*\s*\))\s*\Z"
 )
@@ -92,10 +97,16 @@ class KotlinCalls:
     ) -> Meaning:
         """Return what a call on a receiver means."""
         has_property = False
+        own = list[Definition]()
         if isinstance(receiver, Definition):
             members, _ = self.types.members(receiver, name)
-            own = [member for member in members if _is_method(member)]
-            if own:
+            for member in members:
+                if _is_method(member):
+                    own += find_overloads(member)
+            own = [method for method in own if _is_method(method)]
+            end = site.offset + len(name.encode())
+            # One that takes the arguments comes before what extends the type.
+            if list_accepting_in_kotlin(own, site.symbols, end):
                 return Meaning(tuple(own), receiver, is_sure=True)
             # Its value may be a function; the arguments decide which is called, and
             # what they are is not always known.
@@ -109,6 +120,9 @@ class KotlinCalls:
         if fitting and not has_property:
             chosen = self._choose(fitting, site, name)
             return Meaning(tuple(chosen), receiver, is_sure=True)
+        # Arguments that are not understood rule out no member.
+        if own:
+            return Meaning(tuple(own), receiver, is_sure=True)
         possible = tuple(fitting or _choose_innermost(by_fit[Fit.UNKNOWN]))
         return Meaning(possible, receiver, is_sure=False, is_hidden=has_property)
 
@@ -330,6 +344,8 @@ class KotlinCalls:
         if arguments is not None:
             end -= len(before) - arguments.start()
         step = read_expression(symbols, end)
+        if step is not None and _PROPERTY.search(before):
+            return self._find_receiver_of_invoke()
         if step is None and _IS_VALUE.search(before):
             return UNKNOWN
         if step is None:
@@ -364,6 +380,32 @@ class KotlinCalls:
             return None
         return self.types.evaluate(place, step.base, depth + 1)
 
+    def _find_receiver_of_invoke(self) -> Type | None:
+        """Return the type whose members a lambda behind a reference sees: ``Crane::rope { }`` calls ``invoke``."""
+        functions = list[Definition]()
+        for definition in self.types.names.definitions(_INVOKE):
+            if is_extension(definition):
+                functions.append(definition)
+        receivers = dict[object, Type | None]()
+        # Which of them is called depends on the property's type, so they must agree.
+        for function in functions[:_MOST_FUNCTIONS]:
+            type_ = self._find_parameter_receiver(function, UNKNOWN)
+            receivers[identify(type_) if type_ is not None else None] = type_
+        if len(receivers) != 1:
+            return UNKNOWN if receivers else None
+        return next(iter(receivers.values()))
+
+    def _list_functions_of(self, function: Definition) -> list[Definition]:
+        """Return what a call by a name runs: of a type with such functions ``invoke``, else what has the name."""
+        if function.kind not in TYPE_KINDS or read_last_parameter(function) != ("", ""):
+            return [function]
+        # ``Check { }`` is a call of the companion's ``invoke`` if there is no constructor.
+        members, _ = self.types.members(function, _INVOKE)
+        functions = list[Definition]()
+        for member in members:
+            functions += find_overloads(member)
+        return functions or [function]
+
     def _find_lambda_receiver(
         self,
         site: Site,
@@ -382,13 +424,15 @@ class KotlinCalls:
             meaning = self.find_on(place, step.name, base)
         receivers = dict[object, Type | None]()
         chosen = meaning.definitions or _choose_visible(place, step.name, functions)
-        for function in chosen:
-            receiver = self._find_parameter_receiver(function, meaning.receiver)
-            key: object = receiver
-            # Two objects may stand for one definition.
-            if isinstance(receiver, Definition):
-                key = receiver.key
-            receivers[key] = receiver
+        for definition in chosen:
+            for function in self._list_functions_of(definition):
+                receiver = self._find_parameter_receiver(function, meaning.receiver)
+                # Two objects may stand for one definition.
+                key = None if receiver is None else identify(receiver)
+                receivers[key] = receiver
+        # An overload that takes no such lambda is not the one that is called.
+        if len(receivers) > 1:
+            receivers.pop(None, None)
         if len(receivers) > 1:
             return UNKNOWN
         return next(iter(receivers.values()))

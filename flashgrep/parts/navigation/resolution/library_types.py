@@ -18,104 +18,112 @@ INDEX: Final = "[]"
 AWAIT: Final = "await"
 """The member that stands for waiting for a value."""
 ARRAY: Final = "[]"
-_HOLDERS: Final = frozenset(
-    {"List", "ArrayList", "LinkedList", "Collection", "Set", "HashSet", "LinkedHashSet", "TreeSet", "SortedSet", "Queue"}
-    | {"NavigableSet", "Deque", "ArrayDeque", "PriorityQueue", "BlockingQueue", "ConcurrentLinkedQueue", "Stack", "Vector"}
-    | {"CopyOnWriteArrayList", "LinkedBlockingQueue", "Iterable", "Iterator", "ListIterator", "Stream", "Optional", "Future"}
-    | {"CompletableFuture", "CompletionStage", "AtomicReference", "WeakReference", "SoftReference", "ThreadLocal"}
+
+
+def _list_names(*lines: str) -> frozenset[str]:
+    return frozenset(" ".join(lines).split())
+
+
+_HOLDERS: Final = _list_names(
+    "List ArrayList LinkedList Collection Set HashSet LinkedHashSet TreeSet SortedSet Queue",
+    "NavigableSet Deque ArrayDeque PriorityQueue BlockingQueue ConcurrentLinkedQueue Stack Vector",
+    "CopyOnWriteArrayList LinkedBlockingQueue Iterable Iterator ListIterator Stream Optional Future",
+    "CompletableFuture CompletionStage AtomicReference WeakReference SoftReference ThreadLocal",
     # Of Kotlin, and what holds one value.
-    | {"Supplier", "Callable", "Provider", "Lazy", "MutableList", "MutableSet", "MutableCollection", "Sequence", "Array"}
-    | {"Flow", "StateFlow", "MutableStateFlow", "SharedFlow", "Deferred", "MutableIterator", "Result"}
+    "Supplier Callable Provider Lazy MutableList MutableSet MutableCollection Sequence Array",
+    "Flow StateFlow MutableStateFlow SharedFlow Deferred MutableIterator Result",
     # Of C#.
-    | {"IEnumerable", "IList", "IReadOnlyList", "ICollection", "IReadOnlyCollection", "ISet", "IEnumerator"}
-    | {"IOrderedEnumerable", "IQueryable", "IAsyncEnumerable", "ConcurrentBag", "ConcurrentQueue", "ConcurrentStack"}
-    | {"ImmutableArray", "ImmutableList", "ImmutableHashSet", "ObservableCollection", "ReadOnlyCollection", "Task"}
-    | {"ValueTask", "Nullable", "Span", "ReadOnlySpan", "Memory", "ReadOnlyMemory", "ArraySegment", "IReadOnlySet"}
-)  # fmt: skip
+    "IEnumerable IList IReadOnlyList ICollection IReadOnlyCollection ISet IEnumerator",
+    "IOrderedEnumerable IQueryable IAsyncEnumerable ConcurrentBag ConcurrentQueue ConcurrentStack",
+    "ImmutableArray ImmutableList ImmutableHashSet ObservableCollection ReadOnlyCollection Task",
+    "ValueTask Nullable Span ReadOnlySpan Memory ReadOnlyMemory ArraySegment IReadOnlySet",
+)
 """Types that hold what their only argument says."""
-_MAPS: Final = frozenset(
-    {"Map", "HashMap", "LinkedHashMap", "TreeMap", "SortedMap", "NavigableMap", "ConcurrentMap", "ConcurrentHashMap"}
+_MAPS: Final = _list_names(
+    "Map HashMap LinkedHashMap TreeMap SortedMap NavigableMap ConcurrentMap ConcurrentHashMap",
     # Of Kotlin and C#, whose names for the same differ.
-    | {"EnumMap", "WeakHashMap", "IdentityHashMap", "MutableMap", "Dictionary", "IDictionary", "IReadOnlyDictionary"}
-    | {"ConcurrentDictionary", "SortedDictionary", "SortedList", "ImmutableDictionary", "ReadOnlyDictionary"}
-)  # fmt: skip
+    "EnumMap WeakHashMap IdentityHashMap MutableMap Dictionary IDictionary IReadOnlyDictionary",
+    "ConcurrentDictionary SortedDictionary SortedList ImmutableDictionary ReadOnlyDictionary",
+)
 _PAIRS: Final = frozenset({"Entry", "Pair", "KeyValuePair", "MutableEntry"})
 _GROUP: Final = "IGrouping"
 """A sequence of what its second argument says."""
 _AWAITED: Final = frozenset({"Task", "ValueTask"})
-_TAKES_OUT: Final = frozenset(
-    {INDEX, "get", "getFirst", "getLast", "removeFirst", "removeLast", "next", "previous", "poll", "pop", "element"}
-    | {"pollFirst", "pollLast", "peekFirst", "peekLast", "orElse", "orElseGet", "orElseThrow", "join", "take", "getNow"}
+_TAKES_OUT: Final = _list_names(
+    "[] get getFirst getLast removeFirst removeLast next previous poll pop element",
+    "pollFirst pollLast peekFirst peekLast orElse orElseGet orElseThrow join take getNow",
     # Of what holds one value, and of Kotlin's lists.
-    | {"call", "getPlain", "getAndSet", "firstOrNull", "last", "lastOrNull", "single", "singleOrNull", "getOrNull"}
-    | {"getOrElse", "elementAt", "elementAtOrNull", "random", "findLast", "maxByOrNull", "minByOrNull", "maxBy", "minBy"}
-    | {"removeAt", "await", "getOrThrow", "value", "reduce", "elementAtOrElse", "getOrDefault", "randomOrNull"}
+    "call getPlain getAndSet firstOrNull last lastOrNull single singleOrNull getOrNull",
+    "getOrElse elementAt elementAtOrNull random findLast maxByOrNull minByOrNull maxBy minBy",
+    "removeAt await getOrThrow value reduce elementAtOrElse getOrDefault randomOrNull",
     # Of C#'s queries, queues and tasks.
-    | {"First", "FirstOrDefault", "Last", "LastOrDefault", "Single", "SingleOrDefault", "ElementAt", "ElementAtOrDefault"}
-    | {"Dequeue", "Pop", "Peek", "Result", "Value", "Current", "GetValueOrDefault", "GetResult", "MaxBy", "MinBy", "Find"}
-    | {"FirstAsync", "FirstOrDefaultAsync", "SingleAsync", "SingleOrDefaultAsync", "set", "component1"}
-)  # fmt: skip
+    "First FirstOrDefault Last LastOrDefault Single SingleOrDefault ElementAt ElementAtOrDefault",
+    "Dequeue Pop Peek Result Value Current GetValueOrDefault GetResult MaxBy MinBy Find",
+    "FirstAsync FirstOrDefaultAsync SingleAsync SingleOrDefaultAsync set component1",
+)
 """Members that are what a container holds."""
 _OF_STREAMS: Final = frozenset({"Stream", "Flow", "Sequence"})
 _STREAMED: Final = frozenset({"peek", "take"})
 """Members that keep a stream, and take something out of a queue."""
-_KEEPS: Final = frozenset(
-    {"stream", "parallelStream", "iterator", "listIterator", "filter", "sorted", "distinct", "limit", "skip", "subList"}
-    | {"findFirst", "findAny", "min", "max", "toList", "or", "reversed", "descendingIterator", "takeWhile", "dropWhile"}
-    | {"collect", "sequential", "parallel", "unordered", "boxed", "whenComplete", "exceptionally", "toCompletableFuture"}
+_KEEPS: Final = _list_names(
+    "stream parallelStream iterator listIterator filter sorted distinct limit skip subList",
+    "findFirst findAny min max toList or reversed descendingIterator takeWhile dropWhile",
+    "collect sequential parallel unordered boxed whenComplete exceptionally toCompletableFuture",
     # Of Kotlin's lists and sequences.
-    | {"filterNot", "filterNotNull", "sortedBy", "sortedWith", "sortedByDescending", "sortedDescending", "drop", "takeLast"}
-    | {"dropLast", "distinctBy", "toMutableList", "toSet", "toMutableSet", "asSequence", "asIterable", "asReversed", "onEach"}
-    | {"plus", "minus", "orEmpty", "slice", "shuffled", "toTypedArray", "requireNoNulls", "ifEmpty", "union", "intersect"}
-    | {"subtract", "constrainOnce", "asStream", "filterIndexed", "toHashSet", "toArray", "spliterator", "copyOf"}
+    "filterNot filterNotNull sortedBy sortedWith sortedByDescending sortedDescending drop takeLast",
+    "dropLast distinctBy toMutableList toSet toMutableSet asSequence asIterable asReversed onEach",
+    "plus minus orEmpty slice shuffled toTypedArray requireNoNulls ifEmpty union intersect",
+    "subtract constrainOnce asStream filterIndexed toHashSet toArray spliterator copyOf",
     # Of C#'s queries.
-    | {"Where", "OrderBy", "OrderByDescending", "ThenBy", "ThenByDescending", "Reverse", "Skip", "Take", "SkipWhile"}
-    | {"TakeWhile", "Distinct", "DistinctBy", "ToList", "ToArray", "ToHashSet", "AsEnumerable", "AsQueryable", "AsParallel"}
-    | {"Concat", "Union", "Except", "Intersect", "Append", "Prepend", "DefaultIfEmpty", "ConfigureAwait", "AsReadOnly"}
-    | {"GetEnumerator", "AsSpan", "ToImmutableList", "ToImmutableArray", "GetRange", "FindAll", "SkipLast", "TakeLast"}
-    | {"GetAwaiter", "Slice", "AsTask", "Order", "ToListAsync", "ToArrayAsync", "AsMemory"}
-)  # fmt: skip
+    "Where OrderBy OrderByDescending ThenBy ThenByDescending Reverse Skip Take SkipWhile",
+    "TakeWhile Distinct DistinctBy ToList ToArray ToHashSet AsEnumerable AsQueryable AsParallel",
+    "Concat Union Except Intersect Append Prepend DefaultIfEmpty ConfigureAwait AsReadOnly",
+    "GetEnumerator AsSpan ToImmutableList ToImmutableArray GetRange FindAll SkipLast TakeLast",
+    "GetAwaiter Slice AsTask Order ToListAsync ToArrayAsync AsMemory",
+)
 """Members that are another container of the same."""
 _COLLECTED: Final = ("toList", "toSet", "toUnmodifiableList", "toUnmodifiableSet")
 """What Java's streams are collected to without another type."""
-_OF_MAPS: Final = frozenset(
-    {INDEX, "get", "getOrDefault", "put", "remove", "computeIfAbsent", "computeIfPresent", "compute", "merge", "putIfAbsent"}
-    | {"getValue", "getOrPut", "getOrElse", "replace", "GetValueOrDefault", "GetOrAdd", "AddOrUpdate"}
-)  # fmt: skip
+_OF_MAPS: Final = _list_names(
+    "[] get getOrDefault put remove computeIfAbsent computeIfPresent compute merge putIfAbsent",
+    "getValue getOrPut getOrElse replace GetValueOrDefault GetOrAdd AddOrUpdate",
+)
 """Members of maps that are a value."""
 _VALUES: Final = frozenset({"values", "Values"})
 _KEYS: Final = frozenset({"keySet", "keys", "Keys", "navigableKeySet"})
-_ENTRIES: Final = frozenset(
-    {"entrySet", "entries", "asSequence", "toList", "ToList", "iterator"}
+_ENTRIES: Final = _list_names(
+    "entrySet entries asSequence toList ToList iterator",
 )
-_MAPPED: Final = frozenset(
-    {"map", "mapNotNull", "mapToObj", "thenApply", "Select", "mapIndexed", "ConvertAll"}
+_MAPPED: Final = _list_names(
+    "map mapNotNull mapToObj thenApply Select mapIndexed ConvertAll",
 )
 """Members that are a container of what their lambda returns."""
 _FLATTENED: Final = frozenset({"flatMap", "SelectMany", "thenCompose"})
+ZIPS: Final = frozenset({"zip", "Zip"})
+"""Members that are a container of pairs, with what another container holds."""
 _OF_TYPE: Final = frozenset({"OfType", "Cast", "filterIsInstance"})
 """Members that are a container of their type argument."""
-_INDEXED: Final = frozenset(
-    {"forEachIndexed", "mapIndexed", "filterIndexed", "onEachIndexed", "mapIndexedNotNull", "fold"}
-    | {"flatMapIndexed"}
-)  # fmt: skip
+_INDEXED: Final = _list_names(
+    "forEachIndexed mapIndexed filterIndexed onEachIndexed mapIndexedNotNull fold",
+    "flatMapIndexed",
+)
 """Methods whose lambda gets what is held second."""
 _ACCUMULATES: Final = frozenset({"Aggregate", "foldIndexed", "runningFold", "scan"})
-_ON_ITSELF: Final = frozenset(
-    {"let", "also", "takeIf", "takeUnless", "ContinueWith", "collectingAndThen"}
+_ON_ITSELF: Final = _list_names(
+    "let also takeIf takeUnless ContinueWith collectingAndThen",
 )
 """Methods whose lambda gets what they are called on."""
 SCOPED: Final = frozenset({"let", "also", "takeIf", "takeUnless"})
 """Those of Kotlin that can be called on anything."""
 _OF_KEYS: Final = frozenset({"computeIfAbsent", "GetOrAdd", "filterKeys"})
 _OF_PLAIN_VALUES: Final = frozenset({"filterValues"})
-_TRIES: Final = frozenset(
-    {"TryGetValue", "TryDequeue", "TryPop", "TryPeek", "TryTake", "TryRemove"}
+_TRIES: Final = _list_names(
+    "TryGetValue TryDequeue TryPop TryPeek TryTake TryRemove",
 )
 """Methods of C# that set what is passed behind ``out`` to what is held."""
 _FIRSTS: Final = frozenset({"getKey", "key", "Key", "first", "component1", "Item1"})
-_SECONDS: Final = frozenset(
-    {"getValue", "value", "Value", "second", "component2", "Item2"}
+_SECONDS: Final = _list_names(
+    "getValue value Value second component2 Item2",
 )
 _MADE: Final = {
     **dict.fromkeys(("listOf", "mutableListOf", "arrayListOf", "emptyList", "listOfNotNull", "buildList"), "List"),

@@ -109,6 +109,10 @@ _WITH_CALLS_APART: Final = frozenset({"java", "php", "rust"})
 _MACRO: Final = re.compile(rb"!(?!=)")
 _SET: Final = re.compile(rb"=(?!=)")
 _NEW: Final = re.compile(rb"\bnew\Z")
+_CONSTRUCTED: Final = TYPE_KINDS | {"constructor"}
+_MADE_BEFORE: Final = re.compile(rb"\bnew\s+(?:[\w<>,\s]{1,100}(?:\.|::)\s*)*\Z")
+"""What stands before the type of a construction, with what qualifies it."""
+_POSITIONAL: Final = re.compile(rb"\s*\([^(){};]*\)\s*(?:=>|when\b)")
 _TYPE_PLACE: Final = re.compile(
     rb"(?:<[\w\s,.<>?\[\]]*>)?(?:\[\])*(?:\.\.\.)?\s+(?!(?:instanceof|is|as|in|and|or|when|switch|with|not)\b)[A-Za-z_]"
     rb"|\.class\b|\s*::"
@@ -297,6 +301,8 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
             return is_asked or not is_named
     if symbols.language not in _WITH_TYPES_APART:
         return False
+    if symbols.language == "csharp" and kind in _CONSTRUCTED:
+        return _is_called_in_csharp(symbols, offset, end)
     before = data[max(0, offset - 100) : offset].rstrip()
     behind = data[end : end + 200]
     if kind in {"constant", "field", "property", "variable", "method"}:
@@ -313,6 +319,17 @@ def is_other_kind(symbols: FileSymbols, kind: str, name: str, offset: int) -> bo
             or (is_argument and _GENERIC.search(before) is not None)
         )
     return False
+
+
+def _is_called_in_csharp(symbols: FileSymbols, offset: int, end: int) -> bool:
+    """Whether a name of C# is called without ``new``, as no type is; a pattern may look like a call."""
+    if symbols.role(offset) != "call":
+        return False
+    # ``Just(1) => …`` in a switch takes a value apart.
+    data = symbols.data
+    is_pattern = _POSITIONAL.match(data, end, end + _MOST_CONDITION) is not None
+    before = data[max(0, offset - _MOST_CONDITION) : offset]
+    return not is_pattern and _MADE_BEFORE.search(before) is None
 
 
 def is_case(symbols: FileSymbols, name: str, offset: int) -> bool:

@@ -130,6 +130,16 @@ def choose_kotlin_overloads(
     """Return those of several functions of Kotlin that a call may run, by its arguments and by literals."""
     if len(alike) < _SEVERAL:
         return list(alike)
+    # If none takes them, the arguments were not understood.
+    return list_accepting_in_kotlin(alike, symbols, end) or list(alike)
+
+
+def list_accepting_in_kotlin(
+    alike: Sequence[Definition],
+    symbols: FileSymbols,
+    end: int,
+) -> list[Definition]:
+    """Return those of several functions of Kotlin that take a call's arguments; ``end``: of its name."""
     arguments = _read_kotlin_list(symbols.data, end) or []
     # A lambda behind the parentheses, or in place of them, is the last argument.
     closing = _find_end(symbols.data, end)
@@ -139,8 +149,7 @@ def choose_kotlin_overloads(
     for function in alike:
         if _accepts_in_kotlin(function, arguments):
             accepting.append(function)
-    # If none takes them, the arguments were not understood.
-    return accepting or list(alike)
+    return accepting
 
 
 def _accepts_in_kotlin(

@@ -180,6 +180,26 @@ class PassedValues:
             return UNKNOWN
         return map_content(step.name, type_)
 
+    def find_pairs(
+        self,
+        site: Site,
+        step: Step,
+        owner: Container,
+        depth: int,
+    ) -> Type:
+        """Return the type of a call that pairs what a container holds with what its argument holds."""
+        symbols = site.symbols
+        value = read_expression(symbols, step.end - 1)
+        start = step.offset + len(step.name) + len("(")
+        # Only if the argument is nothing but the chain that ends it.
+        second: Type = UNKNOWN
+        if value is not None and find_bracket(symbols, step.end - 1) == start - 1:
+            place = Site(site.path, symbols, start)
+            other = self.types.evaluate(place, value, depth + 1)
+            if isinstance(other, Container):
+                second = find_content(other)
+        return Container(Pair(owner.held, second), None, owner.name)
+
     def _find_reference_type(
         self,
         site: Site,

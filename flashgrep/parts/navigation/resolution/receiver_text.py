@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 
-Form = Literal["name", "call", "new", "cast"]
+Form = Literal["name", "call", "new", "cast", "reference"]
 DIALECTS: Final = frozenset({"java", "csharp", "kotlin", "php", "rust"})
 """Languages whose declarations write types, and whose expressions are read here."""
 _MOST_CHAIN: Final = 100
@@ -349,6 +349,10 @@ def _read_member(
         if base is None:
             return None
     form: Form = "call" if is_call else "name"
+    # ``Crane::rope`` names the property itself, not its value.
+    is_reference = operator is not None and symbols.data.startswith(b"::", operator)
+    if is_reference and not is_call and symbols.language == "kotlin":
+        form = "reference"
     return Step(form, word[1].decode(), word.start(), closing, base)
 
 

@@ -24,6 +24,7 @@ from flashgrep.parts.navigation.resolution.csharp_calls import may_be_query
 from flashgrep.parts.navigation.resolution.definitions import FindAncestors
 from flashgrep.parts.navigation.resolution.exports import find_overloads
 from flashgrep.parts.navigation.resolution.inference import Names
+from flashgrep.parts.navigation.resolution.kotlin_text import is_private
 from flashgrep.parts.navigation.resolution.linkage import LINKED, resolve_by_linkage
 from flashgrep.parts.navigation.resolution.local_names import (
     has_parameter,
@@ -523,6 +524,9 @@ class Resolver:
             return _is_apart(use, target) and not self._is_beside(use, target)
         if use.symbols.language == "csharp":
             return not self._has_count(use, target) or self._is_value(use, target)
+        if use.symbols.language == "kotlin" and use.path != target.path:
+            is_top = target.index >= 0 and target.symbols.parent(target.index) < 0
+            return is_top and target.language == "kotlin" and is_private(target)
         return False
 
     def _is_beside(
@@ -891,6 +895,8 @@ class Resolver:
         # An alias means what is imported, also beside a definition of that name.
         is_alias = symbols.language in PACKAGED and word != target.name
         if use.path == target.path and not is_alias:
+            if self._is_other_nested(use, target):
+                return None
             return Resolution(PROVEN, "same file")
         beside = (
             rival
@@ -934,6 +940,22 @@ class Resolver:
         return resolution or (
             None if language in _IMPORTING else self._resolve_by_name(target)
         )
+
+    def _is_other_nested(self, use: Use, target: Definition) -> bool:
+        """Whether a name means another type of the same name and file, in which types are nested."""
+        if target.kind not in TYPE_KINDS or use.symbols.language not in PACKAGED:
+            return False
+        # Most files have one type of a name, so nothing is looked up.
+        beside = 0
+        for rival in self.rivals:
+            beside += rival.path == target.path and rival.kind in TYPE_KINDS
+        if beside < _SEVERAL or use.symbols.language not in DIALECTS:
+            return False
+        site = Site(use.path, use.symbols, use.offset)
+        type_ = self._types.find_written(site, target.name)
+        if not isinstance(type_, Definition) or type_.path != target.path:
+            return False
+        return type_.key != target.key
 
     def _resolve_bare_method(self, use: Use, target: Definition) -> Resolution | None:
         if use.symbols.language in _EXPLICIT:
@@ -1056,17 +1078,32 @@ class Resolver:
             default="",
         )
 
+    def _resolve_on_type(
+        self,
+        use: Use,
+        target: Definition,
+        on: str,
+    ) -> Resolution | None:
+        """Resolve a member behind the name of its type, of which there may be several."""
+        type_ = choose_type(use.symbols, on, self._types_of(on))
+        if type_ is not None and is_part_of(target, type_):
+            return self._judge_qualifier(use, on, type_)
+        if type_ is not None:
+            return None
+        written = self._find_qualifier(use, on)
+        if written is None:
+            alike = sum(rival.owner == on for rival in self.rivals)
+            return Resolution(SEEN if alike == 1 else GUESS, "qualified")
+        if is_part_of(target, written):
+            return Resolution(PROVEN, "qualified")
+        return None
+
     def _resolve_on(self, use: Use, target: Definition, on: str) -> Resolution | None:
         symbols = use.symbols
         is_member = self.is_member(target)
         on = find_real_name(symbols, on)
         if on and on == target.owner:
-            if (type_ := choose_type(symbols, on, self._types_of(on))) is not None:
-                if is_part_of(target, type_):
-                    return self._judge_qualifier(use, on, type_)
-                return None
-            alike = sum(rival.owner == on for rival in self.rivals)
-            return Resolution(SEEN if alike == 1 else GUESS, "qualified")
+            return self._resolve_on_type(use, target, on)
         if symbols.language == "rust" and target.kind == "enumerator" and on.islower():
             return None  # of a module, as in fs::File
         is_asked = symbols.data[use.offset - 1 : use.offset] in {b".", b">"}
@@ -1106,6 +1143,22 @@ class Resolver:
         is_named = on and not target.owner and symbols.language not in _EXPLICIT
         if is_named:
             return Resolution(0.3, "name only")
+        return None
+
+    def _find_qualifier(
+        self,
+        use: Use,
+        on: str,
+    ) -> Definition | None:
+        """Return the type that a word before a member means, where types are nested in others of a file."""
+        if use.symbols.language not in {"java", "kotlin"}:
+            return None
+        # The word stands where the innermost type of its name is meant.
+        at = use.symbols.data.rfind(on.encode(), 0, use.offset)
+        site = Site(use.path, use.symbols, max(0, at))
+        type_ = self._types.find_written(site, on)
+        if isinstance(type_, Definition) and type_.path == use.path:
+            return type_
         return None
 
     def _resolve_in_type(

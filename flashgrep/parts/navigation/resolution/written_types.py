@@ -33,6 +33,7 @@ from flashgrep.parts.navigation.resolution.kotlin_text import (
 from flashgrep.parts.navigation.resolution.library_types import (
     ARRAY,
     AWAIT,
+    ZIPS,
     chooses_type,
     find_factory_type,
     find_library_type,
@@ -365,17 +366,42 @@ class WrittenTypes:
         if step.base is None:
             return self._evaluate_first(site, step, depth)
         owner = self.evaluate(site, step.base, depth + 1)
-        if site.symbols.language == "rust" and isinstance(owner, Container | Pair):
-            return self.rust.follow(site, owner, step, depth)
-        if isinstance(owner, Pair):
-            return find_part(owner, step.name) or UNKNOWN
-        if isinstance(owner, Container):
-            return self._follow_container(site, step, owner, depth)
+        if step.form == "reference":
+            return self._find_reference(step, owner)
+        if isinstance(owner, Container | Pair):
+            return self._follow_content(site, step, owner, depth)
         if isinstance(owner, Definition):
             return self._follow(site, step, owner, depth)
         if step.form == "call" and site.symbols.language in _EXTENDED:
             return self._follow_extension(site, step, owner, depth)
         return owner
+
+    def _find_reference(
+        self,
+        step: Step,
+        owner: Type,
+    ) -> Type:
+        """Return the library's type of what names a member in Kotlin."""
+        if not isinstance(owner, Definition):
+            return OUTSIDE
+        # Only these two have extensions that anybody writes.
+        members, _ = self.members(owner, step.name)
+        is_function = any(member.kind in CALLABLE_KINDS for member in members)
+        return LibraryType("KFunction1" if is_function else "KProperty1")
+
+    def _follow_content(
+        self,
+        site: Site,
+        step: Step,
+        owner: Container | Pair,
+        depth: int,
+    ) -> Type:
+        """Return the type of a member of a library's container or pair."""
+        if site.symbols.language == "rust":
+            return self.rust.follow(site, owner, step, depth)
+        if isinstance(owner, Pair):
+            return find_part(owner, step.name) or UNKNOWN
+        return self._follow_container(site, step, owner, depth)
 
     def _follow_container(
         self,
@@ -394,6 +420,8 @@ class WrittenTypes:
             return type_
         if is_mapping(name) and step.form == "call":
             return self.passed.find_result(site, step, depth)
+        if name in ZIPS:
+            return self.passed.find_pairs(site, step, owner, depth)
         if chooses_type(name):
             place = Site(site.path, site.symbols, step.offset)
             parts = split_list(text, len(name.encode()))
