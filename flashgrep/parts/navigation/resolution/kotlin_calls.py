@@ -100,13 +100,9 @@ class KotlinCalls:
         own = list[Definition]()
         if isinstance(receiver, Definition):
             members, _ = self.types.members(receiver, name)
-            for member in members:
-                if _is_method(member):
-                    own += find_overloads(member)
-            own = [method for method in own if _is_method(method)]
-            end = site.offset + len(name.encode())
+            own = [member for member in members if _is_method(member)]
             # One that takes the arguments comes before what extends the type.
-            if list_accepting_in_kotlin(own, site.symbols, end):
+            if own and not self._yields(own, site, name):
                 return Meaning(tuple(own), receiver, is_sure=True)
             # Its value may be a function; the arguments decide which is called, and
             # what they are is not always known.
@@ -125,6 +121,23 @@ class KotlinCalls:
             return Meaning(tuple(own), receiver, is_sure=True)
         possible = tuple(fitting or _choose_innermost(by_fit[Fit.UNKNOWN]))
         return Meaning(possible, receiver, is_sure=False, is_hidden=has_property)
+
+    def _yields(
+        self,
+        own: Sequence[Definition],
+        site: Site,
+        name: str,
+    ) -> bool:
+        """Whether members leave a call to functions that extend a type, since none of them takes its arguments."""
+        if next(self._list_visible(site, name), None) is None:
+            return False
+        methods = list[Definition]()
+        for member in own:
+            methods += [
+                method for method in find_overloads(member) if _is_method(method)
+            ]
+        end = site.offset + len(name.encode())
+        return not list_accepting_in_kotlin(methods, site.symbols, end)
 
     def find_bare(
         self,

@@ -98,6 +98,9 @@ _EXTENDS_BY_HEAD: Final = re.compile(r"\bon\s+(?:\w+\.)?(\w+)")
 _BEHIND_DOT: Final = re.compile(rb"\.\s*\w+\s*\.\s*\Z")
 """A member of something, and what is accessed on it."""
 
+_IS_ACCESS: Final = re.compile(rb"[\w.?!\[]")
+"""What follows a word that is accessed, or a part of a longer one."""
+
 Define = Callable[[str], Sequence[Definition]]
 
 
@@ -231,6 +234,24 @@ def _last_word(text: bytes) -> str:
     return words[-1].decode("utf-8", "replace") if words else ""
 
 
+def _keep_declaring(text: bytes, word: bytes) -> bytes:
+    """Return the parts of a text in which a word may be declared: most uses of a long text are of its members."""
+    parts = list[bytes]()
+    end = 0
+    at = text.find(word)
+    while at >= 0:
+        behind = at + len(word)
+        if not _IS_ACCESS.match(text, behind):
+            start = max(end, at - _MOST_TEXT)
+            # What is left out must not join what is kept.
+            if start > end:
+                parts.append(b";")
+            end = min(len(text), max(end, behind + _MOST_TEXT))
+            parts.append(text[start:end])
+        at = text.find(word, behind)
+    return b"".join(parts)
+
+
 def find_declared_type(
     text: bytes, word: bytes, *, is_typed_first: bool = False
 ) -> str | None:
@@ -238,6 +259,7 @@ def find_declared_type(
 
     ``is_typed_first``: the language writes a type before the name, so a colon after the name means nothing.
     """
+    text = _keep_declaring(text, word)
     for pattern in _TYPED_FIRST if is_typed_first else (_ANNOTATED, *_TYPED_FIRST):
         # The ``re`` module caches compiled patterns: one word is searched for in many
         # places.

@@ -82,21 +82,39 @@ _NO_TYPES: Final = re.compile(
     rb"|final|public|private|protected|readonly|var|val|auto|let"
 )
 """Words before a name that are no type."""
-_LOCAL: Final = {
-    "java": rb"(?<![\w.])(PATH)ARGUMENTS(\s*\[\])*(?:\s*\.\.\.)?\s+%s\b\s*(?=[=;,):&])",
-    "csharp": rb"(?<![\w.])(PATH)ARGUMENTS(\s*\[[\s,]*\])*\??\s+%s\b\s*(?=[=;,)]|in\b)",
-    "kotlin": rb"(?<![\w.])%s\s*:\s*(PATH)ARGUMENTS()",
-    "php": rb"(?<![\w|])\??(PATH)(?:\s*\|\s*null)?()\s+(?:\.\.\.\s*)?&?%s\b\s*(?=[=,)])",
-    "rust": rb"(?<![\w.])%s\s*:\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+)?(?:(?:dyn|impl)\s+)?[\[(]{0,2}(PATH)(\s*<)?",
-}
-"""Where a local name and its type are declared: the type, and what makes it another one."""
+_TYPED: Final = {
+    "java": (rb"(?<![\w.])(PATH)ARGUMENTS(\s*\[\])*(?:\s*\.\.\.)?\s+\Z", rb"\s*(?=[=;,):&])"),
+    "csharp": (rb"(?<![\w.])(PATH)ARGUMENTS(\s*\[[\s,]*\])*\??\s+\Z", rb"\s*(?=[=;,)]|in\b)"),
+    "kotlin": (rb"", rb"\s*:\s*(PATH)ARGUMENTS()"),
+    "php": (rb"(?<![\w|])\??(PATH)(?:\s*\|\s*null)?()\s+(?:\.\.\.\s*)?&?\Z", rb"\s*(?=[=,)])"),
+    "rust": (
+        rb"",
+        rb"\s*:\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+)?(?:(?:dyn|impl)\s+)?[\[(]{0,2}(PATH)(\s*<)?",
+    ),
+}  # fmt: skip
+"""What stands before and behind a local name where its type is written: the type, and what makes it another one.
+
+Where nothing has to stand before it, the type stands behind.
+"""
 _ASSIGNED: Final = {
-    "java": rb"\bvar\s+%s\s*=(?!=)",
-    "csharp": rb"\bvar\s+%s\s*=(?![=>])",
-    "kotlin": rb"\b(?:val|var)\s+%s\s*=(?!=)",
-    "php": rb"(?<![\w>:])%s\s*=(?![=>])",
-    "rust": rb"\blet\s+(?:mut\s+)?%s\s*=(?!=)",
+    "java": (rb"\bvar\s+\Z", rb"\s*=(?!=)"),
+    "csharp": (rb"\bvar\s+\Z", rb"\s*=(?![=>])"),
+    "kotlin": (rb"\b(?:val|var)\s+\Z", rb"\s*=(?!=)"),
+    "php": (rb"(?<![\w>:])\Z", rb"\s*=(?![=>])"),
+    "rust": (rb"\blet\s+(?:mut\s+)?\Z", rb"\s*=(?!=)"),
 }
+_DECLARED: Final = {
+    language: [
+        (_compile(before), _compile(behind), bool(before))
+        for before, behind in (_TYPED[language], _ASSIGNED[language])
+    ]
+    for language in _TYPED
+}
+"""The patterns of both, by language."""
+_MOST_BEFORE: Final = 600
+"""Bytes before a name in which its type begins."""
+_BEFORE_NAMES: Final = re.compile(rb"[\w$]")
+_BEHIND_NAMES: Final = re.compile(rb"\w")
 _BINDS: Final = {
     "java": rb"(?<![\w.])(?:%s\s*->|\(\s*(?:\w+\s*,\s*)*%s\s*(?:,\s*\w+\s*)*\)\s*->|\bvar\s+%s\b\s*:)",
     "csharp": rb"(?<![\w.])(?:%s\s*=>|\bfrom\s+%s\s+in\b"
@@ -233,19 +251,69 @@ def find_binding(
 ) -> Binding | None:
     """Return the last binding of a name in a text."""
     language = symbols.language
-    word = re.escape(name.encode())
-    tables = (_LOCAL, _ASSIGNED, _BINDS)
-    forms = [_fill(table[language]).replace(b"%s", word) for table in tables]
-    last: Binding | None = None
+    word = name.encode()
+    if symbols.data.find(word, start, end) < 0:
+        return None
+    last, last_end = _find_declaration(symbols, word, start, end)
     # The last one before the use is in force, of whichever form; a name in a
     # comment binds nothing.
-    for form, pattern in enumerate(forms):
-        for match in re.compile(pattern).finditer(symbols.data, start, end):
-            is_type = form > 0 or not _NO_TYPES.fullmatch(match[1])
-            is_later = last is None or match.end() > last[1].end()
-            if is_type and is_later and symbols.role(match.start()) is not None:
-                last = (form, match)
+    pattern = _BINDS[language].replace(b"%s", re.escape(word))
+    for match in re.compile(pattern).finditer(symbols.data, start, end):
+        if match.end() > last_end and symbols.role(match.start()) is not None:
+            last = (2, match)
+            last_end = match.end()
     return last
+
+
+def _find_declaration(
+    symbols: FileSymbols,
+    word: bytes,
+    start: int,
+    end: int,
+) -> tuple[Binding | None, int]:
+    """Return the last place in a text where a name's type or value is written, and where the name ends there."""
+    data = symbols.data
+    at = data.rfind(word, start, end)
+    # Looked for from the end, since only the last one counts.
+    while at >= 0:
+        behind = at + len(word)
+        is_part = _BEHIND_NAMES.match(data, behind) is not None
+        is_word = not is_part and not _BEFORE_NAMES.match(data, at - 1, at)
+        binding = None
+        if is_word and symbols.role(at) is not None:
+            binding = _match_declaration(symbols, at, behind, start)
+        if binding is not None:
+            return binding, behind
+        at = data.rfind(word, start, behind - 1)
+    return None, -1
+
+
+def _match_declaration(
+    symbols: FileSymbols,
+    at: int,
+    end: int,
+    start: int,
+) -> Binding | None:
+    """Return how the name between two offsets is declared there; None: it is not."""
+    data = symbols.data
+    for form, (before, behind, is_before) in enumerate(_DECLARED[symbols.language]):
+        match = behind.match(data, end)
+        if match is None:
+            continue
+        if not is_before and data[at - 1 : at] != b".":
+            return form, match
+        if not is_before:
+            continue
+        head = before.search(data, max(start, at - _MOST_BEFORE), at)
+        if head is None:
+            continue
+        if form:
+            return form, match
+        # A word in a comment above is no type.
+        is_code = symbols.role(head.start()) is not None
+        if is_code and not _NO_TYPES.fullmatch(head[1]):
+            return form, head
+    return None
 
 
 def find_name_end(member: Definition) -> int:

@@ -113,7 +113,8 @@ _RETURNS_RECEIVER: Final = frozenset({"apply", "also"})
 """Kotlin's functions that return what they are called on."""
 HOLDING: Final = frozenset({"java", "kotlin", "csharp"})
 """Languages whose libraries' containers are known."""
-_VARIADIC: Final = re.compile(rb"\bvararg\s+\Z")
+_VARIADIC: Final = re.compile(rb"\bvararg\s+\w+\Z")
+_MOST_NAME: Final = 80
 _FREE: Final = frozenset({"rust", "kotlin"})
 """Languages in which a function need not be in a type."""
 _EXTENDED: Final = frozenset({"kotlin", "csharp"})
@@ -1252,7 +1253,7 @@ def _is_variadic(match: re.Match[bytes]) -> bool:
     is_spread = b"..." in match[0]
     return (
         is_spread
-        or _VARIADIC.search(match.string, max(0, start - 20), start) is not None
+        or _VARIADIC.search(match.string, max(0, start - _MOST_NAME), start) is not None
     )
 
 
