@@ -851,9 +851,15 @@ def find_all_overloads(
     if not fold and name in definitions.merged:
         return definitions.merged[name]
     merged: dict[SymbolKey, Definition] = {}
+    seen = set[SymbolKey]()
     for definition in definitions.find(name, budget.limit, fold=fold):
-        overload = find_overloads(definition)[0]
-        merged[overload.key] = overload
+        if definition.key in seen:
+            continue
+        overloads = find_overloads(definition)
+        merged[overloads[0].key] = overloads[0]
+        # A family of dozens is read once; Python's may leave some of them out.
+        if definition.language != "python":
+            seen.update(overload.key for overload in overloads)
     functions = list(merged.values())
     if not fold:
         definitions.merged[name] = functions

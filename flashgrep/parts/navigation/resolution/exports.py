@@ -406,13 +406,14 @@ def find_overloads(definition: Definition) -> list[Definition]:
         or definition.language not in _OVERLOADING | {"python"}
     ):
         return [definition]
-    alike = [
-        Definition(definition.path, symbols, index)
-        for index in symbols.defining(definition.name)
-        if symbols.parent(index) == symbols.parent(own)
-        and symbols.kind(index) in CALLABLE_KINDS
-        and symbols.container(index) == symbols.container(own)
-    ]
+    parent = symbols.parent(own)
+    container = symbols.container(own)
+    alike = list[Definition]()
+    for index in symbols.defining(definition.name):
+        is_beside = symbols.parent(index) == parent
+        is_called = is_beside and symbols.kind(index) in CALLABLE_KINDS
+        if is_called and (index == own or symbols.container(index) == container):
+            alike.append(Definition(definition.path, symbols, index))
     if definition.language != "python":
         return alike
     whole = without_overloads(
