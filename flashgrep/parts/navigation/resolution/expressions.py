@@ -183,6 +183,10 @@ class Expressions(Exports):
         written = node.child_by_field_name("type") or nth(node, -1)
         if written is None or file.text(node).endswith("as const"):
             return self.infer(file, nth(node, 0))
+        if node.type == "type_conversion_expression":
+            functions = self.find_callees(file, node)
+            if functions:
+                return self.call(functions, 0)
         return self.type_of(file, written)
 
     def infer_either(self, file: FileScopes, node: Node) -> Values:
@@ -207,7 +211,7 @@ class Expressions(Exports):
         index = nth(node, 1)
         if index is not None and index.type == "slice":
             return values
-        elements = tuple(element for value in values for element in value.elements)
+        elements = self.find_elements(values)
         if self.language_of(file.path) == "python" and not elements:
             instances = tuple(value for value in values if value.is_instance)
             items = self.call(self.members(instances, "__getitem__"), 0)
@@ -227,7 +231,7 @@ class Expressions(Exports):
         operator = operator_of(file, node)
         values = self.infer(file, node.child_by_field_name("operand"))
         if operator == "<-":
-            return tuple(inner for value in values for inner in value.elements)
+            return self.find_elements(values)
         if operator in {"&", "*"}:
             return values
         return (OUTSIDE,)
@@ -259,7 +263,41 @@ class Expressions(Exports):
         """Evaluate an object literal or type: its members are the names in it."""
         return (Value(literal=(file.path, node.start_byte)),)
 
+    def find_elements(self, values: Values) -> Values:
+        """Return the elements of collections, in Go also of a type that is declared as one."""
+        elements: list[Value] = []
+        for value in values:
+            elements += value.elements
+            definition = value.definition
+            if definition is not None and definition.kind == "type":
+                elements += self._find_declared_elements(definition)
+        return distinct(elements)
+
+    def _find_declared_elements(self, definition: Definition) -> Values:
+        file, node = self.node_of(definition)
+        if file is None or node is None or node.type != "type_spec":
+            return ()
+        written = node.child_by_field_name("type")
+        found = self.remember(
+            ("elements", definition.key),
+            lambda: self.find_elements(self.type_of(file, written)),
+        )
+        return found or ()
+
     # Calls
+
+    def find_callees(self, file: FileScopes, node: Node) -> Values:
+        """Return what a call or, as Go's ``New[int](3)`` is read, a conversion calls; nothing if it is none."""
+        if node.type == "call_expression":
+            return self.infer(file, node.child_by_field_name("function"))
+        written = node.child_by_field_name("type")
+        if written is None or written.type != "generic_type":
+            return ()
+        return tuple(
+            value
+            for value in self.infer(file, nth(written, 0))
+            if value.definition is not None and value.definition.kind == "function"
+        )
 
     def call(self, values: Values, position: int) -> Values:
         """Return the result of calling values; of several results (Go), the one at a position."""
@@ -629,7 +667,9 @@ _INFERRED: Final[dict[str, _How]] = {
         ("subscript", "subscript_expression", "index_expression"),
         Expressions.infer_element,
     ),
-    **dict.fromkeys(_FIRST, Expressions.infer_first),
+    **dict.fromkeys(
+        (*_FIRST, "type_instantiation_expression"), Expressions.infer_first
+    ),
     "unary_expression": Expressions.infer_unary,
     **dict.fromkeys(("pair", "named_expression"), Expressions.infer_value),
     **dict.fromkeys(_COLLECTIONS, Expressions.infer_collection),
@@ -645,7 +685,13 @@ _TYPED: Final[dict[str, _How]] = {
     "this_type": Expressions.infer_this,
     **dict.fromkeys(("generic_type", "subscript"), Expressions.type_generic),
     **dict.fromkeys(
-        ("array_type", "slice_type", "map_type", "channel_type"),
+        (
+            "array_type",
+            "implicit_length_array_type",
+            "slice_type",
+            "map_type",
+            "channel_type",
+        ),
         Expressions.type_collection,
     ),
     **dict.fromkeys(_EITHER, Expressions.type_either),
@@ -653,6 +699,6 @@ _TYPED: Final[dict[str, _How]] = {
     "type_query": Expressions.infer_first,
     "conditional_type": Expressions.type_condition,
     "function_type": Expressions.type_function,
-    "object_type": Expressions.infer_object,
+    **dict.fromkeys(("object_type", "struct_type"), Expressions.infer_object),
     **dict.fromkeys(_LITERALS, Expressions.infer_outside),
 }

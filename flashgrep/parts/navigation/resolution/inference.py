@@ -61,6 +61,7 @@ from flashgrep.parts.symbols.symbol_source import scopes_of, scopes_of_part
 _VALUE_KINDS: Final = frozenset({"constant", "variable", "field", "property"})
 
 _WITH_CLASSES: Final = frozenset({"javascript", "typescript", "tsx"})
+_MAY_CALL: Final = frozenset({"call_expression", "type_conversion_expression"})
 _PARTS_PAY: Final = 2
 """A file is parsed as a whole once its parts would exceed its size divided by this."""
 
@@ -274,7 +275,7 @@ class Names(Keys):
         else:
             values = self.infer(file, binding.value)
         if binding.way == "element":
-            return tuple(inner for container in values for inner in container.elements)
+            return self.find_elements(values)
         if binding.member:
             return self.read_member(values, binding.member)
         return () if binding.way == "unpacked" else values
@@ -370,15 +371,9 @@ class Names(Keys):
         else:
             at = 0
         first = nth(listed, 0)
-        if (
-            first is not None
-            and listed.named_child_count == 1
-            and first.type == "call_expression"
-            and at
-        ):
-            return self.call(
-                self.infer(file, first.child_by_field_name("function")), at
-            )
+        is_one_of_several = at > 0 and listed.named_child_count == 1
+        if first is not None and is_one_of_several and first.type in _MAY_CALL:
+            return self.call(self.find_callees(file, first), at)
         return self.infer(file, nth(listed, at))
 
     def dereference(self, values: Values) -> Values:

@@ -5,6 +5,14 @@
 [(block) (if_statement) (for_statement) (expression_switch_statement) (type_switch_statement)] @function
 [(expression_case) (type_case) (default_case) (communication_case)] @function
 (type_spec name: (_) @after type: [(struct_type) (interface_type)]) @class
+; A structure without a name.
+(_ element: (struct_type) @class)
+(_ value: (struct_type) @class)
+(composite_literal type: (struct_type) @class)
+(var_spec type: (struct_type) @class)
+(field_declaration type: (struct_type) @class)
+(parameter_declaration type: (struct_type) @class)
+(pointer_type (struct_type) @class)
 
 (function_declaration name: (identifier) @definition)
 (method_elem name: (field_identifier) @definition)
@@ -13,7 +21,7 @@
 (short_var_declaration left: (expression_list (identifier) @name) right: (expression_list) @value)
 (var_spec name: (identifier) @name type: (_) @type)
 (var_spec name: (identifier) @name !type value: (expression_list) @value)
-(const_spec name: (identifier) @name)
+(const_spec (identifier) @name)
 (range_clause left: (expression_list (identifier) @name) right: (_) @element)
 (parameter_declaration name: (identifier) @parameter type: (_) @type)
 (variadic_parameter_declaration name: (identifier) @parameter type: (_) @many)

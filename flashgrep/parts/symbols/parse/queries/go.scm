@@ -14,7 +14,7 @@
 (type_alias name: (type_identifier) @name) @type
 (method_elem name: (field_identifier) @name) @method
 (field_declaration name: (field_identifier) @name) @field
-(const_spec name: (identifier) @name) @constant
+(const_spec (identifier) @name) @constant
 (var_spec name: (identifier) @name) @variable
 (func_literal) @anonymous
 
@@ -25,6 +25,12 @@
 (call_expression function: (identifier) @call)
 (call_expression function: (selector_expression field: (field_identifier) @call))
 (call_expression function: (parenthesized_expression (identifier) @call))
+(call_expression function: (index_expression operand: (identifier) @call))
+(call_expression function: (index_expression operand: (selector_expression field: (field_identifier) @call)))
+(call_expression function: (type_instantiation_expression type: (type_identifier) @call))
+(call_expression function: (type_instantiation_expression type: (qualified_type name: (type_identifier) @call)))
+(type_conversion_expression type: (generic_type type: (type_identifier) @call))
+(type_conversion_expression type: (generic_type type: (qualified_type name: (type_identifier) @call)))
 (composite_literal type: (type_identifier) @call)
 (composite_literal type: (qualified_type name: (type_identifier) @call))
 (field_declaration !name type: (type_identifier) @base)
