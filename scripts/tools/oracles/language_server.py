@@ -6,7 +6,7 @@ For a sample of the definitions that the server lists, by kind. A use is a call 
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -50,10 +50,17 @@ HOLDING: Final = {2, 3, 4, 5, 10, 11, 19, 23}
 """Kinds whose members are definitions of a project; what is in functions is local."""
 CONSTRUCTORS: Final = frozenset({"__init__", "__new__"})
 """Pyright counts the calls of their types as uses of the types alone."""
-FUNCTION: Final = 12
+BODIED: Final = frozenset({5, 10, 12, 23})
+"""Kinds of C's definitions that have a body."""
 PROTOTYPED: Final = frozenset({".c", ".h"})
-UNWRITTEN: Final = PROTOTYPED | {".rs"}
+ECMA: Final = frozenset({".ts", ".tsx"})
+UNWRITTEN: Final = PROTOTYPED | ECMA | {".rs"}
 """Files in which a use need not have the name that it means."""
+NOT_OVERLOADED: Final = frozenset({".go", ".rs"})
+"""Languages without overloads: a line with the name, beside a definition, is another one's."""
+RECEIVER: Final = re.compile(r"\(\*?(\w+)(?:\[.*\])?\)\.(\w+)")
+"""How Go's server names a method."""
+TYPEDEF: Final = re.compile(r"\s*typedef\b")
 HEADS: Final = re.compile(r"\s*(?:unsafe\s+)?impl\b")
 BUILT: Final = frozenset({"node_modules", "target"})
 """Folders of what is downloaded or built."""
@@ -113,14 +120,14 @@ def find_uses(oracle: str, root: Path) -> Iterator[dict[str, Any]]:
         if server.has_status:
             connection.wait_until_loaded()
         by_kind = defaultdict[str, list[Named]](list)
-        defined = set[tuple[Path, int, int]]()
+        defined = dict[tuple[Path, int, int], str]()
         for path in texts:
             open_file(path)
             asked = {"textDocument": {"uri": path.as_uri()}}
             symbols = connection.ask("textDocument/documentSymbol", asked)
             for named in _list_definitions(symbols or [], root, path, lines[path]):
                 by_kind[named.kind].append(named)
-                defined.add((path, named.line, named.column))
+                defined[path, named.line, named.column] = named.container
         words = Counter(re.findall(r"\w+", "\n".join(texts.values())))
         for each in by_kind.values():
             # Of overloads the last, which is the one with a body.
@@ -131,7 +138,8 @@ def find_uses(oracle: str, root: Path) -> Iterator[dict[str, Any]]:
                 if words[named.name] > 1 and named.name not in CONSTRUCTORS
             ]
         for named in (one for each in by_kind.values() for one in draw(each)[:TARGETS]):
-            yield from _ask_uses(connection, named, root, lines, defined)
+            whole = _find_body(connection, named, root, lines)
+            yield from _ask_uses(connection, whole, root, lines, defined)
 
 
 def _list_definitions(
@@ -143,19 +151,16 @@ def _list_definitions(
 ) -> Iterator[Named]:
     for symbol in symbols:
         start = symbol["selectionRange"]["start"]
-        name = symbol["name"].partition("(")[0]
+        received = RECEIVER.fullmatch(symbol["name"])
+        name = received[2] if received else symbol["name"].partition("(")[0]
         at = start["character"]
-        end = symbol["range"]["end"]
-        is_body = lines[end["line"]][: end["character"]].endswith("}")
-        # Of C the prototypes are listed, too.
-        is_defined = (
-            is_body or path.suffix not in PROTOTYPED or symbol["kind"] != FUNCTION
-        )
+        is_defined = path.suffix not in PROTOTYPED or _is_defined(symbol, lines)
         is_named = lines[start["line"]].startswith(name, at)
         if symbol["kind"] in KINDS and is_named and is_defined:
             file = path.relative_to(root).as_posix()
             kind = KINDS[symbol["kind"]]
-            yield Named(kind, file, start["line"], at, name, around)
+            container = received[1] if received else around
+            yield Named(kind, file, start["line"], at, name, container)
         if symbol["kind"] not in HOLDING:
             continue
         inside = symbol.get("children") or []
@@ -164,12 +169,36 @@ def _list_definitions(
         yield from _list_definitions(inside, root, path, lines, container)
 
 
+def _is_defined(symbol: dict[str, Any], lines: list[str]) -> bool:
+    """Whether a symbol of C has a body: prototypes, and the first mentions of a structure, are listed, too."""
+    start, end = symbol["range"]["start"], symbol["range"]["end"]
+    if symbol["kind"] not in BODIED or TYPEDEF.match(lines[start["line"]]):
+        return True
+    last_line: str = lines[end["line"]]
+    return last_line.endswith("}", 0, end["character"])
+
+
+def _find_body(
+    connection: LanguageServer, named: Named, root: Path, lines: dict[Path, list[str]]
+) -> Named:
+    """Return the last of TypeScript's overloads, which has the body: its server lists the first."""
+    path = root / named.file
+    if path.suffix not in ECMA or named.kind not in {"function", "method"}:
+        return named
+    meant = _ask_definitions(connection, path, named.line, named.column)
+    behind = [line for file, line in meant if file == path and line > named.line]
+    if len(behind) != 1 or named.name not in lines[path][behind[0]]:
+        return named
+    column = lines[path][behind[0]].index(named.name)
+    return named._replace(line=behind[0], column=column)
+
+
 def _ask_uses(
     connection: LanguageServer,
     named: Named,
     root: Path,
     lines: dict[Path, list[str]],
-    defined: Container[tuple[Path, int, int]],
+    defined: Mapping[tuple[Path, int, int], str],
 ) -> Iterator[dict[str, Any]]:
     where = {
         **_position(root / named.file, named.line, named.column),
@@ -205,7 +234,7 @@ def _ask_uses(
         # Rust's also where it is called without a value.
         if named.kind == "method" or (path.suffix == ".rs" and named.container):
             meant = _ask_definitions(connection, *at)
-            if meant and not _is_among(named, root, lines, meant):
+            if meant and not _is_among(named, root, lines, meant, defined):
                 continue
         is_type = path.suffix in PROTOTYPED and named.kind != "function"
         is_called = not is_type and CALLED.match(text, end["character"]) is not None
@@ -230,7 +259,7 @@ def _ask_uses(
     for path, number, column in islice(others, MOST_WORDS):
         meant = _ask_definitions(connection, path, number, column)
         # In macros a server may go to what it does not list the use of.
-        if not meant or _is_among(named, root, lines, meant):
+        if not meant or _is_among(named, root, lines, meant, defined):
             yield _hide(path, root, number)
 
 
@@ -273,15 +302,19 @@ def _is_among(
     root: Path,
     lines: dict[Path, list[str]],
     meant: list[tuple[Path, int]],
+    defined: Mapping[tuple[Path, int, int], str],
 ) -> bool:
     """Whether a definition is among those that a server goes to, or an overload of it beside it."""
-    # Rust has no overloads, and an implementation beside its trait is another method.
-    is_exact = named.file.endswith(".rs")
-    return any(
-        path == root / named.file
-        and (line == named.line or (not is_exact and named.name in lines[path][line]))
-        for path, line in meant
-    )
+    own = root / named.file
+    places = [line for path, line in meant if path == own]
+    if named.line in places or own.suffix in NOT_OVERLOADED:
+        return named.line in places
+    for line in places:
+        column = lines[own][line].find(named.name)
+        # Another type's method of the name is none.
+        if column >= 0 and defined.get((own, line, column)) in {None, named.container}:
+            return True
+    return False
 
 
 def _is_import(lines: list[str], number: int) -> bool:
