@@ -274,6 +274,7 @@ class Expressions(Exports):
         return distinct(elements)
 
     def _find_declared_elements(self, definition: Definition) -> Values:
+        # An alias was followed to the collection; a type of its own has methods, too.
         file, node = self.node_of(definition)
         if file is None or node is None or node.type != "type_spec":
             return ()

@@ -41,6 +41,7 @@ from flashgrep.parts.navigation.resolution.plain_text import (
     find_this,
     is_followed_by_point,
     is_getter,
+    is_label,
     is_on_super,
     read_base,
     read_chain,
@@ -700,6 +701,9 @@ class Names(Keys):
         if key is not None:
             return key.members or (OUTSIDE,)
         symbols = self.open_file(path)
+        if symbols is not None and symbols.language == "go":
+            if is_label(symbols, name, offset):
+                return (OUTSIDE,)
         # The dot may be on the line before.
         if symbols is not None:
             before = symbols.data[max(0, offset - 80) : offset].rstrip()

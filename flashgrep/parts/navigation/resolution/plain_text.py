@@ -35,6 +35,8 @@ _REST: Final = re.compile(rb"(?:\.?[\w$\x80-\xff]+)*")
 _MOST_CHAIN: Final = 200
 """Most bytes of a chain of names; longer ones need the tree."""
 _SUPER: Final = re.compile(rb"(?<![\w.])super\(\s*\)\.\Z")
+_JUMP: Final = re.compile(rb"(?<![\w.])(?:goto|break|continue)[ \t]+\Z")
+_ENDS_LABEL: Final = re.compile(rb"[ \t]*:[ \t]*(?://[^\n]*)?\r?\n")
 _GETTER: Final = re.compile(rb"(?<![\w$.])get\s+#?\Z")
 _PARAMETER: Final = re.compile(rb"\s*\(\s*(self|cls)\s*[,)]")
 _BINDS_OWN: Final = re.compile(
@@ -122,6 +124,16 @@ def is_getter(symbols: FileSymbols, offset: int) -> bool:
 def is_on_super(symbols: FileSymbols, offset: int) -> bool:
     """Whether a name is accessed on ``super()``, without arguments, in Python."""
     return _SUPER.search(symbols.data, max(0, offset - _MOST_CHAIN), offset) is not None
+
+
+def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:
+    """Whether a name is the label of a statement in Go, or of a jump to one."""
+    data = symbols.data
+    # The key of a literal, the other name at the beginning of a line, has a value behind it.
+    if _ENDS_LABEL.match(data, offset + len(name.encode())) is not None:
+        start = data.rfind(b"\n", 0, offset) + 1
+        return not data[start:offset].strip()
+    return _JUMP.search(data, max(0, offset - _MOST_CHAIN), offset) is not None
 
 
 def find_self(symbols: FileSymbols, word: str, offset: int) -> int | None:

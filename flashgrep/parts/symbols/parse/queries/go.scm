@@ -36,7 +36,11 @@
 (field_declaration !name type: (type_identifier) @base)
 (field_declaration !name type: (pointer_type (type_identifier) @base))
 (field_declaration !name type: (qualified_type name: (type_identifier) @base))
+(field_declaration !name type: (generic_type type: (type_identifier) @base))
+(field_declaration !name type: (generic_type type: (qualified_type name: (type_identifier) @base)))
 (interface_type (type_elem (type_identifier) @base))
 (interface_type (type_elem (qualified_type name: (type_identifier) @base)))
+(interface_type (type_elem (generic_type type: (type_identifier) @base)))
+(interface_type (type_elem (generic_type type: (qualified_type name: (type_identifier) @base))))
 (import_spec name: (package_identifier) @import)
 (import_spec) @statement
