@@ -183,7 +183,7 @@ class Callbacks(GenericAliases, ABC):
         at = _find_place(function, word)
         if at < 0:
             return ()
-        for where, typed in self._find_types_of_place(file, function):
+        for where, typed in self.find_types_of_place(file, function):
             for inside, signature in self._find_signatures(where, typed, 0):
                 written = _nth_type(signature, at)
                 if written is not None and (
@@ -192,9 +192,9 @@ class Callbacks(GenericAliases, ABC):
                     return value_s
         return ()
 
-    def _find_types_of_place(self, file: FileScopes, function: Node) -> Iterator[Typed]:
-        """Yield the types that are written for the position of a function expression."""
-        around = function.parent
+    def find_types_of_place(self, file: FileScopes, node: Node) -> Iterator[Typed]:
+        """Yield the types that are written for the position of a function or an object."""
+        around = node.parent
         if around is None:
             return
         typed = around.child_by_field_name("type")
@@ -215,7 +215,7 @@ class Callbacks(GenericAliases, ABC):
             callee = None
         if called is None or callee is None:
             return
-        at = parts_of(around).index(function)
+        at = parts_of(around).index(node)
         for value in self.infer(file, callee):
             for where, signature in self.signatures_of(value):
                 if (written := _nth_type(signature, at)) is not None:

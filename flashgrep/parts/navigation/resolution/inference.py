@@ -698,6 +698,9 @@ class Names(Keys):
 
     def _resolve(self, path: bytes, name: str, offset: int) -> Values | None:
         key = self.find_key(path, name, offset)
+        # An object may be passed where no type is written: then its key is unknown.
+        if key is not None and self.language_of(path) in ECMA:
+            return key.members or None
         if key is not None:
             return key.members or (OUTSIDE,)
         symbols = self.open_file(path)

@@ -1,4 +1,4 @@
-"""Names before a value: keyword arguments of Python, keys of Go's composite literals.
+"""Names before a value: keyword arguments of Python, keys of Go's composite literals and of JavaScript's objects.
 
 They mean a parameter of what is called, or a field of the type, whatever else has the name where they stand.
 """
@@ -13,14 +13,26 @@ from tree_sitter import Node
 
 from flashgrep.parts.navigation.resolution.callbacks import Callbacks
 from flashgrep.parts.navigation.resolution.exports import Value, Values
+from flashgrep.parts.navigation.resolution.expressions import distinct
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
+from flashgrep.parts.symbols.parse.imports import ECMA
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import TYPE_KINDS
 from flashgrep.parts.symbols.parse.scoping import FileScopes
 
-_FOLLOWS: Final = {"python": re.compile(rb"\s*=(?!=)"), "go": re.compile(rb"\s*:(?!=)")}
+_COLON: Final = re.compile(rb"\s*:(?!=)")
+_FOLLOWS: Final = {
+    "python": re.compile(rb"\s*=(?!=)"),
+    "go": _COLON,
+    **dict.fromkeys(ECMA, _COLON),
+}
 """What is behind a key, by language."""
-_LEADS: Final = {"python": (b"(", b","), "go": (b"{", b",")}
+_BRACES: Final = (b"{", b",")
+_LEADS: Final = {
+    "python": (b"(", b","),
+    "go": _BRACES,
+    **dict.fromkeys(ECMA, _BRACES),
+}
 _MOST_BEFORE: Final = 200
 _COMMENT: Final = re.compile(rb"(?://|#)[^\n]*\n\s*\Z")
 
@@ -64,6 +76,12 @@ class Keys(Callbacks):
             if around.child_by_field_name("name") != node:
                 return None
             return self._find_argument(file, around, name)
+        if around.type == "pair":
+            if around.child_by_field_name("key") != node:
+                return None
+            # Whatever the file imports or binds under that name, a key is none of it.
+            expected = self._infer_place(file, around.parent)
+            return KeyMeaning(self.members(expected, name))
         element = around.parent
         is_key = (
             around.type == "literal_element"
@@ -100,6 +118,26 @@ class Keys(Callbacks):
                 members += self.member(definition, name)
         fields = tuple(value for value in members if value.definition is not None)
         return KeyMeaning(fields, tuple(parameters))
+
+    def _infer_place(self, file: FileScopes, node: Node | None) -> Values:
+        """Return the type that is written for the place of an object or a list of JavaScript."""
+        around = node.parent if node is not None else None
+        if node is None or around is None:
+            return ()
+        # Within another object or a list it is the type of that one's member or element.
+        if around.type == "pair":
+            key = around.child_by_field_name("key")
+            outer = self._infer_place(file, around.parent)
+            if key is None or not outer:
+                return ()
+            return self.read_member(outer, file.text(key))
+        if around.type == "array":
+            return self.find_elements(self._infer_place(file, around))
+        return distinct(
+            value
+            for where, typed in self.find_types_of_place(file, node)
+            for value in self.type_of(where, typed)
+        )
 
     def _find_parameters(
         self, function: Definition, name: str
