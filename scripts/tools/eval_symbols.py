@@ -9,6 +9,7 @@ scripts/eval_symbols ORACLE FOLDER …     callers and uses as pyright, tsserver
                                          intelephense has them for a sample, or javac, kotlinc, roslyn, go-types,
                                          clang or typescript for all
 scripts/eval_symbols reasons ORACLE=FOLDER …     the same, and in one table how often each reason is right by language
+scripts/eval_symbols positions ORACLE=FOLDER …     definitions that we go to from random uses, by the same servers
 scripts/eval_symbols first-ten FOLDER …     where query shows the definitions of names with 100 and more uses
 scripts/eval_symbols defined-once FOLDER …     where query shows the definition of 100 names that have one
 scripts/eval_symbols sweep FOLDER …     calls in the text that who calls neither tells nor counts as possible
@@ -49,6 +50,7 @@ from scripts.tools.eval_definitions import (
     definitions,
 )
 from scripts.tools.eval_implements import compare_implements
+from scripts.tools.eval_positions import compare_positions
 from scripts.tools.eval_sweep import sweep
 from scripts.tools.eval_uses import Folder, compare_rows, compare_uses, report_told
 from scripts.tools.oracles.checkers import CHECKERS, read_checker
@@ -84,6 +86,7 @@ def main() -> int:
             "defined-once",
             "sweep",
             "reasons",
+            "positions",
             *SERVERS,
             *CHECKERS,
         ],
@@ -102,10 +105,11 @@ def main() -> int:
         return report_told(
             [compare_with(Path(folder), Path(truth)) for folder, truth in pairs]
         )
-    if arguments.what == "reasons":
-        return compare_oracles(
-            [tuple(source.split("=", 1)) for source in arguments.sources]
+    if arguments.what in {"reasons", "positions"}:
+        compare_by = (
+            compare_oracles if arguments.what == "reasons" else compare_positions
         )
+        return compare_by([tuple(source.split("=", 1)) for source in arguments.sources])
     if arguments.what in {*SERVERS, *CHECKERS}:
         return compare_oracles([(arguments.what, one) for one in arguments.sources])
     if arguments.what == "first-ten":

@@ -6,7 +6,7 @@ For a sample of the definitions that the server lists, by kind. A use is a call 
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -54,12 +54,14 @@ BODIED: Final = frozenset({5, 10, 12, 23})
 """Kinds of C's definitions that have a body."""
 PROTOTYPED: Final = frozenset({".c", ".h"})
 ECMA: Final = frozenset({".ts", ".tsx"})
-UNWRITTEN: Final = PROTOTYPED | ECMA | {".rs"}
+UNWRITTEN: Final = PROTOTYPED | {".rs"}
 """Files in which a use need not have the name that it means."""
 NOT_OVERLOADED: Final = frozenset({".go", ".rs"})
 """Languages without overloads: a line with the name, beside a definition, is another one's."""
 RECEIVER: Final = re.compile(r"\(\*?(\w+)(?:\[.*\])?\)\.(\w+)")
 """How Go's server names a method."""
+UNNAMED: Final = re.compile(r"(?:super|this)\b")
+"""Uses of TypeScript's classes and constructors that name neither."""
 TYPEDEF: Final = re.compile(r"\s*typedef\b")
 HEADS: Final = re.compile(r"\s*(?:unsafe\s+)?impl\b")
 BUILT: Final = frozenset({"node_modules", "target"})
@@ -92,20 +94,29 @@ class Named(NamedTuple):
     container: str
 
 
-def find_uses(oracle: str, root: Path) -> Iterator[dict[str, Any]]:
-    """Yield a row for each use of a sample of the definitions in a folder."""
-    server = SERVERS[oracle]
-    texts = {
+def read_texts(server: Server, root: Path) -> dict[Path, str]:
+    """Return the texts in a folder that a server reads, without what is downloaded or built."""
+    return {
         path: path.read_text("utf-8", "replace")
         for path in sorted(root.rglob("*"))
         if path.suffix in server.endings
         and path.is_file()
         and BUILT.isdisjoint(path.relative_to(root).parts)
     }
-    lines = {path: text.split("\n") for path, text in texts.items()}
-    # Every folder with headers is an include path: there may be no record of a build.
+
+
+def make_options(texts: Collection[Path]) -> dict[str, Any]:
+    """Return a server's options: every folder with headers is an include path, as there may be no record of a build."""
     headers = {path.parent for path in texts if path.suffix == ".h"}
-    options = {"fallbackFlags": [f"-I{folder}" for folder in sorted(headers)]}
+    return {"fallbackFlags": [f"-I{folder}" for folder in sorted(headers)]}
+
+
+def find_uses(oracle: str, root: Path) -> Iterator[dict[str, Any]]:
+    """Yield a row for each use of a sample of the definitions in a folder."""
+    server = SERVERS[oracle]
+    texts = read_texts(server, root)
+    lines = {path: text.split("\n") for path, text in texts.items()}
+    options = make_options(texts)
     environ = dict(os.environ)
     with closing(LanguageServer(server.command, root, environ, options)) as connection:
         opened = set[Path]()
@@ -185,7 +196,7 @@ def _find_body(
     path = root / named.file
     if path.suffix not in ECMA or named.kind not in {"function", "method"}:
         return named
-    meant = _ask_definitions(connection, path, named.line, named.column)
+    meant = ask_definitions(connection, path, named.line, named.column)
     behind = [line for file, line in meant if file == path and line > named.line]
     if len(behind) != 1 or named.name not in lines[path][behind[0]]:
         return named
@@ -219,6 +230,8 @@ def _ask_uses(
         is_written = text.startswith(named.name, start["character"])
         if path.suffix in UNWRITTEN and not is_written:
             continue
+        if path.suffix in ECMA and UNNAMED.match(text, start["character"]):
+            continue
         # The head of its own implementation belongs to a type.
         if path.suffix == ".rs" and HEADS.match(text) and named.kind != "method":
             yield _hide(path, root, start["line"])
@@ -233,7 +246,7 @@ def _ask_uses(
         # References of a method are those of all that it overrides or implements; of
         # Rust's also where it is called without a value.
         if named.kind == "method" or (path.suffix == ".rs" and named.container):
-            meant = _ask_definitions(connection, *at)
+            meant = ask_definitions(connection, *at)
             if meant and not _is_among(named, root, lines, meant, defined):
                 continue
         is_type = path.suffix in PROTOTYPED and named.kind != "function"
@@ -257,7 +270,7 @@ def _ask_uses(
     )
     others = (place for place in places if place not in used)
     for path, number, column in islice(others, MOST_WORDS):
-        meant = _ask_definitions(connection, path, number, column)
+        meant = ask_definitions(connection, path, number, column)
         # In macros a server may go to what it does not list the use of.
         if not meant or _is_among(named, root, lines, meant, defined):
             yield _hide(path, root, number)
@@ -281,7 +294,7 @@ def _position(path: Path, line: int, column: int) -> dict[str, Any]:
     }
 
 
-def _ask_definitions(
+def ask_definitions(
     connection: LanguageServer, path: Path, line: int, column: int
 ) -> list[tuple[Path, int]]:
     """Return the files and lines of what a name means; none: the server does not know."""
