@@ -347,7 +347,11 @@ class Navigator:
             # An import in this scope hides bindings in enclosing scopes.
             if any(file.scope_at(import_.offset) == scope for import_ in imported):
                 return []
-            bindings = file.names_of(scope).get(name, [])
+            bindings = [
+                binding
+                for binding in file.names_of(scope).get(name, [])
+                if binding.is_seen_at(named.start)
+            ]
             if symbols.language == "go" and scope != MODULE:
                 # In ``n := n.next`` the second is the one further out.
                 bindings = [

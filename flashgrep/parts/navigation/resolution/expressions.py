@@ -15,6 +15,7 @@ from flashgrep.parts.navigation.resolution.exports import (
     Values,
     decorators,
 )
+from flashgrep.parts.navigation.resolution.plain_text import is_in_static
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, TYPE_KINDS
 from flashgrep.parts.symbols.parse.scoping import MODULE, FileScopes
@@ -165,9 +166,10 @@ class Expressions(Exports):
     def infer_this(self, file: FileScopes, node: Node) -> Values:
         """Evaluate ``this``."""
         own = self.class_around(file, node.start_byte)
-        if own is not None:
-            return (Value(own, is_instance=True),)
-        return ()
+        if own is None:
+            return ()
+        is_class = is_in_static(own.symbols, own.index, node.start_byte)
+        return (Value(own, is_instance=not is_class),)
 
     def infer_super(self, file: FileScopes, node: Node) -> Values:
         """Evaluate ``super``: the bases of the enclosing class."""

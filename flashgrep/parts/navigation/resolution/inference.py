@@ -41,8 +41,10 @@ from flashgrep.parts.navigation.resolution.plain_text import (
     find_this,
     is_followed_by_point,
     is_getter,
+    is_in_static,
     is_label,
     is_on_super,
+    is_static,
     read_base,
     read_chain,
 )
@@ -184,7 +186,11 @@ class Names(Keys):
             ]
             if imported:
                 return self.import_value(path, imported[-1])
-            bindings = file.scopes[scope].names.get(name, [])
+            bindings = [
+                binding
+                for binding in file.scopes[scope].names.get(name, [])
+                if binding.is_seen_at(offset)
+            ]
             if symbols.language == "go" and not file.scopes[scope].is_class:
                 bindings = [binding for binding in bindings if binding.reaches(offset)]
             if bindings and all(binding.is_set_only for binding in bindings):
@@ -430,7 +436,9 @@ class Names(Keys):
             if value.is_nothing:
                 continue
             if value.definition is not None:
-                results += self.member(value.definition, name)
+                results += _choose_static(
+                    self.member(value.definition, name), is_static=not value.is_instance
+                )
             elif value.literal is not None:
                 path, offset = value.literal
                 file = self.scopes_around(path, offset)
@@ -778,14 +786,33 @@ class Names(Keys):
         elif names[0] == "this":
             own = find_this(symbols, start)
         if own is not None:
+            is_class = names[0] == "cls" or (
+                names[0] == "this" and is_in_static(symbols, own, start)
+            )
             values: Values = (
-                Value(Definition(path, symbols, own), is_instance=names[0] != "cls"),
+                Value(Definition(path, symbols, own), is_instance=not is_class),
             )
         else:
             values = self.dereference(self.find_name(path, names[0], start) or ())
         for name in names[1:]:
             values = self.read_member(values, name)
         return values
+
+
+def _choose_static(members: Values, *, is_static: bool) -> Values:
+    """Return of a class's members of one name those of its instances, or those of the class itself, if it has both."""
+    chosen = tuple(
+        value
+        for value in members
+        if value.definition is not None
+        and value.definition.language in ECMA
+        and _is_static(value.definition) == is_static
+    )
+    return chosen if len(members) > 1 and chosen else members
+
+
+def _is_static(member: Definition) -> bool:
+    return is_static(member.symbols, member.index)
 
 
 def _is_property(definition: Definition) -> bool:

@@ -35,6 +35,7 @@ _REST: Final = re.compile(rb"(?:\.?[\w$\x80-\xff]+)*")
 _MOST_CHAIN: Final = 200
 """Most bytes of a chain of names; longer ones need the tree."""
 _SUPER: Final = re.compile(rb"(?<![\w.])super\(\s*\)\.\Z")
+_STATIC: Final = re.compile(rb"\bstatic\b")
 _JUMP: Final = re.compile(rb"(?<![\w.])(?:goto|break|continue)[ \t]+\Z")
 _ENDS_LABEL: Final = re.compile(rb"[ \t]*:[ \t]*(?://[^\n]*)?\r?\n")
 _GETTER: Final = re.compile(rb"(?<![\w$.])get\s+#?\Z")
@@ -124,6 +125,20 @@ def is_getter(symbols: FileSymbols, offset: int) -> bool:
 def is_on_super(symbols: FileSymbols, offset: int) -> bool:
     """Whether a name is accessed on ``super()``, without arguments, in Python."""
     return _SUPER.search(symbols.data, max(0, offset - _MOST_CHAIN), offset) is not None
+
+
+def is_static(symbols: FileSymbols, index: int) -> bool:
+    """Whether a definition of a class is one of the class itself, in JavaScript."""
+    row = symbols.row(index)
+    return _STATIC.search(symbols.data, row[START], row[NAME]) is not None
+
+
+def is_in_static(symbols: FileSymbols, owner: int, offset: int) -> bool:
+    """Whether a position is in a member of a class itself, where ``this`` is the class."""
+    index = symbols.enclosing(offset)
+    while index >= 0 and symbols.parent(index) != owner:
+        index = symbols.parent(index)
+    return index >= 0 and is_static(symbols, index)
 
 
 def is_label(symbols: FileSymbols, name: str, offset: int) -> bool:

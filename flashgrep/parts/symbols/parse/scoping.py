@@ -87,6 +87,12 @@ class Binding:
     """The member that the name is bound to."""
     is_generic: bool = False
     """Whether it is the parameter of a type."""
+    end: int = 0
+    """Where it is seen no more; 0: in all of its scope."""
+
+    def is_seen_at(self, offset: int) -> bool:
+        """Whether a name at an offset in its scope may have this binding: what ``catch`` binds is seen there alone."""
+        return not self.end or self.offset <= offset < self.end
 
     def reaches(self, offset: int) -> bool:
         """Whether a name at an offset may have this binding in Go, where one begins after its statement."""
@@ -162,6 +168,7 @@ class FileScopes:
                             way,
                             member,
                             is_generic="generic" in nodes,
+                            end=nodes["within"].end_byte if "within" in nodes else 0,
                         ),
                     )
                 )

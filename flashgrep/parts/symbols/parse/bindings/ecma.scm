@@ -17,7 +17,7 @@
 (assignment_expression left: (member_expression object: (this) @object property: (_) @field) right: (_) @value)
 (for_in_statement left: (identifier) @name operator: "of" right: (_) @element)
 (arrow_function parameter: (identifier) @parameter)
-(catch_clause parameter: (identifier) @name)
+(catch_clause parameter: (identifier) @name) @within
 (object) @class
 (pair key: (property_identifier) @name value: (_) @value)
 (object (shorthand_property_identifier) @name @value)
