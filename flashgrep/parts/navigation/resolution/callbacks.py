@@ -13,6 +13,7 @@ from typing import Final
 
 from tree_sitter import Node
 
+from flashgrep.parts.navigation.resolution import ecma_library
 from flashgrep.parts.navigation.resolution.exports import Value, Values
 from flashgrep.parts.navigation.resolution.expressions import (
     Expressions,
@@ -190,7 +191,30 @@ class Callbacks(GenericAliases, ABC):
                     value_s := self.type_of(inside, written[0])
                 ):
                     return value_s
-        return ()
+        return self._infer_argument(file, function, at)
+
+    def _infer_argument(self, file: FileScopes, function: Node, at: int) -> Values:
+        """Return what a method of JavaScript's own lists and promises passes to a callback."""
+        arguments = function.parent
+        called = arguments.parent if arguments is not None else None
+        if called is None or arguments is None or nth(arguments, 0) != function:
+            return ()
+        callee = called.child_by_field_name("function")
+        if callee is None or callee.type != "member_expression":
+            return ()
+        method, receiver = map(callee.child_by_field_name, ("property", "object"))
+        name = file.text(method) if method is not None else ""
+        # What a parameter gets beside an element, such as its index, is not ours.
+        if at in ecma_library.PASSED.get(name, ()):
+            return self.find_elements(self.infer(file, receiver))
+        if name != ecma_library.AWAITS or at:
+            return ()
+        # A type stands for the promise of it, unless it is a promise of the project.
+        held = self.infer(file, receiver)
+        own = self.members(held, name)
+        if any(value.definition is not None for value in own):
+            return ()
+        return tuple(value for value in held if value.definition is not None)
 
     def find_types_of_place(self, file: FileScopes, node: Node) -> Iterator[Typed]:
         """Yield the types that are written for the position of a function or an object."""

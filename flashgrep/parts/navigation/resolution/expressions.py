@@ -6,6 +6,7 @@ from typing import Final
 
 from tree_sitter import Node
 
+from flashgrep.parts.navigation.resolution import ecma_library
 from flashgrep.parts.navigation.resolution.exports import (
     NOTHING,
     OUTSIDE,
@@ -30,24 +31,62 @@ MEMBER_OF: Final = {
 }
 """Member access nodes: their fields for the object and the member."""
 _NAMES: Final = (
-    "identifier", "type_identifier", "property_identifier", "shorthand_property_identifier", "package_identifier",
+    "identifier",
+    "type_identifier",
+    "property_identifier",
+    "shorthand_property_identifier",
+    "package_identifier",
     "field_identifier",
-)  # fmt: skip
+)
 _FIRST: Final = (
-    "await", "await_expression", "parenthesized_expression", "non_null_expression", "type",
-    "type_annotation", "pointer_type", "readonly_type", "parenthesized_type", "satisfies_expression", "constraint",
-    "type_elem", "optional_type",
-)  # fmt: skip
+    "await",
+    "await_expression",
+    "parenthesized_expression",
+    "non_null_expression",
+    "type",
+    "type_annotation",
+    "pointer_type",
+    "readonly_type",
+    "parenthesized_type",
+    "satisfies_expression",
+    "constraint",
+    "type_elem",
+    "optional_type",
+)
 """Nodes with the value of their first part."""
 _EITHER: Final = (
-    "boolean_operator", "binary_expression", "union_type", "intersection_type", "binary_operator", "tuple",
-)  # fmt: skip
+    "boolean_operator",
+    "binary_expression",
+    "union_type",
+    "intersection_type",
+    "binary_operator",
+    "tuple",
+)
 _LITERALS: Final = (
-    "concatenated_string", "integer", "float", "true", "false", "none", "number", "template_string", "regex",
-    "undefined", "null", "comparison_operator", "not_operator", "predefined_type", "literal_type", "int_literal",
-    "float_literal", "interpreted_string_literal", "raw_string_literal", "rune_literal", "nil", "func_literal",
+    "concatenated_string",
+    "integer",
+    "float",
+    "true",
+    "false",
+    "none",
+    "number",
+    "template_string",
+    "regex",
+    "undefined",
+    "null",
+    "comparison_operator",
+    "not_operator",
+    "predefined_type",
+    "literal_type",
+    "int_literal",
+    "float_literal",
+    "interpreted_string_literal",
+    "raw_string_literal",
+    "rune_literal",
+    "nil",
+    "func_literal",
     "template_literal_type",
-)  # fmt: skip
+)
 _NULLS: Final = frozenset({"none", "null", "undefined", "nil"})
 PLAIN: Final = _NULLS | {
     "integer",
@@ -69,12 +108,36 @@ _TYPED_BY_ARGUMENT: Final = {
 }
 """Functions whose first argument is the type of their result."""
 _COLLECTIONS: Final = (
-    "list", "set", "array", "list_comprehension", "set_comprehension", "generator_expression", "dictionary",
-)  # fmt: skip
-_TRANSPARENT: Final = frozenset({
-    "Optional", "Union", "Annotated", "Final", "ClassVar", "Required", "NotRequired", "Promise", "Awaitable",
-    "Readonly", "Partial", "NonNullable", "Awaited", "Coroutine", "Omit", "Pick", "Extract", "Exclude",
-})  # fmt: skip
+    "list",
+    "set",
+    "array",
+    "list_comprehension",
+    "set_comprehension",
+    "generator_expression",
+    "dictionary",
+)
+_TRANSPARENT: Final = frozenset(
+    {
+        "Optional",
+        "Union",
+        "Annotated",
+        "Final",
+        "ClassVar",
+        "Required",
+        "NotRequired",
+        "Promise",
+        "Awaitable",
+        "Readonly",
+        "Partial",
+        "NonNullable",
+        "Awaited",
+        "Coroutine",
+        "Omit",
+        "Pick",
+        "Extract",
+        "Exclude",
+    }
+)
 """Generic types that stand for their arguments."""
 
 
@@ -157,11 +220,36 @@ class Expressions(Exports):
             self.language_of(file.path), ()
         ):
             return self.type_of(file, first)
+        if function.type == "member_expression":
+            values = self._infer_call_on_list(file, function, first)
+            if values:
+                return values
         return self.call(self.infer(file, function), 0)
 
+    def _infer_call_on_list(
+        self, file: FileScopes, function: Node, callback: Node | None
+    ) -> Values:
+        """Evaluate a call of a method that JavaScript's own lists have; nothing if the receiver is none."""
+        method, receiver = map(function.child_by_field_name, ("property", "object"))
+        name = file.text(method) if method is not None else ""
+        if name not in ecma_library.METHODS:
+            return ()
+        # A class of the project with such a method holds nothing: its own is called.
+        elements = self.find_elements(self.infer(file, receiver))
+        if not elements or name in ecma_library.TAKING:
+            return elements
+        if name in ecma_library.MAPPING:
+            elements = self.call(self.infer(file, callback), 0)
+        return (Value(elements=elements),)
+
     def infer_new(self, file: FileScopes, node: Node) -> Values:
-        """Evaluate ``new X()``."""
-        return as_instances(self.infer(file, node.child_by_field_name("constructor")))
+        """Evaluate ``new X()``; of something outside, ``new Map<string, X>()``, what it holds is known."""
+        values = as_instances(self.infer(file, node.child_by_field_name("constructor")))
+        arguments = node.child_by_field_name("type_arguments")
+        # A class of the project is known better than by its type arguments.
+        if arguments is None or any(not value.is_outside for value in values):
+            return values
+        return (Value(elements=self.type_of(file, nth(arguments, -1))),)
 
     def infer_this(self, file: FileScopes, node: Node) -> Values:
         """Evaluate ``this``."""
@@ -185,6 +273,7 @@ class Expressions(Exports):
         written = node.child_by_field_name("type") or nth(node, -1)
         if written is None or file.text(node).endswith("as const"):
             return self.infer(file, nth(node, 0))
+        # Only its name tells whether ``New[int](3)`` calls a function or makes a value.
         if node.type == "type_conversion_expression":
             functions = self.find_callees(file, node)
             if functions:
@@ -276,7 +365,8 @@ class Expressions(Exports):
         return distinct(elements)
 
     def _find_declared_elements(self, definition: Definition) -> Values:
-        # An alias was followed to the collection; a type of its own has methods, too.
+        # An alias was followed to the collection. A type of its own is a value with
+        # methods, so what it holds is looked up when an element is asked for.
         file, node = self.node_of(definition)
         if file is None or node is None or node.type != "type_spec":
             return ()
@@ -294,6 +384,7 @@ class Expressions(Exports):
         if node.type == "call_expression":
             return self.infer(file, node.child_by_field_name("function"))
         written = node.child_by_field_name("type")
+        # Without type arguments a call of a function is read as a call.
         if written is None or written.type != "generic_type":
             return ()
         return tuple(
@@ -397,15 +488,10 @@ class Expressions(Exports):
             return ()
         if typed is not None:
             return self.type_of(file, typed)
-        around = file.scope_at(node.end_byte - 1)
-        scope = file.scope_of(name) or (
-            file.scopes[around] if around != MODULE else None
-        )
-        if (
-            scope is None
-            or scope.start < node.start_byte
-            or self.language_of(file.path) == "go"
-        ):
+        scope = file.scope_of(name) if name >= 0 else None
+        if scope is None:
+            scope = file.scope_from(node.start_byte, node.end_byte)
+        if scope is None or self.language_of(file.path) == "go":
             return ()
         if scope.yielded:
             return (

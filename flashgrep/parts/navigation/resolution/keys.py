@@ -133,6 +133,7 @@ class Keys(Callbacks):
             return self.read_member(outer, file.text(key))
         if around.type == "array":
             return self.find_elements(self._infer_place(file, around))
+        # A variable, a parameter of what is called, or what a function returns.
         return distinct(
             value
             for where, typed in self.find_types_of_place(file, node)

@@ -135,6 +135,7 @@ def is_static(symbols: FileSymbols, index: int) -> bool:
 
 def is_in_static(symbols: FileSymbols, owner: int, offset: int) -> bool:
     """Whether a position is in a member of a class itself, where ``this`` is the class."""
+    # Arrow functions, which may be between, have the same ``this``.
     index = symbols.enclosing(offset)
     while index >= 0 and symbols.parent(index) != owner:
         index = symbols.parent(index)

@@ -4,7 +4,7 @@
 None of this is stored, since only the few files that use a name as a member of something need it.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -41,12 +41,35 @@ _LOOPS: Final = frozenset(
     {"for_statement", "while_statement", "for_in_statement", "do_statement"}
 )
 _BRANCHES: Final = _LOOPS | {
-    "block", "module", "statement_block", "program", "source_file", "if_statement", "try_statement", "except_clause",
-    "catch_clause", "else_clause", "elif_clause", "case_clause", "match_statement", "switch_case", "switch_default",
-    "conditional_expression", "ternary_expression", "boolean_operator", "binary_expression", "communication_case",
-    "expression_case", "default_case", "type_case", "expression_switch_statement", "type_switch_statement",
-    "class_body", "except_group_clause", "finally_clause",
-}  # fmt: skip
+    "block",
+    "module",
+    "statement_block",
+    "program",
+    "source_file",
+    "if_statement",
+    "try_statement",
+    "except_clause",
+    "catch_clause",
+    "else_clause",
+    "elif_clause",
+    "case_clause",
+    "match_statement",
+    "switch_case",
+    "switch_default",
+    "conditional_expression",
+    "ternary_expression",
+    "boolean_operator",
+    "binary_expression",
+    "communication_case",
+    "expression_case",
+    "default_case",
+    "type_case",
+    "expression_switch_statement",
+    "type_switch_statement",
+    "class_body",
+    "except_group_clause",
+    "finally_clause",
+}
 """Nodes whose parts are executed together, or not at all."""
 _STATEMENTS: Final = frozenset(
     {
@@ -247,6 +270,15 @@ class FileScopes:
     def scope_of(self, offset: int) -> Scope | None:
         """Return the scope of the definition whose name begins at an offset."""
         return next((scope for scope in self.scopes if scope.name == offset), None)
+
+    def scope_from(self, start: int, end: int) -> Scope | None:
+        """Return the scope of a function without a name of its own: the first that begins in its span."""
+        # Of scopes that begin at one place the outermost is first: the function's own,
+        # before those of its parameters, of functions in it and of what it returns.
+        at = bisect_left(self._starts, start)
+        if at < len(self.scopes) and self.scopes[at].end <= end:
+            return self.scopes[at]
+        return None
 
     def reaching(self, bindings: list[Binding], offset: int) -> list[Binding]:
         """Return those of a scope's bindings of one name that may apply at an offset in that scope.
