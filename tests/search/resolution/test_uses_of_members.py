@@ -93,3 +93,25 @@ def test_a_long_chain_is_followed_and_a_longer_one_is_unsure(tmp_path: Path) -> 
     vague = {place.line for place in research.vague if place.path == b"a/Use.java"}
     assert lines >= set(range(3, 3 + followed))
     assert lines | vague == set(range(3, 3 + calls))
+
+
+def test_a_member_of_an_object_of_the_language_is_not_possible(tmp_path: Path) -> None:
+    source = project(
+        tmp_path,
+        {
+            "reader.ts": "export class Reader { parse(text: string) {} }\n",
+            "use.ts": "import { Reader } from './reader'\n"
+            "export function f1(text) { return JSON.parse(text) }\n"
+            "export function f2(text) { return process.env.parse(text) }\n"
+            "export function f3(reader, text) { reader.parse(text) }\n"
+            "export function f4(JSON: Reader, text) { JSON.parse(text) }\n",
+            "own.ts": "import { Reader } from './reader'\n"
+            "const JSON = new Reader()\n"
+            "export function f5(text) { JSON.parse(text) }\n",
+        },
+    )
+    research = researched(source, "usages of Reader.parse", 1)
+    told = {(edge.path, edge.line) for edge in research.graph.edges}
+    possible = {(use.path, use.line) for use in research.vague} - told
+    assert told == {(b"use.ts", 5), (b"own.ts", 3)}
+    assert possible == {(b"use.ts", 4)}

@@ -1,7 +1,38 @@
-"""What the methods of JavaScript's own lists, maps and promises return and pass to callbacks, by what they hold."""
+"""JavaScript's own objects: their names, and what their methods return and pass to callbacks, by what they hold."""
 
 from typing import Final
 
+# Without those that may hold something of the project, as ``window`` and ``globalThis``.
+GLOBALS: Final = frozenset(
+    {
+        "Array",
+        "Atomics",
+        "BigInt",
+        "Buffer",
+        "Date",
+        "Error",
+        "Intl",
+        "JSON",
+        "Math",
+        "Number",
+        "Object",
+        "Promise",
+        "Proxy",
+        "Reflect",
+        "RegExp",
+        "String",
+        "Symbol",
+        "console",
+        "crypto",
+        "document",
+        "jest",
+        "navigator",
+        "performance",
+        "process",
+        "vi",
+    }
+)
+"""Objects of the language, its hosts and test runners: a member of one is outside, where nothing binds its name."""
 KEEPING: Final = frozenset(
     {
         "filter",

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Final
 
 from flashgrep.base.lazy import LazyAttribute
+from flashgrep.parts.navigation.resolution.ecma_library import GLOBALS
 from flashgrep.parts.navigation.resolution.exports import (
     NOTHING,
     OUTSIDE,
@@ -712,6 +713,7 @@ class Names(Keys):
         if key is not None:
             return key.members or (OUTSIDE,)
         symbols = self.open_file(path)
+        # Labels have names of their own, also those of constants and functions.
         if symbols is not None and symbols.language == "go":
             if is_label(symbols, name, offset):
                 return (OUTSIDE,)
@@ -786,6 +788,7 @@ class Names(Keys):
         elif names[0] == "this":
             own = find_this(symbols, start)
         if own is not None:
+            # In a static method of JavaScript ``this`` is the class itself.
             is_class = names[0] == "cls" or (
                 names[0] == "this" and is_in_static(symbols, own, start)
             )
@@ -793,7 +796,12 @@ class Names(Keys):
                 Value(Definition(path, symbols, own), is_instance=not is_class),
             )
         else:
-            values = self.dereference(self.find_name(path, names[0], start) or ())
+            bound = self.find_name(path, names[0], start)
+            # Elsewhere in the file, or in an import, the name may be the project's.
+            is_global = symbols.language in ECMA and names[0] in GLOBALS
+            if bound is None and is_global:
+                return (OUTSIDE,)
+            values = self.dereference(bound or ())
         for name in names[1:]:
             values = self.read_member(values, name)
         return values
@@ -801,6 +809,7 @@ class Names(Keys):
 
 def _choose_static(members: Values, *, is_static: bool) -> Values:
     """Return of a class's members of one name those of its instances, or those of the class itself, if it has both."""
+    # Of one alone the other may be meant by code that is wrong, or not understood here.
     chosen = tuple(
         value
         for value in members
