@@ -713,25 +713,26 @@ class Names(Keys):
         if key is not None:
             return key.members or (OUTSIDE,)
         symbols = self.open_file(path)
+        if symbols is None:
+            return None
         # Labels have names of their own, also those of constants and functions.
-        if symbols is not None and symbols.language == "go":
-            if is_label(symbols, name, offset):
-                return (OUTSIDE,)
+        if symbols.language == "go" and is_label(symbols, name, offset):
+            return (OUTSIDE,)
         # The dot may be on the line before.
-        if symbols is not None:
-            before = symbols.data[max(0, offset - 80) : offset].rstrip()
-        else:
-            before = b""
+        start = max(0, offset - 80)
+        before = symbols.data[start:offset].rstrip()
         if before.endswith(b".#"):  # a private member
             name = f"#{name}"
             before = before[:-1]
-        if not before.endswith(b".") or before.endswith(b"..."):
+        is_member = before.endswith(b".") and not before.endswith(b"...")
+        # A comment before a statement may end with a full stop.
+        if not is_member or symbols.is_text(start + len(before) - 1):
             found_name = self.find_name(path, name, offset)
             # In Python a name that nothing binds is a builtin.
-            if found_name is None and self.language_of(path) == "python":
+            if found_name is None and symbols.language == "python":
                 return (OUTSIDE,)
             return found_name
-        if symbols is not None and symbols.role(offset) != "import":
+        if symbols.role(offset) != "import":
             values = self._infer_receiver(path, symbols, offset)
             if values is not None:
                 return self.members(values, name) or None

@@ -83,9 +83,8 @@ class Modules:
             elif language not in ECMA:
                 found = self._find_go(module)
             elif module.startswith("."):
-                found = self._find_file(
-                    posixpath.normpath(posixpath.join(folder, module))
-                )
+                place = posixpath.normpath(posixpath.join(folder, module))
+                found = self._find_file(place) or self._find_in_package(place, "")
             else:
                 # As in TypeScript, mapped paths take precedence over packages.
                 found = self._find_by_paths(folder, module) or self._find_package(
@@ -253,9 +252,18 @@ class Modules:
         at_package = self._package_folders().get("/".join(parts[:size]))
         if at_package is None:
             return None
-        at = at_package
         rest = "/".join(parts[size:])
-        package = self._read_json(posixpath.join(at, "package.json"))
+        return self._find_in_package(at_package, rest) or self._find_file(
+            posixpath.join(at_package, rest or "index")
+        )
+
+    def _find_in_package(self, at: str, rest: str) -> str | None:
+        """Return the file that the package in a folder has under a name; empty: what it is itself."""
+        package = self._read_json(
+            posixpath.normpath(posixpath.join(at, "package.json"))
+        )
+        if not package:
+            return None
         exports = package.get("exports")
         export = None
         if exports is not None:
@@ -275,11 +283,7 @@ class Modules:
                 if isinstance(entry, str)
             )
             export = next((source for source in sources if source), None)
-        return (
-            export
-            or self._find_file(posixpath.join(at, "src", rest or "index"))
-            or self._find_file(posixpath.join(at, rest or "index"))
-        )
+        return export or self._find_file(posixpath.join(at, "src", rest or "index"))
 
     def _package_folders(self) -> dict[str, str]:
         """Return the folders of the project's packages by their names."""

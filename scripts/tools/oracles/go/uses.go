@@ -23,7 +23,14 @@ func tellUses() {
 		for _, file := range files {
 			ast.Inspect(file, func(node ast.Node) bool {
 				if call, ok := node.(*ast.CallExpr); ok {
-					switch callee := call.Fun.(type) {
+					function := call.Fun
+					switch applied := function.(type) {
+					case *ast.IndexExpr:
+						function = applied.X
+					case *ast.IndexListExpr:
+						function = applied.X
+					}
+					switch callee := function.(type) {
 					case *ast.Ident:
 						calls[callee] = true
 					case *ast.SelectorExpr:
