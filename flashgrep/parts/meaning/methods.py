@@ -699,17 +699,7 @@ def choose_functions(
             if path not in lines:
                 chosen[at] = []
             continue
-        functions = list[FoundFunction]()
-        for function in file.functions:
-            is_named = any(
-                are_same_place(function.lines, other.lines) for other in functions
-            )
-            if not is_named and not is_mostly_within(function.lines, lines[path]):
-                functions.append(function)
-        # Lines without a name tell something only of a file of which nothing else is said.
-        named = [function for function in functions if function.plain_name]
-        if named or lines[path]:
-            functions = named
+        functions = list_unshown(file.functions, lines[path])
         for place, function in enumerate(functions):
             worth = function.score
             worth += OF_FILE * file.near
@@ -719,6 +709,25 @@ def choose_functions(
     for _, _, at, function in ranked[:MOST_NAMED]:
         chosen[at].append(function)
     return [format_file(files[at], chosen[at]) for at in sorted(chosen)]
+
+
+def list_unshown(
+    functions: Sequence[FoundFunction],
+    shown: set[int],
+) -> list[FoundFunction]:
+    """Return the functions of a file, each place once, that are not mostly among the lines shown of it."""
+    unshown = list[FoundFunction]()
+    for function in functions:
+        is_listed = any(
+            are_same_place(function.lines, other.lines) for other in unshown
+        )
+        if not is_listed and not is_mostly_within(function.lines, shown):
+            unshown.append(function)
+    # Lines without a name tell something only of a file of which nothing else is said.
+    named = [function for function in unshown if function.plain_name]
+    if named or shown:
+        return named
+    return unshown
 
 
 def find_lines(code: Sequence[CodeMatch]) -> Mapping[str, set[int]]:
