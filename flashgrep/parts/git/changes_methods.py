@@ -361,23 +361,31 @@ async def _compare_in_project(
 
     revisions = find_revisions(workspace, call.session)
     result = await revisions.compare(params.rev, look)
-    if not after and (commits := await _find_commits(revisions, params.rev)):
-        result["commits"] = commits
+    if not after:
+        await _add_commits(result, revisions, deadline)
     return Page(result)
 
 
-async def _find_commits(revisions: AnyRevisions, rev: str) -> list[CommitEntry]:
-    """Return the newest commits between two revisions; none for a single one, or with git's index."""
-    between = parse_revision(rev)
+async def _add_commits(
+    result: ChangesResult, revisions: AnyRevisions, deadline: float
+) -> None:
+    """Add the newest commits between two revisions; none for a single one, with git's index, or if time runs out."""
+    between = parse_revision(result["rev"])
     if not isinstance(between, Range) or INDEX in between:
-        return []
+        return
 
     def ask(repository: Repository) -> list[Commit]:
-        most = MOST_COMMITS
-        return list_commits(repository, between.new, b"", 0, most, since=between.old)
+        commits = list[Commit]()
+        # Between revisions that are far apart git reads a hundred thousand commits.
+        with suppress(Expired), expiring(deadline):
+            commits = list_commits(
+                repository, between.new, b"", 0, MOST_COMMITS, since=between.old
+            )
+        return commits
 
     commits = await revisions.ask_repository(ask)
-    return [*map(format_commit, commits)]
+    if commits:
+        result["commits"] = [*map(format_commit, commits)]
 
 
 HANDLERS: tuple[Handler, ...] = (changes,)
