@@ -204,7 +204,7 @@ class SearchCodeResult(TypedDict):
 
 
 def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
-    """Yield each chunk's place, kind and name; for a model those with code first, then names of functions by file."""
+    """Yield each chunk's place and name; for a model those with code first, then functions by file, then other files."""
     if style.is_person and style.headings:
         yield from _render_on_terminal(result, style)
         yield from note_libraries(result["results"])

@@ -166,9 +166,9 @@ class Rules:
     """Added (times similarity's share in the mix) for how similar the whole file is to a question in words, as a share
     of the most similar file: what a file is about tells apart chunks that are alike."""
 
-    said: float = 0.8
-    """Added (times BM25's share in the mix) for the share of a question's words, by weight, that the chunks of a file
-    have together: by BM25 alone one rare word that is said often outweighs several others."""
+    said: float = 0.24
+    """Added for the share of a question's words, by weight, that the chunks of a file have together: by BM25 alone one
+    rare word that is said often outweighs several others."""
 
     names_type: float = 0.5
     """Added for the share of the question's identifiers that a file defines as types or modules."""

@@ -198,12 +198,11 @@ class MeaningSearch:
         # Files and names are looked up only for the best; then the rules reorder them.
         described = self._describe(candidates[:MOST_LOOKED_UP])
         self._compare_files(described)
-        # Each side of whole files counts no more than it does in the mix.
-        rules = replace(
-            rules,
-            whole=rules.whole * self._share,
-            said=rules.said * (1 - self._share),
-        )
+        # The similarity of whole files counts no more than similarity does in the mix.
+        rules = replace(rules, whole=rules.whole * self._share)
+        # Words may be switched off.
+        if self._share == 1:
+            rules = replace(rules, said=0.0)
         types = self._find_named_types(described)
         if self._question.passages:
             files = rank_files(
