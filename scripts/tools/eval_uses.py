@@ -19,7 +19,8 @@ from typing import Any, Final
 from flashgrep.base.languages import language_of
 from flashgrep.parts.navigation.research.research_walk import Research
 from flashgrep.parts.navigation.resolution.resolver import OVERRIDDEN
-from flashgrep.parts.navigation.resolution.symbol_graph import PROVEN
+from flashgrep.parts.navigation.resolution.symbol_graph import PROVEN, Definition
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS
 from flashgrep.parts.symbols.symbol_source import ReadResult, parse_file
 
 TARGETS: Final = 40
@@ -153,10 +154,11 @@ def compare_hops(
         research = ask(source, target, "callers", 3)
         for edge in research.graph.edges:
             place = (edge.path.decode(), edge.line)
-            # Not judged: edges to a target that the checker did not analyse, and
-            # overrides.
+            # Not judged: edges to a target that the checker did not analyse or does not
+            # tell of, and overrides.
             if (
                 edge.target in research.graph.nodes
+                and is_judged(research.graph.nodes[edge.target].definition)
                 and edge.resolution.how != OVERRIDDEN
                 and is_seen(place_of(research, edge.target))
                 and (place in meant or is_seen(place))
@@ -168,6 +170,15 @@ def compare_hops(
         print(
             f"{title} hop {hop}: {hops[hop, True] / max(1, count):.3f} right of {count} edges"
         )
+
+
+def is_judged(definition: Definition) -> bool:
+    """Whether checkers tell of a definition: a constructor's calls are its type's, and functions in others are local."""
+    if definition.index < 0:
+        return True
+    around = definition.symbols.parent(definition.index)
+    is_local = around >= 0 and definition.symbols.kind(around) in CALLABLE_KINDS
+    return definition.kind != "constructor" and not is_local
 
 
 def report_told(each: list[Told]) -> int:

@@ -22,6 +22,8 @@ EVERYDAY: Final = frozenset({
     "seek", "send", "set", "setdefault", "shift", "size", "slice", "some", "sort", "splice", "split", "start",
     "startswith", "stop", "strip", "sub", "tell", "test", "then", "toString", "trim", "union", "update", "upper",
     "value", "values", "wait", "warn", "write", "writelines",
+    # What every object of Java, Kotlin and C# has, or whatever is iterated over.
+    "CompareTo", "Dispose", "Equals", "GetEnumerator", "GetHashCode", "MoveNext", "ToString", "compareTo", "hasNext",
 })  # fmt: skip
 """Very common method names: alone they are weak evidence."""
 METHODS: Final = frozenset({"method", "constructor", "field", "property"})
