@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from flashgrep.base.languages import language_of
 from flashgrep.parts.navigation.research.research_walk import Research
+from flashgrep.parts.navigation.resolution.exports import find_overloads
 from flashgrep.parts.navigation.resolution.resolver import OVERRIDDEN
 from flashgrep.parts.navigation.resolution.symbol_graph import PROVEN, Definition
 from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS
@@ -154,17 +155,21 @@ def compare_hops(
         research = ask(source, target, "callers", 3)
         for edge in research.graph.edges:
             place = (edge.path.decode(), edge.line)
+            node = research.graph.nodes.get(edge.target)
             # Not judged: edges to a target that the checker did not analyse or does not
             # tell of, and overrides.
-            if (
-                edge.target in research.graph.nodes
-                and is_judged(research.graph.nodes[edge.target].definition)
-                and edge.resolution.how != OVERRIDDEN
-                and is_seen(place_of(research, edge.target))
-                and (place in meant or is_seen(place))
-            ):
-                hop = research.graph.nodes[edge.target].hop + 1
-                hops[hop, place_of(research, edge.target) in meant[place]] += 1
+            if node is None or edge.resolution.how == OVERRIDDEN:
+                continue
+            is_known = is_seen(place_of_definition(node.definition))
+            if not is_known or not is_judged(node.definition):
+                continue
+            # Overloads count as one of them.
+            family = find_overloads(node.definition)
+            places = {place_of_definition(overload) for overload in family}
+            is_right = not places.isdisjoint(meant[place])
+            # A line may have a call that is known and one that is not.
+            if is_right or is_seen(place):
+                hops[node.hop + 1, is_right] += 1
     for hop in (1, 2, 3):
         count = hops[hop, True] + hops[hop, False]
         print(
@@ -310,8 +315,13 @@ def ask(source: Folder, target: tuple[Any, ...], what: str, depth: int) -> Resea
 
 def place_of(research: Research, key: tuple[bytes, int]) -> Place:
     """Return the file and line of a node's name."""
-    definition = research.graph.nodes[key].definition
-    return key[0].decode(), definition.symbols.lines.line(max(0, key[1]))
+    return place_of_definition(research.graph.nodes[key].definition)
+
+
+def place_of_definition(definition: Definition) -> Place:
+    """Return the file and line of a definition's name."""
+    path, offset = definition.key
+    return path.decode(), definition.symbols.lines.line(max(0, offset))
 
 
 def figures(counts: collections.Counter[str]) -> str:

@@ -902,6 +902,8 @@ class Resolver:
             rival
             for rival in self.rivals
             if rival.path == use.path and rival.kind not in METHODS | others
+            # The parts of a type of C# are one.
+            if target.language != "csharp" or rival.full_name != target.full_name
         )
         if any(_in_scope(use, definition) for definition in beside):
             return None
