@@ -183,7 +183,8 @@ def _list_definitions(
 def _is_defined(symbol: dict[str, Any], lines: list[str]) -> bool:
     """Whether a symbol of C has a body: prototypes, and the first mentions of a structure, are listed, too."""
     start, end = symbol["range"]["start"], symbol["range"]["end"]
-    if symbol["kind"] not in BODIED or TYPEDEF.match(lines[start["line"]]):
+    is_typedef = TYPEDEF.match(lines[start["line"]], start["character"])
+    if symbol["kind"] not in BODIED or is_typedef:
         return True
     last_line: str = lines[end["line"]]
     return last_line.endswith("}", 0, end["character"])
