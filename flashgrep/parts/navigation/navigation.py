@@ -513,10 +513,13 @@ class Navigator:
         resolved = [(rival, resolve(rival)) for rival in rivals]
         if not any(resolution for _, resolution in resolved):
             family = FAMILIES.get(language, language)
+            # In C a field is always named behind its structure.
+            is_bare = language == "c" and use.receiver is None
             alike = [
                 rival
                 for rival in rivals
                 if FAMILIES.get(rival.language, rival.language) == family
+                and not (is_bare and rival.kind == "field")
             ]
             resolved = [
                 (definition, Resolution(NAMED_ALIKE, "name only"))

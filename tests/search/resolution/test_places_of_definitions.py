@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.parts.navigation.navigation import Navigator
 from flashgrep.parts.navigation.references import ReferenceQuestion, ReferenceSearch
 from flashgrep.parts.symbols.name_at_position import NameAtPosition, find_name_at
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
@@ -73,3 +74,15 @@ def test_a_definition_has_its_own_uses(tmp_path: Path, table: Path) -> None:
         lost = [lines[place] for place in sorted(expected - told)]
         wrong = [lines[place] for place in sorted(told - expected)]
         assert (named.text, number, lost, wrong) == (named.text, number, [], [])
+
+
+def test_a_name_of_c_without_a_receiver_is_no_field(tmp_path: Path) -> None:
+    files = {
+        "memory.h": "struct memory { void (*release)(void *); };\n",
+        "use.c": '#include "memory.h"\nvoid f(void *p) { release(p); }\n',
+    }
+    source = project(tmp_path, files)
+    column = files["use.c"].splitlines()[1].index("release") + 1
+    named = find_name_at(source, b"use.c", 2, column, "utf-8")
+    assert isinstance(named, NameAtPosition)
+    assert Navigator(source).find_definitions(named).places == []
