@@ -1,5 +1,6 @@
 """Exports: follows a name of a module through imports, re-exports, wildcards and aliases to its definition."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ _MEMBERS: Final = frozenset(
 )
 _ABOVE: Final = 300
 """Bytes before a function that are searched for its decorators."""
+_TESTS: Final = b"\0test"
+"""Behind the folder of a package of tests, which may define names that the package beside it has, too."""
+_TEST_PACKAGE: Final = re.compile(rb"^package[ \t]+\w+_test\b", re.MULTILINE)
 _MOST_DEPTH: Final = 60
 """Most steps from a name to its definition: longer chains are cycles."""
 _MOST_STEPS: Final = 3_000
@@ -180,9 +184,10 @@ class Exports(ABC):
             methods = self._methods[name] = {}
             for definition in self.definitions(name):
                 if definition.language == "go" and definition.owner:
-                    methods.setdefault(
-                        (definition.path.rpartition(b"/")[0], definition.owner), []
-                    ).append(definition)
+                    package = find_package(definition.path, definition.symbols)
+                    methods.setdefault((package, definition.owner), []).append(
+                        definition
+                    )
         return self._methods[name]
 
     def find_module(self, path: bytes, language: str, module: str) -> bytes | None:
@@ -246,12 +251,13 @@ class Exports(ABC):
             alike = [
                 definition
                 for definition in self.definitions(name)
-                if definition.path.rpartition(b"/")[0] == folder
+                if definition.path.rpartition(b"/")[0] == folder.removesuffix(_TESTS)
             ]
             return tuple(
                 Value(definition)
                 for definition in alike
                 if definition.language == "go"
+                and find_package(definition.path, definition.symbols) == folder
                 and not definition.symbols.container(definition.index)
             )
         symbols = self.open_file(module)
@@ -366,6 +372,14 @@ class Exports(ABC):
             self._known[key] = value
             self._cut = _MOST_DEPTH
         return value
+
+
+def find_package(path: bytes, symbols: FileSymbols) -> bytes:
+    """Return what tells the Go package of a file from others: its folder, for tests of their own package marked."""
+    folder = path.rpartition(b"/")[0]
+    if path.endswith(b"_test.go") and _TEST_PACKAGE.search(symbols.data) is not None:
+        return folder + _TESTS
+    return folder
 
 
 def _holds(name: str, data: bytes) -> bool:

@@ -21,6 +21,7 @@ from flashgrep.parts.navigation.resolution.exports import (
     Value,
     Values,
     decorators,
+    find_package,
     without_overloads,
 )
 from flashgrep.parts.navigation.resolution.expressions import (
@@ -30,6 +31,7 @@ from flashgrep.parts.navigation.resolution.expressions import (
     distinct,
     either,
     nth,
+    parts_of,
 )
 from flashgrep.parts.navigation.resolution.keys import Keys
 from flashgrep.parts.navigation.resolution.linkage import Includes
@@ -208,7 +210,7 @@ class Names(Keys):
         if meaning := distinct([*self.find_in_module(path, name), *bound]):
             return meaning
         if symbols.language == "go":
-            return self.export(path.rpartition(b"/")[0] + b"/", name) or None
+            return self.export(find_package(path, symbols) + b"/", name) or None
         return None
 
     def _find_meaning(self, file: FileScopes, bindings: list[Binding]) -> Values:
@@ -269,7 +271,12 @@ class Names(Keys):
                 return (Value(elements=values),)
         elif binding.value is None:
             finders = (
-                (self._find_self, self._find_fixture, self.infer_parameter)
+                (
+                    self._find_self,
+                    self._find_fixture,
+                    self._find_constraint,
+                    self.infer_parameter,
+                )
                 if binding.kind == "parameter"
                 else ()
             )
@@ -361,6 +368,34 @@ class Names(Keys):
                         for value in values
                         for inner in value.elements or (value,)
                     )
+        return ()
+
+    def _find_constraint(self, file: FileScopes, binding: Binding) -> Values:
+        """Return what a type parameter of a receiver must be, in Go: its type says that where it is declared."""
+        word = file.node_at(binding.offset)
+        element = word.parent if word is not None else None
+        arguments = element.parent if element is not None else None
+        applied = arguments.parent if arguments is not None else None
+        if element is None or arguments is None or applied is None:
+            return ()
+        if applied.type != "generic_type":
+            return ()
+        place = parts_of(arguments).index(element)
+        for value in self.infer(file, applied.child_by_field_name("type")):
+            if value.definition is None:
+                continue
+            inside, node = self.node_of(value.definition)
+            declared = node.child_by_field_name("type_parameters") if node else None
+            if inside is None or declared is None:
+                continue
+            constraints = [
+                declaration.child_by_field_name("type")
+                for declaration in parts_of(declared)
+                for _ in declaration.children_by_field_name("name")
+            ]
+            # Of a constraint of several types no method can be called.
+            for constraint in constraints[place : place + 1]:
+                return self.type_of(inside, nth(constraint, 0))
         return ()
 
     def _find_item(self, file: FileScopes, binding: Binding) -> Values:
@@ -486,8 +521,9 @@ class Names(Keys):
             )
         if owner.language == "go":
             folder = owner.path.rpartition(b"/")[0]
+            package = find_package(owner.path, owner.symbols)
             methods: Sequence[Definition] = self.methods_of(name).get(
-                (folder, owner.name), ()
+                (package, owner.name), ()
             )
             if owner.path.startswith(b"/"):
                 methods = self.find_in_package(folder, name, owner.name)
@@ -637,7 +673,7 @@ class Names(Keys):
         if member.language != "go" or not member.owner:
             return None
         symbols = member.symbols
-        folder = member.path.rpartition(b"/")[0]
+        package = find_package(member.path, symbols)
         kinds = TYPE_KINDS | {"type"}
         # Usually it is in the same file; otherwise it is looked up by name.
         for index in symbols.defining(member.owner):
@@ -646,7 +682,8 @@ class Names(Keys):
         beside = (
             definition
             for definition in self.definitions(member.owner)
-            if definition.path.rpartition(b"/")[0] == folder
+            if definition.language == "go"
+            and find_package(definition.path, definition.symbols) == package
         )
         return next(
             (definition for definition in beside if definition.kind in kinds), None

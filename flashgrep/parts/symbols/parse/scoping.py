@@ -86,6 +86,10 @@ _STATEMENTS: Final = frozenset(
 _PARAMETERS: Final = frozenset(
     {"default_parameter", "typed_default_parameter", "typed_parameter"}
 )
+_GO_PARAMETERS: Final = frozenset(
+    {"parameter_declaration", "variadic_parameter_declaration"}
+)
+_GO_HEADS: Final = _GO_PARAMETERS | {"parameter_list"}
 _BODIES: Final = frozenset({"block", "module", "function_definition", "lambda"})
 _MOST_DEPTH: Final = 20
 """Most nodes around a name in the head of a function that are looked at."""
@@ -112,6 +116,10 @@ class Binding:
     """Whether it is the parameter of a type."""
     end: int = 0
     """Where it is seen no more; 0: in all of its scope."""
+    start: int = 0
+    """Where it is first seen, if that is not where it stands: a parameter of Go in the body alone."""
+    place: int = 0
+    """A position in its scope, if it stands in another: Go's type switches name the value for all cases."""
 
     def is_seen_at(self, offset: int) -> bool:
         """Whether a name at an offset in its scope may have this binding: what ``catch`` binds is seen there alone."""
@@ -119,7 +127,7 @@ class Binding:
 
     def reaches(self, offset: int) -> bool:
         """Whether a name at an offset may have this binding in Go, where one begins after its statement."""
-        if self.offset > offset:
+        if max(self.offset, self.start) > offset != self.offset:
             return False
         if self.value is None:
             return True
@@ -192,6 +200,8 @@ class FileScopes:
                             member,
                             is_generic="generic" in nodes,
                             end=nodes["within"].end_byte if "within" in nodes else 0,
+                            start=_find_body(nodes[kind]),
+                            place=nodes["place"].start_byte if "place" in nodes else 0,
                         ),
                     )
                 )
@@ -207,7 +217,7 @@ class FileScopes:
                 spans.append((start, -scope.end_byte, kind == "class", name))
         self._nest(spans)
         for node, binding in bound:
-            at = self.scope_at(node.start_byte)
+            at = self.scope_at(binding.place or node.start_byte)
             if binding.is_generic and at != MODULE and self.scopes[at].is_class:
                 at = self.scopes[at].parent
             while (
@@ -342,6 +352,17 @@ class FileScopes:
                 yield scope
             scope = self.scopes[scope].parent
         yield MODULE
+
+
+def _find_body(name: Node) -> int:
+    """Return where the body begins of the function that has a parameter of Go; 0: the name is no such parameter."""
+    around = name.parent
+    if around is None or around.type not in _GO_PARAMETERS:
+        return 0
+    while around is not None and around.type in _GO_HEADS:
+        around = around.parent
+    body = around.child_by_field_name("body") if around is not None else None
+    return body.start_byte if body is not None else name.end_byte
 
 
 def _holds(node: Node, offset: int) -> bool:

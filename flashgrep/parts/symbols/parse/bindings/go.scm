@@ -5,6 +5,8 @@
 [(block) (if_statement) (for_statement) (expression_switch_statement) (type_switch_statement)] @function
 [(expression_case) (type_case) (default_case) (communication_case)] @function
 (type_spec name: (_) @after type: [(struct_type) (interface_type)]) @class
+; Parameters of types are seen in them, as members are not.
+(type_spec name: (_) @outside type_parameters: (_)) @function
 ; A structure without a name.
 (_ element: (struct_type) @class)
 (_ value: (struct_type) @class)
@@ -27,5 +29,12 @@
 (variadic_parameter_declaration name: (identifier) @parameter type: (_) @many)
 (field_declaration name: (field_identifier) @name type: (_) @type)
 (type_switch_statement alias: (expression_list (identifier) @name))
-(type_parameter_declaration name: (identifier) @name type: (type_constraint (_) @type))
+(type_switch_statement
+  alias: (expression_list (identifier) @name)
+  (type_case "case" . type: (_) @type . ":") @place)
+(type_parameter_declaration name: (identifier) @name @generic type: (type_constraint (_) @type))
+(method_declaration receiver: (parameter_list (parameter_declaration type:
+  (generic_type type_arguments: (type_arguments (type_elem (type_identifier) @parameter))))))
+(method_declaration receiver: (parameter_list (parameter_declaration type:
+  (pointer_type (generic_type type_arguments: (type_arguments (type_elem (type_identifier) @parameter)))))))
 (return_statement (expression_list . (_) @returned))
