@@ -62,14 +62,8 @@ class Keys(Callbacks):
         if symbols is None or not _may_be_key(symbols, name, offset):
             return None
         file = self.scopes_around(path, offset)
-        if file is not None:
-            node = file.node_at(offset)
-        else:
-            node = None
-        if node is not None:
-            around = node.parent
-        else:
-            around = None
+        node = file.node_at(offset) if file is not None else None
+        around = node.parent if node is not None else None
         if file is None or node is None or around is None:
             return None
         if around.type == "keyword_argument":
@@ -83,13 +77,7 @@ class Keys(Callbacks):
             expected = self._infer_place(file, around.parent)
             return KeyMeaning(self.members(expected, name))
         element = around.parent
-        is_key = (
-            around.type == "literal_element"
-            and element is not None
-            and element.type == "keyed_element"
-            and element.named_child(0) == around
-        )
-        if element is None or not is_key:
+        if element is None or not _is_key_of(element, around):
             return None
         return self._find_field(file, element, name)
 
@@ -196,6 +184,13 @@ class Keys(Callbacks):
 
 
 _WITHIN: Final = frozenset({"literal_element", "literal_value", "keyed_element"})
+
+
+def _is_key_of(element: Node, around: Node) -> bool:
+    """Whether what is around a name is the key of an element of Go's composite literals."""
+    types = (element.type, around.type)
+    is_keyed = types == ("keyed_element", "literal_element")
+    return is_keyed and element.named_child(0) == around
 
 
 def _may_be_key(symbols: FileSymbols, name: str, offset: int) -> bool:
