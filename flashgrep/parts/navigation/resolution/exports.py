@@ -276,7 +276,11 @@ class Exports(ABC):
         # A wildcard does not re-export the default.
         if name == DEFAULT:
             return ()
-        values = self.find_in_module(module, name)
+        # What a module of JavaScript imports for itself it does not export.
+        is_own = self.language_of(module) in ECMA and name in imports.names
+        values = ()
+        if not is_own or self.top_level(module, name):
+            values = self.find_in_module(module, name)
         if not values:
             for star in imports.export_stars:
                 target = self.find_module(module, self.language_of(module), star.module)

@@ -619,7 +619,11 @@ class Names(Keys):
             results.append(value)
             definition = value.definition
             if definition is not None and _is_property(definition):
-                results += self.find_result(definition, 0)
+                # A class that a getter returns has another name there.
+                results += (
+                    replace(result, is_variable=True)
+                    for result in self.find_result(definition, 0)
+                )
         return distinct(results)
 
     def bases(self, owner: Definition) -> tuple[list[Definition], bool]:
