@@ -31,6 +31,8 @@ _ABOVE: Final = 300
 _TESTS: Final = b"\0test"
 """Behind the folder of a package of tests, which may define names that the package beside it has, too."""
 _TEST_PACKAGE: Final = re.compile(rb"^package[ \t]+\w+_test\b", re.MULTILINE)
+_MOST_HEAD: Final = 4_000
+"""Bytes before the name of a package, which follows a licence at most."""
 _MOST_DEPTH: Final = 60
 """Most steps from a name to its definition: longer chains are cycles."""
 _MOST_STEPS: Final = 3_000
@@ -113,6 +115,7 @@ class Exports(ABC):
         self._top: dict[tuple[bytes, str], list[Definition]] = {}
         self._methods: dict[str, dict[tuple[bytes, str], list[Definition]]] = {}
         self._packages: dict[tuple[bytes, str, str], list[Definition]] = {}
+        self._own_packages: dict[bytes, bytes] = {}
         self._known: dict[tuple[object, ...], Values | None] = {}
         self._open: dict[tuple[object, ...], int] = {}
         """Keys being computed, with their depth."""
@@ -184,11 +187,17 @@ class Exports(ABC):
             methods = self._methods[name] = {}
             for definition in self.definitions(name):
                 if definition.language == "go" and definition.owner:
-                    package = find_package(definition.path, definition.symbols)
+                    package = self.package_of(definition.path, definition.symbols)
                     methods.setdefault((package, definition.owner), []).append(
                         definition
                     )
         return self._methods[name]
+
+    def package_of(self, path: bytes, symbols: FileSymbols) -> bytes:
+        """Return what tells the Go package of a file from others."""
+        if path not in self._own_packages:
+            self._own_packages[path] = _find_package(path, symbols.data)
+        return self._own_packages[path]
 
     def find_module(self, path: bytes, language: str, module: str) -> bytes | None:
         """Return the file or folder of a module, as a file's import names it."""
@@ -257,7 +266,7 @@ class Exports(ABC):
                 Value(definition)
                 for definition in alike
                 if definition.language == "go"
-                and find_package(definition.path, definition.symbols) == folder
+                and self.package_of(definition.path, definition.symbols) == folder
                 and not definition.symbols.container(definition.index)
             )
         symbols = self.open_file(module)
@@ -378,10 +387,10 @@ class Exports(ABC):
         return value
 
 
-def find_package(path: bytes, symbols: FileSymbols) -> bytes:
-    """Return what tells the Go package of a file from others: its folder, for tests of their own package marked."""
+def _find_package(path: bytes, data: bytes) -> bytes:
+    """Return the folder of a Go file, marked for tests of a package of their own."""
     folder = path.rpartition(b"/")[0]
-    if path.endswith(b"_test.go") and _TEST_PACKAGE.search(symbols.data) is not None:
+    if path.endswith(b"_test.go") and _TEST_PACKAGE.search(data, 0, _MOST_HEAD):
         return folder + _TESTS
     return folder
 

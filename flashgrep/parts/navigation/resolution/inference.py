@@ -21,7 +21,6 @@ from flashgrep.parts.navigation.resolution.exports import (
     Value,
     Values,
     decorators,
-    find_package,
     without_overloads,
 )
 from flashgrep.parts.navigation.resolution.expressions import (
@@ -210,7 +209,7 @@ class Names(Keys):
         if meaning := distinct([*self.find_in_module(path, name), *bound]):
             return meaning
         if symbols.language == "go":
-            return self.export(find_package(path, symbols) + b"/", name) or None
+            return self.export(self.package_of(path, symbols) + b"/", name) or None
         return None
 
     def _find_meaning(self, file: FileScopes, bindings: list[Binding]) -> Values:
@@ -521,7 +520,7 @@ class Names(Keys):
             )
         if owner.language == "go":
             folder = owner.path.rpartition(b"/")[0]
-            package = find_package(owner.path, owner.symbols)
+            package = self.package_of(owner.path, owner.symbols)
             methods: Sequence[Definition] = self.methods_of(name).get(
                 (package, owner.name), ()
             )
@@ -677,7 +676,7 @@ class Names(Keys):
         if member.language != "go" or not member.owner:
             return None
         symbols = member.symbols
-        package = find_package(member.path, symbols)
+        package = self.package_of(member.path, symbols)
         kinds = TYPE_KINDS | {"type"}
         # Usually it is in the same file; otherwise it is looked up by name.
         for index in symbols.defining(member.owner):
@@ -687,7 +686,7 @@ class Names(Keys):
             definition
             for definition in self.definitions(member.owner)
             if definition.language == "go"
-            and find_package(definition.path, definition.symbols) == package
+            and self.package_of(definition.path, definition.symbols) == package
         )
         return next(
             (definition for definition in beside if definition.kind in kinds), None

@@ -200,7 +200,7 @@ class FileScopes:
                             member,
                             is_generic="generic" in nodes,
                             end=nodes["within"].end_byte if "within" in nodes else 0,
-                            start=_find_body(nodes[kind]),
+                            start=_find_body(nodes[kind]) if kind == "parameter" else 0,
                             place=nodes["place"].start_byte if "place" in nodes else 0,
                         ),
                     )

@@ -8,8 +8,11 @@
 ; Parameters of types are seen in them, as members are not.
 (type_spec name: (_) @outside type_parameters: (_)) @function
 ; A structure without a name.
-(_ element: (struct_type) @class)
-(_ value: (struct_type) @class)
+(slice_type element: (struct_type) @class)
+(array_type element: (struct_type) @class)
+(implicit_length_array_type element: (struct_type) @class)
+(map_type value: (struct_type) @class)
+(channel_type value: (struct_type) @class)
 (composite_literal type: (struct_type) @class)
 (var_spec type: (struct_type) @class)
 (field_declaration type: (struct_type) @class)
