@@ -230,6 +230,10 @@ class Resolver:
         if target.key not in self._of_bases.keys:
             return None
         resolution = resolve(target)
+        # An alias tells what it means.
+        is_alias = use.symbols.word_at(use.offset) != target.name
+        if resolution is None and is_alias:
+            return None
         if (
             use.symbols.language in SCOPED
             or len(self._of_bases.rivals) > 1
