@@ -1096,6 +1096,12 @@ class Resolver:
             return self._judge_qualifier(use, on, type_)
         if type_ is not None:
             return None
+        # Each file of Rust may define a type of the name, which it means then.
+        if use.symbols.language == "rust" and self._defines(use.path, on):
+            if use.path == target.path:
+                return Resolution(PROVEN, "qualified")
+            if self._defines(target.path, on):
+                return None
         written = self._find_qualifier(use, on)
         if written is None:
             alike = sum(rival.owner == on for rival in self.rivals)
@@ -1150,6 +1156,11 @@ class Resolver:
         if is_named:
             return Resolution(0.3, "name only")
         return None
+
+    def _defines(self, path: bytes, name: str) -> bool:
+        """Whether a file defines a type, rather than only implementing something for it."""
+        types = self._types_of(name)
+        return any(type_.path == path and type_.kind != "extension" for type_ in types)
 
     def _find_qualifier(
         self,
