@@ -110,7 +110,7 @@ _MACRO: Final = re.compile(rb"!(?!=)")
 _SET: Final = re.compile(rb"=(?!=)")
 _NEW: Final = re.compile(rb"\bnew\Z")
 _CONSTRUCTED: Final = TYPE_KINDS | {"constructor"}
-_MADE_BEFORE: Final = re.compile(rb"\bnew\s+(?:[\w<>,\s]{1,100}(?:\.|::)\s*)*\Z")
+_MADE_BEFORE: Final = re.compile(rb"\bnew\s++(?:[\w<>,\s]{1,100}+(?:\.|::))*+\s*+\Z")
 """What stands before the type of a construction, with what qualifies it."""
 _POSITIONAL: Final = re.compile(rb"\s*\([^(){};]*\)\s*(?:=>|when\b)")
 _TYPE_PLACE: Final = re.compile(
