@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from flashgrep.pattern.grep_syntax import LOOKS_LIKE_REGEX, translate_basic
+
 Mode = Literal["smart", "literal", "regex", "pcre2"]
 
 _LETTERS: Final = """
@@ -66,10 +68,6 @@ SILENT: Final = frozenset(
 """Options of grep that say what is so anyway, and those that only set the mode."""
 ALL: Final = "all"
 """Our own: print everything on a terminal, too."""
-LOOKS_LIKE_REGEX: Final = re.compile(r"[\\^$|*+?\[\](){}]|\.[*+]")
-"""What only a regular expression is likely to contain."""
-BASIC_OPERATORS: Final = frozenset("(){}|+?")
-"""In a basic regular expression these are operators after a backslash, and else mean themselves."""
 
 _CASES: Final[Mapping[str, str]] = {
     "ignore-case": "insensitive",
@@ -287,44 +285,6 @@ def _next_value(following: Iterator[str], word: str) -> str:
     if value is None:
         raise WrongOption(f"Option '{word}' requires an argument.")
     return value
-
-
-def translate_basic(pattern: str) -> str:
-    """Return a basic regular expression, grep's default, as an extended one."""
-    extended = ""
-    at = 0
-    # Where the brackets that are open begin in ``extended``; None: none are.
-    brackets: int | None = None
-    while at < len(pattern):
-        character = pattern[at]
-        is_first = not extended or pattern[:at].endswith(("\\(", "\\|"))
-        at += 1
-        is_last = at == len(pattern) or pattern.startswith(("\\)", "\\|"), at)
-        if brackets is not None:
-            if character == "]" and extended[brackets:] not in {"[", "[^"}:
-                brackets = None
-            # Between brackets these mean themselves; [: begins the name of a class.
-            is_plain = character == "[" and not pattern.startswith(":", at)
-            if character == "\\" or is_plain:
-                extended += "\\"
-            extended += character
-        elif character == "\\" and at < len(pattern):
-            escaped = pattern[at]
-            at += 1
-            extended += escaped if escaped in BASIC_OPERATORS else f"\\{escaped}"
-        elif character in BASIC_OPERATORS:
-            extended += f"\\{character}"
-        elif character == "*" and (is_first or extended == "^"):
-            extended += "\\*"
-        elif character == "^" and not is_first:
-            extended += "\\^"
-        elif character == "$" and not is_last:
-            extended += "\\$"
-        else:
-            if character == "[":
-                brackets = len(extended)
-            extended += character
-    return extended
 
 
 def write_ripgrep(line: GrepLine, mode: Mode) -> list[str]:

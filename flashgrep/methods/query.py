@@ -60,6 +60,11 @@ from flashgrep.methods.projects import (
 )
 from flashgrep.methods.text import Note, Style, note_libraries, render_hits
 from flashgrep.pattern import Pattern
+from flashgrep.pattern.grep_syntax import (
+    BASIC_BAR,
+    LOOKS_LIKE_REGEX,
+    translate_basic,
+)
 from flashgrep.search.exact import COUNT_ON_FILES, Answer, Position, Question
 from flashgrep.search.path_search import near_paths
 
@@ -75,12 +80,6 @@ MOST_COUNTED_WORDS = 6
 """Words of a missing text whose files are counted, longest first, to find the rarest."""
 WORD = re.compile(r"\w{3,}")
 IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
-LOOKS_LIKE_REGEX = re.compile(r"[\\^$|*+?\[\](){}]|\.[*+]")
-"""What only a regular expression is likely to contain."""
-BASIC_BAR = "\\|"
-"""What separates alternatives in grep's basic syntax, and is a bar in ripgrep's."""
-BASIC_OPERATOR = re.compile(r"\\(?P<operator>[|(){}+?])|(?P<itself>[|(){}+?])|\\.")
-"""What is an operator with a backslash in grep's basic syntax, and without one in ripgrep's."""
 SmartMode = Literal["literal", "regex", "grep", "words"]
 """Readings of a text, in the order in which they are tried."""
 Fallback = Literal["regex", "grep", "words"]
@@ -554,7 +553,7 @@ def _make_pattern(
 ) -> Pattern:
     texts = (params.query, *params.any_of)
     if mode == "grep":
-        texts = tuple(map(read_basic, texts))
+        texts = tuple(map(translate_basic, texts))
     return Pattern(
         texts=texts,
         mode="literal" if mode == "literal" else "regex",
@@ -637,10 +636,10 @@ async def _choose_modes(
     if looks_like_regex and await workspace.in_turn(partial(selects_text, texts)):
         modes.append("regex")
     # Whoever is used to grep writes a\|b, which in ripgrep's syntax is a text with a bar.
-    basics = tuple(map(read_basic, texts))
-    has_basic_bar = any(BASIC_BAR in text for text in texts)
-    if has_basic_bar and await workspace.in_turn(partial(selects_text, basics)):
-        modes.append("grep")
+    if any(BASIC_BAR in text for text in texts):
+        basics = tuple(map(translate_basic, texts))
+        if await workspace.in_turn(partial(selects_text, basics)):
+            modes.append("grep")
     # Lines with some of the words have no single match that could be a whole word, a
     # whole line or of a given case.
     is_restricted = (
@@ -658,19 +657,6 @@ async def _choose_modes(
     ):
         modes.append("words")
     return modes
-
-
-def read_basic(text: str) -> str:
-    """Return a regular expression of grep's basic syntax in ripgrep's."""
-
-    def swap(match: re.Match[str]) -> str:
-        if match["operator"]:
-            return match["operator"]
-        if match["itself"]:
-            return re.escape(match[0])
-        return match[0]
-
-    return BASIC_OPERATOR.sub(swap, text)
 
 
 def selects_text(texts: tuple[str, ...]) -> bool:

@@ -121,6 +121,7 @@ def test_smart_falls_back_to_a_regex_then_to_words_and_says_so(wire: Wire) -> No
         (r"ignite(engine)\|zqzq", r"ignite\(engine\)"),
         (r"\(zq\|ig\)nite", "ignite"),
         (r"zqzq\|def [a-z]\+ite", r"def [a-z]+ite"),
+        (r"zqzq\|def [\|i]gnite", "def ignite"),
     ],
 )
 def test_what_nothing_has_is_read_as_grep_reads_it(

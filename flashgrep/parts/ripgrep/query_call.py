@@ -22,7 +22,7 @@ from flashgrep.cli.grep_options import (
 )
 from flashgrep.cli.query_line import find_fields
 from flashgrep.files.globs import types
-from flashgrep.methods.query import BASIC_BAR, selects_text
+from flashgrep.methods.query import selects_text
 from flashgrep.parts.ripgrep.arguments import Call, read_room
 from flashgrep.parts.ripgrep.arguments import parse as parse_words
 from flashgrep.parts.ripgrep.ordered import (
@@ -35,6 +35,7 @@ from flashgrep.parts.ripgrep.ordered import (
     sample_project,
 )
 from flashgrep.parts.ripgrep.plan import NO_FILE, WITH_FILENAME, answer
+from flashgrep.pattern.grep_syntax import BASIC_BAR
 from flashgrep.project import Workspace
 from flashgrep.project.catalogue import Catalogue
 from flashgrep.rpc.context import RequestContext
