@@ -84,6 +84,8 @@ MOST_LISTED: Final = 50
 MOST_FILES: Final = 20
 """Most files of mentions that an answer names."""
 MOST_LINE: Final = 160
+HUNK: Final = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
+"""The extents of a hunk: first line and number of lines, before and after."""
 
 
 class SymbolEditParams(ProjectParams):
@@ -176,9 +178,6 @@ class RenameResult(SyntaxReport):
     change: NotRequired[str]
     edits: NotRequired[list[RenameEdit]]
     obstacles: NotRequired[list[str]]
-
-
-HUNK: Final = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
 
 
 def leave_out_context(diff: str) -> Iterator[str]:

@@ -35,6 +35,7 @@ from flashgrep.parts.navigation.resolution.overloads import read_list
 from flashgrep.parts.navigation.resolution.receiver_text import (
     Step,
     find_bracket,
+    find_first,
     read_callee,
     read_expression,
 )
@@ -62,6 +63,9 @@ from flashgrep.parts.symbols.parse.model import (
 
 IMPLICIT: Final = "it"
 """The parameter of a lambda of Kotlin that names none."""
+_HEAD: Final = re.compile(rb"for(?:each)?\s*\(\s*")
+_BRACKETS: Final = re.compile(rb"[()\[\]{}]")
+_DIVIDES: Final = re.compile(rb"[()\[\]{},]")
 _LOOP: Final = re.compile(rb"\b(?:for|foreach)\s*\(\s*(?:var|val|await)?\s*\Z")
 _LOOPED: Final = re.compile(
     rb"(?:var\s+)?(\w+)\s*(?::|\bin\b)|(?:var\s*)?\(\s*(?:var\s+)?(\w+)\s*,\s*(?:var\s+)?(\w+)\s*\)\s*\bin\b"
@@ -132,8 +136,11 @@ class PassedValues:
             ending = _QUERY_END.search(data, binding.end())
             end = ending.start() if ending is not None else binding.end()
             return self._find_loop_content(site, binding.end(), end, depth)
-        looped = _LOOPED.match(data, start + len(_loop_head(binding[0])))
-        if looped is not None and (_LOOP.search(before) or _loop_head(binding[0])):
+        head = _HEAD.match(binding[0])
+        begin = start + head.end() if head is not None else start
+        looped = _LOOPED.match(data, begin)
+        is_loop = head is not None or _LOOP.search(before) is not None
+        if looped is not None and is_loop:
             opening = find_bracket(symbols, looped.start())
             closing = _find_closing(symbols, opening)
             content = self._find_loop_content(site, looped.end(), closing, depth)
@@ -227,9 +234,7 @@ class PassedValues:
         arrow = _ARROW.search(symbols.data, start, end)
         if step is None:
             return UNKNOWN
-        first = step
-        while first.base is not None:
-            first = first.base
+        first = find_first(step)
         begin = start + 1
         if arrow is not None:
             begin = arrow.end()
@@ -272,9 +277,7 @@ class PassedValues:
         step = read_expression(site.symbols, end)
         if step is None:
             return UNKNOWN
-        first = step
-        while first.base is not None:
-            first = first.base
+        first = find_first(step)
         if not _BEFORE_TAIL.match(site.symbols.data[start : first.offset]):
             return UNKNOWN
         place = Site(site.path, site.symbols, first.offset)
@@ -512,7 +515,7 @@ def _split(
     depth = 0
     begin = start
     parts = list[bytes]()
-    for match in re.compile(rb"[()\[\]{},]").finditer(symbols.data, start, end):
+    for match in _DIVIDES.finditer(symbols.data, start, end):
         if symbols.is_text(match.start()):
             continue
         sign = match[0]
@@ -534,19 +537,13 @@ def _find_closing(
 ) -> int:
     """Return where a bracket is closed."""
     depth = 0
-    for match in re.compile(rb"[()\[\]{}]").finditer(symbols.data, max(0, opening)):
+    for match in _BRACKETS.finditer(symbols.data, max(0, opening)):
         if symbols.is_text(match.start()):
             continue
         depth += 1 if match[0] in b"([{" else -1
         if depth <= 0:
             return match.start()
     return len(symbols.data)
-
-
-def _loop_head(text: bytes) -> bytes:
-    """Return what a binding begins with if it is a loop's."""
-    head = re.match(rb"for(?:each)?\s*\(\s*", text)
-    return head[0] if head is not None else b""
 
 
 def _find_half(

@@ -378,12 +378,18 @@ def _read_parentheses(
     return step
 
 
-def _start_of(step: Step) -> int:
+def find_first(step: Step) -> Step:
+    """Return the first name of a chain."""
     while step.base is not None:
         step = step.base
-    if step.form == "new":
-        return step.offset - len(step.name) - len("new ")
-    return step.offset
+    return step
+
+
+def _start_of(step: Step) -> int:
+    first = find_first(step)
+    if first.form == "new":
+        return first.offset - len(first.name) - len("new ")
+    return first.offset
 
 
 def _find_operator(

@@ -22,6 +22,7 @@ from flashgrep.parts.navigation.resolution.receiver_text import (
     Step,
     find_block_start,
     find_bracket,
+    find_first,
     is_open_at,
     read_expression,
     read_receiver,
@@ -379,7 +380,7 @@ class RustValues:
         step = read_expression(symbols, block)
         if step is None:
             return UNKNOWN
-        first = _find_start(step)
+        first = find_first(step).offset
         before = symbols.data[max(0, first - _MOST_BEFORE) : first]
         if _MATCH.search(before) is None:
             return UNKNOWN
@@ -432,7 +433,7 @@ class RustValues:
         value = read_expression(symbols, end)
         other: Type = UNKNOWN
         if value is not None and _is_whole(symbols, value, step.offset + len("zip(")):
-            place = Site(site.path, symbols, _find_start(value))
+            place = Site(site.path, symbols, find_first(value).offset)
             other = self.types.evaluate(place, value, depth + 1)
         second = find_content(other) if isinstance(other, Container) else UNKNOWN
         return Container(Pair(container.held, second))
@@ -450,7 +451,7 @@ class RustValues:
         value = read_expression(symbols, end)
         if head is None or value is None or not _is_whole(symbols, value, head.end()):
             return UNKNOWN
-        place = Site(site.path, symbols, _find_start(value))
+        place = Site(site.path, symbols, find_first(value).offset)
         result = self.types.evaluate(place, value, depth + 1)
         return UNKNOWN if result is UNKNOWN else Container(result)
 
@@ -504,12 +505,6 @@ class RustValues:
         if step.name == "flatten":
             return container.held
         return UNKNOWN
-
-
-def _find_start(step: Step) -> int:
-    while step.base is not None:
-        step = step.base
-    return step.offset
 
 
 def _choose_half(
@@ -585,5 +580,5 @@ def _is_whole(
     start: int,
 ) -> bool:
     """Whether nothing but a reference stands before a chain from an offset on."""
-    before = symbols.data[start : _find_start(step)]
+    before = symbols.data[start : find_first(step).offset]
     return _REFERENCE.match(before) is not None

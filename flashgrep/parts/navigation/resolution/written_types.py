@@ -56,6 +56,7 @@ from flashgrep.parts.navigation.resolution.plain_text import find_real_name
 from flashgrep.parts.navigation.resolution.receiver_text import (
     DIALECTS,
     Step,
+    find_first,
     read_expression,
     read_receiver,
 )
@@ -839,9 +840,7 @@ class WrittenTypes:
         step = read_expression(symbols, end)
         if step is None:
             return UNKNOWN
-        first = step
-        while first.base is not None:
-            first = first.base
+        first = find_first(step)
         between = symbols.data[start : first.offset].decode("utf-8", "replace")
         if not _BEFORE_VALUE.issuperset(between.split()):
             return UNKNOWN
