@@ -19,7 +19,7 @@ def translate_basic(pattern: str) -> str:
     brackets: int | None = None
     while at < len(pattern):
         character = pattern[at]
-        is_first = not extended or pattern[:at].endswith(("\\(", "\\|"))
+        is_first = not extended or pattern.endswith(("\\(", "\\|"), 0, at)
         at += 1
         is_last = at == len(pattern) or pattern.startswith(("\\)", "\\|"), at)
         if brackets is not None:
