@@ -124,67 +124,45 @@ def plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes] | None:
 
 
 def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
+    check_cover(snapshot, walker)
     arguments = read_arguments(call)
-    # Where the index covers other files, ripgrep decides; and it reports a folder or
-    # file that it cannot read.
-    if (
-        walker.differs_from_ripgrep
-        or walker.unreadable
-        or "unreadable" in snapshot.table.skipped.values()
-    ):
-        raise Unplannable
     texts = read_patterns(arguments.flags, call.cwd)
-    pattern, paths = (
-        ([], arguments.positional)
-        if texts
-        else (arguments.positional[:1], arguments.positional[1:])
-    )
-    if not (texts or pattern) or (not paths and call.readable_input):
+    pattern: list[str] = []
+    paths = arguments.positional
+    if not texts:
+        pattern = arguments.positional[:1]
+        paths = arguments.positional[1:]
+    has_pattern = bool(texts or pattern)
+    may_read_input = call.readable_input and not paths
+    if not has_pattern or may_read_input:
         raise Unplannable
 
     likely = find_candidates(make_pattern(arguments.flags, texts or pattern), snapshot)
-
-    # Keep those that the call's paths, globs and types select; too many are no faster
-    # than a walk.
-    chosen = Chosen()
-    has_folder = False
-    for path_given in [os.fsencode(path) for path in paths] or [b""]:
-        if stat.S_ISREG(os.lstat(os.path.join(call.cwd, path_given)).st_mode):
-            chosen.names.append(path_given)
-            chosen.doubtful.append(path_given)
-            chosen.files += 1
-        else:
-            chosen.extend(
-                _choose_below(
-                    path_given, call, arguments.flags, likely, snapshot, walker
-                )
-            )
-            has_folder = True
-    # ripgrep warns where it has no file to search, and names files unlike folders.
-    if not (has_folder and (chosen.searched or chosen.files)):
-        raise Unplannable
-
-    # What ripgrep decompresses, the index knows compressed; a NUL byte it reports in a
-    # file that is named.
-    if any(flag.name == "search-zip" for flag in arguments.flags) and has_compressed(
-        snapshot, chosen.names
-    ):
-        raise Unplannable
-    for name in chosen.doubtful:
-        checkpoint()
-        if b"\0" in Path(os.fsdecode(os.path.join(call.cwd, name))).read_bytes():
-            raise Unplannable
+    given = [os.fsencode(path) for path in paths] or [b""]
+    chosen = choose(given, call, arguments.flags, likely, snapshot, walker)
+    check_contents(chosen, call, arguments.flags, snapshot)
     words = [
         WITH_FILENAME,
         b"--no-config",
         *map(os.fsencode, arguments.words),
         b"--",
+        *map(os.fsencode, pattern),
+        *chosen.names,
     ]
-    names = chosen.names if chosen.files else [*chosen.names, NO_FILE]
-    words += [*map(os.fsencode, pattern), *names]
-    if sum(map(len, words)) + WORD_OVERHEAD * len(words) > min(call.room, MOST_BYTES):
+    if not chosen.files:
+        words.append(NO_FILE)
+    size = sum(map(len, words)) + WORD_OVERHEAD * len(words)
+    if size > min(call.room, MOST_BYTES):
         raise Unplannable
     return words
+
+
+def check_cover(snapshot: Snapshot, walker: Walker) -> None:
+    """Refuse a project whose index covers other files than ripgrep, or has some that ripgrep reports as unreadable."""
+    if walker.differs_from_ripgrep or walker.unreadable:
+        raise Unplannable
+    if "unreadable" in snapshot.table.skipped.values():
+        raise Unplannable
 
 
 @dataclass(slots=True)
@@ -205,6 +183,49 @@ class Chosen:
         self.doubtful += chosen.doubtful
         self.files += chosen.files
         self.searched += chosen.searched
+
+
+def choose(
+    paths: Sequence[bytes],
+    call: Call,
+    flags: Sequence[Flag],
+    likely: Sequence[bytes],
+    snapshot: Snapshot,
+    walker: Walker,
+) -> Chosen:
+    """Return the files among a call's paths, and the candidates below the folders among them.
+
+    Raises:
+        Unplannable: as for a folder; or ripgrep warns where it has no file to search, and names files unlike folders.
+
+    """
+    chosen = Chosen()
+    has_folder = False
+    for path in paths:
+        if stat.S_ISREG(os.lstat(os.path.join(call.cwd, path)).st_mode):
+            chosen.names.append(path)
+            chosen.doubtful.append(path)
+            chosen.files += 1
+        else:
+            chosen.extend(_choose_below(path, call, flags, likely, snapshot, walker))
+            has_folder = True
+    has_files = bool(chosen.searched or chosen.files)
+    if has_folder and has_files:
+        return chosen
+    raise Unplannable
+
+
+def check_contents(
+    chosen: Chosen, call: Call, flags: Sequence[Flag], snapshot: Snapshot
+) -> None:
+    """Refuse files with a NUL byte, which ripgrep reports in a file that is named, and those that it would decompress."""
+    unpacks = any(flag.name == "search-zip" for flag in flags)
+    if unpacks and has_compressed(snapshot, chosen.names):
+        raise Unplannable
+    for name in chosen.doubtful:
+        checkpoint()
+        if b"\0" in Path(os.fsdecode(os.path.join(call.cwd, name))).read_bytes():
+            raise Unplannable
 
 
 def has_compressed(snapshot: Snapshot, names: Iterable[bytes]) -> bool:
@@ -287,41 +308,17 @@ def _choose_below(
     if is_around and any(flag.name in {"glob", "iglob"} for flag in flags):
         raise Unplannable
 
-    # Globs are relative to the current folder: what is before a path below this one, as
-    # seen from there.
-    from_cwd = given
-    if given.startswith(b"/"):
-        if given == call.cwd:
-            from_cwd = b""
-        else:
-            from_cwd = given.removeprefix(call.cwd.rstrip(b"/") + b"/")
-    from_cwd = from_cwd.removeprefix(b"./")
-    cover = Cover(flags, b"" if from_cwd == b"." else as_folder(from_cwd))
+    cover = Cover(flags, see_from(call.cwd, given))
     lead = as_folder(inside)
-    candidates = likely
-    if snapshot.pending:
-        changed = [path for path in snapshot.changed_paths() if path.startswith(lead)]
-        # As while a tree is being indexed: ripgrep would have read them all meanwhile.
-        if len(changed) > MOST_CHANGED:
-            raise Unplannable
-        settled = [path for path in likely if path not in snapshot.pending]
-        candidates = [*changed, *settled]
-    if lead:
-        start = len(lead)
-        candidates = [path[start:] for path in candidates if path.startswith(lead)]
+    candidates = keep_below(lead, add_changed(lead, likely, snapshot))
     below = dict.fromkeys(cover.select(candidates), False)
     doubtful = list_doubtful(snapshot)
     if cover.adds:
         added = dict(cover.find_additions(lead, snapshot, walker))
-        sizes = (
-            os.lstat(os.path.join(folder, path)).st_size
-            for path, is_dir in added.items()
-            if not is_dir
-        )
-        if sum(sizes) > MOST_ADDED_BYTES:
-            raise Unplannable
+        files = [path for path, is_dir in added.items() if not is_dir]
+        check_sizes(folder, files)
         below |= added
-        doubtful.update(lead + path for path, is_dir in added.items() if not is_dir)
+        doubtful.update(lead + path for path in files)
     searched = estimate_cover(cover, lead, snapshot.table.below(inside))
     if len(below) > max(FEW, searched * MOST_SHARE):
         raise Unplannable
@@ -336,6 +333,50 @@ def _choose_below(
         files=len(below) - sum(below.values()),
         searched=searched,
     )
+
+
+def see_from(cwd: bytes, given: bytes) -> bytes:
+    """Return what is before a path below a folder as seen from the current one, which globs are relative to."""
+    if given == cwd:
+        return b""
+    seen = given
+    if given.startswith(b"/"):
+        seen = given.removeprefix(cwd.rstrip(b"/") + b"/")
+    seen = seen.removeprefix(b"./")
+    return b"" if seen == b"." else as_folder(seen)
+
+
+def add_changed(
+    lead: bytes, likely: Sequence[bytes], snapshot: Snapshot
+) -> Sequence[bytes]:
+    """Return the candidates, and before them the files below ``lead`` that are not indexed as they are.
+
+    Raises:
+        Unplannable: those are many, as while a tree is being indexed: ripgrep would have read them all meanwhile.
+
+    """
+    if not snapshot.pending:
+        return likely
+    changed = [path for path in snapshot.changed_paths() if path.startswith(lead)]
+    if len(changed) > MOST_CHANGED:
+        raise Unplannable
+    settled = [path for path in likely if path not in snapshot.pending]
+    return [*changed, *settled]
+
+
+def keep_below(lead: bytes, paths: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the paths below ``lead``, without it."""
+    if not lead:
+        return paths
+    start = len(lead)
+    return [path[start:] for path in paths if path.startswith(lead)]
+
+
+def check_sizes(folder: bytes, paths: Iterable[bytes]) -> None:
+    """Refuse files of a folder that are too large, together, to be read for NUL bytes."""
+    sizes = (os.lstat(os.path.join(folder, path)).st_size for path in paths)
+    if sum(sizes) > MOST_ADDED_BYTES:
+        raise Unplannable
 
 
 def list_doubtful(snapshot: Snapshot) -> set[bytes]:
@@ -464,18 +505,7 @@ def make_type_filter(flags: Sequence[Flag]) -> Callable[[bytes], bool | None] | 
         ValueError: a type that is not known, or is not made of one glob.
 
     """
-    table = dict(types())
-    for flag in flags:
-        if flag.name == "type-add":
-            name, _, glob = (flag.value or "").partition(":")
-            if (
-                not (name.isascii() and name.isalnum())
-                or name == "all"
-                or not glob
-                or ":" in glob
-            ):
-                raise ValueError(flag.value)
-            table[name] = (*table.get(name, ()), glob)
+    table = read_types(flags)
     types_given = [
         (flag.name == "type", flag.value or "")
         for flag in flags
@@ -483,27 +513,43 @@ def make_type_filter(flags: Sequence[Flag]) -> Callable[[bytes], bool | None] | 
     ]
     if not types_given:
         return None
-    if bundled_ripgrep() is None or not {name for _, name in types_given} <= {
-        *table,
-        "all",
-    }:  # our table is that one's
+    # Our table is that of the ripgrep in the package.
+    names_given = {name for _, name in types_given}
+    if bundled_ripgrep() is None or not names_given <= {*table, "all"}:
         raise ValueError(types_given)
     every = [glob for globs in table.values() for glob in globs]
     choices = [
         (is_included, name_matcher(every if name == "all" else table[name]))
         for is_included, name in types_given
     ]
+    choices.reverse()
     rest = False if any(is_included for is_included, _ in types_given) else None
 
     def verdict(path: bytes) -> bool | None:
         name = path.rpartition(b"/")[2]
-        return next(
-            (
-                is_included
-                for is_included, has_name in reversed(choices)
-                if has_name(name)
-            ),
-            rest,
-        )
+        for is_included, has_name in choices:
+            if has_name(name):
+                return is_included
+        return rest
 
     return verdict
+
+
+def read_types(flags: Sequence[Flag]) -> dict[str, Sequence[str]]:
+    """Return the globs of each type: ripgrep's own, and those that ``--type-add`` makes of one glob.
+
+    Raises:
+        ValueError: one is not made of one glob.
+
+    """
+    table: dict[str, Sequence[str]] = dict(types())
+    for flag in flags:
+        if flag.name != "type-add":
+            continue
+        name, _, glob = (flag.value or "").partition(":")
+        is_name = name.isascii() and name.isalnum() and name != "all"
+        is_glob = bool(glob) and ":" not in glob
+        if not (is_name and is_glob):
+            raise ValueError(flag.value)
+        table[name] = (*table.get(name, ()), glob)
+    return table

@@ -61,32 +61,23 @@ async def answer_query(
         line = parse(params["argv"], find_fields(catalogue.registry))
     except WrongOption:
         return None
-    is_page = bool(params.get("tty")) and not line.everything
-    is_for_method = not find_ripgrep_only(line)
-    if not line.patterns and not line.has("file"):
+    if is_for_method(line, params):
         return None
-    if line.others or params.get("path_map") or (is_page and is_for_method):
-        return None
-    if not has_ripgrep_types(line) or any("\n" in text for text in line.patterns):
-        return None
-    has_bars = any(BASIC_BAR in text for text in line.patterns)
-    if line.mode == "smart" and has_bars and is_for_method:
-        # The method also reads it as grep does.
-        return None
+    needs_ripgrep = bool(find_ripgrep_only(line))
     workspace = None
     paths = line.paths
     try:
         root = catalogue.find_enclosing_root(Path(cwd))
         workspace = await catalogue.open(str(root))
     except NotFound:
-        if not paths and is_for_method:
+        if not paths and not needs_ripgrep:
             return None
         if not paths:
             raise
     if workspace is not None:
-        differs = workspace.walker.differs_from_ripgrep and is_for_method
+        # ripgrep knows neither revisions nor our ignore files and folders.
+        differs = workspace.walker.differs_from_ripgrep and not needs_ripgrep
         if workspace.is_bare or differs:
-            # ripgrep knows neither revisions nor our ignore files and folders.
             return None
         above = len(Path(cwd).relative_to(workspace.path).parts)
         if above and not paths:
@@ -107,10 +98,29 @@ async def answer_query(
         otherwise = await plan_call(context, cwd, regex, room)
         result["otherwise"] = await cut_call(to_cut, cwd, otherwise)
         result["note"] = FALLBACK_NOTE
-    elif planned[-2:] == ["--", encode(NO_FILE)] and is_for_method and not line.paths:
+        return result
+    finds_nothing = planned[-2:] == ["--", encode(NO_FILE)]
+    if finds_nothing and not needs_ripgrep and not line.paths:
         # Nothing has it: the method says how much was searched and what comes near.
         return None
     return result
+
+
+def is_for_method(line: GrepLine, params: Mapping[str, Any]) -> bool:
+    """Return whether the words of a call alone say that the method answers."""
+    if not line.patterns and not line.has("file"):
+        return True
+    if line.others or params.get("path_map"):
+        return True
+    if not has_ripgrep_types(line) or any("\n" in text for text in line.patterns):
+        return True
+    if find_ripgrep_only(line):
+        return False
+    if params.get("tty") and not line.everything:
+        return True
+    # The method also reads a pattern as grep does.
+    has_bars = any(BASIC_BAR in text for text in line.patterns)
+    return line.mode == "smart" and has_bars
 
 
 def has_ripgrep_types(line: GrepLine) -> bool:
