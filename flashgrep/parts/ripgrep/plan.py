@@ -310,7 +310,7 @@ def _choose_below(
 
     cover = Cover(flags, see_from(call.cwd, given))
     lead = as_folder(inside)
-    candidates = keep_below(lead, add_changed(lead, likely, snapshot))
+    candidates = keep_below(lead, add_changes(lead, likely, snapshot))
     below = dict.fromkeys(cover.select(candidates), False)
     doubtful = list_doubtful(snapshot)
     if cover.adds:
@@ -346,7 +346,7 @@ def see_from(cwd: bytes, given: bytes) -> bytes:
     return b"" if seen == b"." else as_folder(seen)
 
 
-def add_changed(
+def add_changes(
     lead: bytes, likely: Sequence[bytes], snapshot: Snapshot
 ) -> Sequence[bytes]:
     """Return the candidates, and before them the files below ``lead`` that are not indexed as they are.

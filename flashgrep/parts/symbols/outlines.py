@@ -80,53 +80,77 @@ def outline(
     If not all fit, inner levels are left out in all files alike. On the first level that does not fit, each source gets
     a share, each test one of what remains, and within a file types come first.
     """
-    paths = sorted(paths, key=tier_of)
     new_outline = Outline()
     files: list[list[Entry]] = []
     needed = 0  # for the least share of every file
-    for path, symbols in open_all(source, paths, new_outline):
+    for path, symbols in open_all(source, sorted(paths, key=tier_of), new_outline):
         if needed > max_chars:  # stop early: making signatures is the slow part
             new_outline.left_out += len(symbols.parsed.definitions)
             continue
-        files.append(list(read_entries(path, symbols, everything=everything)))
-        needed += min(
-            LEAST_SHARE, sum(entry.size for entry in files[-1] if not entry.depth)
-        )
-    found_entries = [entry for entries in files for entry in entries]
+        entries = list(read_entries(path, symbols, everything=everything))
+        files.append(entries)
+        needed += min(LEAST_SHARE, size_of_level(entries, 0))
     checkpoint()
-    level = 0
-    while level <= max((entry.depth for entry in found_entries), default=0):
-        size = sum(entry.size for entry in found_entries if entry.depth == level)
-        size += (
-            0
-            if level
-            else sum(len(entries[0].path) + 1 for entries in files if entries)
-        )
-        if size > max_chars:
-            break
-        max_chars -= size
-        level += 1
+    level, room = count_whole_levels(files, max_chars)
+    checkpoint()
+    shown = {
+        entry for entries in files for entry in entries if entry.depth < level
+    } | choose_of_level(files, level, room)
+    for entries in files:
+        of_file = [entry for entry in entries if entry in shown]
+        new_outline.entries += of_file
+        new_outline.left_out += len(entries) - len(of_file)
+    return new_outline
+
+
+def size_of_level(entries: Iterable[Entry], level: int) -> int:
+    """Return how many characters a level of nesting takes, without the names of files."""
+    return sum(entry.size for entry in entries if entry.depth == level)
+
+
+def count_whole_levels(
+    files: Sequence[Sequence[Entry]], max_chars: int
+) -> tuple[int, int]:
+    """Return how many levels fit as a whole, from the outermost, and how many characters are left then."""
+    levels = 1 + max(
+        (entry.depth for entries in files for entry in entries), default=-1
+    )
+    room = max_chars
+    for level in range(levels):
+        size = sum(size_of_level(entries, level) for entries in files)
+        if level == 0:
+            size += sum(len(entries[0].path) + 1 for entries in files if entries)
+        if size > room:
+            return level, room
+        room -= size
         checkpoint()
-    shown_entries = {entry for entry in found_entries if entry.depth < level}
-    checkpoint()
+    return levels, room
+
+
+def choose_of_level(
+    files: Sequence[Sequence[Entry]], level: int, max_chars: int
+) -> set[Entry]:
+    """Return what is shown of the first level that does not fit: of each source a share, of each test one of what remains."""
+    chosen: set[Entry] = set()
+    room = max_chars
     cut = [
         entries for entries in files if any(entry.depth == level for entry in entries)
     ]
     for _, group in groupby(cut, key=lambda entries: tier_of(entries[0].path)):
         of_tier = list(group)
-        share = max(LEAST_SHARE, max_chars // len(of_tier))
+        share = max(LEAST_SHARE, room // len(of_tier))
         for entries in of_tier:
             checkpoint()
-            max_chars -= 0 if level else len(entries[0].path) + 1
-            room = min(share, max_chars)
+            # Of a file that no whole level shows, the name is to come.
+            if level == 0:
+                room -= len(entries[0].path) + 1
+            of_file = min(share, room)
             for entry in sorted(entries, key=lambda one: one.kind not in TYPE_KINDS):
-                if entry.depth == level and entry.size <= room:
+                if entry.depth == level and entry.size <= of_file:
+                    of_file -= entry.size
                     room -= entry.size
-                    max_chars -= entry.size
-                    shown_entries.add(entry)
-    new_outline.entries = [entry for entry in found_entries if entry in shown_entries]
-    new_outline.left_out += len(found_entries) - len(new_outline.entries)
-    return new_outline
+                    chosen.add(entry)
+    return chosen
 
 
 def read_entries(

@@ -4,6 +4,7 @@ The editor applies the edits; the server writes no file.
 """
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types
@@ -44,38 +45,22 @@ async def rename(server: "Server", params: types.RenameParams) -> types.Workspac
     folder, definition = await find_definition(server, uri, place)
     old = definition["symbol_name"]
     check_name(name, old)
-    uses: list[dict[str, Any]] = []
-    is_open = False
-    async for _, page, answer in page_references(
-        server, uri, place, include_declaration=True
-    ):
-        # An alias, made by an import, keeps its name.
-        uses += [
-            current_use for current_use in page if current_use["symbol_name"] == old
-        ]
-        # Then the list of uses may be incomplete.
-        is_open = (
-            is_open or bool(answer.get("unsure")) or not answer["coverage"]["complete"]
-        )
-    await check_free(folder, name, {current_use["file_path"] for current_use in uses})
+    uses, is_whole = await find_uses(server, uri, place, old)
+    await check_free(folder, name, {use["file_path"] for use in uses})
     client = server.client_capabilities.workspace
     edits = client.workspace_edit if client else None
-    may_ask = bool(edits and edits.document_changes and edits.change_annotation_support)
-    if not may_ask and (
-        is_open or any(current_use["confidence"] < SURE for current_use in uses)
-    ):
+    takes_versions = bool(edits and edits.document_changes)
+    may_ask = bool(takes_versions and edits and edits.change_annotation_support)
+    is_certain = is_whole and all(use["confidence"] >= SURE for use in uses)
+    if not may_ask and not is_certain:
         message = f"flashgrep: some uses of {old} are uncertain, and this editor cannot confirm them"
         raise JsonRpcException(message, REQUEST_FAILED)
     by_file: dict[str, list[Any]] = {}
     for use in uses:
-        kind = KNOWN if use["confidence"] >= SURE else PERHAPS
-        edit = types.AnnotatedTextEdit(kind, range_of(use["selection_range"]), name)
-        # A client without support for annotations refuses annotated edits.
-        plain = types.TextEdit(edit.range, name)
-        by_file.setdefault(find_path(folder.root or "", use), []).append(
-            edit if may_ask else plain
-        )
-    if not (edits and edits.document_changes):
+        path = find_path(folder.root or "", use)
+        edit = make_edit(use, name, may_ask=may_ask)
+        by_file.setdefault(path, []).append(edit)
+    if not takes_versions:
         return types.WorkspaceEdit(
             changes={uri_of(path): several for path, several in by_file.items()}
         )
@@ -90,6 +75,33 @@ async def rename(server: "Server", params: types.RenameParams) -> types.Workspac
         document_changes=changes,
         change_annotations=annotate(old, name) if may_ask else None,
     )
+
+
+async def find_uses(
+    server: "Server", uri: str, position: types.Position, old: str
+) -> tuple[list[dict[str, Any]], bool]:
+    """Return a definition and its uses by its own name, and whether these are known to be all."""
+    uses: list[dict[str, Any]] = []
+    is_whole = True
+    async for _, page, answer in page_references(
+        server, uri, position, include_declaration=True
+    ):
+        # An alias, made by an import, keeps its name.
+        uses += [use for use in page if use["symbol_name"] == old]
+        if answer.get("unsure") or not answer["coverage"]["complete"]:
+            is_whole = False
+    return uses, is_whole
+
+
+def make_edit(
+    use: Mapping[str, Any], name: str, *, may_ask: bool
+) -> types.TextEdit | types.AnnotatedTextEdit:
+    """Return the edit of one use; annotated for a client that supports it: another refuses annotated edits."""
+    where = range_of(use["selection_range"])
+    if not may_ask:
+        return types.TextEdit(where, name)
+    kind = KNOWN if use["confidence"] >= SURE else PERHAPS
+    return types.AnnotatedTextEdit(kind, where, name)
 
 
 async def find_definition(

@@ -1,7 +1,7 @@
 """From a syntax tree to columns: run the tags query, nest definitions by span, adjust kinds to what is around."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from typing import Final
@@ -123,25 +123,10 @@ def collect_tags(
     skips = _spans(
         [node for node in references["skip"] if node.start_byte not in quoted]
     )
-    if (root.has_error or blanked) and (
-        LANGUAGES[language].nature == "code" or language == "tex"
-    ):  # words of prose introduce no names
-        # The grammar may lose much of what follows an error, and a file has errors
-        # while it is being edited.
-        errors = _outermost(
-            [
-                *((node.start_byte, node.end_byte) for node in references["error"]),
-                *blanked,
-            ]
-        )
-        beside = find_missed_definitions(language, data, errors, skips)
-        beside = (
-            beside if root.has_error else beside[is_inside(beside[:, NAME], errors)]
-        )
-        for name, name_end, start, end, kind, *rest in beside.tolist():
-            named.setdefault(
-                name, (0, (start, -end, True, name, name_end, kind, *rest))
-            )
+    if root.has_error or blanked:
+        beside = _find_beside(language, data, root, references["error"], blanked, skips)
+        for row in beside:
+            named.setdefault(row[3], (0, row))
     table = _nest(language, [*(row for _, row in named.values()), *scopes])
     named_offsets = {row[0] for row in table}
     return ParsedFile(
@@ -158,6 +143,30 @@ def collect_tags(
         else None,
         grammar="tree-sitter",
     )
+
+
+def _find_beside(
+    language: str,
+    data: bytes,
+    root: Node,
+    errors: Sequence[Node],
+    blanked: Sequence[tuple[int, int]],
+    skips: Ints,
+) -> Iterator[_Row]:
+    """Yield what a file defines that its tree may lack."""
+    # Words of prose introduce no names.
+    is_code = LANGUAGES[language].nature == "code"
+    if not is_code and language != "tex":
+        return
+    spans = [(node.start_byte, node.end_byte) for node in errors]
+    missing = _outermost([*spans, *blanked])
+    missed = find_missed_definitions(language, data, missing, skips)
+    # The grammar may lose much of what follows an error, and a file has errors while
+    # it is being edited. Without one only what was blanked is missing.
+    if not root.has_error:
+        missed = missed[is_inside(missed[:, NAME], missing)]
+    for name, name_end, start, end, kind, *rest in missed.tolist():
+        yield (start, -end, True, name, name_end, kind, *rest)
 
 
 def _read_definition(
