@@ -5,6 +5,7 @@ An identifier is a run of ASCII letters, digits and ``_``; its words are ``get h
 repeat their identifiers, so these are counted first, and each distinct one of a batch is split once, by numpy.
 """
 
+import itertools
 import re
 from array import array
 from collections import defaultdict
@@ -96,16 +97,14 @@ def find_identifiers_with(text: bytes, parts: Iterable[bytes]) -> set[bytes]:
 
 def count_identifiers(texts: Sequence[bytes]) -> IdentifierCounts:
     """Count the identifiers of each text."""
-    number_of: defaultdict[bytes, int] = defaultdict()
     # One lookup numbers an identifier, and no line of Python runs for it.
-    number_of.default_factory = number_of.__len__
+    number_of = defaultdict[bytes, int](itertools.count().__next__)
     numbers = array("q")
     ends = [0]
     for text in texts:
         identifiers = find_identifiers(text)
         numbers.extend(map(number_of.__getitem__, identifiers))
         ends.append(len(numbers))
-    number_of.default_factory = None  # else it would reference itself, and indexing processes rarely collect garbage
     # Text and identifier in one number, so that one sort groups equal pairs.
     text_bits = np.arange(len(texts)) << _NUMBER_BITS
     sizes = np.diff(ends)

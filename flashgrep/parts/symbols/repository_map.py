@@ -4,6 +4,7 @@ PageRank over files, as in aider's repository map: a use of a name is an edge to
 weighted by the square root of the number of uses; the rank that passes along an edge goes to the definition.
 """
 
+import itertools
 import re
 from array import array
 from collections import Counter, defaultdict
@@ -241,8 +242,7 @@ def repository_map(
     chosen = [path for outside, tier, _, path in ranked if tier <= TEST or not outside][
         :MAP_FILES
     ]
-    number_of: defaultdict[bytes, int] = defaultdict()
-    number_of.default_factory = number_of.__len__
+    number_of = defaultdict[bytes, int](itertools.count().__next__)
     aside = set[bytes]()
     files = list[_File]()
     for path, read in open_all(source, chosen, outline):
