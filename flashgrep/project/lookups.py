@@ -206,18 +206,15 @@ class Lookups:
             # for a moment. Its count is a file's own unless an event tells of the file
             # or of a folder above it, or events were lost.
             are_ours = await project.refresh() and tree.listed_since == listed
-        for path in marked:
-            outcome.pop(path, None)
+        outcome.forget(marked)
 
         def ask_again(snapshot: Snapshot) -> Answer:
             if prepare is not None:
                 snapshot = prepare(snapshot)
             if max_size is not None:
                 snapshot = snapshot.with_max_size(max_size)
-            for (
-                path
-            ) in snapshot.unsaved:  # for these ripgrep has counted what is on disk
-                outcome.pop(path, None)
+            # For these ripgrep has counted what is on disk.
+            outcome.forget(snapshot.unsaved)
             return search(
                 replace(snapshot, counts=outcome if are_ours else None), question
             )

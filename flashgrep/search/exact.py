@@ -5,10 +5,10 @@ the index does not propose a file, no line of it can match.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import chain, dropwhile, filterfalse, islice
+from itertools import chain, compress, dropwhile, filterfalse, islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -43,7 +43,12 @@ from flashgrep.search.printed import (
     Printer,
     add_up,
 )
-from flashgrep.search.ripgrep import find_matching, pattern_flags, take_batch
+from flashgrep.search.ripgrep import (
+    Counts,
+    find_matching,
+    pattern_flags,
+    take_batch,
+)
 from flashgrep.search.snapshot import (
     TEXT_ID,
     Places,
@@ -283,15 +288,7 @@ class Search:
         answer = self.answer
         paths = self.paths or self.files()
         if snapshot.counts is not None:
-            while batch := list(islice(paths, FIRST_BATCH)):
-                checkpoint()
-                counts = [snapshot.counts.get(path, -1) for path in batch]
-                answer.files_read += counts.count(0)
-                yield from (
-                    (path, max(0, count))
-                    for path, count in zip(batch, counts, strict=True)
-                    if count
-                )
+            yield from self._counted_files(snapshot.counts, paths)
             return
         unsaved = snapshot.unsaved  # ripgrep would search the version on disk
         ripgrep = snapshot.ripgrep if self.is_linear else None
@@ -335,6 +332,47 @@ class Search:
             here = MANY_FILES if 2 * len(found) > len(batch) else 0
             size = min(4 * size, LARGEST_BATCH)
         yield from ((path, 0) for path in paths)
+
+    def _counted_files(
+        self, counts: Counts, paths: Iterator[bytes]
+    ) -> Iterator[tuple[bytes, int]]:
+        """Yield those of the files that ripgrep counted lines in, and with 0 those that are to be read."""
+        question = self.question
+        of_file = counts.of_file
+        if not counts.of_others and question.keep is None and question.position is None:
+            # No look at each file of the project: most have no such line.
+            paths = iter(self._choose(path for path, count in of_file.items() if count))
+        while batch := list(islice(paths, FIRST_BATCH)):
+            checkpoint()
+            found = [of_file.get(path, counts.of_others) for path in batch]
+            self.answer.files_read += found.count(0)
+            yield from (
+                (path, max(0, count))
+                for path, count in zip(batch, found, strict=True)
+                if count
+            )
+
+    def _choose(self, chosen: Iterable[bytes]) -> list[bytes]:
+        """Return those of some files that ``files`` has, in its order; the others count as read."""
+        pending = self.snapshot.pending
+        changed = self.snapshot.changed_paths()
+        found = self._candidates_among(chosen).difference(pending).union(changed)
+        outdated = self._candidates_among(pending)
+        count = len(self.places) - len(outdated) + len(changed)
+        self.answer.files_read += count - len(found)
+        return sorted(found)
+
+    def _candidates_among(self, paths: Iterable[bytes]) -> set[bytes]:
+        """Return those of some files that the index proposes."""
+        table = self.snapshot.table
+        rows = [row for path in paths if (row := table.find(path)) is not None]
+        if not len(self.places):
+            return set()
+        # Places ascend; a row after the last one is compared with that.
+        at = np.searchsorted(self.places, rows)
+        are_proposed = self.places.take(at, mode="clip") == rows
+        proposed = compress(rows, are_proposed.tolist())
+        return {table.paths[row] for row in proposed}
 
     def read(self, path: bytes) -> Document | None:
         """Return a file's text, and count the file; None: it has no text or is gone."""

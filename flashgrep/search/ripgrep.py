@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.1
 """How often a waiting lookup checks whether it was cancelled."""
 GATHER_SHARE, GATHER_SECONDS = 0.02, 0.02
 """ripgrep writes file by file, and reading each of 78,000 writes separately would cost as much as the search. After a
-read we wait for this share of its running time, at most this long."""
+read we wait for this share of its running time, at most this long, and no longer than it runs."""
 NICE = 5
 """A scan uses all processors, so short answers take precedence."""
 MOST_THREADS = 12
@@ -54,6 +54,9 @@ MOST_PATTERN = 100_000
 TROUBLE = 2
 """ripgrep's exit status if it could not read something, or did not understand its arguments."""
 
+UNKNOWN = -1
+"""In place of a number of lines."""
+
 _slots = threading.BoundedSemaphore(MOST_AT_ONCE)
 _BASE = (b"--no-config", b"--null", b"--color=never", b"--no-mmap")
 _COUNTED = re.compile(rb"\./([^\0]*)\0(\d+)\r?\n")
@@ -73,6 +76,18 @@ class Ripgrep(NamedTuple):
     bundled: bool
     is_shared: bool = False
     """Whether other clients wait beside: half of the processors are left to them."""
+
+
+class Counts(NamedTuple):
+    """The number of matching lines of files; UNKNOWN: of one that is to be read."""
+
+    of_file: dict[bytes, int]
+    of_others: int
+    """Of every file that is not among them."""
+
+    def forget(self, paths: Iterable[bytes]) -> None:
+        """Let files be read."""
+        self.of_file.update(dict.fromkeys(paths, UNKNOWN))
 
 
 class Output(NamedTuple):
@@ -381,8 +396,10 @@ def _collect(
     }
     printed, errors = parts.values()
     waiting = select.poll()  # select accepts no descriptor over 1,023
+    ending = select.poll()
     for descriptor in parts:
         waiting.register(descriptor, select.POLLIN)
+        ending.register(descriptor, 0)  # that a stream has ended is always reported
     open_ends = len(parts)
     start = time.monotonic()
     try:
@@ -394,11 +411,11 @@ def _collect(
                 parts[descriptor] += part
                 if not part:
                     waiting.unregister(descriptor)
+                    ending.unregister(descriptor)
                     open_ends -= 1
-            if ready:
-                time.sleep(
-                    min(GATHER_SECONDS, GATHER_SHARE * (time.monotonic() - start))
-                )
+            if ready and open_ends:
+                spent = time.monotonic() - start
+                ending.poll(1000 * min(GATHER_SECONDS, GATHER_SHARE * spent))
         if open_ends:  # more output than allowed
             return Output(bytes(printed), bytes(errors), -1)
         while True:

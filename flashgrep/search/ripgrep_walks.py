@@ -3,7 +3,6 @@
 import time
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from flashgrep.base.checkpoint import Expired, expiring
@@ -17,7 +16,15 @@ from flashgrep.search.exact import (
     find_candidates,
     search,
 )
-from flashgrep.search.ripgrep import Output, counts_in, names_in, pattern_flags, walk
+from flashgrep.search.ripgrep import (
+    UNKNOWN,
+    Counts,
+    Output,
+    counts_in,
+    names_in,
+    pattern_flags,
+    walk,
+)
 from flashgrep.search.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -84,8 +91,8 @@ def search_or_count(
     *,
     walks: bool,
     meets_all: bool,
-) -> Answer | dict[bytes, int]:
-    """Answer a question about listed files; if ``walks``, possibly with the dictionary of ``count_on_walk``.
+) -> Answer | Counts:
+    """Answer a question about listed files; if ``walks``, possibly with what ``count_on_walk`` counted.
 
     ``meets_all``: whether ripgrep's walk finds all our files.
     ``max_size``: larger files than the snapshot's limit are searched too, or smaller ones declined.
@@ -103,11 +110,12 @@ def search_or_count(
 
 def count_on_walk(
     snapshot: Snapshot, question: Question, *, meets_all: bool
-) -> dict[bytes, int] | None:
-    """Return the number of matching lines by file, at least for all that may match, as counted by ripgrep; or None.
+) -> Counts | None:
+    """Return the number of matching lines by file, as counted by ripgrep; None: a walk would not pay.
 
-    None: a walk would not pay. With output `files`, a matching file counts 1. Missing files must be read; the others
-    are not. ripgrep opens files by path, so the caller must ensure that no folder was replaced meanwhile.
+    With output `files`, a matching file counts 1.
+
+    ripgrep opens files by path, so the caller must ensure that no folder was replaced meanwhile.
     """
     if question.output == "lines" or question.engine != "linear":
         return None
@@ -133,18 +141,17 @@ def count_on_walk(
     output = _walk(snapshot, question, printing)
     if output is None or not output.is_whole:
         return None
-    if names_all:
-        return counts_in(output.printed)
-    counts = dict.fromkeys(snapshot.table.paths, 0)
     if not counting:
-        return {
-            **counts,
-            **dict.fromkeys(snapshot.pending, 0),
-            **dict.fromkeys(names_in(output.printed), 1),
-        }
-    for path in chain(snapshot.pending, reader.find_cut() if reader else ()):
-        counts.pop(path, None)
-    return counts | counts_in(output.printed)
+        return Counts(dict.fromkeys(names_in(output.printed), 1), 0)
+    counted = counts_in(output.printed)
+    if names_all:
+        return Counts(counted, UNKNOWN)
+    counts = Counts({}, 0)
+    counts.forget(snapshot.pending)
+    if reader is not None:
+        counts.forget(reader.find_cut())
+    counts.of_file.update(counted)
+    return counts
 
 
 def _walk(

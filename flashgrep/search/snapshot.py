@@ -12,7 +12,7 @@ from flashgrep.files.extract import read_file
 from flashgrep.files.openat import RootFiles, RootFolder
 from flashgrep.index.reader import Reader, TextIndex
 from flashgrep.index.table import FileTable, Mark
-from flashgrep.search.ripgrep import Ripgrep
+from flashgrep.search.ripgrep import Counts, Ripgrep
 
 if TYPE_CHECKING:  # lookup workers do not use it, and start sooner without
     from flashgrep.files.buffers import UnsavedText
@@ -61,8 +61,8 @@ class Snapshot:
 
     ripgrep: Ripgrep | None = None
     """Scans if no gram narrows the candidates; None: every candidate is read."""
-    counts: Mapping[bytes, int] | None = None
-    """The number of matching lines by file, if ripgrep has just counted them; a missing file is read."""
+    counts: Counts | None = None
+    """What ripgrep has just counted."""
     parsed: bool = False
     """Whether all texts in the table have their symbols in the index."""
     parsed_to: int = 0

@@ -34,6 +34,8 @@ from flashgrep.project.catalogue import Catalogue
 from flashgrep.search import ripgrep as scans
 from flashgrep.search.exact import MANY_FILES, Question, Search
 from flashgrep.search.ripgrep import (
+    UNKNOWN,
+    Counts,
     Ripgrep,
     counts_in,
     find_matching,
@@ -43,7 +45,7 @@ from flashgrep.search.ripgrep import (
     run,
     walk,
 )
-from flashgrep.search.ripgrep_walks import search_before_listing
+from flashgrep.search.ripgrep_walks import count_on_walk, search_before_listing
 from flashgrep.search.snapshot import Snapshot
 from tests.support.workspace import opened, put
 
@@ -357,6 +359,19 @@ def test_a_ripgrep_that_hangs_ends_with_the_deadline(tmp_path: Path) -> None:
     assert not runs()
 
 
+def test_nothing_more_is_waited_for_once_ripgrep_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scans, "GATHER_SECONDS", BOUND / 2)
+    monkeypatch.setattr(scans, "GATHER_SHARE", 1e9)
+    begun = time.monotonic()
+    output = run(script(tmp_path, "printf 'one\\0'"), RootFolder(bytes(tmp_path)), [])
+    assert time.monotonic() - begun < BOUND / 2
+    assert output is not None
+    assert output.printed == b"one\0"
+    assert output.is_whole
+
+
 def test_what_ripgrep_named_by_the_deadline_is_shown(tmp_path: Path) -> None:
     broken = script(tmp_path, r"printf './0000\0./0003\0./00'; exec sleep 1000")
     snapshot = view_of(tmp_path / "tree", broken)
@@ -576,6 +591,34 @@ async def test_counts_of_a_whole_tree_are_those_of_the_slow_truth(
             truth.total,
             truth.skipped,
         )
+
+
+async def test_files_are_the_same_if_only_those_with_lines_are_named(
+    root: Path,
+) -> None:
+    put(root, {f"{at:03}": b"needle\n" * (at % 3) for at in range(2 * MANY_FILES)})
+    put(root, {"late": b"needle\n" + LATE + b"\0needle\n", "binary": b"needle\0"})
+    async with opened(root) as workspace:
+        await workspace.wait_indexed()
+        put(root, {"000": b"needle\n", "new": b"needle\n"})
+        ours = Mark(ours=True, sequence=0, size=0)
+        snapshot = replace(
+            workspace.snapshot(),
+            pending={b"000": ours, b"new": ours, b"001": ours._replace(ours=False)},
+        )
+        named = count_on_walk(snapshot, asked(), meets_all=True)
+        assert named is not None
+        assert named.of_others == 0
+        every = dict.fromkeys((*snapshot.table.paths, *snapshot.pending), 0)
+        answers = [
+            Search(replace(snapshot, counts=counts), asked()).run()
+            for counts in (named, Counts(every | named.of_file, UNKNOWN))
+        ]
+        first, second = [
+            (answer.results, answer.total, answer.files_read) for answer in answers
+        ]
+        assert first == second
+        assert len(answers[0].results) > MANY_FILES
 
 
 @pytest.mark.parametrize("case", [name for name in HIDES_MORE if "pipe" not in name])
