@@ -204,7 +204,10 @@ class SearchCodeResult(TypedDict):
 
 
 def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
-    """Yield each chunk's place and name; for a model those with code first, then functions by file, then other files."""
+    """Yield each chunk's place and name; for a model those with code first, then functions by file, then other files.
+
+    A file whose result without code comes before all code is told before it.
+    """
     if style.is_person and style.headings:
         yield from _render_on_terminal(result, style)
         yield from note_libraries(result["results"])
@@ -223,12 +226,20 @@ def render_chunks(result: SearchCodeResult, style: Style) -> Iterator[str]:
     further = name_functions(result, style)
     lines = list[tuple[str, str, str]]()
     pieces = list[CodeMatch]()
+    leading = list[str]()
     for piece in result["results"]:
+        path = style.path(piece)
         if piece["kind"] == LINE_KIND:
-            lines.append((style.path(piece), span(piece), piece["content"]))
+            lines.append((path, span(piece), piece["content"]))
         elif piece["content"]:
             pieces.append(piece)
+        elif not pieces and path not in leading:
+            leading.append(path)
     yield from render_places(lines, style)
+    for path in leading:
+        if path in further:
+            yield f"{path}: {', '.join(further.pop(path))}"
+            yield ""
     last_places = {style.path(piece): at for at, piece in enumerate(pieces)}
     for at, piece in enumerate(pieces):
         path = style.path(piece)
@@ -648,7 +659,23 @@ def choose_for_model(
     for rank, result in enumerate(answer.results):
         ranks.setdefault(path_to_json(result.path)["file_path"], rank)
     code.sort(key=lambda piece: ranks[piece["file_path"]])
-    return code, choose_functions(answer.files, code)
+    return [*find_leading(answer, ranks, code), *code], choose_functions(
+        answer.files, code
+    )
+
+
+def find_leading(
+    answer: MeaningAnswer, ranks: Mapping[str, int], code: Sequence[CodeMatch]
+) -> Iterator[CodeMatch]:
+    """Yield the best result without code if its file is the best one, too, and shows none.
+
+    Its file is then told first, as it is in both orders.
+    """
+    for file in answer.files[:1]:
+        path = path_to_json(file.path)["file_path"]
+        is_shown = any(piece["file_path"] == path for piece in code)
+        if ranks.get(path) == 0 and not is_shown:
+            yield format_chunk(answer.results[0], None)
 
 
 def order_for_model(results: Sequence[FoundChunk]) -> list[FoundChunk]:

@@ -308,6 +308,30 @@ def test_the_code_of_a_file_stands_together() -> None:
     assert [piece["path"] for piece in code] == ["a.py", "a.py", "b.py"]
 
 
+@pytest.mark.parametrize("best_file", [b"a.py", b"b.py"])
+def test_a_file_that_is_first_in_both_orders_is_told_first(best_file: bytes) -> None:
+    results = [make_result(b"a.py", "block", 1.0), make_result(b"b.py", "method", 0.99)]
+    place = FoundFunction((2, 3), 0.1, "brake", score=1.0)
+    paths = sorted([b"a.py", b"b.py"], key=lambda path: path != best_file)
+    files = [FoundFile(path, 1.0, [place]) for path in paths]
+    answer = MeaningAnswer(results=results, files=files)
+    code, told = choose_for_model(answer, "brake")
+    result: Any = {"results": code, "files": told}
+    lines = [*render_chunks(result, FOR_MODEL)]
+    # Its code is outside of functions, and counts too little to be shown.
+    if best_file == b"a.py":
+        assert [bool(piece["content"]) for piece in code] == [False, True]
+        assert lines[:3] == [
+            "a.py: brake 2-3, Wheel 1-15",
+            "",
+            "b.py:1-15 method (0.00)",
+        ]
+    else:
+        assert [piece["path"] for piece in code] == ["b.py"]
+        assert lines[0] == "b.py:1-15 method (0.00)"
+        assert lines[-1] == "a.py: brake 2-3"
+
+
 def test_lines_without_a_name_are_told_only_where_nothing_else_is() -> None:
     nameless = FoundFunction((1, 9), 0.1, "", score=1.0)
     named = FoundFunction((10, 19), 0.1, "brake", score=0.5)
