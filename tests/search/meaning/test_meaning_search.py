@@ -291,3 +291,29 @@ async def test_a_named_type_lifts_the_file_that_defines_it(tmp_path: Path) -> No
             b"stars/atlas.py",
             b"stars/other.py",
         }, "a file that is not stored yet, too"
+
+
+async def test_of_a_long_function_the_part_with_most_of_the_words_is_shown(
+    tmp_path: Path,
+) -> None:
+    lines = ["def leave_out(lines):", '    """Count."""']
+    lines += [f"    value_{number} = compute({number})" for number in range(300)]
+    lines += ["    told = 'what is left out in a long function'", "    return told"]
+    files = {"cuts.py": "\n".join(lines).encode()}
+    question = "what is left out in a long function"
+    async with meant(tmp_path, files) as workspace:
+        answer = await asked(workspace, question, passages=True, files=3)
+        (found,) = answer.results
+        passage = found.passage
+        assert passage is not None
+        assert passage.whole == (1, len(lines))
+        assert passage.head == (1, 2)
+        assert passage.part[0] < len(lines) - 1 < passage.part[1]
+        assert found.score == 1.0
+        (function,) = answer.files[0].functions
+        assert function.lines == (1, len(lines))
+        # By another word only the beginning answers.
+        answer = await asked(workspace, "where is something counted", passages=True)
+        first = answer.results[0].passage
+        assert first is not None
+        assert first.part[0] == 1

@@ -56,7 +56,7 @@ from flashgrep.parts.meaning.search.fusion import (
     rank_files,
     semantic_share,
 )
-from flashgrep.parts.meaning.search.passages import Span, find_passage
+from flashgrep.parts.meaning.search.passages import Passage, Span, find_passage
 from flashgrep.parts.meaning.search.word_search import (
     WordCover,
     forms_of,
@@ -537,6 +537,7 @@ class MeaningSearch:
         """Return the best functions: each once, with its best chunk, and no file's alone."""
         order = FunctionOrder(files, rules, self._most // 2)
         best = max((file.chunks[0].strength for file in files), default=1.0)
+        siblings = {file.path: file.chunks for file in files}
         chunks = list[FoundChunk]()
         places = dict[bytes, list[FoundChunk]]()
         while order and len(chunks) < self._most:
@@ -551,10 +552,47 @@ class MeaningSearch:
             is_shown = chunk is not None and self._counts(chunk)
             order.advance(is_shown=is_shown)
             if chunk is not None and is_shown:
-                chunk = replace(chunk, near=candidate.strength / best)
+                part = self._choose_part(candidate, chunk, siblings[candidate.path])
+                chunk = replace(part, near=candidate.strength / best)
                 same.append(chunk)
                 chunks.append(chunk)
         return chunks
+
+    def _choose_part(
+        self, candidate: Candidate, found: FoundChunk, siblings: Sequence[Candidate]
+    ) -> FoundChunk:
+        """Return the chunk of a found one's function that has most of the question's words: the part that answers.
+
+        The function was found by its best chunk, which is often the first one, since that has its name.
+        """
+        passage = found.passage
+        if passage is None or passage.index < 0:
+            return found
+        first, last = passage.whole
+        best = candidate
+        most = self._query.weigh(candidate.words)
+        for sibling in siblings:
+            lines = self._chunks[sibling.key]
+            is_inside = first <= lines.start_line and lines.end_line <= last
+            if not is_inside or sibling.words == best.words:
+                continue
+            said = self._query.weigh(sibling.words)
+            if said > most and self._is_of(sibling, passage):
+                best = sibling
+                most = said
+        part = None
+        if best is not candidate:
+            part = self._score_chunk(best)
+        if part is None:
+            return found
+        return replace(part, score=max(part.score, found.score))
+
+    def _is_of(self, candidate: Candidate, passage: Passage) -> bool:
+        """Return whether a candidate is a part of a passage's function."""
+        found = self._read_chunk(candidate)
+        if found is None or found.passage is None:
+            return False
+        return found.passage.index == passage.index
 
     def _collect_files(self, files: Sequence[RankedFile]) -> None:
         """Add the best files to the answer, each with its best functions."""
