@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from flashgrep.parts.meaning.index.word_impacts import words_of
 from flashgrep.parts.meaning.search.chunk_index import idf
 from flashgrep.parts.meaning.search.fusion import (
+    FOLLOWING,
+    LEADING,
     RULES,
     AnalyzedQuery,
     Candidate,
@@ -410,6 +412,25 @@ def test_functions_are_mixed_by_their_file_and_themselves_in_the_order_of_their_
     for _ in range(3):
         repeated.advance(is_shown=False)
     assert repeated.next().path == b"a.py", "what took no place counts for nothing"
+
+
+def test_what_leads_comes_first_in_files_functions_and_chunks() -> None:
+    found = [candidate("a.py", 1 - at / 100, place=at) for at in range(6)]
+    found += [candidate("b.py", 0.9), candidate("b.py", 0.1, place=1)]
+    found += [candidate("c.md", 0.01)]
+    for one in found:
+        one.leads = one.key[1] == 5 or one.path == b"c.md" or one.score == 0.1
+    files = rank_files(found, PLAIN, RULES)
+    assert [file.path for file in files] == [b"a.py", b"b.py", b"c.md"]
+    assert [file.chunks[0].leads for file in files] == [True] * 3
+    assert min(file.score for file in files) >= LEADING
+    rest = [chunk for file in files for chunk in file.chunks if not chunk.leads]
+    assert len(rest) == 6
+    assert max(chunk.strength for chunk in rest) == pytest.approx(FOLLOWING)
+    order = FunctionOrder(files, RULES, 10)
+    assert drawn(order, 4) == ["a.py", "b.py", "c.md", "a.py"]
+    ranked = apply_rules(found, PLAIN, RULES)
+    assert [one.leads for one in ranked] == [True] * 3 + [False] * 6
 
 
 def test_one_file_never_fills_an_answer_that_others_can_share() -> None:

@@ -11,6 +11,7 @@ from flashgrep.index import schema
 from flashgrep.index.schema import list_vector_files
 from flashgrep.parts.meaning.index import chunks
 from flashgrep.parts.meaning.search.fusion import RULES
+from flashgrep.parts.meaning.search.meaning_search import MOST_HAVING
 from flashgrep.project import Workspace
 from tests.support.meaning import (
     CART,
@@ -317,3 +318,48 @@ async def test_of_a_long_function_the_part_with_most_of_the_words_is_shown(
         first = answer.results[0].passage
         assert first is not None
         assert first.part[0] == 1
+
+
+async def test_every_file_with_a_rare_word_comes_before_what_is_only_like_it(
+    root: Path,
+) -> None:
+    having = {
+        "CHANGELOG.md": b"# 1.2\n\n- a fix of what the cart did with passwords\n",
+        "tests/test_mail.py": b"def test_mail() -> None:\n    assert send('passwords')\n",
+        "web/limits.py": b"LIMIT = 10\n\n# Of passwords, too.\nWAIT = 3\n",
+    }
+    put(root, FILES | having)
+    new = b"docs/new.md"
+    async with meant(root, FILES | having) as workspace:
+        first = {*map(str.encode, having), PASSWORDS}
+        found = await best(workspace, "passwords")
+        assert {*found[:5]} == {*first, TESTS}
+        assert found.index(MAIL) >= 5
+        put(root, {new.decode(): b"# New\n\nA page about passwords.\n"})
+        found = await best(workspace, "passwords")
+        assert {*found[:6]} == {*first, TESTS, new}, "before it is indexed, too"
+        several = await best(workspace, "hash passwords of customers")
+        assert several[0] == PASSWORDS
+        assert several.index(b"CHANGELOG.md") > several.index(CART)
+
+
+async def test_a_word_of_many_files_and_a_weight_leave_the_order_to_all_evidence(
+    root: Path,
+) -> None:
+    def name(at: int) -> str:
+        return f"docs/{at}.md"
+
+    notes = {
+        name(at): b"# Note %d\n\nAbout hashing.\n" % at for at in range(MOST_HAVING + 1)
+    }
+    async with meant(root, FILES | notes) as workspace:
+        assert PASSWORDS in (await best(workspace, "hashing", limit=20))[:MOST_HAVING]
+        (root / name(0)).unlink()
+        assert await workspace.refresh()
+        await settled(workspace)
+        found = await best(workspace, "hashing", limit=20)
+        assert found.index(PASSWORDS) == MOST_HAVING
+        found = await best(
+            workspace, "hashing", limit=20, semantic_weight=RULES.semantic_weight
+        )
+        assert found.index(PASSWORDS) < MOST_HAVING

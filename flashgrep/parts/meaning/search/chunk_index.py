@@ -424,6 +424,16 @@ class CandidateSearch:
     places: Ints
     """As in ``Texts``."""
 
+    def find_having(self, found: WeighedWords, word: str) -> set[tuple[int, int]]:
+        """Return the keys of the chunks that have a word itself, not only a form of it."""
+        if word not in found.used:
+            return set()
+        chunks = self.known.chunks
+        counting = mark_counting(chunks, self.allowed)
+        numbers = numbers_in(found.used[word], len(counting))
+        text_ids, places = chunks.locate(numbers[counting[numbers]])
+        return set(zip(text_ids.tolist(), places.tolist(), strict=True))
+
     def candidates(
         self, found: WeighedWords, question: Floats | None
     ) -> list[Candidate]:

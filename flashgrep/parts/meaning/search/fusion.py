@@ -72,6 +72,10 @@ MOST_JOINED: Final = 3
 _SHORTEST_NAME: Final = 3
 """Letters of a file name that a question can name whole."""
 
+LEADING: Final = 0.95
+"""Least score of what has the one rare word that is asked for: a model is shown all of its code that fits."""
+FOLLOWING: Final = 0.59
+"""Most that anything else scores then: a model is told its path, and no functions."""
 COHERENT: Final = 3
 """Further chunks of a file that raise its score: with all of them, long files would always win."""
 BEGINNING: Final = 0.8
@@ -360,6 +364,8 @@ class Candidate:
     score: float = field(default=0.0)
     strength: float = 0.0
     """Its score by itself, before further chunks of its file count less."""
+    leads: bool = False
+    """Whether it has the one rare word that the question is: it comes before all that lack it."""
 
 
 NO_TYPES: Final[Mapping[bytes, float]] = {}
@@ -590,7 +596,37 @@ def rank_files(
             chunk.strength = chunk.score + addition * factor
         score = chunks[0].strength + rules.coherence * support
         files.append(RankedFile(path, score, chunks))
+    files = _put_leading_first(files)
     return sorted(files, key=lambda file: (-file.score, file.path))
+
+
+def _put_leading_first(files: list[RankedFile]) -> list[RankedFile]:
+    """Return files with scores of which all that lead are above the others."""
+    if not any(file.chunks[0].leads for file in files):
+        return files
+    best_file = {True: 0.0, False: 0.0}
+    best_chunk = {True: 0.0, False: 0.0}
+    for file in files:
+        leads = file.chunks[0].leads
+        best_file[leads] = max(best_file[leads], file.score)
+        for chunk in file.chunks:
+            best_chunk[chunk.leads] = max(best_chunk[chunk.leads], chunk.strength)
+    placed = list[RankedFile]()
+    for file in files:
+        for chunk in file.chunks:
+            best = best_chunk[chunk.leads] or 1.0
+            chunk.strength = _place(chunk.strength / best, leads=chunk.leads)
+        leads = file.chunks[0].leads
+        score = _place(file.score / (best_file[leads] or 1.0), leads=leads)
+        placed.append(file._replace(score=score))
+    return placed
+
+
+def _place(share: float, *, leads: bool) -> float:
+    """Return a score for a share of the best score among those that lead, or among the others."""
+    if leads:
+        return LEADING + (1 - LEADING) * share
+    return FOLLOWING * share
 
 
 def apply_rules(
@@ -722,7 +758,7 @@ class FunctionOrder:
         self._best_file = max((file.score for file in files), default=0.0)
         self._best_chunk = max((file.chunks[0].strength for file in files), default=0.0)
         self._shown: dict[bytes, int] = defaultdict(int)
-        self._waiting: list[tuple[bool, float, bytes, int, RankedFile]] = []
+        self._waiting: list[tuple[bool, bool, float, bytes, int, RankedFile]] = []
         for file in files:
             self._push(file, 0)
 
@@ -748,12 +784,13 @@ class FunctionOrder:
         score = share * file.score / self._best_file + (1 - share) * own
         count = self._shown[file.path]
         score *= self._rules.further**count
-        entry = (count >= self._most, -score, file.path, place, file)
+        is_behind = not file.chunks[place].leads
+        entry = (count >= self._most, is_behind, -score, file.path, place, file)
         heapq.heappush(self._waiting, entry)
 
 
-def _order(one: Candidate) -> tuple[float, bytes, tuple[int, int]]:
-    return -one.score, one.path, one.key
+def _order(one: Candidate) -> tuple[bool, float, bytes, tuple[int, int]]:
+    return not one.leads, -one.score, one.path, one.key
 
 
 def weigh_file(

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -73,6 +73,11 @@ MOST_CHANGED = 64
 
 MOST_LOOKED_UP = 200
 """Candidates whose file and names are looked up, the best by words and vectors alone: about 3 ms."""
+
+MOST_HAVING = 10
+"""Files with the only word of a question up to which it is rare: an answer has room for all of them, and they come before
+all others, whatever is more like the word. Of forty words drawn from fourteen repositories, in 1 to 8 files each, all
+files with the word are then first for 38 (14 before), at a tenth more tokens."""
 
 MOST_OPENED = 16
 """Candidate files that are opened to see whether they define a type that the question names."""
@@ -164,6 +169,8 @@ class MeaningSearch:
         """The question's words, each with its forms and their weights."""
         self._words = QuestionWords({}, {})
         self._cover = WordCover([])
+        self._having = set[tuple[int, int]]()
+        """The chunks that have the only word of the question, if it has no other."""
         self._vector: Floats | None = None
         self._share = 0.0
         """Share of similarity in the scores."""
@@ -194,7 +201,8 @@ class MeaningSearch:
         self._share = mix_scores(candidates, share if self._vector is not None else 0.0)
         # Equal candidates keep the order of their files.
         candidates = [candidate for candidate in candidates if candidate.score > 0]
-        candidates.sort(key=attrgetter("score"), reverse=True)
+        self._mark_leading(candidates)
+        candidates.sort(key=attrgetter("leads", "score"), reverse=True)
         # Files and names are looked up only for the best; then the rules reorder them.
         described = self._describe(candidates[:MOST_LOOKED_UP])
         self._compare_files(described)
@@ -264,6 +272,8 @@ class MeaningSearch:
             recall = CandidateSearch(
                 state, question.rules, self._choose_texts(texts), texts.places
             )
+            if self._only_word:
+                self._having = recall.find_having(weighed, self._only_word)
             try:
                 candidates = recall.candidates(weighed, self._vector)
             except VectorsDamaged as damage:
@@ -367,7 +377,8 @@ class MeaningSearch:
         if not self._changed:
             return []
         fields = [fields for changed in self._changed for fields in changed.text.fields]
-        scored = scores_of(impacts_of(fields), self._families.values(), len(fields))
+        impacts = impacts_of(fields)
+        scored = scores_of(impacts, self._families.values(), len(fields))
         scores = scored.bm25.tolist()
         words = scored.words_in(np.arange(len(fields)))
         keys = [
@@ -375,6 +386,9 @@ class MeaningSearch:
             for number, file in enumerate(self._changed, 1)
             for at in range(len(file.text.fields))
         ]
+        if self._only_word:
+            itself = scores_of(impacts, [{self._only_word: 1.0}], len(fields))
+            self._having.update(compress(keys, itself.having[0]))
         candidates = [
             Candidate(key, score, 0.0, words=said)
             for key, score, said in zip(keys, scores, words, strict=True)
@@ -405,6 +419,23 @@ class MeaningSearch:
         return candidates
 
     # From candidates to answers
+
+    @property
+    def _only_word(self) -> str:
+        """The word that the whole question is; empty if it has several, is a name, or asks for a weight."""
+        if self._query.kind != "words" or len(self._families) != 1:
+            return ""
+        if self._question.semantic_weight is not None:
+            return ""
+        return next(iter(self._families))
+
+    def _mark_leading(self, candidates: Sequence[Candidate]) -> None:
+        """Note what has the only word of the question, if an answer has room for all files with it."""
+        texts = {text_id for text_id, _ in self._having}
+        if len(texts) > MOST_HAVING:
+            return
+        for candidate in candidates:
+            candidate.leads = candidate.key in self._having
 
     def _describe(self, best: list[Candidate]) -> list[Candidate]:
         """Return the candidates with data from their files, without those whose text no file has now."""
