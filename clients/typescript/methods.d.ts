@@ -194,6 +194,12 @@ export interface Cursor {
   end_line?: number;
 }
 
+/** A target that could not be read, and why. */
+export interface MissingTarget {
+  target: string;
+  error: Record<string, unknown>;
+}
+
 /** Lines of a file: ``content`` keeps their line ends, and encodes back to the file's very bytes. */
 export interface SliceResult {
   file_path: string;
@@ -221,6 +227,7 @@ export interface SliceResult {
   symbol_name?: string;
   also_defined?: string[];
   more?: SliceResult[];
+  missing?: MissingTarget[];
 }
 
 /** Parameters of read_code. */

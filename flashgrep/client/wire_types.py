@@ -561,6 +561,13 @@ class Cursor(TypedDict):
     end_line: NotRequired[int]
 
 
+class MissingTarget(TypedDict):
+    """A target that could not be read, and why."""
+
+    target: str
+    error: dict[str, Any]
+
+
 class SliceResult(TypedDict):
     """Lines of a file: ``content`` keeps their line ends, and encodes back to the file's very bytes."""
 
@@ -589,6 +596,7 @@ class SliceResult(TypedDict):
     symbol_name: NotRequired[str]
     also_defined: NotRequired[list[str]]
     more: NotRequired[list["SliceResult"]]
+    missing: NotRequired[list["MissingTarget"]]
 
 
 class OutlineOptions(TypedDict, total=False):

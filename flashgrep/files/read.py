@@ -2,7 +2,7 @@
 
 import codecs
 from dataclasses import dataclass
-from typing import NotRequired
+from typing import Any, NotRequired
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -61,6 +61,13 @@ class AppliedLimits(TypedDict):
     consumed_tokens: int
 
 
+class MissingTarget(TypedDict):
+    """A target that could not be read, and why."""
+
+    target: str
+    error: dict[str, Any]
+
+
 class SliceResult(TypedDict):
     """Lines of a file: ``content`` keeps their line ends, and encodes back to the file's very bytes.
 
@@ -68,6 +75,7 @@ class SliceResult(TypedDict):
     bytes in no encoding we know. ``invalid_bytes``: how many U+FFFD of the content stand for a byte (or, in UTF-16,
     two) that is not text; writing them back keeps the bytes.
     ``cut``: the content begins or ends inside a line, at the byte columns given; ``continuation`` continues there.
+    ``missing``: of several targets those that could not be read, and why.
     ``also_defined``: where else the symbol that was asked for is defined, five places at most. ``library``: the name
     and version of the library that has the file.
     """
@@ -97,6 +105,7 @@ class SliceResult(TypedDict):
     symbol_name: NotRequired[str]
     also_defined: NotRequired[list[str]]
     more: NotRequired[list["SliceResult"]]
+    missing: NotRequired[list["MissingTarget"]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,14 @@ from pydantic import Field
 from flashgrep.api.host import Host
 from flashgrep.api.searchers import Holds
 from flashgrep.api.view import View
-from flashgrep.base.errors import FlashgrepError, Forbidden, InvalidParams, NotFound
+from flashgrep.base.errors import (
+    FlashgrepError,
+    Forbidden,
+    InvalidParams,
+    NotFound,
+    TooLarge,
+)
+from flashgrep.base.languages import language_of
 from flashgrep.base.model import Document, path_from_json, path_to_text
 from flashgrep.base.places import SYMBOL_OF_FILE, find_places
 from flashgrep.base.registry import (
@@ -28,7 +35,12 @@ from flashgrep.base.registry import (
     handler,
 )
 from flashgrep.files.globs import PathFilter
-from flashgrep.files.read import SliceQuery, SliceResult, slice_content
+from flashgrep.files.read import (
+    MissingTarget,
+    SliceQuery,
+    SliceResult,
+    slice_content,
+)
 from flashgrep.files.system import HASH_SHOWN
 from flashgrep.methods.common import (
     CHARS_PER_TOKEN,
@@ -51,6 +63,8 @@ from flashgrep.methods.text import Code, Note, Style, span
 
 MOST_TARGETS, LEAST_TOKENS = 50, 50
 """Most targets of one call, and the tokens each may have even if the others have used up the budget."""
+_OF_TARGET = (NotFound, InvalidParams, Forbidden, TooLarge)
+"""Errors that are about one target; the others are read all the same."""
 MOST_HELD: Final = 30
 """Names of a folder that the error for reading it has."""
 NO_LINE_END = "[no line end at the end of the file]"
@@ -198,6 +212,8 @@ def render_slice(result: SliceResult, style: Style) -> Iterator[str]:
         yield from render_slice(slice_result, style)
         if slice_result["truncated"]:
             yield Note(f"[continues at line {slice_result['continuation_start_line']}]")
+    for missing in result.get("missing", ()):
+        yield Note(style.text(f"[{missing['error']['message']}]"))
 
 
 @handler(
@@ -248,28 +264,62 @@ async def read_code(call: Call[Host], params: ReadCodeParams) -> SliceResult:
     if not params.targets:
         return await _read_place(call, view, params)
     await view.refresh()
+    return await _read_targets(call, view, params)
+
+
+async def _read_targets(
+    call: Call[Host], view: View, params: ReadCodeParams
+) -> SliceResult:
+    """Read several targets, the first of which has the others and what was missing; raises if none could be read."""
     max_tokens = params.max_tokens or view.project.editor.limits.read_tokens
-    found: list[SliceResult] = []
+    results = list[SliceResult]()
+    missing = list[MissingTarget]()
+    errors = list[FlashgrepError]()
     # One after the other: they share the budget.
     for target in params.targets:
-        asked: dict[str, Any] = {
-            "targets": [],
-            "max_tokens": max(max_tokens, LEAST_TOKENS),
-        }
-        if next(find_places(target), None) is None:
-            try:
-                # A symbol first: if there is none, treat it as a path, whose error
-                # names similar paths.
-                await call.host.searchers.definition(view, target, b"", None)
-                asked |= {"symbol_name": target, "symbol_context_lines": 0}
-            except NotFound:
-                asked["path"] = target
-        else:
-            asked["path"] = target
-        found.append(await _read_place(call, view, params.model_copy(update=asked)))
-        max_tokens -= len(found[-1]["content"]) // CHARS_PER_TOKEN
-    found[0]["more"] = found[1:]
-    return found[0]
+        tokens = max(max_tokens, LEAST_TOKENS)
+        asked = params.model_copy(update={"targets": [], "max_tokens": tokens})
+        try:
+            result = await _read_target(call, view, asked, target)
+        except _OF_TARGET as error:
+            errors.append(error)
+            missing.append({"target": target, "error": {**error.to_object()}})
+            continue
+        results.append(result)
+        max_tokens -= len(result["content"]) // CHARS_PER_TOKEN
+    if not results:
+        raise errors[0]
+    first = results[0]
+    first["more"] = results[1:]
+    if missing:
+        first["missing"] = missing
+    return first
+
+
+async def _read_target(
+    call: Call[Host], view: View, params: ReadCodeParams, target: str
+) -> SliceResult:
+    """Read one of several targets: a place, a symbol or, if there is none, a path."""
+    by_path = params.model_copy(update={"path": target})
+    if next(find_places(target), None) is not None:
+        return await _read_place(call, view, by_path)
+    try:
+        await call.host.searchers.definition(view, target, b"", None)
+    except NotFound as error:
+        try:
+            return await _read_place(call, view, by_path)
+        except NotFound:
+            # The error for a path names similar paths, this one similar names.
+            if is_path(target):
+                raise
+            raise error from None
+    by_name = {"symbol_name": target, "symbol_context_lines": 0}
+    return await _read_place(call, view, params.model_copy(update=by_name))
+
+
+def is_path(target: str) -> bool:
+    """Return whether a target looks like a path, not like a name of code."""
+    return "/" in target or language_of(target.encode()).name != ""
 
 
 async def _read_in_libraries(call: Call[Host], params: ReadCodeParams) -> SliceResult:

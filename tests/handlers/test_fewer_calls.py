@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from flashgrep.methods.reading import render_slice
+from flashgrep.methods.text import render_text
 from tests.conftest import MakeProject, Wire
 
 CODE = "import os\n\n\nclass Loom:\n    def weave(self):\n        return 1\n\n\ndef weave():\n    return 2\n"
@@ -17,6 +19,15 @@ def wire(connect: Callable[..., Wire], project: MakeProject) -> Wire:
     )
     use = "from src.loom import weave\nweave()\n"
     return connect(project({"src/loom.py": CODE, "use.py": use, "long.py": long}))
+
+
+def wait_indexed(wire: Wire) -> None:
+    """Wait until similar names can be told."""
+    root = wire.call("stats")["root"]
+    # This method names a project by its path.
+    wire.root = None
+    wire.call("index_codebase", path=root)
+    wire.root = root
 
 
 def test_a_symbol_comes_with_its_text(wire: Wire) -> None:
@@ -55,13 +66,43 @@ def test_several_places_are_read_at_once(wire: Wire) -> None:
     ]  # fmt: skip
     assert read[2]["content"] == "    def weave(self):\n        return 1\n"
     assert (
-        wire.fail("read_code", targets=["use.py", "gone.py"])["data"]["reason"]
-        == "file_not_found"
-    )
-    assert (
         wire.fail("read_code", targets=["use.py"], path="use.py")["data"]["field"]
         == "targets"
     )
+
+
+def test_of_several_places_those_that_are_there_are_read_and_the_others_named(
+    wire: Wire,
+) -> None:
+    wait_indexed(wire)
+    targets = ["gone/loom.py", "use.py", "weavee", "src", "use.py:99", "Loom"]
+    read = wire.call("read_code", targets=targets)
+    assert [one["file_path"] for one in (read, *read["more"])] == [
+        *("use.py", "src/loom.py")
+    ]
+    missing = {one["target"]: one["error"] for one in read["missing"]}
+    reasons = {target: error["data"]["reason"] for target, error in missing.items()}
+    assert reasons == {
+        "gone/loom.py": "file_not_found",
+        "weavee": "symbol_not_found",
+        "src": "not_a_file",
+        "use.py:99": "invalid_range",
+    }
+    assert missing["gone/loom.py"]["data"]["near"][0] == "src/loom.py"
+    assert missing["weavee"]["data"]["near"] == ["weave"]
+    assert "missing" not in wire.call("read_code", targets=["use.py"])
+    error = wire.fail("read_code", targets=["gone.py", "weavee"])
+    assert error["data"]["reason"] == "file_not_found"
+    assert wire.call("read_code", path="use.py").keys().isdisjoint({"more", "missing"})
+
+
+def test_a_model_reads_in_one_line_what_was_missing(wire: Wire) -> None:
+    wait_indexed(wire)
+    read = wire.call("read_code", targets=["use.py", "gone/loom.py", "weavee"])
+    text = render_text(read, render_slice)
+    first, second = text.splitlines()[-2:]
+    assert first == "[file not found: gone/loom.py; near: src/loom.py]"
+    assert second == "[symbol not found: weavee; near: weave]"
 
 
 def test_a_bare_name_means_the_definition_that_is_in_no_other(wire: Wire) -> None:
