@@ -37,6 +37,7 @@ from flashgrep.parts.symbols.qualified_names import (
     ResolveName,
     find_resolution,
 )
+from flashgrep.parts.symbols.signatures import find_code
 from flashgrep.parts.symbols.symbol_source import NOT_HELD, SnapshotSource, SymbolSource
 from flashgrep.search.snapshot import SearchStats
 
@@ -58,14 +59,13 @@ SHOWING_SECONDS: Final = 0.2
 COMPARED: Final = 5_000
 """Names, or places, compared between two checkpoints, in 1 to 4 ms."""
 NEAR_NAMES: Final = 5_000
-HEADING_RANK: Final = 2
-"""Of headings among definitions of one name: they stand for text about what has it."""
+SIGNATURE_RANK: Final = 2
+"""Of overloads without code among definitions of one name: the one with the code comes before them."""
+HEADING_RANK: Final = 3
+"""Of headings: they stand for text about what has the name."""
 MOST_ALIKE: Final = 20
 """Most definitions of one name that are compared to find the best; each is read."""
 SUGGESTED: Final = 5
-LEAST_OVERLOADS: Final = 2
-OVERLOADED: Final = frozenset({"typescript", "tsx"})
-"""Languages in which overloads have no code of their own."""
 _DEFINES: Final = frozenset({"definition", "declaration"})
 
 
@@ -133,7 +133,7 @@ class _Place:
     tier: int
     unlike: float
     kind_rank: int
-    """Types before what has their name, such as a method, and headings of documents last."""
+    """Types before what has their name, such as a method, then overloads without code, and headings last."""
     path: bytes
     offset: int
     size: int
@@ -177,11 +177,10 @@ def find_best_definition(
         resolve=resolve,
     )
     answer = SymbolSearch(source, question).run()
-    for first in sorted(
+    for best in sorted(
         answer.results,
         key=lambda found: (found.order, bool(found.occurrence.container)),
     ):
-        best = _find_implementation(source, first, answer.results)
         alike = [
             found_symbol
             for found_symbol in answer.results
@@ -210,39 +209,6 @@ def find_best_definition(
         symbol_name=name,
         near=near,
     )
-
-
-def _find_implementation(
-    source: SymbolSource, best: FoundSymbol, results: Iterable[FoundSymbol]
-) -> FoundSymbol:
-    """Return the first definition beside the best that is more than a signature, if the best is no more than that.
-
-    Overloads of TypeScript and Python stand before the definition that has their code.
-    """
-    overloads = list[FoundSymbol]()
-    for found in results:
-        is_beside = found.path == best.path
-        # A method of another class is no overload.
-        if is_beside and found.occurrence.container == best.occurrence.container:
-            overloads.append(found)
-    if len(overloads) < LEAST_OVERLOADS:
-        return best
-    symbols = source.open(best.path)
-    if not isinstance(symbols, FileSymbols) or not _is_signature(symbols, best):
-        return best
-    overloads.sort(key=lambda found: found.occurrence.offset)
-    for overload in overloads:
-        if not _is_signature(symbols, overload):
-            return overload
-    return best
-
-
-def _is_signature(symbols: FileSymbols, found: FoundSymbol) -> bool:
-    """Return whether a definition ends as an overload does: before its code."""
-    text = symbols.lines.text(found.occurrence.end_line).rstrip("; \t\r")
-    if symbols.language == "python":
-        return text.endswith("...")
-    return symbols.language in OVERLOADED and not text.endswith("}")
 
 
 async def find_definition(
@@ -308,7 +274,7 @@ class SymbolSearch:
         else:
             self.answer.total = None
         defined = sum(
-            place.rank == RANK["definition"] and place.kind_rank != HEADING_RANK
+            place.rank == RANK["definition"] and place.kind_rank < SIGNATURE_RANK
             for place in places
         )
         if (
@@ -714,7 +680,11 @@ def rank_kind(symbols: FileSymbols, offset: int) -> int:
     kind = symbols.kind(index)
     if kind == "heading":
         return HEADING_RANK
-    return 0 if kind in TYPE_KINDS or kind == "type" else 1
+    if kind in TYPE_KINDS or kind == "type":
+        return 0
+    if find_code(symbols, index) != index:
+        return SIGNATURE_RANK
+    return 1
 
 
 def _holder(name: str, *, fold: bool) -> Callable[[bytes], bool]:

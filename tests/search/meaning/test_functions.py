@@ -32,6 +32,7 @@ from flashgrep.parts.meaning.search.functions import (
     QuestionWords,
     choose_places,
     find_functions,
+    find_implementation,
     narrow,
 )
 from flashgrep.parts.meaning.search.meaning_search import MeaningAnswer
@@ -155,6 +156,58 @@ def test_only_what_says_most_is_shown_of_small_functions() -> None:
     shown = narrowed.fit(1000)
     assert shown is not None
     assert shown.text.encode() == SMALL[SMALL.index(b"    def brake") :].rstrip()
+
+
+OVERLOADED = b"""class Train {
+  stop(at: Signal): void
+  stop(at: Station, brake: Brake): void
+  stop(at: Signal | Station, brake?: Brake): void {
+    this.shoe.press(at)
+  }
+  whistle(): void {
+    this.steam.open()
+  }
+}
+"""
+
+
+def test_of_overloads_the_one_with_the_code_is_shown() -> None:
+    symbols = parse_file(b"train.ts", OVERLOADED)
+    assert isinstance(symbols, FileSymbols)
+    (chunk,) = cut_chunks(b"train.ts", OVERLOADED).chunks
+    passage = find_passage(OVERLOADED, chunk, symbols)
+    _, *functions = find_functions(OVERLOADED, chunk, passage, symbols, WORDS)
+    assert [one.lines for one in functions] == [(2, 2), (3, 3), (4, 6), (7, 9)]
+    leading = [find_implementation(one) for one in functions]
+    assert [one.lines for one in leading] == [*[(4, 6)] * 3, (7, 9)]
+    assert [one.name for one in leading] == [*["Train.stop"] * 3, "Train.whistle"]
+    narrowed = narrow(passage, functions)
+    assert (narrowed.name, narrowed.whole) == ("Train.stop", (4, 6))
+
+
+def test_a_chunk_of_overloads_alone_stands_for_their_code() -> None:
+    lines = [
+        f"export function stop(at: Signal{at}, brake: Brake{at}): void"
+        for at in range(40)
+    ]
+    lines += [
+        "export function stop(at: Signal, brake: Brake): void {",
+        *[f"  shoes[{at}].press(at)" for at in range(60)],
+        "}",
+    ]
+    data = "\n".join(lines).encode()
+    symbols = parse_file(b"train.ts", data)
+    assert isinstance(symbols, FileSymbols)
+    chunks = cut_chunks(b"train.ts", data).chunks
+    alone = [chunk for chunk in chunks if chunk.end_line <= 40]
+    assert len(alone) > 1
+    for chunk in alone:
+        passage = find_passage(data, chunk, symbols)
+        assert passage.name == "stop"
+        assert passage.whole == (41, 102)
+        shown = passage.fit(MOST_WHOLE)
+        assert shown is not None
+        assert shown.text.encode() in data
 
 
 def test_functions_between_those_that_are_shown_are_told_by_their_lines() -> None:

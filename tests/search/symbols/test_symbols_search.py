@@ -269,6 +269,8 @@ def test_of_overloads_the_one_with_the_code_is_the_best(
     best = find_best_definition(FolderSource(tmp_path), name)
     assert best[1:3] == lines
     assert f"{file}:{lines[0]}" not in best.others
+    found = asked(FolderSource(tmp_path), name).results
+    assert found[0].occurrence.start_line == lines[0]
 
 
 def test_a_name_that_is_in_texts_alone_is_reported_with_its_count(

@@ -18,6 +18,7 @@ from flashgrep.parts.meaning.search.fusion import Cover
 from flashgrep.parts.meaning.search.passages import MOST_WHOLE, Passage, Span
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import END, KIND, NAME, NAME_END, START
+from flashgrep.parts.symbols.signatures import find_code
 
 OF_NAME: Final = 0.15
 """Weight of the share of the question's words that a function's name covers; the best chunk has 1."""
@@ -168,6 +169,20 @@ def find_functions(
     return (itself,)
 
 
+def find_implementation(function: FoundFunction) -> FoundFunction:
+    """Return a function with the place of its code, if it is only an overload's signature."""
+    symbols = function.symbols
+    if symbols is None:
+        return function
+    code = find_code(symbols, function.row)
+    if code == function.row:
+        return function
+    row = symbols.row(code)
+    first = symbols.lines.line(row[START])
+    last = symbols.lines.line(row[END] - 1)
+    return function._replace(lines=(first, last), row=code)
+
+
 def choose_places(ranked: Iterable[FoundFunction], most: int) -> list[FoundFunction]:
     """Return the first functions, at most two places of a name."""
     chosen = list[FoundFunction]()
@@ -191,6 +206,11 @@ def narrow(passage: Passage, functions: Sequence[FoundFunction]) -> Passage:
     if passage.name or passage.text or len(functions) < MOST_TOGETHER - 1:
         return passage
     ranked = sorted(functions, key=attrgetter("relevance"), reverse=True)
+    # Of overloads the one with the code.
+    by_lines = dict[Span, FoundFunction]()
+    for function in map(find_implementation, ranked):
+        by_lines.setdefault(function.lines, function)
+    ranked = [*by_lines.values()]
     best = ranked[0]
     least = SHARE_OF_BEST * best.relevance
     if least <= 0:

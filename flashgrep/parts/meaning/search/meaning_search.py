@@ -41,6 +41,7 @@ from flashgrep.parts.meaning.search.functions import (
     QuestionWords,
     choose_places,
     find_functions,
+    find_implementation,
 )
 from flashgrep.parts.meaning.search.fusion import (
     RULES,
@@ -652,7 +653,7 @@ class MeaningSearch:
             if chunk is None or not self._counts(chunk):
                 continue
             near = candidate.strength / best
-            for function in chunk.functions:
+            for function in map(find_implementation, chunk.functions):
                 if function.lines not in functions:
                     scored = function._replace(score=near + function.relevance)
                     functions[function.lines] = scored

@@ -25,6 +25,7 @@ from flashgrep.parts.symbols.parse.model import (
     TYPE_KINDS,
     Ints,
 )
+from flashgrep.parts.symbols.signatures import find_code
 
 MOST_WHOLE: Final = 8_000
 """Most bytes of a function that is shown whole: about 200 lines."""
@@ -270,6 +271,14 @@ def find_passage(
     if index < 0:
         index = _find_below_comment(symbols, chunk)
     if index < 0:
+        index = _find_overload(symbols, chunk)
+    code = index
+    if index >= 0:
+        code = find_code(symbols, index)
+    if code != index:
+        index = code
+        around = -1
+    if index < 0:
         return Passage(
             lines=lines,
             part=part,
@@ -356,6 +365,22 @@ def _find_below_comment(symbols: FileSymbols, chunk: StoredChunk) -> int:
         and between.count(b"\n") <= MOST_HEAD
     )
     return index if is_next else -1
+
+
+def _find_overload(symbols: FileSymbols, chunk: StoredChunk) -> int:
+    """Return the first function of a chunk that has nothing but overloads whose code is further down; -1: there is none."""
+    table = symbols.parsed.definitions
+    low, high = table[:, START].searchsorted([chunk.start, chunk.end]).tolist()
+    first = -1
+    for index in range(low, high):
+        if table[index, KIND] not in _CALLABLE:
+            continue
+        code = find_code(symbols, index)
+        if code < high:
+            return -1
+        if first < 0:
+            first = index
+    return first
 
 
 def _find_skips_backwards(skips: Ints, at: int, start: int) -> Iterator[Span]:
