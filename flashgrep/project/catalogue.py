@@ -205,6 +205,7 @@ class Catalogue:
                 gc.collect()
                 self._close_idle_connections()
                 await self._give_pools_back()
+                await self._return_unused_pools()
                 release_memory()
                 collected_at = anyio.current_time()
 
@@ -213,6 +214,13 @@ class Catalogue:
         async with self._pools_move:
             while self._scheduler.ended_at is not None and self._unused_pools.take():
                 await checkpoint()
+
+    async def _return_unused_pools(self) -> None:
+        """Let the system have the pages of what the interpreter does not use, which it may use again at once."""
+        async with self._pools_move:
+            while self._unused_pools.take():
+                await checkpoint()
+        await self._give_pools_back()
 
     async def _give_pools_back(self) -> None:
         """Let the interpreter use them again, so that arenas that become empty can be returned."""
