@@ -47,6 +47,12 @@ class BoundedCache(Generic[KeyT, ValueT]):
             while self._size > self._most:
                 self._size -= self._held.popitem(last=False)[1][1]
 
+    def remove(self, key: KeyT) -> None:
+        """Remove a key's value, if it is known."""
+        with self._lock:
+            if key in self._held:
+                self._size -= self._held.pop(key)[1]
+
     def clear(self) -> None:
         """Remove all values."""
         with self._lock:

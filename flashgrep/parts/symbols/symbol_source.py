@@ -459,13 +459,17 @@ def keep_symbols(given: bytes | ParsedFile, data: bytes) -> FileSymbols:
     else:
         language = given.language
         size = given.size
+
+    def make() -> FileSymbols:
+        if isinstance(given, bytes):
+            # Stored now: what was parsed until then would only displace others.
+            PARSED_TEXTS.remove((language, data))
+            _symbols.remove((language, data, ParsedFile))
+        return FileSymbols(given, data)
+
     # A row may turn out to be damaged when it is unpacked; the result of parsing must
     # not be mixed up with it.
-    return _symbols.find_or_make(
-        (language, data, type(given)),
-        len(data) + size,
-        lambda: FileSymbols(given, data),
-    )
+    return _symbols.find_or_make((language, data, type(given)), len(data) + size, make)
 
 
 def imports_of(symbols: FileSymbols) -> FileImports:

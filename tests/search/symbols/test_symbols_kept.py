@@ -67,3 +67,18 @@ def test_files_parsed_for_a_question_are_counted_with_their_columns(
     assert PARSED_TEXTS.size == len(data) + parsed.size
     assert unpacked_size(pack(parsed)) >= parsed.size
     assert FileSymbols(parsed, data).count == FUNCTIONS
+
+
+def test_what_was_parsed_goes_once_the_text_is_stored(
+    request: pytest.FixtureRequest,
+) -> None:
+    forget_parsed_files()
+    request.addfinalizer(forget_parsed_files)
+    data = write_module(0)
+    parsed = parse(data)
+    asked = keep_symbols(parsed, data)
+    assert keep_symbols(parsed, data) is asked
+    stored = keep_symbols(pack(parsed), data)
+    assert keep_symbols(pack(parsed), data) is stored
+    assert len(PARSED_TEXTS) == 0
+    assert keep_symbols(parsed, data) is not asked
