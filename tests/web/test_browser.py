@@ -34,6 +34,11 @@ LONG_FUNCTION = (
     + "".join(f"    value_{at} = {at}  # filler\n" for at in range(300))
     + "    rules = 'the rules of a zebra crossing'\n    return rules\n"
 )
+WHOLE_FUNCTION = (
+    "def take_in(lines):\n"
+    + "".join(f"    number_{at} = {at}\n" for at in range(99))
+    + "    gauge = 'the gauge of a narrow railway'\n    return gauge\n"
+)
 ASIDES = """def aside_of_a_walrus(animal):
     weight = animal.weight
 
@@ -67,6 +72,7 @@ SOURCES = {
     "docs/read me.md": "# Needle\n\nA needle, twice: needle.\n",
     f"evil/{EVIL.replace('/', '')}.txt": EVIL_CODE,
     "src/parts.py": LONG_FUNCTION,
+    "src/whole.py": WHOLE_FUNCTION,
     "odd/!a\\b[1]*.txt": "nadel one\nnadel two\n",
     "long.c": "".join(f"int needle_{at}; /* line {at} */\n" for at in range(1, 20_001)),
 }
@@ -177,14 +183,15 @@ def test_a_long_file_says_how_many_of_its_matches_are_marked(tab: Tab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "path"),
+    ("question", "path", "answer"),
     [
-        ("rules of a zebra crossing", "src/parts.py"),
-        ("aside of a walrus", "src/asides.py"),
+        ("rules of a zebra crossing", "src/parts.py", 303),
+        ("gauge of a narrow railway", "src/whole.py", 101),
+        ("aside of a walrus", "src/asides.py", 1),
     ],
 )
-def test_every_line_of_a_piece_of_code_has_its_number_in_the_file(
-    tab: Tab, question: str, path: str
+def test_a_piece_has_its_head_and_the_part_that_answers_by_their_numbers(
+    tab: Tab, question: str, path: str, answer: int
 ) -> None:
     tab.search(question)
     tab.tab.keyboard.press("Alt+3")
@@ -198,7 +205,10 @@ def test_every_line_of_a_piece_of_code_has_its_number_in_the_file(
     assert [lines[number - 1] for number in numbers] == [
         text.rstrip("\n") for text in rows.locator("code").all_text_contents()
     ]
-    tab.show("pieces")
+    assert numbers[0] == 1
+    assert answer in numbers
+    assert len(numbers) <= 12
+    tab.show(f"piece-of-{answer}-lines")
 
 
 def test_a_file_with_many_hits_shows_some_and_the_others_on_request(tab: Tab) -> None:

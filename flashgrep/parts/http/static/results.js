@@ -8,6 +8,10 @@ import { Lines } from "./lines.js";
 
 /** Lines of a piece of code that are shown. */
 const MOST_PIECE = 12;
+/** Of these, the lines before the one with the rarest words of the question. */
+const BEFORE_BEST = 4;
+/** Words of a question that may be in code. */
+const WORDS = /[\p{L}\d]{3,}/gu;
 /** Hits of a file that are shown before the others are asked for. */
 const MOST_HITS = 6;
 /** The most characters of a line that are shown; a hit further right is shown with the text before it. */
@@ -116,22 +120,12 @@ export function makeGroup(hit, shown, asking) {
 
   function addPiece(one) {
     body.append(h("p", { class: "what" }, `${one.kind ?? ""} `, h("b", {}, one.name ?? ""), ` · ${Math.round(one.score * 100)} %`));
-    const lines = one.content ? one.content.split("\n") : [];
-    let at = 0;
     let next = one.start_line;
-    let left = MOST_PIECE;
-    for (const [first, last] of one.shown ?? [[one.start_line, one.end_line]]) {
-      if (first > next) {
-        body.append(h("div", { class: "gap" }));
-        at += 1; // the line of the content that says what is left out
-      }
-      next = last + 1;
-      for (let number = first; number <= last && at < lines.length; number += 1) {
-        if (left > 0) addLine(number, lines[at], [], left === MOST_PIECE);
-        at += 1;
-        left -= 1;
-      }
-    }
+    choosePart(numberLines(one), asking.params.query).forEach(([number, text], at) => {
+      if (number > next) body.append(h("div", { class: "gap" }));
+      addLine(number, text, [], at === 0);
+      next = number + 1;
+    });
   }
 
   function addSymbol(one, first) {
@@ -142,4 +136,35 @@ export function makeGroup(hit, shown, asking) {
   }
 
   return { element, hits, draw, colour };
+}
+
+/** Return the lines of a piece of code, each with its number in the file. */
+function numberLines(piece) {
+  const lines = piece.content ? piece.content.split("\n") : [];
+  const rows = [];
+  let at = 0;
+  let next = piece.start_line;
+  for (const [first, last] of piece.shown ?? [[piece.start_line, piece.end_line]]) {
+    if (first > next) at += 1; // the line of the content that says what is left out
+    for (let number = first; number <= last && at < lines.length; number += 1) {
+      rows.push([number, lines[at]]);
+      at += 1;
+    }
+    next = last + 1;
+  }
+  return rows;
+}
+
+/** Return the lines of a piece that are shown: its first ones, or one and those around the line with the rarest words. */
+function choosePart(rows, question) {
+  const folded = rows.map(([, text]) => text.toLowerCase());
+  const scores = rows.map(() => 0);
+  for (const word of new Set(question.toLowerCase().match(WORDS))) {
+    const having = folded.flatMap((text, at) => (text.includes(word) ? [at] : []));
+    for (const at of having) scores[at] += 1 / having.length;
+  }
+  const best = scores.indexOf(Math.max(...scores));
+  if (best < MOST_PIECE) return rows.slice(0, MOST_PIECE);
+  const start = Math.min(best - BEFORE_BEST, rows.length - MOST_PIECE + 1);
+  return [rows[0], ...rows.slice(start, start + MOST_PIECE - 1)];
 }
