@@ -14,6 +14,7 @@ from flashgrep.base.checkpoint import checkpoint
 from flashgrep.base.languages import FAMILIES
 from flashgrep.files.columns import SHOWN
 from flashgrep.index.table import tier_of
+from flashgrep.parts.navigation.resolution.c_library import stands_in
 from flashgrep.parts.navigation.resolution.conformance import conforms, find_conforming
 from flashgrep.parts.navigation.resolution.definitions import (
     Ancestors,
@@ -37,9 +38,11 @@ from flashgrep.parts.symbols.name_at_position import (
     NameAtPosition,
     NoResult,
     find_declaration,
+    find_label,
 )
 from flashgrep.parts.symbols.other_sources import Meaning, SourceOccurrence
 from flashgrep.parts.symbols.parse.describe import find_body
+from flashgrep.parts.symbols.parse.imports import ECMA
 from flashgrep.parts.symbols.parse.lookup import FileSymbols, Role
 from flashgrep.parts.symbols.parse.model import (
     CALLABLE_KINDS,
@@ -285,21 +288,19 @@ class Navigator:
             values = () if local else self.resolve(named)
             if values is not None:
                 return local or self._places_of(named, values)
-        elif members := find_member(named, lambda name: self.define(name, named)):
+            return self._find_by_name(named)
+        label = find_label(named)
+        if label is not None:
+            return [_local(named, label.start_byte, label.end_byte, "label")]
+        members = find_member(named, lambda name: self.define(name, named))
+        if members is None:
+            return []
+        if members:
             return [
                 place_of(member, Resolution(MEMBER, "receiver type"))
                 for member in members[:MOST_PLACES]
             ]
-        elif (
-            named.root is not None
-            and Use(named.path, symbols, named.start).receiver is None
-        ):
-            declared = find_declaration(named.root, symbols, named.text, named.start)
-            if declared is not None:
-                leaf, around = declared
-                kind = "parameter" if "parameter" in around.type else "variable"
-                return [_local(named, leaf.start_byte, leaf.end_byte, kind)]
-        return self._find_by_name(named)
+        return _find_local(named) or self._find_by_name(named)
 
     def find_meaning(
         self, named: NameAtPosition, *, uses: bool = False
@@ -507,8 +508,15 @@ class Navigator:
     def _find_by_name(self, named: NameAtPosition) -> list[Place]:
         """Return the definitions of the name, most likely ones first."""
         language = named.symbols.language
-        rivals = self.define(named.text, named)
+        defined = self.define(named.text, named)
         use = Use(named.path, named.symbols, named.start)
+        is_member = language in ECMA and use.receiver is not None
+        rivals = [
+            rival
+            for rival in defined
+            # The system that the project is built on has what it defines for others.
+            if not stands_in(rival) and not (is_member and _is_free(rival))
+        ]
         resolve = self.make_resolver(rivals).resolver_of(use)
         resolved = [(rival, resolve(rival)) for rival in rivals]
         if not any(resolution for _, resolution in resolved):
@@ -594,6 +602,26 @@ class Navigator:
     def open(self, path: bytes) -> FileSymbols | None:
         """Return a file with its symbols; None if it has none or is gone."""
         return self._definitions.open(path)
+
+
+def _find_local(named: NameAtPosition) -> list[Place]:
+    """Return the local declaration that a bare name refers to, in languages whose scopes no query knows."""
+    symbols = named.symbols
+    if named.root is None:
+        return []
+    if Use(named.path, symbols, named.start).receiver is not None:
+        return []
+    declared = find_declaration(named.root, symbols, named.text, named.start)
+    if declared is None:
+        return []
+    leaf, around = declared
+    kind = "parameter" if "parameter" in around.type else "variable"
+    return [_local(named, leaf.start_byte, leaf.end_byte, kind)]
+
+
+def _is_free(definition: Definition) -> bool:
+    """Whether a function is nobody's member: on an object of unknown type another is called."""
+    return definition.kind == "function" and not definition.owner
 
 
 def _find_in_module(

@@ -15,7 +15,7 @@ from flashgrep.base.languages import LANGUAGES
 from flashgrep.base.model import Skipped, path_to_text
 from flashgrep.files.columns import PositionEncoding, find_column
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
-from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME_END
+from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, END, NAME_END, START
 from flashgrep.parts.symbols.parse.scoping import SCOPED
 from flashgrep.parts.symbols.symbol_source import SymbolSource, tree_of
 
@@ -279,6 +279,28 @@ def find_declaration(
         if not (at < offset < _end_of_value(declaring)):
             declaration = leaf, declaring
     return declaration
+
+
+def find_label(named: NameAtPosition) -> Node | None:
+    """Return the label that a ``goto`` of C leads to: it may be before or behind, in the same function."""
+    if named.root is None:
+        return None
+    symbols = named.symbols
+    leaf = named.root.descendant_for_byte_range(named.start, named.end)
+    if leaf is None or leaf.parent is None or leaf.parent.type != "goto_statement":
+        return None
+    function = symbols.enclosing(named.start)
+    if function < 0:
+        return None
+    row = symbols.row(function)
+    word = named.text.encode()
+    for at in symbols.words(word, fold=False, start=row[START], end=row[END]):
+        checkpoint()
+        label = named.root.descendant_for_byte_range(at, at + len(word))
+        around = label.parent if label is not None else None
+        if around is not None and around.type == "labeled_statement":
+            return label
+    return None
 
 
 def _end_of_value(declaring: Node) -> int:

@@ -11,6 +11,7 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 from scripts.tools.eval_uses import draw
 from scripts.tools.language_servers import LanguageServer
@@ -218,7 +219,7 @@ def _ask_uses(
     }
     used = set[tuple[Path, int, int]]()
     for place in connection.ask("textDocument/references", where) or ():
-        path = Path(place["uri"].removeprefix("file://"))
+        path = _read_path(place["uri"])
         start, end = place["range"]["start"], place["range"]["end"]
         at = (path, start["line"], start["character"])
         used.add(at)
@@ -288,6 +289,11 @@ def _hide(path: Path, root: Path, number: int) -> dict[str, Any]:
     return {"unseen": [path.relative_to(root).as_posix(), number + 1, number + 1]}
 
 
+def _read_path(uri: str) -> Path:
+    """Return the path of a file's address, in which a server writes ``+`` and the like by their numbers."""
+    return Path(unquote(uri.removeprefix("file://")))
+
+
 def _position(path: Path, line: int, column: int) -> dict[str, Any]:
     return {
         "textDocument": {"uri": path.as_uri()},
@@ -304,7 +310,7 @@ def ask_definitions(
         answer = [answer]
     return [
         (
-            Path((place.get("uri") or place["targetUri"]).removeprefix("file://")),
+            _read_path(place.get("uri") or place["targetUri"]),
             (place.get("range") or place["targetSelectionRange"])["start"]["line"],
         )
         for place in answer or ()

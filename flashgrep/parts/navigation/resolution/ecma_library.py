@@ -25,6 +25,7 @@ GLOBALS: Final = frozenset(
         "console",
         "crypto",
         "document",
+        "fetch",
         "jest",
         "navigator",
         "performance",

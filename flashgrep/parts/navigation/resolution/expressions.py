@@ -153,6 +153,10 @@ class Expressions(Exports):
         """Return what a bare name at a position refers to; None if no known binding exists."""
 
     @abstractmethod
+    def is_global(self, path: bytes, name: str) -> bool:
+        """Whether a name that nothing binds in a file is an object of JavaScript's hosts."""
+
+    @abstractmethod
     def members(self, values: Values, name: str) -> Values:
         """Return the members of values by name."""
 
@@ -193,9 +197,11 @@ class Expressions(Exports):
 
     def infer_name(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a bare name."""
-        return self.dereference(
-            self.find_name(file.path, file.text(node), node.start_byte) or ()
-        )
+        name = file.text(node)
+        values = self.find_name(file.path, name, node.start_byte)
+        if values is None and self.is_global(file.path, name):
+            return (OUTSIDE,)
+        return self.dereference(values or ())
 
     def infer_member(self, file: FileScopes, node: Node) -> Values:
         """Evaluate a member access."""

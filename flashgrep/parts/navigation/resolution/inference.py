@@ -212,6 +212,13 @@ class Names(Keys):
             return self.export(self.package_of(path, symbols) + b"/", name) or None
         return None
 
+    def is_global(self, path: bytes, name: str) -> bool:
+        """Whether a name that nothing binds in a file is an object of JavaScript's hosts."""
+        if self.language_of(path) not in ECMA:
+            return False
+        # A script's own name may be bound in another script.
+        return name in GLOBALS or (name[:1].isupper() and not self.definitions(name))
+
     def _find_meaning(self, file: FileScopes, bindings: list[Binding]) -> Values:
         """Return what the bindings of a name in one scope refer to; definitions stand for themselves."""
         bound_values: list[Values] = []
@@ -838,9 +845,7 @@ class Names(Keys):
             )
         else:
             bound = self.find_name(path, names[0], start)
-            # Elsewhere in the file, or in an import, the name may be the project's.
-            is_global = symbols.language in ECMA and names[0] in GLOBALS
-            if bound is None and is_global:
+            if bound is None and self.is_global(path, names[0]):
                 return (OUTSIDE,)
             values = self.dereference(bound or ())
         for name in names[1:]:

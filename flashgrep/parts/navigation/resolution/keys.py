@@ -12,7 +12,7 @@ from typing import Final
 from tree_sitter import Node
 
 from flashgrep.parts.navigation.resolution.callbacks import Callbacks
-from flashgrep.parts.navigation.resolution.exports import Value, Values
+from flashgrep.parts.navigation.resolution.exports import OUTSIDE, Value, Values
 from flashgrep.parts.navigation.resolution.expressions import distinct
 from flashgrep.parts.navigation.resolution.symbol_graph import Definition
 from flashgrep.parts.symbols.parse.imports import ECMA
@@ -122,11 +122,26 @@ class Keys(Callbacks):
         if around.type == "array":
             return self.find_elements(self._infer_place(file, around))
         # A variable, a parameter of what is called, or what a function returns.
-        return distinct(
+        expected = distinct(
             value
             for where, typed in self.find_types_of_place(file, node)
             for value in self.type_of(where, typed)
         )
+        if not expected and self._goes_outside(file, around):
+            return (OUTSIDE,)
+        return expected
+
+    def _goes_outside(self, file: FileScopes, arguments: Node) -> bool:
+        """Whether arguments are those of something that the project does not define, and of no type that it names."""
+        called = arguments.parent
+        if called is None or arguments.type != "arguments":
+            return False
+        if called.child_by_field_name("type_arguments") is not None:
+            return False
+        callee = called.child_by_field_name("function")
+        callee = callee or called.child_by_field_name("constructor")
+        values = self.infer(file, callee)
+        return bool(values) and all(value.is_outside for value in values)
 
     def _find_parameters(
         self, function: Definition, name: str

@@ -104,8 +104,11 @@ _IS_ACCESS: Final = re.compile(rb"[\w.?!\[]")
 Define = Callable[[str], Sequence[Definition]]
 
 
-def find_member(named: NameAtPosition, define: Define) -> list[Definition]:
-    """Return the members that a name may refer to, if the type of its receiver is known; empty: no member access."""
+def find_member(named: NameAtPosition, define: Define) -> list[Definition] | None:
+    """Return the members that a name may refer to, if the type of its receiver is known; empty: no member access.
+
+    None: the type is written, and is none of the project's.
+    """
     if named.root is not None:
         leaf = named.root.descendant_for_byte_range(named.start, named.start + 1)
     else:
@@ -122,6 +125,9 @@ def find_member(named: NameAtPosition, define: Define) -> list[Definition]:
         owner = _type_of(named, node, define, 0)
     else:
         owner = ""
+    # In C a written type is one, not a parameter that may stand for the project's.
+    if owner and named.symbols.language == "c" and not define(owner):
+        return None
     if owner:
         return list(_members_of(owner, named.text, define))
     return []
