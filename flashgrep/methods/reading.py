@@ -278,9 +278,9 @@ async def _read_targets(
     # One after the other: they share the budget.
     for target in params.targets:
         tokens = max(max_tokens, LEAST_TOKENS)
-        asked = params.model_copy(update={"targets": [], "max_tokens": tokens})
+        alone = params.model_copy(update={"targets": [], "max_tokens": tokens})
         try:
-            result = await _read_target(call, view, asked, target)
+            result = await _read_target(call, view, alone, target)
         except _OF_TARGET as error:
             errors.append(error)
             missing.append({"target": target, "error": {**error.to_object()}})

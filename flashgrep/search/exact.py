@@ -344,23 +344,23 @@ class Search:
             paths = iter(self._choose(path for path, count in of_file.items() if count))
         while batch := list(islice(paths, FIRST_BATCH)):
             checkpoint()
-            found = [of_file.get(path, counts.of_others) for path in batch]
-            self.answer.files_read += found.count(0)
-            yield from (
-                (path, max(0, count))
-                for path, count in zip(batch, found, strict=True)
-                if count
-            )
+            for path in batch:
+                count = of_file.get(path, counts.of_others)
+                if count == 0:
+                    self.answer.files_read += 1
+                else:
+                    yield path, max(0, count)
 
     def _choose(self, chosen: Iterable[bytes]) -> list[bytes]:
         """Return those of some files that ``files`` has, in its order; the others count as read."""
         pending = self.snapshot.pending
         changed = self.snapshot.changed_paths()
-        found = self._candidates_among(chosen).difference(pending).union(changed)
+        paths = self._candidates_among(chosen).difference(pending).union(changed)
+        # What is not indexed as it is counts as it is now, not as it was.
         outdated = self._candidates_among(pending)
         count = len(self.places) - len(outdated) + len(changed)
-        self.answer.files_read += count - len(found)
-        return sorted(found)
+        self.answer.files_read += count - len(paths)
+        return sorted(paths)
 
     def _candidates_among(self, paths: Iterable[bytes]) -> set[bytes]:
         """Return those of some files that the index proposes."""

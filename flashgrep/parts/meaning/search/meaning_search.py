@@ -608,10 +608,10 @@ class MeaningSearch:
             is_inside = first <= lines.start_line and lines.end_line <= last
             if not is_inside or sibling.words == best.words:
                 continue
-            said = self._query.weigh(sibling.words)
-            if said > most and self._is_of(sibling, passage):
+            weight = self._query.weigh(sibling.words)
+            if weight > most and self._is_of(sibling, passage):
                 best = sibling
-                most = said
+                most = weight
         part = None
         if best is not candidate:
             part = self._score_chunk(best)
@@ -621,10 +621,10 @@ class MeaningSearch:
 
     def _is_of(self, candidate: Candidate, passage: Passage) -> bool:
         """Return whether a candidate is a part of a passage's function."""
-        found = self._read_chunk(candidate)
-        if found is None or found.passage is None:
+        chunk = self._read_chunk(candidate)
+        if chunk is None or chunk.passage is None:
             return False
-        return found.passage.index == passage.index
+        return chunk.passage.index == passage.index
 
     def _collect_files(self, files: Sequence[RankedFile]) -> None:
         """Add the best files to the answer, each with its best functions."""

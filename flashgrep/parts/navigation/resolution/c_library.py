@@ -61,6 +61,8 @@ _NAMES: Final = frozenset(re.findall(r"\w+", """
     uint64_t uint8_t uintptr_t va_list wchar_t
     """))  # fmt: skip
 _CONDITIONS: Final = re.compile(rb"(?m)^[ \t]*#[ \t]*(if(?:n?def)?|endif)\b[^\n]*")
+_MOST_BETWEEN: Final = 100
+"""Most bytes of blanks between the two lines of a header's guard."""
 _GUARD: Final = re.compile(rb"[ \t]*#[ \t]*ifndef[ \t]+(\w+)")
 
 
@@ -70,10 +72,10 @@ def stands_in(definition: Definition) -> bool:
         return False
     symbols = definition.symbols
     depth = 0
-    for found in _CONDITIONS.finditer(symbols.data, 0, definition.key[1]):
-        if found[1] == b"endif":
+    for condition in _CONDITIONS.finditer(symbols.data, 0, definition.key[1]):
+        if condition[1] == b"endif":
             depth -= 1
-        elif not _is_guard(symbols.data, found.start(), found.end()):
+        elif not _is_guard(symbols.data, condition.start(), condition.end()):
             depth += 1
     return depth > 0
 
@@ -85,7 +87,3 @@ def _is_guard(text: bytes, start: int, end: int) -> bool:
         return False
     following = text[end : end + len(guard[0]) + _MOST_BETWEEN].split(maxsplit=3)
     return following[:2] == [b"#define", guard[1]]
-
-
-_MOST_BETWEEN: Final = 100
-"""Most bytes of blanks between the two lines of a header's guard."""
