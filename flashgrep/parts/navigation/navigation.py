@@ -76,6 +76,9 @@ _ANNOTATIONS: Final = (b"@", b"#[", b"[")
 _MEMBERS: Final = frozenset(
     {"method", "field", "property", "enumerator", "constructor"}
 )
+_IMPORTED_FROM: Final = TYPE_KINDS | {"type", "module", "namespace", "package"}
+_SEPARATOR: Final = re.compile(rb"\s*+(?:\.|::|\\)")
+"""What is between a package, module or type and what is imported from it."""
 _WRITTEN: Final = rb"(?:proc_macro_derive\(|\b(?:fn|struct|enum|union|trait|type|const|static|mod|macro_rules!)\s+)(%s)\b"
 _LEADS: Final = re.compile(rb"[\w\s:]*\Z")
 """Words such as ``export default`` or ``static inline`` before a definition."""
@@ -517,6 +520,8 @@ class Navigator:
             # The system that the project is built on has what it defines for others.
             if not stands_in(rival) and not (is_member and _is_free(rival))
         ]
+        if _has_members(named):
+            rivals = [rival for rival in rivals if rival.kind in _IMPORTED_FROM]
         resolve = self.make_resolver(rivals).resolver_of(use)
         resolved = [(rival, resolve(rival)) for rival in rivals]
         if not any(resolution for _, resolution in resolved):
@@ -617,6 +622,14 @@ def _find_local(named: NameAtPosition) -> list[Place]:
     leaf, around = declared
     kind = "parameter" if "parameter" in around.type else "variable"
     return [_local(named, leaf.start_byte, leaf.end_byte, kind)]
+
+
+def _has_members(named: NameAtPosition) -> bool:
+    """Whether a name in an import is followed by what is imported from it."""
+    symbols = named.symbols
+    if symbols.role(named.start) != "import":
+        return False
+    return _SEPARATOR.match(symbols.data, named.end) is not None
 
 
 def _is_free(definition: Definition) -> bool:

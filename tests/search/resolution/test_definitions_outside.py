@@ -50,6 +50,34 @@ CASES = {
         },
         None,
     ),
+    "a package in an import of Java": (
+        {
+            "a/jedis/Crane.java": "package a.jedis;\npublic class Crane { }\n",
+            "a/b/Use.java": "package a.b;\nimport a./*!*/jedis.Crane;\nclass Use { Crane jedis; }\n",
+        },
+        None,
+    ),
+    "a package in an import of Kotlin": (
+        {
+            "Crane.kt": "package a.jedis\nclass Crane\n",
+            "Use.kt": "package a.b\nimport a./*!*/jedis.Crane\nclass Use { val jedis = Crane() }\n",
+        },
+        None,
+    ),
+    "a namespace in a directive of C#": (
+        {
+            "Crane.cs": "namespace A.Lifting { public class Crane { } }\n",
+            "Use.cs": "using A./*!*/Lifting.Deep;\nclass Use { Crane Lifting; }\n",
+        },
+        "namespace A.Lifting { public class Crane { } }",
+    ),
+    "a type in an import of Java": (
+        {
+            "a/Crane.java": "package a;\npublic class Crane { public static class Rope { } }\n",
+            "b/Use.java": "package b;\nimport a./*!*/Crane.Rope;\nclass Use { Rope Crane; }\n",
+        },
+        "public class Crane { public static class Rope { } }",
+    ),
     "a label behind its goto": (
         {
             "use.c": "int g(void) {\ndone: return 1;\n}\n"
