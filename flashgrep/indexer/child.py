@@ -112,17 +112,8 @@ class IndexerChild:
         self, project: ProjectJob, batch: int, marks: Mapping[bytes, Mark]
     ) -> AsyncIterator[StoredPart]:
         """Make the indexer read these paths of a project again; yields as parts are stored."""
-        files = [
-            [path.decode("latin-1"), mark.size]
-            for path, mark in marks.items()
-            if mark.ours
-        ]
-        forget = [
-            path.decode("latin-1") for path, mark in marks.items() if not mark.ours
-        ]
-        await self._send(
-            {"op": "update", "batch": batch, "files": files, "forget": forget}, project
-        )
+        # Not kept here while the parts are awaited: 16 MB for 78,000 files.
+        await self._send(_update_command(batch, marks), project)
         last = False
         while not last:
             event = await self._receive()
@@ -228,3 +219,12 @@ class IndexerChild:
         if event["event"] == "lost":
             raise RootLost(event["detail"])
         return event
+
+
+def _update_command(batch: int, marks: Mapping[bytes, Mark]) -> dict[str, Any]:
+    """Return the command to read the marked paths again."""
+    files = [
+        [path.decode("latin-1"), mark.size] for path, mark in marks.items() if mark.ours
+    ]
+    forget = [path.decode("latin-1") for path, mark in marks.items() if not mark.ours]
+    return {"op": "update", "batch": batch, "files": files, "forget": forget}
