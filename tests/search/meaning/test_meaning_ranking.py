@@ -307,6 +307,25 @@ def test_tests_are_not_put_behind_when_they_are_asked_about(text: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "name", "text", "factor"),
+    [
+        ("src/dir.rs", "tests.truncates", "truncate a path", 0.5),
+        ("src/dir.rs", "truncate", "truncate a path", 1.0),
+        ("src/dir.rs", "tests.truncates", "tests of truncation", 1.0),
+        ("src/tests/dir.rs", "tests.truncates", "truncate a path", 1.0),
+        ("src/dir.py", "tests.truncates", "truncate a path", 1.0),
+    ],
+)
+def test_tests_beside_what_they_test_count_less(
+    path: str, name: str, text: str, factor: float
+) -> None:
+    question = analyze_query(text, {})
+    (file,) = rank_files([candidate(path, name=name)], question, alone(test=0.5))
+    of_file = 0.5 if "tests/" in path else 1.0
+    assert file.score == factor * of_file
+
+
 def test_penalties_of_one_file_multiply() -> None:
     assert score_of("tests/pkg/__init__.pyi", PLAIN, test=0.5, stub=0.5) == 0.25
 

@@ -363,3 +363,20 @@ async def test_a_word_of_many_files_and_a_weight_leave_the_order_to_all_evidence
             workspace, "hashing", limit=20, semantic_weight=RULES.semantic_weight
         )
         assert found.index(PASSWORDS) < MOST_HAVING
+
+
+async def test_a_manual_in_many_languages_leaves_room_for_code(root: Path) -> None:
+    manual = {
+        f"docs/{at}/manual.md": b"# Manual %d\n\nHow passwords are hashed: a password is hashed slowly.\n"
+        % at
+        for at in range(30)
+    }
+    few = replace(RULES, candidates=5)
+    async with meant(root, FILES | manual) as workspace:
+        text = "how are passwords hashed"
+        assert (await best(workspace, text, rules=few))[0] == PASSWORDS
+        assert PASSWORDS not in await best(
+            workspace, text, rules=few, keep=PathFilter(["docs/**"], [])
+        )
+        asked_of_manual = await best(workspace, f"manual: {text}", rules=few)
+        assert PASSWORDS not in asked_of_manual

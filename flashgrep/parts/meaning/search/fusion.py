@@ -40,6 +40,8 @@ _EXAMPLE: Final = re.compile(
 _STUB: Final = re.compile(rb"\.pyi$|\.d\.[cm]?ts$")
 _HEADER: Final = re.compile(rb"\.(?:h|hh|hpp|hxx)$")
 _EXTENSION: Final = re.compile(r"\.[^./]*$")
+_TESTS: Final = ("tests.", "test.")
+"""Beginnings of the names of tests in a file of sources."""
 _RE_EXPORT: Final = re.compile(
     rb"(?:^|/)(?:__init__\.py|index\.[cm]?[jt]sx?|mod\.rs|package-info\.java)$"
 )
@@ -593,6 +595,7 @@ def rank_files(
             # What a file is about tells apart chunks that are alike.
             if has_whole and chunk.whole > 0:
                 addition += rules.whole * chunk.whole / most
+            addition *= weigh_place(chunk, query, rules)
             chunk.strength = chunk.score + addition * factor
         score = chunks[0].strength + rules.coherence * support
         files.append(RankedFile(path, score, chunks))
@@ -671,6 +674,7 @@ def _reward_names(
             named += rules.defined
         path = candidate.path
         candidate.score *= (1 + paths[path] + named) * factors[path]
+        candidate.score *= weigh_place(candidate, query, rules)
 
 
 def _reward_file_names(
@@ -799,6 +803,14 @@ def weigh_file(
     """Return the factor of a file according to its path, and what is declared about it."""
     nature = declare_nature(_nature(path), kinds.find_kind(path))
     return _weigh_nature(nature, query, rules)
+
+
+def weigh_place(candidate: Candidate, query: AnalyzedQuery, rules: Rules) -> float:
+    """Return the factor of a chunk by where it is in its file: Rust keeps tests in a module of the file they test."""
+    is_test = candidate.path.endswith(b".rs") and candidate.name.startswith(_TESTS)
+    if is_test and not query.about_tests and tier_of(candidate.path) == SOURCE:
+        return rules.test
+    return 1.0
 
 
 def _weigh_nature(nature: "_Nature", query: AnalyzedQuery, rules: Rules) -> float:

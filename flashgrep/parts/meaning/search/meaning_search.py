@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flashgrep.base.errors import ProviderUnavailable
+from flashgrep.base.languages import LANGUAGES, language_of
 from flashgrep.base.model import Document
 from flashgrep.files.columns import SHOWN
 from flashgrep.files.globs import PathFilter
@@ -79,6 +80,15 @@ MOST_HAVING = 10
 """Files with the only word of a question up to which it is rare: an answer has room for all of them, and they come before
 all others, whatever is more like the word. Of forty words drawn from fourteen repositories, in 1 to 8 files each, all
 files with the word are then first for 38 (14 before), at a tenth more tokens."""
+
+PROSE_LANGUAGES = [
+    name for name, language in LANGUAGES.items() if language.nature == "prose"
+]
+MOST_PROSE = 0.8
+"""Share of prose among the candidates from which code is looked for by itself: prose counts 0.4, but a manual in thirty
+languages would leave no code to weigh it against."""
+
+PROSE = PathFilter((), (), languages=PROSE_LANGUAGES)
 
 MOST_OPENED = 16
 """Candidate files that are opened to see whether they define a type that the question names."""
@@ -277,11 +287,33 @@ class MeaningSearch:
                 self._having = recall.find_having(weighed, self._only_word)
             try:
                 candidates = recall.candidates(weighed, self._vector)
+                if self._is_crowded(candidates):
+                    code = replace(recall, allowed=self._leave_out_prose(recall))
+                    further = code.candidates(weighed, self._vector)
+                    candidates = join_candidates(candidates, further)
             except VectorsDamaged as damage:
                 self._give_up_vectors(state, str(damage), damaged=True)
                 candidates = recall.candidates(weighed, None)
         answer.chunks = texts.chunks
         return candidates
+
+    def _is_crowded(self, candidates: Sequence[Candidate]) -> bool:
+        """Return whether most candidates are prose, which counts little and leaves no room for code."""
+        query = self._query
+        if query.about_prose or query.kind == "path":
+            return False
+        paths = self._choose_paths({candidate.key[0] for candidate in candidates})
+        prose = sum(
+            is_prose(paths.get(candidate.key[0], b"")) for candidate in candidates
+        )
+        return prose > MOST_PROSE * len(candidates)
+
+    def _leave_out_prose(self, recall: CandidateSearch) -> Ints:
+        """Return the texts that count, without prose."""
+        allowed = recall.allowed
+        if allowed is None:
+            allowed = self._snapshot.table.texts()
+        return np.setdiff1d(allowed, find_allowed_texts(self._snapshot, PROSE))
 
     def _weigh(self, families: Mapping[str, Family]) -> None:
         self._families = families
@@ -782,6 +814,19 @@ class MeaningSearch:
             ).encode()
             by_words = self._cover.share(text)
         return min(1.0, max(by_meaning, by_words))
+
+
+def is_prose(path: bytes) -> bool:
+    """Return whether a file is prose by its name."""
+    return language_of(path).nature == "prose"
+
+
+def join_candidates(
+    candidates: Sequence[Candidate], further: Sequence[Candidate]
+) -> list[Candidate]:
+    """Return candidates, each once."""
+    by_key = {candidate.key: candidate for candidate in (*candidates, *further)}
+    return [*by_key.values()]
 
 
 def _rank_path(path: bytes) -> tuple[int, int, bytes]:
