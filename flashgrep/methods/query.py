@@ -65,7 +65,13 @@ from flashgrep.pattern.grep_syntax import (
     LOOKS_LIKE_REGEX,
     translate_basic,
 )
-from flashgrep.search.exact import COUNT_ON_FILES, Answer, Position, Question
+from flashgrep.search.exact import (
+    COUNT_ON_FILES,
+    Answer,
+    Position,
+    Question,
+    Ranking,
+)
 from flashgrep.search.path_search import near_paths
 
 MOST_CONTEXT = 100
@@ -353,7 +359,10 @@ class ProjectQuery:
         # Include what was saved while earlier readings were tried.
         fresh = params.fresh and await self.view.refresh()
         if self.call.as_text:
-            answer = await _find_nearest(self.view, params, self.keep, before.answer)
+            ranking = self.call.host.searchers.ranking
+            answer = await _find_nearest(
+                self.view, params, self.keep, ranking, before.answer
+            )
         else:
             limit, _ = _choose_page(self.call, params)
             answer = await words(self.view, params.query, limit, self.keep)
@@ -487,12 +496,16 @@ async def _query_project(
 
 
 async def _find_nearest(
-    view: View, params: QueryParams, keep: PathFilter | None, nothing: Answer
+    view: View,
+    params: QueryParams,
+    keep: PathFilter | None,
+    ranking: Ranking | None,
+    nothing: Answer,
 ) -> Answer:
     """Return few lines for words that no line has as a text: with the rarest of them, and most of the others.
 
-    Any more would only look like an answer. Where no file has any of the words, ``nothing`` stands: the answer of the
-    search for the text, which says what was searched.
+    Any more would only look like an answer. Of lines with as many, definitions and sources come first. Where no file
+    has any of the words, ``nothing`` stands: the answer of the search for the text, which says what was searched.
     """
     deadline = time.monotonic() + params.deadline_ms / 1000
     rarest = await _find_rarest_word(view, params, keep, deadline)
@@ -501,6 +514,7 @@ async def _find_nearest(
     question = Question(
         pattern=Pattern(texts=(rarest,), mode="literal", case="insensitive"),
         keep=keep,
+        ranking=ranking,
         limit=MOST_COMPARED,
         max_chars=MOST_COMPARED * 200,
         as_text=True,
@@ -509,11 +523,12 @@ async def _find_nearest(
     answer = await view.search(question)
     words = {word.lower() for word in WORD.findall(params.query)}
 
-    def count_other_words(hit: dict[str, Any]) -> int:
+    def count_words(hit: dict[str, Any]) -> tuple[int, int]:
         text = hit["text"].lower()
-        return sum(word in text for word in words)
+        whole = words.intersection(WORD.findall(text))
+        return len(whole), sum(word in text for word in words)
 
-    nearest = sorted(answer.results, key=count_other_words, reverse=True)
+    nearest = sorted(answer.results, key=count_words, reverse=True)
     answer.results = nearest[:NEAREST]
     answer.ranks = []
     answer.total = len(answer.results)

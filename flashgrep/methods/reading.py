@@ -481,6 +481,7 @@ async def tell_files(view: View, error: InvalidParams, path: bytes) -> None:
         folder = await view.resolve(path_to_text(path), folder=True)
     except FlashgrepError:
         return
+    await view.refresh()
     keep = PathFilter((), (), under=folder)
     paths = await view.in_turn(lambda: view.paths(keep))
     # The folders and files right below it.

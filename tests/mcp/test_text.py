@@ -165,6 +165,27 @@ def test_a_text_that_is_nowhere_gets_few_lines_and_says_so_first(
         words.unlink()
 
 
+def test_of_the_nearest_lines_definitions_come_first_and_prose_last(
+    model: McpClient, root: Path
+) -> None:
+    texts = {
+        "CHANGELOG.md": "- handle_ticket is new\n- handle_tickets, too\n" * 3,
+        "src/desk.py": "a = rehandle_ticket(1)\n\n\ndef handle_ticket(number: int):\n    pass\n",
+    }
+    for name, text in texts.items():
+        (root / name).write_text(text)
+    try:
+        answer = read(model, "query", query="def handle_ticket(ticket)")
+        assert answer.splitlines()[:3] == [
+            "[nothing has this text; nearest:]",
+            "src/desk.py",
+            "4:def handle_ticket(number: int):",
+        ]
+    finally:
+        for name in texts:
+            (root / name).unlink()
+
+
 def test_a_misspelt_name_is_answered_with_those_near_it(model: McpClient) -> None:
     assert "[near: parse_config" in read(model, "query", query="parse_cnofig")
 
@@ -336,7 +357,7 @@ def test_a_refused_write_shows_the_lines_it_is_about(
         nowhere = model.call(
             "write_code", path="guarded.txt", old_text="%%%%", new_text="x"
         )["content"][0]["text"]
-        assert nowhere.endswith("now it is\nno line is like its first")
+        assert nowhere.endswith("now it is\nwithout a line like its first")
         twice = model.call(
             "write_code", path="guarded.txt", old_text="w", new_text="x"
         )["content"][0]["text"]

@@ -308,7 +308,7 @@ def _not_once(lines: Lines, edit: TextEdit, places: Sequence[int]) -> Conflict:
         last = where[0] + max(count_lines(edit.old) - 1, 0)
         error.data["now"] = quote_lines(lines, range(where[0], last + 1))
     else:
-        error.data["now"] = "no line is like its first"
+        error.data["now"] = "without a line like its first"
     return error
 
 
