@@ -18,6 +18,7 @@ from flashgrep.api.searchers import BestDefinition, Holds
 from flashgrep.api.view import View
 from flashgrep.base.checkpoint import Expired, checkpoint, expiring
 from flashgrep.base.errors import NotFound
+from flashgrep.base.languages import LANGUAGES
 from flashgrep.base.lazy import LazyAttribute
 from flashgrep.base.model import Skipped, path_to_text
 from flashgrep.files.columns import Columns, PositionEncoding
@@ -66,6 +67,8 @@ HEADING_RANK: Final = 3
 MOST_ALIKE: Final = 20
 """Most definitions of one name that are compared to find the best; each is read."""
 SUGGESTED: Final = 5
+CLAUSES: Final = frozenset({"elixir", "erlang", "haskell"})
+"""Languages in which a function is written in several definitions."""
 _DEFINES: Final = frozenset({"definition", "declaration"})
 
 
@@ -181,18 +184,18 @@ def find_best_definition(
         answer.results,
         key=lambda found: (found.order, bool(found.occurrence.container)),
     ):
+        clauses = find_clauses(source, best, answer.results)
         alike = [
             found_symbol
             for found_symbol in answer.results
-            if found_symbol is not best and found_symbol.occurrence.kind != "heading"
+            if found_symbol not in clauses and found_symbol.occurrence.kind != "heading"
         ]
         others = [
             f"{path_to_text(definition.path)}:{definition.occurrence.start_line}"
             for definition in alike[:SUGGESTED]
         ]
-        return BestDefinition(
-            best.path, best.occurrence.start_line, best.occurrence.end_line, others
-        )
+        last = clauses[-1].occurrence.end_line
+        return BestDefinition(best.path, best.occurrence.start_line, last, others)
     if under:
         elsewhere = SymbolSearch(source, replace(question, keep=None)).run().results
     else:
@@ -209,6 +212,31 @@ def find_best_definition(
         symbol_name=name,
         near=near,
     )
+
+
+def find_clauses(
+    source: SymbolSource, best: FoundSymbol, results: Iterable[FoundSymbol]
+) -> list[FoundSymbol]:
+    """Return a definition and the further clauses of the same function that follow it with nothing but comments between."""
+    clauses = [best]
+    symbols = source.open(best.path)
+    if best.language not in CLAUSES or not isinstance(symbols, FileSymbols):
+        return clauses
+    signs = LANGUAGES[best.language].comments
+    for following in sorted(results, key=lambda found: found.occurrence.offset):
+        is_beside = following.path == best.path
+        last = clauses[-1].occurrence
+        start = following.occurrence.start_line
+        if not is_beside or start <= last.end_line:
+            continue
+        if following.occurrence.container != last.container:
+            continue
+        for number in range(last.end_line + 1, start):
+            line = symbols.lines.text(number).strip().encode()
+            if line and not line.startswith(signs):
+                return clauses
+        clauses.append(following)
+    return clauses
 
 
 async def find_definition(

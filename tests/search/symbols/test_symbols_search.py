@@ -273,6 +273,54 @@ def test_of_overloads_the_one_with_the_code_is_the_best(
     assert found[0].occurrence.start_line == lines[0]
 
 
+CLAUSES = {
+    "desk.ex": """defmodule Desk do
+  def handle(:open, n) do
+    n
+  end
+
+  def handle(:shut, _n), do: :ok
+  # the rest
+  def handle(other, _), do: other
+
+  @doc "More."
+  def handle(a, b, c), do: {a, b, c}
+end
+""",
+    "desk.erl": """-module(desk).
+handle(open, N) ->
+    N;
+handle(shut, _) ->
+    ok.
+stop() -> ok.
+""",
+    "desk.rb": """class Desk
+  def handle(one)
+  end
+
+  def handle(two)
+  end
+end
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "lines", "others"),
+    [
+        ("desk.ex", (2, 8), ["desk.ex:11"]),
+        ("desk.erl", (2, 5), []),
+        ("desk.rb", (2, 3), ["desk.rb:5"]),
+    ],
+)
+def test_the_clauses_of_a_function_are_one_definition(
+    tmp_path: Path, file: str, lines: tuple[int, int], others: list[str]
+) -> None:
+    (tmp_path / file).write_text(CLAUSES[file])
+    best = find_best_definition(FolderSource(tmp_path), "handle")
+    assert best[1:] == (*lines, others)
+
+
 def test_a_name_that_is_in_texts_alone_is_reported_with_its_count(
     tmp_path: Path,
 ) -> None:
