@@ -229,9 +229,11 @@ def _draw(rng: random.Random, indexed: Path, plain: Path) -> Call:
     ]
     if words[0].startswith("-") or rng.random() < SHARE_GONE:
         words.insert(0, "--")
-    given = (
-        rng.choice(INPUTS) if "-" in words[1:] or rng.random() < SHARE_PIPED else None
-    )
+    # On a terminal it would wait for what nobody types.
+    reads_input = "-" in words[1:] or "--file=-" in flags
+    given = None
+    if reads_input or rng.random() < SHARE_PIPED:
+        given = rng.choice(INPUTS)
     on_terminal = given is None and rng.random() < SHARE_PIPED
     return Call(
         tuple(flags),
