@@ -30,7 +30,9 @@ class Library(NamedTuple):
         # A manifest may say anything, and each result repeats it.
         name = self.name[:MOST_NAME]
         version = self.version[:MOST_VERSION]
-        return f"{name}@{version}" if version else name
+        if version:
+            return f"{name}@{version}"
+        return name
 
 
 class LibraryLookup(Protocol):

@@ -488,7 +488,8 @@ def format_example() -> str:
             ("project", "[project]"),
             ("rebuild", "A change reindexes."),
         ):
-            sentence += f" {words}" if has_mark(field, mark) else ""
+            if has_mark(field, mark):
+                sentence += f" {words}"
         lines.append(f"# {sentence}\n# {leaf} = {_format_toml(field.default)}\n")
     return "\n".join(lines)
 
@@ -618,7 +619,9 @@ def check_alone(source: str, table: Mapping[str, Any]) -> None:
             for name, sign in signs.items()
             if hasattr(rule, name)
         )
-        message = f"{source}: {key}: {problem['msg'].lower()}{f' ({allowed})' if allowed else ''}"
+        message = f"{source}: {key}: {problem['msg'].lower()}"
+        if allowed:
+            message += f" ({allowed})"
         raise BadSetting(
             message,
             source=source,

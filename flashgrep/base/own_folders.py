@@ -374,7 +374,8 @@ class PrivateFolders:
 
     def contain(self, path: str | bytes) -> bool:
         """Return whether a path is one of the folders, or is inside one."""
-        own, here = self.identities(), os.fsencode(os.path.realpath(path))
+        own = self.identities()
+        here = os.fsencode(os.path.realpath(path))
         # By identity at each level: a bind mount or another case of the name is still
         # the same folder.
         while own:

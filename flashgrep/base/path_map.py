@@ -74,7 +74,9 @@ class PathMap:
             ):
                 rest = path[len(remote) :]
                 best = len(remote)
-                translated = local + (rest.replace("\\", "/") if is_windows else rest)
+                if is_windows:
+                    rest = rest.replace("\\", "/")
+                translated = local + rest
         return translated or "/"
 
     def to_theirs(self, path: str) -> str:
@@ -133,7 +135,8 @@ def parse_path_map(texts: Iterable[str]) -> PathMap | None:
     pairs = []
     for text in ",".join(texts).split(","):
         remote, _, local = text.strip().partition("=")
-        pairs += [(remote, local)] if text.strip() else []
+        if text.strip():
+            pairs.append((remote, local))
     if pairs:
         return PathMap(pairs)
     return None

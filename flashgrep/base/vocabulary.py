@@ -235,7 +235,8 @@ class _Shape:
             return _DROP
         # If a field accepts both a text and a list, a text that looks like JSON stays a
         # text.
-        is_list = list in self.kinds and (str not in self.kinds or bool(self.choices))
+        takes_text = str in self.kinds and not self.choices
+        is_list = list in self.kinds and not takes_text
         if self.choices and not is_list:
             folded = text.strip().lower()
             if {folded, names.get(folded)} & self.choices:
@@ -362,7 +363,10 @@ class Vocabulary:
             pass
         elif name == "symbol_name" and isinstance(value, str) and not shape.verbatim:
             declared = _DECLARED.fullmatch(value.strip())
-            taken[name] = _declaration_name(declared) if declared else value
+            if declared:
+                taken[name] = _declaration_name(declared)
+            else:
+                taken[name] = value
         elif value is not _DROP:
             taken[name] = value
 
@@ -396,7 +400,9 @@ class Vocabulary:
             return None
         flag, values = FLAGS[spelled]
         if flag in self._shapes:
-            return {flag: values[value]} if value in values else {}
+            if value not in values:
+                return {}
+            return {flag: values[value]}
         if not flag and value in values:
             return {}
         return None
@@ -424,13 +430,17 @@ class Vocabulary:
             and (span := _read_span(value))
         ):
             return dict(zip(("start_line", "end_line"), span, strict=True))
-        target = spelled if spelled in self._shapes else self.names.get(spelled)
+        target = self.names.get(spelled)
+        if spelled in self._shapes:
+            target = spelled
         if target is None:
             # An offset of zero means the first page, which is the default.
             is_nothing = (spelled == "offset" and value in (0, "0")) or (
                 spelled in REMARKS and isinstance(value, str)
             )
-            return {} if is_nothing else None
+            if is_nothing:
+                return {}
+            return None
         shape = self._shapes[target]
         # An empty value under an alternative name comes from a model that fills in
         # every field; ignore it.
@@ -466,7 +476,9 @@ def _choices_of(parts: Iterable[Any]) -> frozenset[str]:
 
 
 def _name_target(item: Any) -> Any:
-    return name_place(item) if isinstance(item, dict) else item
+    if isinstance(item, dict):
+        return name_place(item)
+    return item
 
 
 def _split_globs(text: str) -> list[str]:

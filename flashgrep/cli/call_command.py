@@ -20,7 +20,9 @@ def call(
     ] = "{}",
 ) -> None:
     """Call a method by its name with JSON, in the current folder's project, and print the result as JSON."""
-    text = sys.stdin.read() if params == "-" else params
+    text = params
+    if params == "-":  # as other programs do
+        text = sys.stdin.read()
     with failing_cleanly():
         try:
             fields: Any = json.loads(text)

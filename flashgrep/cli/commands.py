@@ -114,7 +114,10 @@ def describe_error(error: typer.TyperException, words: Sequence[str]) -> str:
     message = FIRST_CHOICE.sub(": ", message)
     message = NEXT_CHOICE.sub(", ", message)
     context = getattr(error, "ctx", None)
-    usage = "" if context is None else context.get_usage()
+    if context is None:
+        usage = ""
+    else:
+        usage = context.get_usage()
     return describe_wrong_use(message.replace(OF_PYDANTIC, ""), words, usage)
 
 

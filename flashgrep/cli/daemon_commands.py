@@ -120,7 +120,10 @@ def serve(
             f"clients send the token in {paths.token}; press Ctrl+C to stop\n"
         )
 
-    hold_http({} if port is None else {"port": port}, announce, lambda _opened: None)
+    params: dict[str, object] = {}
+    if port is not None:
+        params["port"] = port
+    hold_http(params, announce, lambda _opened: None)
 
 
 def hold_http(

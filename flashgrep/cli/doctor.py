@@ -213,7 +213,10 @@ def check_project(project: dict[str, Any], problems: dict[str, str]) -> CheckRes
         return CheckResult("warn", name, project["problem"])
     file = store_folder(Path(find_user_paths().cache), os.fsencode(root)) / INDEX
     try:
-        state = health(file) if file.exists() else None
+        if file.exists():
+            state = health(file)
+        else:
+            state = None
     except FileNotFoundError:  # the indexer has created the file, but no tables yet
         state = None
     if state is None:
@@ -270,7 +273,10 @@ def check_machine() -> Iterator[CheckResult]:
         )
         version = re.match(r"ripgrep (\d+)\.[\d.]+", process.stdout)
         is_new_enough = version and int(version[1]) >= OLDEST_RIPGREP
-        described = f"{ripgrep}, {version[0] if version else 'of unknown version'}"
+        if version:
+            described = f"{ripgrep}, {version[0]}"
+        else:
+            described = f"{ripgrep}, of unknown version"
         yield CheckResult("ok" if is_new_enough else "warn", "ripgrep", described)
     paths = find_user_paths()
     # The index may be on another disk than the state; report the fuller one.

@@ -313,7 +313,10 @@ def find_ripgrep_only(line: GrepLine) -> str:
     if len(line.paths) > 1:
         return f"more than one PATH ({' '.join(line.paths)})"
     in_both = OF_DISPLAY | _OF_METHOD.keys() | {"glob", "include", "exclude", "type"}
-    return next((f"--{name}" for name, _ in line.flags if name not in in_both), "")
+    for name, _ in line.flags:
+        if name not in in_both:
+            return f"--{name}"
+    return ""
 
 
 def write_method(line: GrepLine) -> list[str]:

@@ -193,9 +193,14 @@ def show_progress(root: str, wait: WaitStage = "all") -> None:
                 next_line = time.monotonic() + PLAIN_SECONDS
     if state["stage"] == "failed":
         fail(f"indexing failed: {state['detail']}")
-    count = f"{state['files']:,} {'file' if state['files'] == 1 else 'files'}"
-    done = "indexed" if state["done"] else f"{wait} indexed, the rest goes on"
-    sys.stderr.write(f"{done}: {count}, after {time.monotonic() - start:.1f} s\n")
+    noun = "file" if state["files"] == 1 else "files"
+    count = f"{state['files']:,} {noun}"
+    if state["done"]:
+        outcome = "indexed"
+    else:
+        outcome = f"{wait} indexed, the rest goes on"
+    seconds = time.monotonic() - start
+    sys.stderr.write(f"{outcome}: {count}, after {seconds:.1f} s\n")
     if state["done"] and not state["files"]:
         tell(NO_FILES)
 

@@ -48,7 +48,11 @@ def logs(
         fail(str(error))
     is_plain = as_json or not sys.stdout.isatty()
     for line in read_end(log, lines, follow=follow):
-        text = line if is_plain else describe_line(line)
+        # A program reads the lines as JSON, as they are in the file.
+        if is_plain:
+            text = line
+        else:
+            text = describe_line(line)
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
@@ -101,7 +105,10 @@ def describe_line(line: str) -> str:
             rows = map(escape_controls, str(value).splitlines())
             exception = "".join(f"\n    {row}" for row in rows)
         elif name not in HEAD:
-            shown_text = value if isinstance(value, str) else json.dumps(value)
+            if isinstance(value, str):
+                shown_text = value
+            else:
+                shown_text = json.dumps(value)
             values.append(f"{name}={shown_text}")
     text = escape_controls(" ".join([head, *values]))
     return text + exception

@@ -94,7 +94,9 @@ def render(
         code = tuple(lines)
         lines = []
     text = "\n".join(lines)
-    text += "" if text.endswith("\n") or not text else "\n"
+    # An empty output has no line to end.
+    if text and not text.endswith("\n"):
+        text += "\n"
     if isinstance(result, dict):
         notes += "".join(f"fgrep: {note}\n" for note in find_notes(result, style))
     return Output(
@@ -143,7 +145,10 @@ def _render_any(result: Any, style: Style) -> Iterator[str]:
         else ()
     )
     text = next((text for text in texts if isinstance(text, str)), None)
-    yield from _render_members(result, style) if text is None else [style.text(text)]
+    if text is None:
+        yield from _render_members(result, style)
+    else:
+        yield style.text(text)
 
 
 def _render_members(value: Any, style: Style, indent: str = "") -> Iterator[str]:
@@ -406,7 +411,8 @@ def _field_parameters(
             extra.pop(
                 "metavar", None
             )  # it would be in the place of the argument's name
-            kind = list[str] if usage_of(field).words else kind
+            if usage_of(field).words:
+                kind = list[str]
             how: Any = typer.Argument(**extra)
         else:
             required = field.is_required()
@@ -415,7 +421,11 @@ def _field_parameters(
             # What is on by default, or where that depends, needs a flag to turn it off.
             if kind is bool and field.default is not False:
                 long += f"/--no-{word}"
-            how = typer.Option(*filter(None, [long, usage_of(field).short]), **extra)
+            spellings = [long]
+            short = usage_of(field).short
+            if short:
+                spellings.append(short)
+            how = typer.Option(*spellings, **extra)
         yield inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,

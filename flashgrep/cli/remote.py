@@ -46,7 +46,9 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
     With ``next`` in the answer there is more: the client asks again with this ``cursor``. Of a part's own calls the
     part says what is answered.
     """
-    param = params.get("argv") if isinstance(params, dict) else None
+    param = None
+    if isinstance(params, dict):
+        param = params.get("argv")
     if isinstance(param, list) and len(param) > (
         MOST_RG_ARGUMENTS if param[0] == "rg" else MOST_ARGUMENTS
     ):
@@ -59,7 +61,8 @@ async def run_command(context: RequestContext, params: Any) -> dict[str, Any]:
         argv = [from_latin1(argument) for argument in params["argv"]]
         path_map = parse_path_map([from_latin1(params.get("path_map", ""))])
         cwd, width = from_latin1(params["cwd"]), int(params.get("width", 80))
-        cwd = cwd if path_map is None else path_map.to_ours(cwd)
+        if path_map is not None:
+            cwd = path_map.to_ours(cwd)
         style = Style(
             is_person=True,
             color=bool(params.get("color")),

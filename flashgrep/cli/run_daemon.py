@@ -104,7 +104,10 @@ def run(
     daemon = assemble(paths, environ, flags, parts())
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # The soft limit of 1,024 that systems set is for select(); this process uses epoll.
-    most_files = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+    if hard == resource.RLIM_INFINITY:
+        most_files = MOST_FILES
+    else:
+        most_files = min(MOST_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < most_files:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, hard))
     # Our stderr goes to a file that only crashes write to.

@@ -63,7 +63,8 @@ def _follow() -> Iterator[Table]:
 
 
 def _draw(status: dict[str, Any]) -> Table:
-    title = f"process {status['pid']}, {status['memory_bytes'] / MIB:.0f} MiB, {status['clients']} clients"
+    memory = f"{status['memory_bytes'] / MIB:.0f} MiB"
+    title = f"process {status['pid']}, {memory}, {status['clients']} clients"
     table = Table(title=title, title_justify="left", box=None)
     for heading in ("project", "stage", "indexed", "files", "folder"):
         table.add_column(heading, overflow="fold")

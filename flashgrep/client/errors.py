@@ -26,6 +26,7 @@ class Ambiguous(InvalidParams):
     default_reason = "ambiguous"
 
     def __init__(self, name: str, definitions: list[Symbol]) -> None:
-        places = ", ".join(f"{place.path}:{place.line}" for place in definitions[:5])
-        super().__init__(f"{len(definitions)} definitions are called {name}: {places}")
+        places = [f"{place.path}:{place.line}" for place in definitions[:5]]
+        message = f"{len(definitions)} definitions are called {name}: "
+        super().__init__(message + ", ".join(places))
         self.definitions = definitions

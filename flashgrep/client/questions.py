@@ -193,8 +193,9 @@ class Answer(Generic[ItemT]):
         asked = dict(self._question.params)
         if about is not None:
             asked = {"at": about, **asked}
-        fields = ", ".join(f"{name}={value!r}" for name, value in asked.items())
-        return f"<{type(self).__name__} of {self._question.method}({fields})>"
+        fields = [f"{name}={value!r}" for name, value in asked.items()]
+        call = f"{self._question.method}({', '.join(fields)})"
+        return f"<{type(self).__name__} of {call}>"
 
     @property
     def total(self) -> int | None:

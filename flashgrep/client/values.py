@@ -117,7 +117,8 @@ class Symbol:
     project: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.signature or self.text or self.name}"
+        content = self.signature or self.text or self.name
+        return f"{self.path}:{self.line}: {content}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,4 +34,6 @@ class Shares(NamedTuple):
     def of_process(cls) -> Self:
         """Return the shares of what this process may open."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return cls.of(1 << 20 if soft == resource.RLIM_INFINITY else soft)
+        if soft == resource.RLIM_INFINITY:
+            return cls.of(1 << 20)
+        return cls.of(soft)

@@ -65,7 +65,9 @@ class Log:
         ):  # a file's name that is not UTF-8, or a number of more than 64 bits
             data = json.dumps(line, default=repr).encode() + b"\n"
         with suppress(OSError):  # the line is lost
-            status = os.fstat(self._descriptor) if self._descriptor >= 0 else None
+            status = None
+            if self._descriptor >= 0:
+                status = os.fstat(self._descriptor)
             if (
                 status is None or status.st_nlink == 0
             ):  # not open yet, or removed under us

@@ -175,7 +175,10 @@ class Adapter:
             client.version = param
         else:
             client.version = LEGACY[-1]
-        client.capabilities = capabilities if isinstance(capabilities, dict) else {}
+        if isinstance(capabilities, dict):
+            client.capabilities = capabilities
+        else:
+            client.capabilities = {}
         return {
             "protocolVersion": client.version,
             "capabilities": CAPABILITIES | {"logging": {}},
@@ -243,4 +246,7 @@ def read_envelope(params: Mapping[str, Any]) -> Envelope | None:
             requested=version,
         )
     level = meta.get(LOG_LEVEL_KEY)
-    return Envelope(version, capabilities, level if isinstance(level, str) else None)
+    # Unlike the version, a wrong level harms no answer.
+    if not isinstance(level, str):
+        level = None
+    return Envelope(version, capabilities, level)

@@ -234,7 +234,8 @@ class Binder:
                         path[1:] if DRIVE.match(path, 1) else path
                     )
                 root = self._find_root(Path(path))
-                found |= {} if root is None else {root: None}
+                if root is not None:
+                    found[root] = None
         return list(found)
 
     def _find_root(self, folder: Path) -> Path | None:

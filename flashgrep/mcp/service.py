@@ -155,10 +155,15 @@ def get_prompt(name: Any, arguments: Any) -> dict[str, Any]:
         InvalidParams: no prompt has the name, or an argument is missing.
 
     """
-    prompt = PROMPTS.get(name) if isinstance(name, str) else None
+    prompt = None
+    if isinstance(name, str):
+        prompt = PROMPTS.get(name)
     if prompt is None:
         raise InvalidParams(f"unknown prompt: {name}", allowed=list(PROMPTS))
-    values: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
+    if isinstance(arguments, dict):
+        values: Mapping[str, Any] = arguments
+    else:
+        values = {}
     given = {argument: values.get(argument) for argument in prompt.arguments}
     for each, value in given.items():
         if not isinstance(value, str) or not value.strip():

@@ -100,7 +100,11 @@ def parse_arguments(
     rest: list[str] = []
     for argument in arguments:
         name, equals, value = argument.partition("=")
-        rest += [name, value] if equals and name in VALUES else [argument]
+        # An unknown option stays whole, as the error has to name it.
+        if equals and name in VALUES:
+            rest += [name, value]
+        else:
+            rest.append(argument)
     while rest:
         option = rest.pop(0)
         field = VALUES.get(option, "")

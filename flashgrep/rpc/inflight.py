@@ -209,7 +209,11 @@ def _is_id(value: object) -> bool:
 
 def _describe(item: object, key: str) -> dict[str, object]:
     """Return what an error in place of the answer needs; a method that is no text has no name."""
-    fields = item if isinstance(item, dict) else {}
+    # An item of a batch may be anything.
+    if isinstance(item, dict):
+        fields = item
+    else:
+        fields = {}
     params = fields.get("params")
     method = fields.get("method")
     if isinstance(params, dict):

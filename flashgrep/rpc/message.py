@@ -207,7 +207,9 @@ def _read_request(value: Mapping[str, Any]) -> Request:
         params = {}
     # Metadata of the request is next to the parameters or, in the Model Context
     # Protocol, among them.
-    meta = params.get("_meta") if isinstance(params, dict) else None
+    meta = None
+    if isinstance(params, dict):
+        meta = params.get("_meta")
     if not isinstance(meta, dict):
         meta = {}
     token, partial, replaces = (

@@ -227,7 +227,9 @@ class Relay:
         readers: list[socket.socket | int] = (
             [] if self._watched is None else [self._watched]
         )
-        writers: list[socket.socket | int] = [self._sink] if self._to_host else []
+        writers: list[socket.socket | int] = []
+        if self._to_host:
+            writers = [self._sink]
         until = self._until
         # Backpressure in both directions: a descriptor is not selected while there is
         # no room for its data.
