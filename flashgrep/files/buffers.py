@@ -142,7 +142,8 @@ class Buffers:
 
         """
         lines = _split(text)
-        buffer = Buffer(path, version, lines, len(lines) - 1 + sum(map(len, lines)))
+        line_ends = len(lines) - 1
+        buffer = Buffer(path, version, lines, line_ends + sum(map(len, lines)))
         self._check_size(buffer.size, len(lines), self._buffers.get(path))
         # Checked before anything changes: a refused text leaves what was there.
         if path not in self._buffers and len(self._buffers) >= MOST_BUFFERS:
@@ -241,7 +242,9 @@ class Buffers:
                     "the unsaved text is too large" if limit == MOST_BYTES else "all unsaved texts are too large",
                     observed_bytes=observed, limit_bytes=limit, guidance="close buffers, or save the file",
                 )  # fmt: skip
-        more = estimate_memory(size, lines) - (former.memory if former else 0)
+        more = estimate_memory(size, lines)
+        if former:
+            more -= former.memory
         memory = more + sum(buffers.memory for buffers in self._of_all)
         # Refuse only a connection with more than its share: a greedy client must not
         # keep others from opening files.

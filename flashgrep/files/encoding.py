@@ -46,9 +46,12 @@ class DecodedText:
 
     def encode(self, lossless: str) -> bytes:
         """Return another text, with lone surrogates for its bad bytes, as a file of the same kind."""
+        # The odd byte is written only while its replacement is still last.
+        tail = b""
         if self.tail and lossless.endswith(REPLACEMENT):
-            return self.bom + encode_lossless(lossless[:-1], self.encoding) + self.tail
-        return self.bom + encode_lossless(lossless, self.encoding)
+            lossless = lossless[:-1]
+            tail = self.tail
+        return self.bom + encode_lossless(lossless, self.encoding) + tail
 
 
 def detect_mark(head: bytes) -> tuple[bytes, Encoding]:
@@ -70,7 +73,8 @@ def detect_encoding(head: bytes) -> tuple[bytes, Encoding]:
                 head
             )  # the part may end inside a character
         except UnicodeDecodeError:
-            return bom, "latin-1" if is_latin1(head) else encoding
+            if is_latin1(head):
+                return bom, "latin-1"
     return bom, encoding
 
 
@@ -255,7 +259,9 @@ def _match_words(
     def surroundings(source: str, at: int) -> tuple[str, str]:
         before = source[max(0, at - _MOST_WORD) : at]
         after = source[at + 1 : at + 1 + _MOST_WORD]
-        return _SPACE.split(before)[-1], _SPACE.split(after)[0]
+        last_before = _SPACE.split(before)[-1]
+        first_after = _SPACE.split(after)[0]
+        return last_before, first_after
 
     by_word: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for at in places:

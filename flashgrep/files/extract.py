@@ -68,7 +68,8 @@ def extract(raw: bytes) -> Document | Skipped:
         try:
             data.decode()
         except UnicodeDecodeError:
-            return Document(data, "latin-1" if is_latin1(data) else "utf-8", binary_at)
+            if is_latin1(data):
+                return Document(data, "latin-1", binary_at)
     return Document(data, "utf-8", binary_at)
 
 
@@ -170,7 +171,8 @@ def _decoded_ends(raw: bytes, encoding: _Wide) -> Iterator[int]:
     decoder.decode(raw[2:_PEEKED])
     end = 0
     for at in range(_PEEKED, len(raw), _DECODED):
-        end += len(decoder.decode(raw[at : at + _DECODED]).encode())
+        text = decoder.decode(raw[at : at + _DECODED])
+        end += len(text.encode())
         yield end
 
 

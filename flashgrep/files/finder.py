@@ -304,7 +304,9 @@ class _Search:
 
     def __post_init__(self) -> None:
         under = self.options.under
-        self._base = self.root.rstrip(b"/") + b"/" + (under + b"/" if under else b"")
+        self._base = self.root.rstrip(b"/") + b"/"
+        if under:
+            self._base += under + b"/"
         self._real_root = os.path.realpath(self.root)
         top = os.path.relpath(os.path.realpath(self._base), self._real_root)
         if top == b".":
@@ -391,10 +393,12 @@ class _Search:
             for path, is_dir in known.excluded.items():
                 if not path.startswith(self._lead):
                     continue
-                if is_dir and self._is_start(path[lead:]):
-                    starts.append(_Folder(path[lead:], path[lead:].count(b"/") + 1))
-                elif not is_dir and self._is_wanted(path[lead:]):
-                    add(path[lead:])
+                relative_path = path[lead:]
+                if is_dir and self._is_start(relative_path):
+                    depth = relative_path.count(b"/") + 1
+                    starts.append(_Folder(relative_path, depth))
+                elif not is_dir and self._is_wanted(relative_path):
+                    add(relative_path)
             for key in itertools.chain(self._walk(starts), self._find_new()):
                 keys[key.path] = key
         return keys.values()
@@ -599,4 +603,6 @@ class _Search:
         if self.options.sort_by == "name":
             return Key(path.rpartition(b"/")[2], path)
         size, time_ns = self._stat(path)
-        return Key(size if self.options.sort_by == "size" else time_ns, path)
+        if self.options.sort_by == "size":
+            return Key(size, path)
+        return Key(time_ns, path)

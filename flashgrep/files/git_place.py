@@ -239,10 +239,12 @@ def _is_listed(root: bytes, place: GitPlace) -> bool:
     try:
         if place.own == place.common:
             return read_work_tree(place.own) == root
-        back = os.path.join(place.own, read_pointer(os.path.join(place.own, b"gitdir")))
+        pointer = read_pointer(os.path.join(place.own, b"gitdir"))
     except (OSError, ValueError):
         return False
-    is_entry = os.path.dirname(place.own) == os.path.join(place.common, b"worktrees")
+    back = os.path.join(place.own, pointer)
+    entries = os.path.join(place.common, b"worktrees")
+    is_entry = os.path.dirname(place.own) == entries
     is_back = (
         os.path.basename(back) == b".git"
         and os.path.realpath(os.path.dirname(back)) == root

@@ -185,8 +185,14 @@ class PathFilter:
         file wanted, or the folder that all files must be below; globs may also be relative to it. ``owned``: whether
         a file is one of those whose owners are asked for.
         """
-        globs = [glob for glob in include if not glob.startswith("!")]
-        unwanted = [*exclude, *(glob[1:] for glob in include if glob.startswith("!"))]
+        globs = []
+        unwanted = [*exclude]
+        for glob in include:
+            # As with ``rg -g``.
+            if glob.startswith("!"):
+                unwanted.append(glob[1:])
+            else:
+                globs.append(glob)
         unwanted += ["/" + escape_glob(folder) for folder in without]
         self._includes: Globs | None = None
         if globs:

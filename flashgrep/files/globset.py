@@ -160,7 +160,10 @@ class _Parser:
         del self.branches[start:]
         listed = b"|".join(filter(None, alternatives))
         # A group without alternatives is nothing, but it is a token.
-        self._add(b"(?:" + listed + b")" if listed else b"")
+        if listed:
+            self._add(b"(?:" + listed + b")")
+        else:
+            self._add(b"")
 
     def _read_escape(self) -> None:
         if self.at == len(self.glob):
@@ -248,7 +251,8 @@ def _list_bytes(low: str, high: str) -> set[int]:
     highest = _encode(high)
     if low == high:
         return {*lowest}
-    return {*lowest[:-1], *range(lowest[-1], highest[0] + 1), *highest[1:]}
+    between = range(lowest[-1], highest[0] + 1)
+    return {*lowest[:-1], *between, *highest[1:]}
 
 
 def _encode(character: str) -> bytes:

@@ -138,7 +138,10 @@ class _Table:
 
         """
         if dialect.find_plain_name(glob) is not None:
-            (self.plain_folders if folders_only else self.plain)[glob] = run
+            if folders_only:
+                self.plain_folders[glob] = run
+            else:
+                self.plain[glob] = run
             return True
         head, star, tail = glob.partition(b"*")
         source = needle = b""
@@ -294,7 +297,8 @@ class RuleSet:
                     lead = b"\0" + local + b"/"
                 else:
                     lead = b"\0"
-                placed = lead + joined[1:-1].replace(b"\0\0", b"\0" + lead) + b"\0"
+                placed = joined[1:-1].replace(b"\0\0", b"\0" + lead)
+                placed = lead + placed + b"\0"
                 for path in self._find_paths(placed):
                     yield path[len(lead) : -1]
 

@@ -280,7 +280,8 @@ class OutsideWatch:
                 at += _EVENT.size + size
                 # Events without a name: a file's own, a folder that is gone, an
                 # overflow of the queue.
-                happened = not size or data[at - size : at].rstrip(b"\0") in self._names
+                name = data[at - size : at].rstrip(b"\0")
+                happened = not size or name in self._names
 
     def _watch_file(
         self, path: bytes, folders: dict[bytes, Folder], *, by_presence: bool

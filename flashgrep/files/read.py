@@ -322,7 +322,10 @@ def _make_cursor(path: bytes, part: _Part) -> Cursor:
     """Return where a part that was cut off by a budget goes on."""
     last = part.start + part.lines - 1
     # A cut line continues at the same line's next byte.
-    onward = last if part.is_cut else last + 1
+    if part.is_cut:
+        onward = last
+    else:
+        onward = last + 1
     cursor = Cursor(file_path=format_path(path), continuation_start_line=onward)
     in_base64 = encode_path(path)
     if in_base64 is not None:

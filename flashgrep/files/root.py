@@ -124,7 +124,8 @@ class Root:
         """Return a new descriptor of the root; if another folder took its path, as a checkout does, of that one."""
         with translate_errors(self.path, "directory"):
             try:
-                same = os.path.samestat(os.stat(self.path), os.fstat(self.descriptor))
+                now = os.stat(self.path)
+                same = os.path.samestat(now, os.fstat(self.descriptor))
             except (
                 PermissionError
             ):  # a parent folder became inaccessible; ours is still open

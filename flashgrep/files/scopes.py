@@ -126,7 +126,8 @@ class Scopes:
             path = self._base + folder
         else:
             path = self._root
-        return self._read(path, outer, names, strip=len(folder) + 1 if folder else 0)
+        strip = len(folder) + 1 if folder else 0
+        return self._read(path, outer, names, strip=strip)
 
     def forget(self, folder: bytes = b"") -> None:
         """Forget the rules of ``folder`` and below; for the root, also those above it."""
@@ -204,7 +205,9 @@ class Scopes:
             last = [*filter(None, [own]), self.excludes]
             self._outside.update(dict.fromkeys((*last, *self._configs), False))
             rules = [self._rules(file, strip, prefix, GIT_RULES) for file in last]
-            self.reincludes_hidden |= rules[-1] is not None and False in rules[-1].signs
+            last_rules = rules[-1]
+            if last_rules is not None and False in last_rules.signs:
+                self.reincludes_hidden = True
             scope = scope.with_rules(
                 git=(), git_last=tuple(rule for rule in rules if rule)
             ).within_git()

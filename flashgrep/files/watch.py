@@ -80,7 +80,10 @@ class Watcher(Protocol):
 
 def watch(root: bytes, *, native: bool = sys.platform == "linux") -> Watcher:
     """Return a watcher of the tree below ``root``; its ``failed`` is set if it cannot see every change."""
-    watcher = Inotify(root) if native else MarkerWatcher(root)
+    if native:
+        watcher: Watcher = Inotify(root)
+    else:
+        watcher = MarkerWatcher(root)
     silent = find_silent_type(root)
     if silent:
         watcher.failed = _describe_silent(silent)

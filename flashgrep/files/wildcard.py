@@ -167,7 +167,9 @@ def _literals(
         if wild.endswith(b"**") and ends_step:
             exact = False
     if not below:
-        yield Literals(start, b"" if exact else inside, end, exact=exact)
+        if exact:
+            inside = b""
+        yield Literals(start, inside, end, exact=exact)
     elif not exact:
         yield Literals(start, max(inside, end, key=len))
     else:
@@ -350,7 +352,9 @@ class _Translation:
         else:
             members = {*listed}
         if not self.dialect.characters:
-            return make_byte_set(SET - members if negated else SET & members)
+            if negated:
+                return make_byte_set(SET - members)
+            return make_byte_set(SET & members)
         wide = bytes(value for value in listed if value >= _ASCII).decode(
             "utf-8", "ignore"
         )

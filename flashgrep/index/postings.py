@@ -126,7 +126,8 @@ def _encode_leb128(
         lengths += rest >= (1 << bits)
     added = np.append(0, np.cumsum(lengths))
     ends = stops + added.take(np.searchsorted(wide, stops))
-    out = np.empty(len(values) + int(added[-1]), np.uint8)
+    size = len(values) + int(added[-1])
+    out = np.empty(size, np.uint8)
     is_first_byte = np.ones(len(out), bool)
     at = wide + added[:-1] + 1
     while len(at):
@@ -214,7 +215,10 @@ class OpenBlock:
         at = bisect_left(self.grams, gram)
         if at == len(self.grams) or self.grams[at] != gram:
             return 0, 0
-        return (self.ends[at - 1] if at else 0), self.ends[at]
+        start = 0
+        if at:
+            start = self.ends[at - 1]
+        return start, self.ends[at]
 
 
 def open_block(data: bytes, segment: int) -> OpenBlock:
@@ -327,8 +331,10 @@ def join(
     pairs = np.concatenate([np.empty(0, np.uint64), *decoded])
     keys = pairs >> np.uint64(32)
     documents = numbers[(pairs & np.uint64(LAST_KEY)).astype(np.int64)]
-    is_covered = (keys >= covered[0]) & (keys <= covered[1]) & (documents >= 0)
-    pairs = keys[is_covered] << np.uint64(32) | documents[is_covered].astype(np.uint64)
+    is_covered = (keys >= covered[0]) & (keys <= covered[1])
+    is_covered &= documents >= 0
+    pairs = keys[is_covered] << np.uint64(32)
+    pairs |= documents[is_covered].astype(np.uint64)
     pairs.sort()
     yield from encode(pairs, segment, covered)
 
@@ -452,6 +458,8 @@ def _place_pieces(
     begins[:, 1] = lists.rests
     lengths[:, 1] = lists.ends - lists.rests
     stops = np.cumsum(lengths)
-    places = np.repeat(begins.ravel() - (stops - lengths.ravel()), lengths.ravel())
+    flat_lengths = lengths.ravel()
+    shifts = begins.ravel() - (stops - flat_lengths)
+    places = np.repeat(shifts, flat_lengths)
     places += np.arange(len(places))
     return places, stops[1::2]

@@ -174,7 +174,9 @@ def row_checksum(
 def find_project(connection: sqlite3.Connection, root: bytes) -> int:
     """Return a project's number; 0, which no row has, if nothing is stored for it."""
     row = connection.execute("SELECT id FROM project WHERE root = ?", [root]).fetchone()
-    return 0 if row is None else int(row[0])
+    if row is None:
+        return 0
+    return int(row[0])
 
 
 def connect(file: Path, *, writer: bool = False) -> sqlite3.Connection:
@@ -329,12 +331,16 @@ def judge(
         isinstance(error, sqlite3.Error)
         and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DOUBTFUL
     ):
-        return Damaged(str(error)) if is_damage(error) else error
+        if is_damage(error):
+            return Damaged(str(error))
+        return error
     if not sound:
         try:
             problem = _find_damage(connection)
         except sqlite3.Error as other:
-            return Damaged(str(other)) if is_damage(other) else other
+            if is_damage(other):
+                return Damaged(str(other))
+            return other
         if problem:
             return Damaged(f"{problem} ({error})")
         logging.getLogger(__name__).error(

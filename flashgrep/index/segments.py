@@ -193,6 +193,7 @@ def merge(
             [base, base | LAST_KEY],
         )
     size = 0
+    first_number = rows[0].first
     for low, high in cut_keys(sizes):
         blocks: list[OpenBlock] = []
         offsets: list[int] = []
@@ -205,12 +206,14 @@ def merge(
                 [base | high, base, base | low],
             )
             blocks += (open_block(data, row.id) for (data,) in cursor)
-            offsets += [row.first - rows[0].first] * (len(blocks) - len(offsets))
+            # Numbers in a block count from the first of its segment.
+            count = len(blocks) - len(offsets)
+            offsets += [row.first - first_number] * count
         size += _put_blocks(
             connection, target, join(blocks, offsets, target, (low, high), numbers)
         )
         yield high / LAST_KEY
-    merged = SegmentRow(target, rows[0].kind, rows[0].first, rows[-1].last, size)
+    merged = SegmentRow(target, rows[0].kind, first_number, rows[-1].last, size)
     connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", merged)
     drop(connection, rows)
 

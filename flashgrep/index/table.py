@@ -135,7 +135,9 @@ class FileTable:
     def find(self, path: bytes) -> int | None:
         """Return the path's position, or None."""
         at = bisect_left(self.paths, path)
-        return at if at < len(self.paths) and self.paths[at] == path else None
+        if at == len(self.paths) or self.paths[at] != path:
+            return None
+        return at
 
     def count_among(self, paths: Collection[bytes]) -> int:
         """Return how many of these paths, each given once, are in the table."""
@@ -181,7 +183,8 @@ class FileTable:
         missing = np.ones(len(places), bool)
         files = iter(files)
         while batch := list(islice(files, COMPARED)):
-            at = np.array([places.get(file[0], -1) for file in batch], np.int64)
+            positions = [places.get(file[0], -1) for file in batch]
+            at = np.array(positions, np.int64)
             try:
                 now = np.array([file[1:] for file in batch], np.int64)
             except OverflowError:
@@ -239,8 +242,13 @@ class FileTable:
         self, fresh: Mapping[bytes, FileRow], removed: Iterable[int]
     ) -> dict[bytes, str]:
         """Return why files have no text, with these rows added or replaced and those places removed."""
-        skipped = {path: why for path, why in self.skipped.items() if path not in fresh}
-        skipped.update((path, row.skip) for path, row in fresh.items() if row.skip)
+        skipped = dict(self.skipped)
+        for path, row in fresh.items():
+            # A file that was skipped before may have a text now.
+            if row.skip:
+                skipped[path] = row.skip
+            else:
+                skipped.pop(path, None)
         for at in removed:
             skipped.pop(self.paths[at], None)
         return skipped

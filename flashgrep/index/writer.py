@@ -374,7 +374,10 @@ def drop_old_rows(
             rows = connection.execute(
                 "SELECT project, path, name_class FROM path JOIN text ON text.id = text_id"
             )
-            other = [row[:2] for row in rows.fetchall() if name_class(row[1]) != row[2]]
+            other = []
+            for project, path, former_class in rows.fetchall():
+                if name_class(path) != former_class:
+                    other.append((project, path))
             connection.executemany(
                 "DELETE FROM path WHERE project = ? AND path = ?", other
             )

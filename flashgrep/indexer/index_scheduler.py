@@ -562,7 +562,8 @@ class IndexScheduler:
             child = await self._open_child()
             sent = dict(project.files.pending)
             self._batch += 1
-            project.progress.begin(len(sent), sum(mark.size for mark in sent.values()))
+            size = sum(mark.size for mark in sent.values())
+            project.progress.begin(len(sent), size)
             async for part in child.update(project.job, self._batch, sent):
                 await self._open_index(project)
                 if (
@@ -630,7 +631,10 @@ class IndexScheduler:
             return
         if stage == "vectors":
             progress.problem = problem
-            project.refusals = project.refusals + 1 if problem else 0
+            if problem:
+                project.refusals = project.refusals + 1
+            else:
+                project.refusals = 0
         if not texts:
             project.done.add(stage)
             project.note_symbols()

@@ -171,7 +171,9 @@ class Indexer:
         )
         prepared = self._pool.map(prepare, calls, spread=size > SMALL_BYTES)
         for at, matching_batch in enumerate(prepared, 1):
-            gone = matching_batch.gone + forget if at == 1 else matching_batch.gone
+            gone = matching_batch.gone
+            if at == 1:
+                gone = gone + forget
             generation, rows = writer.put(
                 number,
                 matching_batch.reserved,
@@ -198,7 +200,10 @@ class Indexer:
             self._report("kept", left=waiting, last=False)
         # What is left for another reason cannot be stored: git fails, or there is no
         # space.
-        self._report("kept", left=waiting if self._is_interrupted() else 0, last=True)
+        unstored = 0
+        if self._is_interrupted():
+            unstored = waiting
+        self._report("kept", left=unstored, last=True)
 
     def _finish(self, project: ProjectJob, stage: str, embedding: str) -> None:
         """Run a late stage over every text of a project, or until another command arrives."""

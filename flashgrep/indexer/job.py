@@ -58,7 +58,8 @@ class IndexJob:
     def parse(cls, arguments: Sequence[str]) -> Self:
         """Return the job of such a command line; ``arguments`` are those after the module's name."""
         index, owner, workers, code = arguments
-        return cls(Path(index), os.fsencode(owner), int(workers), **orjson.loads(code))
+        fields = orjson.loads(code)
+        return cls(Path(index), os.fsencode(owner), int(workers), **fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,8 +121,13 @@ class Progress:
         """Note how much a late stage has left."""
         # What is left may grow while files change; a share never counts from less than
         # it began with.
-        total = self._totals[stage] = max(left.bytes, self._totals.get(stage, 0))
-        self._note(stage, 1 - left.bytes / total if total else 1.0)
+        total = max(left.bytes, self._totals.get(stage, 0))
+        self._totals[stage] = total
+        # Where there never was anything to do, all is done.
+        if total:
+            self._note(stage, 1 - left.bytes / total)
+        else:
+            self._note(stage, 1.0)
         self.left[stage] = left.texts
 
     def _note(self, part: Part, share: float) -> None:

@@ -524,8 +524,10 @@ def encode_cursor(params: Params, *state: Any) -> str:
             parts.append(str(int(value)))
         elif isinstance(value, str):
             parts.append("$" + quote(value))
+        elif value is None:
+            parts.append("~")
         else:
-            parts.append("~" if value is None else "*" + quote(orjson.dumps(value)))
+            parts.append("*" + quote(orjson.dumps(value)))
     return ",".join(parts)
 
 

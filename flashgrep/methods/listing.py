@@ -505,7 +505,11 @@ async def _find_in_project(
     cursor = None
     if has_more and files:
         key = page.files[len(files) - 1].key
-        value = key.value if isinstance(key.value, int) else key.value.decode("latin-1")
+        # A path is bytes, which JSON does not hold.
+        if isinstance(key.value, int):
+            value: int | str = key.value
+        else:
+            value = key.value.decode("latin-1")
         cursor = encode_cursor(params, value, key.path.decode("latin-1"))
     coverage: Coverage = {
         "complete": page.complete,

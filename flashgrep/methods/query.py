@@ -541,7 +541,8 @@ async def _find_rarest_word(
 ) -> str | None:
     """Return the word of a text that the fewest files have, in small letters; None: no file has any."""
     words = {word.lower() for word in WORD.findall(params.query)}
-    longest = sorted(words, key=lambda word: (-len(word), word))[:MOST_COUNTED_WORDS]
+    by_length = sorted(words, key=lambda word: (-len(word), word))
+    longest = by_length[:MOST_COUNTED_WORDS]
     rarest = None
     fewest = 0
     for word in longest:

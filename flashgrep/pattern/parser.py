@@ -430,7 +430,10 @@ def literal_texts(texts: tuple[str, ...], *, insensitive: bool, smart: bool) -> 
     # few different characters.
     for char in set().union(*texts):
         checkpoint()
-        sets[char] = unicode.fold(CharSet.chars(char)) if folds else CharSet.chars(char)
+        if folds:
+            sets[char] = unicode.fold(CharSet.chars(char))
+        else:
+            sets[char] = CharSet.chars(char)
     nodes = [
         Concat(tuple(Chars(sets[char], at) for at, char in enumerate(text)))
         for text in texts

@@ -198,7 +198,9 @@ class _Writer:
         # Only one side of a start or end boundary is inside the match; what it can be
         # decides how RE2 can express it.
         side = after if kind.endswith("start") else before
-        seen = side.chars & ASCII if self.kind.ascii else side.chars
+        seen = side.chars
+        if self.kind.ascii:
+            seen = side.chars & ASCII
         written: bytes | None = None
         if kind in {"word", "not_word"}:
             written = rb"\b" if kind == "word" else rb"\B"
@@ -213,7 +215,9 @@ class _Writer:
         self.exact = False
         # Next to an ASCII word character, RE2's boundary holds wherever the Unicode one
         # does.
-        sides = (before, after) if kind == "word" else (side,)
+        sides = [side]
+        if kind == "word":
+            sides = [before, after]
         beside_word = any(not side.empty and side.chars <= ASCII_WORD for side in sides)
         if written == rb"\b" and beside_word:
             return rb"\b"

@@ -371,7 +371,9 @@ class Catalogue:
 
         Unknown names are returned unchanged.
         """
-        named = self.list_reachable(session) if projects == "*" else projects
+        named = projects
+        if projects == "*":
+            named = self.list_reachable(session)
         known = set(
             map(str, self._roots.values())
         )  # these are resolved already: resolving one takes 50 µs
@@ -804,9 +806,11 @@ class Catalogue:
                 gone.data["suggestion"] = f"{forgetting} forgets the project"
             raise gone
         # A folder that is only visited gets nothing of ours, not even a socket.
-        if not is_visited:
+        library = None
+        if is_visited:
+            library = self._libraries.get(root)
+        else:
             self._on_open(root)
-        library = self._libraries.get(root) if is_visited else None
         if library is None:
             loaded = await anyio.to_thread.run_sync(self._settings_for, root)
         else:  # what settings a library may bring are not the user's
