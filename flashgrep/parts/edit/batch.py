@@ -211,7 +211,8 @@ def write_batch(
     )
     if diff is not None:
         most = editor.limits.read_bytes
-        result["diff"], result["diff_truncated"] = diff[:most], len(diff) > most
+        result["diff"] = diff[:most]
+        result["diff_truncated"] = len(diff) > most
     return result, paths
 
 

@@ -221,7 +221,8 @@ def _find_characters(
     """Return the characters from one column to another."""
     start = lines.starts[edit.start - 1] + columns[0] - 1
     end = lines.starts[edit.end - 1] + columns[1] - 1
-    is_inside = start < lines.starts[edit.start] and end < lines.starts[edit.end]
+    is_inside = start < lines.starts[edit.start]
+    is_inside = is_inside and end < lines.starts[edit.end]
     if edit.end < edit.start or not is_inside or end < start:
         message = (
             f"columns {columns[0]}-{columns[1]}: not in lines {edit.start}-{edit.end}"
@@ -255,7 +256,8 @@ def _find_text(lines: Lines, edit: TextEdit) -> list[Span]:
         first = lines.number_at(at)
         # The last character is left out: a text that ends in LF does not touch the line
         # after it.
-        last = first + lines.text.count("\n", at, at + max(len(old) - 1, 0))
+        last_character = at + max(len(old) - 1, 0)
+        last = first + lines.text.count("\n", at, last_character)
         spans.append(Span(at, at + len(old), new, (first, last)))
     return spans
 

@@ -160,7 +160,9 @@ def list_folder(editor: Editor, path: bytes, query: ListQuery) -> Listing:
                 # scandir has read the names; each is looked at only now.
                 continue
             name = os.fsencode(current_name.name)
-            entries.append(_format_entry(real + b"/" + name if real else name, status))
+            if real:  # not the root itself
+                name = real + b"/" + name
+            entries.append(_format_entry(name, status))
     # Sorting is stable: entries of equal keys stay in the order of their paths,
     # ascending in both orders.
     entries.sort(key=lambda entry: entry["path"])

@@ -260,7 +260,9 @@ def render_write(result: WriteResult, style: Style) -> Iterator[str]:
     else:
         lines = f":{result.get('start_line')}-{result.get('end_line')}"
     count = result.get("new_line_count", 0)
-    yield f"{style.path({**result})}{lines} {did}, {count} line{'' if count == 1 else 's'} now #{after[:HASH_SHOWN]}"
+    noun = "line" if count == 1 else "lines"
+    state = f"{count} {noun} now #{after[:HASH_SHOWN]}"
+    yield f"{style.path({**result})}{lines} {did}, {state}"
     yield from describe_errors(result)
 
 
@@ -345,7 +347,10 @@ def render_batch(result: BatchResult, style: Style) -> Iterator[str]:
 
 def _render_diff(diff: str, style: Style, *, is_cut: bool) -> Iterator[str]:
     yield style.text(diff.removesuffix("\n")) or "no difference"
-    yield style.note(f"{NOTHING_WRITTEN}{'; the difference is cut' if is_cut else ''}")
+    note = NOTHING_WRITTEN
+    if is_cut:
+        note += "; the difference is cut"
+    yield style.note(note)
 
 
 @handler(

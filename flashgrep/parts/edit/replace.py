@@ -322,7 +322,8 @@ def _check_same(place: Place, original: Original, *, is_linked: bool = False) ->
     if now is None or before is None:
         same = now is before
     else:
-        same = os.path.samestat(now, before) and version(now) == version(before)
+        same = os.path.samestat(now, before)
+        same = same and version(now) == version(before)
         # A change time that moved without the rest means other rights, or a file put in
         # place with an old time.
         same = same and (is_linked or now.st_ctime_ns == before.st_ctime_ns)
@@ -353,7 +354,9 @@ def _conflict(place: Place, original: Original) -> FlashgrepError:
 
 def _read_now(place: Place) -> bytes | None:
     try:
-        return read_original(place, _MOST_COMPARED).data if place.lstat() else None
+        if not place.lstat():
+            return None
+        return read_original(place, _MOST_COMPARED).data
     except FlashgrepError:
         return None
 

@@ -69,7 +69,10 @@ def copy(
     with _open_both(editor, source, target, follow=True) as (old, new, status):
         if not stat.S_ISDIR(status.st_mode):
             _copy_file(editor, old, new, options)
-            return Transfer(old.path, new.path, [] if options.dry_run else [new.path])
+            changed = []
+            if not options.dry_run:
+                changed.append(new.path)
+            return Transfer(old.path, new.path, changed)
         if not recursive:
             raise recursive_required(source)
         below = _check_transfer(editor, old, new, options)

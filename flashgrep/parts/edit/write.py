@@ -254,7 +254,10 @@ def write_file(
         data = loaded.encode_with(spans)
         edit = request.edit
         text = loaded.lines.text
-        replaced = sum(span.lines[1] - span.lines[0] + 1 for span in spans)
+        replaced = 0
+        for span in spans:
+            first, last = span.lines
+            replaced += last - first + 1
         if isinstance(edit, LineEdit) and edit.columns is None:
             new_count = count_lines(edit.replacement)
         else:  # the lines touched, with the line ends that came and went inside them
@@ -384,7 +387,8 @@ def stage_chunk(
                 "completed": False,
             }
             return progress, None
-        whole = b"".join([*(_load(session, name) for name in stored), text]).decode()
+        pieces = [_load(session, name) for name in stored]
+        whole = b"".join([*pieces, text]).decode()
         # What the last chunk expects replaces what the first did, except that the file
         # is still the one seen then.
         expected = header.expected
@@ -453,8 +457,8 @@ def _check_state(
         "end_line": edit.end,
     }
     if expected != received:
-        wrong = ", ".join(key for key in expected if expected[key] != received[key])
-        message = f"chunk does not continue {chunk.session}: {wrong}"
+        wrong = [key for key in expected if expected[key] != received[key]]
+        message = f"chunk does not continue {chunk.session}: {', '.join(wrong)}"
         raise Conflict(
             message,
             reason="invalid_continuation_state",

@@ -31,6 +31,8 @@ _MEMBERS: Final = ("command", "cmd")
 _EVENT: Final = "event_msg"
 """The type of Codex's records of what came of a call, which repeat it as it was run."""
 _DEEPEST: Final = 12
+_SHELL_WORDS: Final = 3
+"""Of a call that runs a line: the shell, ``-c`` and the line."""
 
 
 def discover(
@@ -92,7 +94,10 @@ def list_commands(file: Path) -> Iterator[str]:
         typer.echo(f"skipped: {error}", err=True)
         return
     # A line ends at a line feed only: texts in JSON may hold other separators.
-    pieces = text.split("\n") if file.suffix == ".jsonl" else [text]
+    if file.suffix == ".jsonl":
+        pieces = text.split("\n")
+    else:
+        pieces = [text]
     for piece in pieces:
         if not _names_command(piece):
             continue
@@ -140,7 +145,7 @@ def _is_shell_call(member: Any) -> bool:
         isinstance(word, str) for word in member
     ):
         return False
-    return member[1:2] in (["-c"], ["-lc"]) and member[2:] == member[-1:]
+    return len(member) == _SHELL_WORDS and member[1] in {"-c", "-lc"}
 
 
 def _find_age(file: Path) -> float:

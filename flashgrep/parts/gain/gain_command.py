@@ -107,8 +107,9 @@ def format_report(rows: list[Row]) -> str:
     for (day, project), members in sorted(groups.items()):
         lines.append(f"{day} {_format_total(add_up(members))}  {project}")
     lines.append(f"all        {_format_total(add_up(rows))}")
-    often = sorted(methods.items(), key=lambda item: (-item[1], item[0]))[:6]
-    lines.append("most: " + ", ".join(f"{name} {calls}" for name, calls in often))
+    by_calls = sorted(methods.items(), key=lambda item: (-item[1], item[0]))
+    often = [f"{name} {calls}" for name, calls in by_calls[:6]]
+    lines.append("most: " + ", ".join(often))
     lines += [f"  {rule}" for rule in RULES]
     return "\n".join(lines)
 

@@ -198,20 +198,18 @@ def describe_change(old: State, new: State, file: ChangedFile) -> FileChange:
 
 def find_hunks(old: list[bytes], new: list[bytes]) -> Iterator[Hunk]:
     """Yield a minimal set of differing lines (Indel distance, hence a longest common subsequence)."""
-    head = next(
-        (
-            at
-            for at, (line, other) in enumerate(zip(old, new, strict=False))
-            if line != other
-        ),
-        None,
-    )
-    if head is None:
-        head = min(len(old), len(new))
     # Strip equal lines at both ends first: the cost of comparing is the product of both
     # sides.
+    head = 0
+    for line, other in zip(old, new, strict=False):
+        if line != other:
+            break
+        head += 1
     most = min(len(old), len(new)) - head
-    tail = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
+    # No line counts for both ends.
+    tail = 0
+    while tail < most and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
     before = old[head : len(old) - tail]
     after = new[head : len(new) - tail]
     if not before and not after:
@@ -314,7 +312,10 @@ class _Definitions:
             innermost[symbol.start_line : symbol.end_line + 1] = at
         lines = np.zeros(last + 2, bool)
         for start, count in spans:
-            lines[min(start, last + 1) : min(start + count, last + 1)] = True
+            # Spans may end after the last symbol.
+            first_line = min(start, last + 1)
+            end_line = min(start + count, last + 1)
+            lines[first_line:end_line] = True
         touched = np.unique(innermost[lines])
         self.touched = sorted(
             (symbols_defined[at] for at in touched.tolist() if at >= 0),

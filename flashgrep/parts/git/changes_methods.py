@@ -229,10 +229,12 @@ def render_changes(result: ChangesResult, style: Style) -> Iterator[str]:
         else:
             note = ""
         owners = style.text(" ".join(["", *file.get("owners", ())]))
-        yield f"{style.path(file)} {file['status']}{moved}{counts}{note}{owners}"
+        state = f"{file['status']}{moved}{counts}{note}"
+        yield f"{style.path(file)} {state}{owners}"
         for symbol in file["symbols"]:
             what = f"{symbol['change']} {symbol['kind']} {symbol['symbol_name']}"
-            yield f"  {span(symbol)} {style.text(what + _describe_callers(symbol, style))}"
+            what += _describe_callers(symbol, style)
+            yield f"  {span(symbol)} {style.text(what)}"
         ranges = [
             f"@@ -{_range(hunk['old_start_line'], hunk['old_lines'])} +{_range(hunk['start_line'], hunk['lines'])}"
             for hunk in file["hunks"]
@@ -432,7 +434,8 @@ def _format_change(
         item["old_path"] = path_to_text(file.old_path)
     if change.note:
         item["note"] = change.note
-    left_out = len(change.hunks) - len(hunks) + len(change.symbols) - len(symbols)
+    left_out = len(change.hunks) - len(hunks)
+    left_out += len(change.symbols) - len(symbols)
     if left_out:
         item["left_out"] = left_out
     return item
@@ -441,10 +444,11 @@ def _format_change(
 def measure_file(item: ChangedFileEntry) -> int:
     """Return about how many characters of JSON a file takes."""
     size = FILE_OVERHEAD + len(item["file_path"])
-    size += sum(HUNK_OVERHEAD + len(hunk.get("diff", "")) for hunk in item["hunks"])
-    return size + sum(
-        SYMBOL_OVERHEAD + len(symbol["symbol_name"]) for symbol in item["symbols"]
-    )
+    for hunk in item["hunks"]:
+        size += HUNK_OVERHEAD + len(hunk.get("diff", ""))
+    for symbol in item["symbols"]:
+        size += SYMBOL_OVERHEAD + len(symbol["symbol_name"])
+    return size
 
 
 def _add_callers(

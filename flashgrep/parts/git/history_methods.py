@@ -75,7 +75,8 @@ def render_revisions(result: RevisionsResult, style: Style) -> Iterator[str]:
     for name in result["results"]:
         commit = name["commit"][:SHOWN_NAME]
         day = format_day(name["time"])
-        yield style.text(f"{commit} {day} {name['kind']} {name['name']}")
+        line = f"{commit} {day} {name['kind']} {name['name']}"
+        yield style.text(line)
 
 
 def format_day(seconds: int) -> str:
@@ -148,7 +149,8 @@ def render_commit(commit: CommitEntry, style: Style) -> str:
     """Return a line that tells of a commit."""
     name = commit["commit"][:SHOWN_NAME]
     day = format_day(commit["time"])
-    return style.text(f"{name} {day} {commit['author']}: {commit['subject']}")
+    line = f"{name} {day} {commit['author']}: {commit['subject']}"
+    return style.text(line)
 
 
 @handler("history", command="history path", toolset="editors", render=render_history)
@@ -230,8 +232,9 @@ def render_blame(result: BlameResult, style: Style) -> Iterator[str]:
     for run in result["results"]:
         commit = known[run["commit"]]
         last = run["start_line"] + run["lines"] - 1
-        line = f"{run['start_line']}-{last} {commit['commit'][:SHOWN_NAME]} {commit['author']}: {commit['subject']}"
-        yield style.text(line)
+        name = commit["commit"][:SHOWN_NAME]
+        source = f"{name} {commit['author']}: {commit['subject']}"
+        yield style.text(f"{run['start_line']}-{last} {source}")
 
 
 @handler("blame", command="blame path", toolset="editors", render=render_blame)
@@ -327,7 +330,10 @@ class FolderResult(TypedDict):
 def render_folder(result: FolderResult, style: Style) -> Iterator[str]:
     """Yield each entry, folders with a slash and their number of files."""
     for entry in result["results"]:
-        yield style.path(entry) + (f"/ {entry['files']}" if "files" in entry else "")
+        line = style.path(entry)
+        if "files" in entry:
+            line += f"/ {entry['files']}"
+        yield line
 
 
 @handler("list_folder", command="folder path", toolset="editors", render=render_folder)

@@ -288,7 +288,8 @@ class Repository:
                 "suggestion": "git fetch --unshallow, if you mean an older commit; flashgrep never fetches"
             }
         names_near = [name_near for name_near, _, _ in near]
-        message += f"; near: {', '.join(names_near)}" if names_near else ""
+        if names_near:
+            message += f"; near: {', '.join(names_near)}"
         return NotFound(
             message, reason="revision_not_found", rev=name, near=names_near, **more
         )
@@ -302,7 +303,11 @@ def parse_tree(printed: bytes) -> Files:
         if line.startswith(_FILE):
             about, _, path = line.partition(b"\t")
             _mode, _kind, blob, *size = about.split()
-            files[path] = File(blob, int(size[0]) if size and size[0].isdigit() else -1)
+            # There is none without ``-l``, and ``BAD`` for a blob that is missing.
+            number = -1
+            if size and size[0].isdigit():
+                number = int(size[0])
+            files[path] = File(blob, number)
     return dict(sorted(files.items()))  # a malicious tree may be in any order
 
 

@@ -69,7 +69,8 @@ def plan_entry(
         ) from None
     # Whatever the file looks like, only our entry may differ afterwards.
     servers_after = {name: item for name, item in servers.items() if name != SERVER}
-    servers_after |= {SERVER: entry} if entry else {}
+    if entry:
+        servers_after[SERVER] = entry
     # A list is compared by its servers' names, whatever their order.
     others = {**value, host.key: None}
     if {**edited, host.key: None} != others or (

@@ -394,7 +394,9 @@ def find_command(*, shared: bool) -> list[str]:
     """
     beside = Path(sys.argv[0]).with_name("flashgrep")
     found = shutil.which("flashgrep")
-    program = str(beside) if beside.is_absolute() and beside.exists() else found
+    program = found
+    if beside.is_absolute() and beside.exists():
+        program = str(beside)
     if program is None:
         return [sys.executable, "-m", "flashgrep", SUBCOMMAND]
     # A full path of this machine would not work for others who share the project's

@@ -296,7 +296,9 @@ def _plan_host(name: str, *, everywhere: bool, uninstall: bool) -> PlannedChange
         *([host.approval] if in_project and host.approval else []),
     ]
     change = plan_entry(host, path, command, in_project=in_project)
-    return PlannedChange(change, name, "" if uninstall else "\n".join(advice))
+    if uninstall:
+        return PlannedChange(change, name, "")
+    return PlannedChange(change, name, "\n".join(advice))
 
 
 def _plan_hook(name: str, *, everywhere: bool, uninstall: bool) -> PlannedChange:
@@ -335,7 +337,8 @@ def _carry_out(planned: PlannedChange, *, dry_run: bool, uninstall: bool) -> Non
         take_back(change, state)
     else:
         write_change(change, state, planned.owner)
-    typer.echo(f"{path}: flashgrep {'removed' if uninstall else 'added'}")
+    outcome = "removed" if uninstall else "added"
+    typer.echo(f"{path}: flashgrep {outcome}")
     if planned.advice:
         sys.stderr.write(f"{planned.advice}\n")
 
@@ -366,7 +369,8 @@ def plan_rules(folder: Path, *, remove: bool) -> Iterator[Change]:
         for name in _RULES_FILES
         if name == _RULES_FILES[0] or (folder / name).exists()
     ]
-    paths += [folder / _CURSOR_RULES] if (folder / _CURSOR_FOLDER).is_dir() else []
+    if (folder / _CURSOR_FOLDER).is_dir():
+        paths.append(folder / _CURSOR_RULES)
     for path in paths:
         yield plan_rules_file(path, remove=remove)
 

@@ -111,7 +111,9 @@ class JavaSources:
                 entry = self._read_names(jar).get(place)
                 if entry is not None:
                     unpacked = self._unpack(jar, entry)
-                    return [] if unpacked is None else [unpacked]
+                    if unpacked is None:
+                        return []
+                    return [unpacked]
         return []
 
     def discover(self) -> None:
@@ -233,7 +235,8 @@ class JavaSources:
         # Another jar of the same name has another time or size, and so another folder.
         status = os.stat(jar.path)
         digest = crc32(b"%s %d %d" % (jar.path, status.st_size, status.st_mtime_ns))
-        label = f"{jar.artifact}@{jar.version}~{digest:08x}".replace("/", "_").encode()
+        name = f"{jar.artifact}@{jar.version}~{digest:08x}"
+        label = name.replace("/", "_").encode()
         folder = os.path.join(self._cache, label)
         place = os.path.normpath(os.path.join(folder, entry.encode()))
         if not is_below(place, folder):

@@ -95,12 +95,15 @@ class LibraryFiles:
     def read(self, path: bytes, most: int = MOST_BYTES) -> Document | Skipped | None:
         """Return a file's text, or why it has none; None: it is not there, or below no trusted folder."""
         real = self.locate(path)
-        top = None if real is None else self._find_top(real)
-        if real is None or top is None:
+        if real is None:
+            return None
+        top = self._find_top(real)
+        if top is None:
             return None
         try:
             # No link is followed from the folder on, should one have come since.
-            return read_file(self._trusted[top], os.path.relpath(real, top), most)[1]
+            path_below = os.path.relpath(real, top)
+            return read_file(self._trusted[top], path_below, most)[1]
         except FileNotFoundError:
             return None
 

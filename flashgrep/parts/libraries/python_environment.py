@@ -165,7 +165,9 @@ class PythonEnvironment:
             name = several[-1].name
             version = several[-1].version
         folder = os.path.join(top, package)
-        return Library(name, version, folder if self._files.is_folder(folder) else top)
+        if self._files.is_folder(folder):
+            return Library(name, version, folder)
+        return Library(name, version, top)
 
     def _has_file(self, distribution: _Distribution, inner: bytes) -> bool:
         """Whether a distribution says that a file, by its path in the environment, is its own."""

@@ -324,7 +324,8 @@ class RustCrates:
                 files = self._follow(crate, parts[1:-1], parts[-1], steps)
                 # Macros may re-export it there.
                 return files or self._search(crate, parts[-1])
-        return self._follow(root, [*here, *parts[:-1]], parts[-1], steps)
+        segments = [*here, *parts[:-1]]
+        return self._follow(root, segments, parts[-1], steps)
 
     def _search(self, root: bytes, name: str) -> list[bytes]:
         """Return the files of a crate that define a public name somewhere, those nearest to its root first."""
@@ -348,4 +349,7 @@ class RustCrates:
 
 def _has(text: str, pattern: str, name: str, before: str = "") -> bool:
     """Whether a pattern of a name is in a text; the name alone rules out most texts, in a hundredth of the time."""
-    return f"{before}{name}" in text and re.search(pattern % name, text) is not None
+    # A pattern is not even compiled for most texts.
+    if f"{before}{name}" not in text:
+        return False
+    return re.search(pattern % name, text) is not None

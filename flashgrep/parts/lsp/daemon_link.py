@@ -24,7 +24,10 @@ class DaemonError(Exception):
         super().__init__(error.get("message", "the daemon refused"))
         self.code: int = error.get("code", 0)
         data = error.get("data")
-        self.data: dict[str, Any] = data if isinstance(data, dict) else {}
+        if isinstance(data, dict):
+            self.data: dict[str, Any] = data
+        else:
+            self.data = {}
 
 
 class DaemonEnded(ConnectionError):

@@ -76,7 +76,9 @@ class Document:
                     f"{name}_column": offset - starts[line - 1] + 1,
                 }
             edits.append(edit)
-            self.text = self.text[:start] + change.text + self.text[end:]
+            before = self.text[:start]
+            after = self.text[end:]
+            self.text = before + change.text + after
         # If the daemon would count other lines, it gets the whole text.
         if len(edits) <= MOST_EDITS and self.has_our_lines:
             return edits
@@ -139,7 +141,8 @@ class Texts:
         path = path_of(item.uri)
         if path is None:  # not a file
             return
-        document = self._open[path] = Document(path, item.uri, item.version, item.text)
+        document = Document(path, item.uri, item.version, item.text)
+        self._open[path] = document
         if folder := self._server.find_folder(path):
             folder.send_open(document)
 

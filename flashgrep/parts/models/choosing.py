@@ -108,7 +108,9 @@ def _write(environ: Mapping[str, str], tables: Mapping[str, Mapping[str, Any]]) 
         _replace_table(document, name, values)
     file.parent.mkdir(parents=True, exist_ok=True)
     rest = tomlkit.dumps(document).strip("\n")
-    replace_plain_file(file, f"{rest}\n" if rest else "")
+    if rest:
+        rest += "\n"
+    replace_plain_file(file, rest)
 
 
 def _replace_table(

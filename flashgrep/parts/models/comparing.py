@@ -293,7 +293,8 @@ def format_comparison(measured: Measured) -> Iterator[str]:
         mean = statistics.fmean(reciprocals(ranks))
         yield f"{name:{width}}{shares}    {mean:.3f}"
     better, low, high = difference(measured.ranks)
-    yield f"difference {better:+.3f} ({low:+.3f} to {high:+.3f}, 95 %): {judge(low, high)}"
+    interval = f"{low:+.3f} to {high:+.3f}, 95 %"
+    yield f"difference {better:+.3f} ({interval}): {judge(low, high)}"
 
 
 def judge(low: float, high: float) -> str:

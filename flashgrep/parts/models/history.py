@@ -278,7 +278,8 @@ def _list_functions(
     for index, row in enumerate(symbols.rows):
         if symbols.kind(index) in CALLABLE_KINDS:
             first = symbols.lines.line(row[START])
-            last = symbols.lines.line(max(row[START], row[END] - 1))
+            last_byte = max(row[START], row[END] - 1)
+            last = symbols.lines.line(last_byte)
             yield last - first, first, last, symbols.name(index)
 
 

@@ -219,8 +219,10 @@ def _parse_listing(name: str, answer: Any) -> Listing:
     # Names are looked up and never joined to a path: only those of our own tables are.
     files = {}
     for file in answer["siblings"]:
+        path = str(file["rfilename"])
+        size = int(file.get("size") or 0)
         digest = (file.get("lfs") or {}).get("sha256", "")
-        files[str(file["rfilename"])] = Listed(int(file.get("size") or 0), str(digest))
+        files[path] = Listed(size, str(digest))
     # A repository without a card has null here.
     card = answer.get("cardData") or {}
     return Listing(

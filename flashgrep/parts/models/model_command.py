@@ -408,9 +408,12 @@ def _load_settings() -> config.Settings:
 
 
 def _describe(model: StoredModel) -> str:
-    width = f", {model.dims} dimensions" if model.dims else ""
+    width = ""
+    if model.dims:
+        width = f", {model.dims} dimensions"
     licence = model.licence or "licence not stated"
-    return f"{model.kind}{width}, {model.size / MIB:,.1f} MiB, {licence}, from {model.source}"
+    size = f"{model.size / MIB:,.1f} MiB"
+    return f"{model.kind}{width}, {size}, {licence}, from {model.source}"
 
 
 def _describe_input(model: ModelFolder) -> str:
@@ -426,7 +429,8 @@ def _describe_input(model: ModelFolder) -> str:
 def _summarise(measured: Measured, project: Path) -> str:
     mean, low, high = difference(measured.ranks)
     count = count_questions(measured)
-    return f"{mean:+.3f} ({low:+.3f} to {high:+.3f}) in reciprocal rank to the default, {count} questions, {project.resolve()}"
+    gain = f"{mean:+.3f} ({low:+.3f} to {high:+.3f}) in reciprocal rank"
+    return f"{gain} to the default, {count} questions, {project.resolve()}"
 
 
 def _name_folder(folder: Path) -> str:

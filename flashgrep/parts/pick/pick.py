@@ -111,7 +111,10 @@ def pick(
         raise typer.Exit(NOTHING_CHOSEN)
     path, line, column = split_place(chosen, kind)
     if show:
-        place = path if kind == "files" else f"{path}:{line}:{column}"
+        if kind == "files":
+            place = path
+        else:
+            place = f"{path}:{line}:{column}"
         # As bytes: a name on disk need not be text.
         typer.echo(os.fsencode(place))
         return
@@ -190,5 +193,9 @@ def split_place(chosen: str, kind: Kind) -> tuple[str, int, int]:
     if not places:
         return chosen, 1, 1
     # A file's name may have colons and numbers itself.
-    place = next((place for place in places if Path(place.path).exists()), places[0])
+    place = places[0]
+    for reading in places:
+        if Path(reading.path).exists():
+            place = reading
+            break
     return place.path, place.first, place.column or 1

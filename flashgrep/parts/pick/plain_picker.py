@@ -135,7 +135,10 @@ class PlainPicker:
                 shown_text = path
             else:
                 shown_text = f"{path}:{line}: {text.strip()}"
-            put(row, shown_text, curses.A_REVERSE if top + row - 1 == self.at else 0)
+            attribute = 0
+            if top + row - 1 == self.at:
+                attribute = curses.A_REVERSE
+            put(row, shown_text, attribute)
         if self.problem:
             put(1, self.problem)
         put(0, f"{self._kind}> {self.text}")

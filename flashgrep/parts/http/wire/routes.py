@@ -178,7 +178,8 @@ class Routes:
                     answers.append(error_line(item.id, item.error))
                 elif not isinstance(item, Reply):
                     answer = await self._dispatcher.answer(caller, Pending(item))
-                    answers += [] if answer is None else [answer]
+                    if answer is not None:
+                        answers.append(answer)
             tasks.cancel_scope.cancel()
         if not answers:
             return Response(status_code=NO_CONTENT)

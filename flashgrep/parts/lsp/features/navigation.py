@@ -94,7 +94,9 @@ async def page_references(
     count = 0
     limit = FIRST_PAGE
     while count < MOST_REFERENCES:
-        going_on: dict[str, Any] = {"cursor": cursor} if cursor else {}
+        going_on: dict[str, Any] = {}
+        if cursor:
+            going_on = {"cursor": cursor}
         folder, answer = await ask_about(
             server, "references", uri, position, limit=limit, **going_on, **more
         )
