@@ -303,9 +303,27 @@ class RustPaths:
                 for path in near
                 if path != module.path and self.has(path)
             ]
-            yield from modules
+            yield from self._choose_declaring(modules, beside, module)
             if modules:
                 return
+
+    def _choose_declaring(
+        self, modules: list[_Module], beside: bytes, inner: _Module
+    ) -> list[_Module]:
+        """Return which modules of a folder have another below them: of a program and a library that share it often one."""
+        below = inner.path.removeprefix(beside).partition(b"/")[0]
+        name = below.removesuffix(b".rs").decode("utf-8", "replace")
+        chosen = list[_Module]()
+        for module in modules:
+            symbols = self.open_file(module.path)
+            # ``mod name { … }`` has no file of its own.
+            is_declaring = symbols is not None and any(
+                symbols.defined_role(index) == "declaration"
+                for index in symbols.defining(name)
+            )
+            if is_declaring or module == inner:
+                chosen.append(module)
+        return chosen or modules
 
     def _roots(self, module: _Module) -> Iterator[_Module]:
         for beside in _list_upward(module.path.rpartition(b"/")[0]):
@@ -314,7 +332,7 @@ class RustPaths:
                 for file_name in (b"lib.rs", b"main.rs")
                 if self.has(beside + file_name)
             ]
-            yield from modules
+            yield from self._choose_declaring(modules, beside, module)
             if modules:
                 return
         yield _Module(module.path, "")
