@@ -79,6 +79,7 @@ _TYPE_ARGUMENTS: Final = re.compile(
 )
 _MODULE_MEMBER: Final = re.compile(r"[\w.]*\.[\w.]*:[^\W\d][\w.]*")
 """As entry points are written: ``package.module:Name``."""
+_ARITY: Final = re.compile(r"(?<=[\w?!])/\d{1,2}$")
 _ROOTS: Final = frozenset({"crate", "self", "super"})
 """Names of Rust for a module by where it is used."""
 _SCOPES: Final = TYPE_KINDS | CALLABLE_KINDS | {"module", "namespace", "heading"}
@@ -120,9 +121,10 @@ class Occurrence:
 def split_name(name: str) -> tuple[list[str], str]:
     """Return the qualifiers and the last part of a name like ``Class.method``, ``mod::fn``, ``Class.prototype.fn``.
 
-    Also as tracebacks, Go and uses write it: ``(*T).Method``, ``List<T>::add``, ``add(item)``, ``pkg.mod:Name``.
+    Also as tracebacks, Go and uses write it: ``(*T).Method``, ``List<T>::add``, ``add(item)``, ``pkg.mod:Name``, and
+    Elixir, with the number of parameters: ``Token.sign/4``.
     """
-    plain_name = _strip_uses(name)
+    plain_name = _strip_uses(_ARITY.sub("", name))
     parts = [part for part in _PARTS.split(plain_name) if part]
     qualifiers = list[str]()
     for part in parts[:-1]:
