@@ -100,8 +100,9 @@ needle a.txt | needle a.txt b.py | needle - | -P needle | --pre cat needle | --n
 -f nope | -f - needle | --passthru needle | --null-data needle | --no-unicode needle
 --debug needle | -h | --version
 --max-filesize 1K needle | --one-file-system needle | --type-clear py needle
---type-add x:include:py needle | --engine auto needle
+--type-add x:include:py needle | --engine auto needle | needle  sub | needle sub  a.txt
 """
+"""Two spaces are around an empty argument."""
 FLAGS = r"""
 -n -N -i -S -s -w -x -F -l -c --count-matches -o -A1 -A3 -B1 -B2 -C1 -C2 -g!*.txt -g!sub -g!sub/** -g!/sub/*.c
 --iglob=!*.TXT -g!**/er/** -Tpy -Tc -m1 -m2 --vimgrep --sort=path --sortr=path --sort=modified --column -rX

@@ -134,7 +134,8 @@ def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
         paths = arguments.positional[1:]
     has_pattern = bool(texts or pattern)
     may_read_input = call.readable_input and not paths
-    if not has_pattern or may_read_input:
+    # An empty path is no folder: ripgrep reports it.
+    if not has_pattern or may_read_input or "" in paths:
         raise Unplannable
 
     likely = find_candidates(make_pattern(arguments.flags, texts or pattern), snapshot)
