@@ -479,6 +479,8 @@ def _describe_extent(coverage: Mapping[str, Any], style: Style) -> str:
             reasons.append(f"{count} {reason}")
     skipped = ", ".join(reasons)
     if not files and not skipped:
+        if coverage.get("complete") is False:
+            return ""
         # Nothing was even looked at, which is seldom what was meant.
         narrowing = "path, include and exclude"
         if style.is_person:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from flashgrep.mcp.service import INSTRUCTIONS
+from flashgrep.methods.text import Style, find_notes
 from tests.conftest import DaemonAtHand, MakeProject
 from tests.support.mcp_clients import LineTransport, McpClient, transport
 
@@ -193,6 +194,17 @@ def test_a_misspelt_name_is_answered_with_those_near_it(model: McpClient) -> Non
 def test_no_file_of_the_kind_asked_for_is_said(model: McpClient) -> None:
     answer = read(model, "query", query="parse_config", include=["**/*.go"])
     assert answer.startswith("[nothing found: no file is asked")
+
+
+@pytest.mark.parametrize("style", [Style(), Style(is_person=True)])
+def test_an_empty_answer_cut_by_the_deadline_is_not_one_about_no_file(
+    style: Style,
+) -> None:
+    coverage = {"complete": False, "files_searched": 0, "files_skipped": {}}
+    assert list(find_notes({"results": [], "coverage": coverage}, style)) == [
+        "nothing found",
+        "incomplete: the deadline was reached",
+    ]
 
 
 def test_lines_of_a_file_ascend_and_sources_come_before_prose_and_generated_code(
