@@ -168,7 +168,11 @@ def ask(argv: list[str], seconds: float, **more: str) -> dict[str, str]:
         "room": measure_room(),
         **more,
     }
-    connection = light.connect(Paths(state_folder(os.environ)).socket, seconds)
+    try:
+        connection = light.connect(Paths(state_folder(os.environ)).socket, seconds)
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        # The system's words would name a file that nobody has typed.
+        raise OSError("no daemon runs; fgrep daemon start") from error
     try:
         return light.send(connection, "$/cli", request)["result"]
     finally:
