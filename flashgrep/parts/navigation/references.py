@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,6 +20,7 @@ from flashgrep.parts.navigation.resolution.symbol_graph import (
     PROVEN,
     Definition,
     Resolution,
+    SymbolKey,
 )
 from flashgrep.parts.symbols.name_at_position import (
     NameAtPosition,
@@ -28,7 +29,7 @@ from flashgrep.parts.symbols.name_at_position import (
 )
 from flashgrep.parts.symbols.other_sources import Meaning
 from flashgrep.parts.symbols.parse.imports import DEFAULT, ECMA, may_rename
-from flashgrep.parts.symbols.parse.lookup import FileSymbols
+from flashgrep.parts.symbols.parse.lookup import FileSymbols, Role
 from flashgrep.parts.symbols.parse.model import (
     CALLABLE_KINDS,
     END,
@@ -58,6 +59,9 @@ _LABELLED: Final = frozenset(
 )
 _MEMBERS: Final = frozenset({"field", "property", "method", "event"})
 _QUOTES: Final = (b"'", b'"', b"`")
+
+Judge = Callable[[bytes, FileSymbols, int], Resolution | None]
+"""Gives the confidence that the name at an offset of a file refers to what is asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,89 +117,90 @@ class ReferenceSearch:
     ) -> Iterator[Place]:
         """Yield the uses of any of the targets, by path and position; those too uncertain are counted."""
         question = self._question
-        after = self._question.after
+        after = question.after
         defined = {(target.path, target.start): target for target in targets}
         first = targets[0]
         # Prepared once: the judge runs at every occurrence in every candidate.
         judge = self._make_judge(named, targets)
-        is_member = first.kind in _MEMBERS
         meaning = None
         if question.asks_others:
             meaning = self._navigator.find_meaning(named, uses=True)
-        if (
-            question.only_here
-            or first.resolution.how == "local"
-            or (meaning is not None and not meaning.files)
-        ):
-            names = {named.path: {named.text}}
-        else:
-            names = self._find_names(
-                named.text, first, () if meaning is None else meaning.files
-            )
-        for path, symbols in self._navigator.open_all(
-            sorted(current_name for current_name in names if current_name >= after[0])
-        ):
+        names = self._choose_names(named, first, meaning)
+        paths = sorted(path for path in names if path >= after[0])
+        for path, symbols in self._navigator.open_all(paths):
             found.files_read += 1
             from_source = self.find_source_uses(meaning, path, defined)
             # Another source may know uses under different names, so its positions are
             # added to those of the words.
-            places = {
+            occurrences = {
                 at: name
                 for name in names[path]
                 for at in symbols.words(name.encode(), fold=False)
             }
-            for offset, name in sorted(
-                (
-                    places | {at: named.text for at in from_source if from_source[at]}
-                ).items()
-            ):
+            occurrences |= {at: named.text for at, uses in from_source.items() if uses}
+            for offset, name in sorted(occurrences.items()):
                 checkpoint()
+                if (path, offset) <= after:
+                    continue
                 # A compiler's result for exactly this position overrules the text.
                 if offset in from_source:
-                    yield from (
-                        current_place
-                        for current_place in from_source[offset]
-                        if (path, offset) > after
-                    )
+                    yield from from_source[offset]
                     continue
-                index = symbols.index_at(offset)
+                role = self._find_role(symbols, offset)
+                if role is None:
+                    continue
                 place = defined.get((path, offset))
-                if index >= 0 and symbols.kind(index) == "extension":
-                    index = -1  # what it extends is defined elsewhere
-                if index < 0:
-                    role = symbols.role(offset)
-                else:
-                    role = symbols.defined_role(index)
-                if (path, offset) <= after or role is None:
-                    continue
+                index = _index_at(symbols, offset)
                 if place is not None or index >= 0:
                     if place is None and role == "declaration" and first.index >= 0:
-                        place = place_of(
-                            Definition(path, symbols, index),
-                            Resolution(GUESS, "name only"),
-                        )
+                        guess = Resolution(GUESS, "name only")
+                        place = place_of(Definition(path, symbols, index), guess)
                     if place is not None and question.include_declaration:
                         yield place
                     continue
-                if self._is_label(path, symbols, offset, is_member=is_member):
+                if self._is_label(path, symbols, offset, first):
                     continue
                 resolution = judge(path, symbols, offset)
-                if resolution is None or resolution.confidence < question.least:
-                    found.unsure += resolution is not None
+                if resolution is None:
                     continue
+                if resolution.confidence < question.least:
+                    found.unsure += 1
+                    continue
+                end = offset + len(name.encode())
                 yield Place(
                     path,
                     symbols,
                     offset,
-                    offset + len(name.encode()),
+                    end,
                     resolution,
                     role=role,
                 )
 
+    def _choose_names(
+        self, named: NameAtPosition, first: Place, meaning: Meaning | None
+    ) -> Mapping[bytes, Collection[str]]:
+        """Return the files that may use a definition, and under which names."""
+        is_local = first.resolution.how == "local"
+        # Another source that knows no file of its uses knows that there are none.
+        is_unused = meaning is not None and not meaning.files
+        if self._question.only_here or is_local or is_unused:
+            return {named.path: {named.text}}
+        files = () if meaning is None else meaning.files
+        return self._find_names(named.text, first, files)
+
+    @staticmethod
+    def _find_role(symbols: FileSymbols, offset: int) -> Role | None:
+        """Return the role of the name at an offset; None: it is in a comment or a string."""
+        index = _index_at(symbols, offset)
+        if index < 0:
+            return symbols.role(offset)
+        return symbols.defined_role(index)
+
     def _is_label(
-        self, path: bytes, symbols: FileSymbols, offset: int, *, is_member: bool
+        self, path: bytes, symbols: FileSymbols, offset: int, first: Place
     ) -> bool:
         """Whether a name is that of an argument, a label, or a key, which no variable or function is meant by."""
+        is_member = first.kind in _MEMBERS
         language = symbols.language
         if language not in SCOPED or not _LABEL.match(symbols.data, offset):
             jumps = _JUMP.search(symbols.data, max(0, offset - _MOST_JUMP), offset)
@@ -266,82 +271,82 @@ class ReferenceSearch:
             )
         return known_uses
 
-    def _make_judge(
-        self, named: NameAtPosition, targets: list[Place]
-    ) -> Callable[[bytes, FileSymbols, int], Resolution | None]:
-        """Return a function that gives the confidence that a name at an offset refers to one of the targets."""
+    def _make_judge(self, named: NameAtPosition, targets: list[Place]) -> Judge:
+        """Return the judge of whether a name refers to one of the targets."""
         first = targets[0]
         navigator = self._navigator
         if first.index < 0 and named.symbols.language in SCOPED:
-
-            def judge_bound(
-                path: bytes, symbols: FileSymbols, offset: int
-            ) -> Resolution | None:
-                end = offset + first.end - first.start
-                bound = navigator.find_bound(
-                    NameAtPosition(path, symbols, offset, end, None)
-                )
-                return next(
-                    (
-                        place.resolution
-                        for place in bound
-                        if (place.path, place.start) == (first.path, first.start)
-                    ),
-                    None,
-                )
-
-            return judge_bound
+            return self._make_judge_of_bound(first)
         if first.index < 0:
-            root = named.root
-
-            def judge_local(
-                path: bytes, symbols: FileSymbols, offset: int
-            ) -> Resolution | None:
-                is_bare = Use(path, symbols, offset).receiver is None
-                if root is not None and is_bare and not _is_apart(root, offset):
-                    declaration = find_declaration(root, symbols, named.text, offset)
-                else:
-                    declaration = None
-                return (
-                    first.resolution
-                    if declaration is not None
-                    and declaration[0].start_byte == first.start
-                    else None
-                )
-
-            return judge_local
+            return _make_judge_of_local(named, first)
         definitions = [
             Definition(target.path, target.symbols, target.index) for target in targets
         ]
         resolver = navigator.make_resolver(navigator.define(definitions[0].name, named))
 
-        def judge(path: bytes, symbols: FileSymbols, offset: int) -> Resolution | None:
+        def judge(
+            path: bytes,
+            symbols: FileSymbols,
+            offset: int,
+        ) -> Resolution | None:
             use = Use(path, symbols, offset)
-            if (
-                symbols.language in SCOPED and symbols.role(offset) == "import"
-            ):  # may bind another name
-                end = offset + len(symbols.word_at(offset).encode("utf-8", "replace"))
-                brought = (
-                    navigator.resolve(NameAtPosition(path, symbols, offset, end, None))
-                    or ()
-                )
-                keys = {
-                    value.definition.key
-                    for value in brought
-                    if value.definition is not None
-                }
+            # An import may bind another name.
+            if symbols.language in SCOPED and symbols.role(offset) == "import":
+                keys = self._find_imports(path, symbols, offset)
                 if any(definition.key in keys for definition in definitions):
                     return Resolution(PROVEN, "import")
                 return None
             resolve = resolver.resolver_of(use)
-            resolved = [
+            resolutions = [
                 resolution
                 for target in definitions
                 if (resolution := resolve(target)) is not None
             ]
-            return max(resolved, key=lambda one: one.confidence, default=None)
+            return max(resolutions, key=lambda one: one.confidence, default=None)
 
         return judge
+
+    def _make_judge_of_bound(self, first: Place) -> Judge:
+        """Return the judge of a name that a scope binds, in a language whose scopes are known."""
+        navigator = self._navigator
+
+        def judge(
+            path: bytes,
+            symbols: FileSymbols,
+            offset: int,
+        ) -> Resolution | None:
+            end = offset + first.end - first.start
+            name = NameAtPosition(
+                path,
+                symbols,
+                offset,
+                end,
+                None,
+            )
+            # The same name may be bound by several scopes; only one of them is asked about.
+            for place in navigator.find_bound(name):
+                if (place.path, place.start) == (first.path, first.start):
+                    return place.resolution
+            return None
+
+        return judge
+
+    def _find_imports(
+        self, path: bytes, symbols: FileSymbols, offset: int
+    ) -> set[SymbolKey]:
+        """Return the keys of the definitions that a name in an import stands for."""
+        end = offset + len(symbols.word_at(offset).encode("utf-8", "replace"))
+        name = NameAtPosition(
+            path,
+            symbols,
+            offset,
+            end,
+            None,
+        )
+        values = self._navigator.resolve(name) or ()
+        return {
+            value.definition.key for value in values if value.definition is not None
+        }
 
     def _find_names(
         self, name: str, target: Place, known_files: Iterable[bytes]
@@ -400,6 +405,35 @@ class ReferenceSearch:
                 yield from self._navigator.names.find_default_names(path, others)
             elif import_.name == name != local:
                 yield path, local, True
+
+
+def _index_at(symbols: FileSymbols, offset: int) -> int:
+    """Return the number of the definition whose name is at an offset; below 0: none."""
+    index = symbols.index_at(offset)
+    if index >= 0 and symbols.kind(index) == "extension":
+        return -1  # what it extends is defined elsewhere
+    return index
+
+
+def _make_judge_of_local(named: NameAtPosition, first: Place) -> Judge:
+    """Return the judge of a name that a declaration in its own file binds."""
+    root = named.root
+
+    def judge(
+        path: bytes,
+        symbols: FileSymbols,
+        offset: int,
+    ) -> Resolution | None:
+        # Behind a dot, in a label or in a field's place no variable is meant.
+        is_bare = Use(path, symbols, offset).receiver is None
+        if root is None or not is_bare or _is_apart(root, offset):
+            return None
+        declaration = find_declaration(root, symbols, named.text, offset)
+        if declaration is None or declaration[0].start_byte != first.start:
+            return None
+        return first.resolution
+
+    return judge
 
 
 def _is_apart(root: Node, offset: int) -> bool:

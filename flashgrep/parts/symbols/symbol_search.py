@@ -229,6 +229,7 @@ def find_clauses(
         start = following.occurrence.start_line
         if not is_beside or start <= last.end_line:
             continue
+        # A nested function may have the name, too.
         if following.occurrence.container != last.container:
             continue
         for number in range(last.end_line + 1, start):

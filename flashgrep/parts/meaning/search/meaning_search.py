@@ -300,6 +300,7 @@ class MeaningSearch:
     def _is_crowded(self, candidates: Sequence[Candidate]) -> bool:
         """Return whether most candidates are prose, which counts little and leaves no room for code."""
         query = self._query
+        # Then prose is what is looked for.
         if query.about_prose or query.kind == "path":
             return False
         paths = self._choose_paths({candidate.key[0] for candidate in candidates})
