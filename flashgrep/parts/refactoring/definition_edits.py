@@ -227,7 +227,9 @@ def _plan_delete(lines: _Lines, extent: Extent) -> LineEdit:
     last = extent.last
     before = first - above - 1
     after = last + below + 1
-    is_end = after > lines.count or lines.text(after).startswith((b"}", b")", b"]"))
+    is_end = after > lines.count
+    if not is_end:
+        is_end = lines.text(after).startswith((b"}", b")", b"]"))
     is_start = before < 1 or lines.text(before).endswith(_OPENS)
     # The blank lines of one side go, and those between the neighbours stay.
     if is_end:

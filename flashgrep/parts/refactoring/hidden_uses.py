@@ -466,10 +466,10 @@ def _find_passing(use: Place, splat: Node) -> Place | None:
     around = splat.parent
     while around is not None and around.type not in {"function_definition", "lambda"}:
         around = around.parent
-    name = around.child_by_field_name("name") if around is not None else None
-    parameters = (
-        around.child_by_field_name("parameters") if around is not None else None
-    )
+    if around is None:
+        return None
+    name = around.child_by_field_name("name")
+    parameters = around.child_by_field_name("parameters")
     if name is None or parameters is None:
         return None
     index = use.symbols.index_at(name.start_byte)

@@ -229,7 +229,8 @@ def render_rename(result: RenameResult, style: Style) -> Iterator[str]:
             f"[dry run: {result['places']} places in {len(files)} files, nothing is written{cut}]"
         )
     else:
-        yield f"{result['old_name']} is now {result['new_name']}: {result['places']} places in {len(files)} files"
+        change = f"{result['old_name']} is now {result['new_name']}"
+        yield f"{change}: {result['places']} places in {len(files)} files"
         for file in files:
             after = (file["file_hash_after"] or "")[:HASH_SHOWN]
             yield f"{style.path(file)} {file['places']} #{after}"
@@ -238,14 +239,17 @@ def render_rename(result: RenameResult, style: Style) -> Iterator[str]:
         ("possible", f"only may be meant, {treatment}"),
         ("unlikely", "hardly meant, not renamed"),
     ):
-        uses = result["possible"] if key == "possible" else result["unlikely"]
-        count = (
-            result["possible_count"] if key == "possible" else result["unlikely_count"]
-        )
+        if key == "possible":
+            uses = result["possible"]
+            count = result["possible_count"]
+        else:
+            uses = result["unlikely"]
+            count = result["unlikely_count"]
         if count:
             yield Note(f"[{count} {label}:]")
             for use in uses:
-                yield f"{style.path(use)}:{use['line']} {style.text(use['text'])}"
+                text = style.text(use["text"])
+                yield f"{style.path(use)}:{use['line']} {text}"
     if result["mention_count"]:
         # A note has no colours.
         plain = replace(style, color=False)
@@ -407,9 +411,11 @@ def _read_files(
         at = 0
         characters = 0
         for use in sorted(file_uses, key=lambda use: use.place.start):
-            characters += len(data[at : use.place.start].decode(encoding))
+            between = data[at : use.place.start].decode(encoding)
+            characters += len(between)
             at = use.place.start
-            end = characters + len(data[at : use.place.end].decode(encoding))
+            name = data[at : use.place.end].decode(encoding)
+            end = characters + len(name)
             replacements.append(Replacement(characters, end, use.text))
         yield path, document, replacements
 
@@ -544,7 +550,8 @@ def render_edit(result: EditSymbolResult, style: Style) -> Iterator[str]:
     if uses:
         yield Note(f"[{len(uses)} uses are left, or may be:]")
     for use in uses:
-        yield f"{style.path(use)}:{use['line']} {style.text(use['text'])}"
+        text = style.text(use["text"])
+        yield f"{style.path(use)}:{use['line']} {text}"
 
 
 @handler(
@@ -611,7 +618,9 @@ def _expect_text(
 ) -> Precondition:
     """Return that a file is still as it was analysed, and as the caller has read it."""
     document = snapshot.read_with_stat(place.path)[1]
-    text = read_text(document) if isinstance(document, Document) else None
+    text = None
+    if isinstance(document, Document):
+        text = read_text(document)
     if not isinstance(document, Document) or text is None:
         raise Conflict(
             f"{path_to_text(place.path)} changed meanwhile; nothing is written",

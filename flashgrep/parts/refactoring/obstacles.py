@@ -106,7 +106,9 @@ def check_name(new: str, old: str, language: str) -> None:
         ValueError: it is no name of the language, a keyword, or the old name.
 
     """
-    extra = re.escape("".join(sorted(set(re.sub(r"\w", "", old)))))
+    # Such as the ``?`` of Ruby or the ``'`` of Haskell.
+    signs = set(re.sub(r"\w", "", old))
+    extra = re.escape("".join(sorted(signs)))
     if new == old:
         raise ValueError("it has this name already")
     if len(new) > MOST_NAME or not re.fullmatch(rf"(?!\d)[\w{extra}]+", new):
@@ -201,8 +203,11 @@ class ObstacleSearch:
     def _is_override(self, method: Definition) -> bool:
         """Whether a method of Java overrides one that is not in the project."""
         row = method.symbols.row(method.index)
-        head = method.symbols.data[row[START] : row[START] + MOST_NAME]
-        return b"@Override" in head and len(self._families.run(method)) == 1
+        start = row[START]
+        head = method.symbols.data[start : start + MOST_NAME]
+        if b"@Override" not in head:
+            return False
+        return len(self._families.run(method)) == 1
 
     def _find_library_names(self, type_: Definition) -> Iterator[str]:
         """Yield the names of the bases in a type's head that the project does not define."""
@@ -340,7 +345,10 @@ class ObstacleSearch:
                 outermost = around
             around = symbols.parent(around)
         row = symbols.row(outermost)
-        return not any(row[START] <= use < row[END] for use in uses)
+        for use in uses:
+            if row[START] <= use < row[END]:
+                return False
+        return True
 
 
 def _is_member(place: Place) -> bool:
@@ -391,16 +399,18 @@ def _meet(first: Place, other: Definition) -> bool:
     if other.language != language or other.path == first.path:
         return False
     is_top = other.symbols.parent(other.index) < 0 and not other.owner
-    folders = (first.path.rpartition(b"/")[0], other.path.rpartition(b"/")[0])
     if not is_top or other.kind in {"package", "module", "heading"}:
         return False
     if language in {"go", "java"}:
-        return folders[0] == folders[1]
+        folder = first.path.rpartition(b"/")[0]
+        return folder == other.path.rpartition(b"/")[0]
     # A static function of another file is another name.
     if language not in LINKED or "macro" in {first.kind, other.kind}:
         return False
     own = Definition(first.path, first.symbols, first.index)
-    return not is_static(other) and (first.index < 0 or not is_static(own))
+    if is_static(other):
+        return False
+    return first.index < 0 or not is_static(own)
 
 
 def _check_file_name(old: str, new: str, family: Sequence[Place]) -> Iterator[Obstacle]:

@@ -96,8 +96,10 @@ class Renaming:
         search = ReferenceSearch(self.source, question, self.navigator)
         uses = list(self._find_uses(search, named, plan.family))
         hidden = HiddenUses(self.source, self.navigator, self.trees)
-        places = {(use.path, use.start): use for use in hidden.run(plan.family, uses)}
-        places |= {(use.path, use.start): use for use in uses}
+        # What the search found itself counts more than a guess about the same place.
+        places = {}
+        for use in [*hidden.run(plan.family, uses), *uses]:
+            places[use.path, use.start] = use
         for _, use in sorted(places.items()):
             self._add(plan, use)
         plan.texts += self._find_texts(plan)

@@ -106,7 +106,8 @@ class Target:
         if not symbols:
             near = answer.suggestions
             message = f"symbol not found: {self.spelled}"
-            message += f"; near: {', '.join(near)}" if near else ""
+            if near:
+                message += f"; near: {', '.join(near)}"
             raise NotFound(message, reason="symbol_not_found", near=near)
         # A prototype is found with the definition, which has the code.
         defined = [

@@ -113,7 +113,10 @@ def cut_names(words: Sequence[str], start: int) -> list[list[str]]:
     names = words[start:]
     count = count_parts(len(names))
     ends = [at * len(names) // count for at in range(count + 1)]
-    return [[*words[:start], *names[low:high]] for low, high in pairwise(ends)]
+    calls = []
+    for low, high in pairwise(ends):
+        calls.append([*words[:start], *names[low:high]])
+    return calls
 
 
 def cut_walk(words: Sequence[str], folder: str, cuts: Sequence[Cut]) -> list[list[str]]:
@@ -212,8 +215,11 @@ class Sample:
             return []
         rows = sorted(zip(self.paths, self.weights, strict=True))
         ends = [*accumulate(weight for _, weight in rows)]
-        shares = [at * ends[-1] // count for at in range(1, count)]
-        cuts = {make_cut(rows[bisect_right(ends, share)][0]) for share in shares}
+        cuts = set()
+        for part in range(1, count):
+            share = part * ends[-1] // count
+            path, _ = rows[bisect_right(ends, share)]
+            cuts.add(make_cut(path))
         return sorted(cut for cut in cuts if cut)
 
 
@@ -223,8 +229,9 @@ def sample_project(snapshot: Snapshot, inside: bytes) -> Sample:
     rows = table.rows_below(inside)
     before = as_folder(inside)
     step = len(rows) // MOST_SAMPLED + 1
-    paths = table.paths[rows.start : rows.stop : step]
-    sizes = table.columns[rows.start : rows.stop : step, SIZE].tolist()
+    sampled = slice(rows.start, rows.stop, step)
+    paths = table.paths[sampled]
+    sizes = table.columns[sampled, SIZE].tolist()
     weights = [step * (size + FILE_BYTES) for size in sizes]
     pending_step = len(snapshot.pending) // MOST_SAMPLED + 1
     for path in islice(snapshot.pending, None, None, pending_step):

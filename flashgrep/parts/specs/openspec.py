@@ -142,8 +142,10 @@ def _count_front_matter(lines: Sequence[Line]) -> int:
     """Return the number of lines of front matter, which must be closed; otherwise its first is a thematic break."""
     if lines[0].text.rstrip() != "---":
         return 0
-    ends = (line.number for line in lines[1:] if line.text.rstrip() in {"---", "..."})
-    return next(ends, 0)
+    for line in lines[1:]:
+        if line.text.rstrip() in {"---", "..."}:
+            return line.number
+    return 0
 
 
 def _find_fence(text: str) -> str:
@@ -161,7 +163,9 @@ def _find_fence(text: str) -> str:
 
 def _read_lines(text: str, problems: list[Problem]) -> Iterator[Line]:
     """Yield a document's lines without front matter and comments, marking those that are code."""
-    lines = [Line(number, line) for number, line in enumerate(_END.split(text), 1)]
+    lines = []
+    for number, line_text in enumerate(_END.split(text), 1):
+        lines.append(Line(number, line_text))
     rest = iter(lines[_count_front_matter(lines) :])
     fence = ""
     fence_line = 0

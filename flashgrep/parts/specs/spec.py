@@ -70,8 +70,13 @@ class Scenario:
                     f"{word} {step.text}"
                 )  # a second round of steps; keep their order
                 continue
-            last = word if word in clauses else last
-            clauses[last].append(f"BUT {step.text}" if word == "BUT" else step.text)
+            if word in clauses:
+                last = word
+            # Without its word the step would say the opposite.
+            if word == "BUT":
+                clauses[last].append(f"BUT {step.text}")
+            else:
+                clauses[last].append(step.text)
         return clauses
 
 

@@ -443,7 +443,9 @@ def _format_hit(found: FileMatches, match: dict[str, Any]) -> StructuralHit:
 
 
 def _measure_hit(hit: StructuralHit) -> int:
-    captured = sum(len(name) + len(text) for name, text in hit["metavariables"].items())
+    captured = 0
+    for name, text in hit["metavariables"].items():
+        captured += len(name) + len(text)
     return (
         HIT_OVERHEAD
         + len(hit["file_path"])

@@ -290,7 +290,8 @@ def find_languages(snapshot: Snapshot) -> frozenset[str]:
     for at in range(0, len(paths), _MANY_PATHS):
         checkpoint()
         # Reduced to distinct endings: a tree has 80,000 names but a few dozen endings.
-        names = {path[path.rfind(b"/") + 1 :] for path in paths[at : at + _MANY_PATHS]}
+        batch = paths[at : at + _MANY_PATHS]
+        names = {path[path.rfind(b"/") + 1 :] for path in batch}
         kinds = {
             name[name.rfind(b".") :] if name.count(b".") == 1 else name
             for name in names

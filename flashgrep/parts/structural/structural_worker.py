@@ -278,7 +278,8 @@ class Matcher:
         if self.template is not None:
             # The semicolon of a statement is kept if neither the pattern nor the
             # rewrite has one.
-            stays = self.keeps_semicolon and text.endswith(";", start.index, end.index)
+            ends = text.endswith(";", start.index, end.index)
+            stays = self.keeps_semicolon and ends
             stays = stays and all(last < end.index for _, last in spans.values())
             match["span"] = (start.index, end.index - stays)
             match["replacement"] = self.template.fill(text, start.index, spans)
@@ -292,9 +293,12 @@ def capture(node: SgNode, name: str) -> tuple[int, int] | None:
         many = [match]
     else:
         many = node.get_multiple_matches(name)
-    if many:
-        return (many[0].range().start.index, many[-1].range().end.index)
-    return None
+    if not many:
+        return None
+    # What is between several nodes, such as commas, belongs to the value.
+    first = many[0].range()
+    last = many[-1].range()
+    return first.start.index, last.end.index
 
 
 def select(context: str, written: str, language: str) -> SgNode | None:
@@ -317,7 +321,9 @@ def select(context: str, written: str, language: str) -> SgNode | None:
             if first is not None and first.text() == written:
                 return node
             return None
-        nodes += [child for child in node.children() if child.range().end.index > start]
+        for child in node.children():
+            if child.range().end.index > start:
+                nodes.append(child)
     return None
 
 

@@ -255,7 +255,8 @@ def render_symbols(result: GetSymbolResult, style: Style) -> Iterator[str]:
                     within = f" in {hit['container']}"
                 else:
                     within = ""
-                yield f"{style.path(hit)}:{span(hit)} {hit.get('kind', '')}{within}"
+                kind = hit.get("kind", "")
+                yield f"{style.path(hit)}:{span(hit)} {kind}{within}"
                 yield style.text(hit["body"])
             continue
         yield from render_uses(map(describe, hits), style)
@@ -698,8 +699,9 @@ def _format_files(made: Outline) -> list[OutlineFile]:
             span = f"{entry.line}"
         else:
             span = f"{entry.line}-{entry.end_line}"
-        line = f"{'  ' * entry.depth}{span} {entry.signature or entry.kind}"
-        files.setdefault(entry.path, []).append(line)
+        indent = "  " * entry.depth
+        head = entry.signature or entry.kind
+        files.setdefault(entry.path, []).append(f"{indent}{span} {head}")
     return [
         {**path_to_json(path), "symbols": lines}  # type: ignore[typeddict-item]  # as in _format_hit
         for path, lines in files.items()

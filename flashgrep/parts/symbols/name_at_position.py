@@ -134,7 +134,9 @@ def read_line(symbols: FileSymbols, line: int) -> tuple[int, bytes] | None:
         return None
     start = lines.start(line)
     end = data.find(b"\n", start)
-    return start, data[start : end if end >= 0 else len(data)].removesuffix(b"\r")
+    if end < 0:  # the last line need not end
+        end = len(data)
+    return start, data[start:end].removesuffix(b"\r")
 
 
 def _explain(symbols: FileSymbols, text: bytes, start: int, at: int | None) -> NoResult:
@@ -144,8 +146,9 @@ def _explain(symbols: FileSymbols, text: bytes, start: int, at: int | None) -> N
     if not text.strip():
         return NoResult("blank", "the line is blank")
     skips = symbols.parsed.skips
-    before = int(skips[:, 0].searchsorted(start + at, side="right")) - 1
-    if before >= 0 and start + at < int(skips[before, 1]):
+    offset = start + at
+    before = int(skips[:, 0].searchsorted(offset, side="right")) - 1
+    if before >= 0 and offset < int(skips[before, 1]):
         return NoResult("text", "this position is in a comment or a string")
     return NoResult("no_name", "there is no name at this position")
 

@@ -186,7 +186,10 @@ class RankedSearch(Search):
                 )
                 ranked.append((key, (path, document, match)))
             ranked.sort(key=itemgetter(0))
-            least = ranked[-1][0] if ranked else ()  # unranked hits come last
+            # Unranked hits come last.
+            least: tuple[object, ...] = ()
+            if ranked:
+                least = ranked[-1][0]
             hits = chain(ranked, ((least, item) for item in rest))
             for at, (rank, (path, document, match)) in enumerate(
                 islice(hits, count, None), count + 1
@@ -236,7 +239,9 @@ class RankedSearch(Search):
         definers = self._definers
         for tier, path in self._order_definers():
             # Not counted as read here: the file is yielded again later.
-            document = self._read_definer(path) if self._is_asked(tier, path) else None
+            document = None
+            if self._is_asked(tier, path):
+                document = self._read_definer(path)
             if definers is None or document is None:
                 continue
             data = document.data
@@ -351,7 +356,10 @@ class RankedSearch(Search):
             for tier in range(TIERS)
             for path in snapshot.unchanged_paths(places[tiers == tier])
         )
-        unchanged = self._put_off(by_path) if self._kinds else by_path
+        if self._kinds:
+            unchanged = self._put_off(by_path)
+        else:
+            unchanged = by_path
         changed = sorted(
             (find_tier(self._kinds, path), path) for path in snapshot.changed_paths()
         )
@@ -540,11 +548,14 @@ def find_definers(
     defining = set(snapshot.unchanged_paths(places[is_stored].tolist()))
 
     # Files with one of the names, with any ending: many paths are searched as one text.
-    joined = b"\0".join([b"", *(paths[at] for at in places.tolist()), *changed, b""])
+    indexed = [paths[at] for at in places.tolist()]
+    joined = b"\0".join([b"", *indexed, *changed, b""])
     either = b"|".join(map(re.escape, words))
+    named = rb"(?i)[/\0](?:%s)(?:\.[^/\0]*)?(?=\0)" % either
     called = set()
-    for match in re.finditer(rb"(?i)[/\0](?:%s)(?:\.[^/\0]*)?(?=\0)" % either, joined):
-        path = joined[joined.rfind(b"\0", 0, match.start() + 1) + 1 : match.end()]
+    for match in re.finditer(named, joined):
+        start = joined.rfind(b"\0", 0, match.start() + 1) + 1
+        path = joined[start : match.end()]
         if path in changed or path not in snapshot.pending:
             called.add(path)
 
@@ -603,7 +614,8 @@ def find_definitions(
     for row in rows[np.isin(sizes, [len(name) for name in names])].tolist():
         name = symbols.data[row[NAME] : row[NAME_END]]
         if name.lower() in folded:
-            how = max(least, _BY_KIND.get(KINDS[row[KIND]], Definition.DEFINED))
+            kind = KINDS[row[KIND]]
+            how = max(least, _BY_KIND.get(kind, Definition.DEFINED))
             if row[DECLARES]:
                 how = max(how, Definition.DECLARED)
             if name not in names:

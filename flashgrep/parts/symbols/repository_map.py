@@ -179,7 +179,8 @@ class _Mentions:
 
     def __init__(self, mentions: Collection[str]) -> None:
         self._parts = {word.lower() for word in mentions if word}
-        self._names = self._parts | {word.rpartition(".")[2] for word in self._parts}
+        last_parts = {word.rpartition(".")[2] for word in self._parts}
+        self._names = self._parts | last_parts
 
     def of_name(self, name: str) -> float:
         """Return a name's weight: higher if the name, or a word of it, was mentioned."""
@@ -190,12 +191,16 @@ class _Mentions:
             }
         else:
             words = set()
-        return _MENTIONED if words & self._names else 1.0
+        if words & self._names:
+            return _MENTIONED
+        return 1.0
 
     def of_path(self, path: bytes) -> float:
         """Return a file's weight: higher if a part of its path was mentioned."""
         text = path.decode("utf-8", "replace").lower()
-        return _MENTIONED if any(part in text for part in self._parts) else 1.0
+        if any(part in text for part in self._parts):
+            return _MENTIONED
+        return 1.0
 
     def of_file(self, file: _File) -> float:
         """Return a file's weight, by its path and its definitions."""
@@ -298,7 +303,8 @@ def repository_map(
         entries[path] |= lines
     for path in sorted(entries):
         checkpoint()
-        outline.entries += [entries[path][row] for row in sorted(entries[path])]
+        entries_of_file = entries[path]
+        outline.entries += [entries_of_file[row] for row in sorted(entries_of_file)]
     outline.left_out = mapped - len(outline.entries)
     release(files)
     return outline
@@ -465,12 +471,14 @@ def pagerank(edges: Floats, start: Floats) -> Floats:
     ranks = start
     for _ in range(_ROUNDS):
         checkpoint()
-        lost = ranks[
-            out == 0
-        ].sum()  # the rank of nodes without edges is redistributed to all
+        # The rank of nodes without edges is redistributed to all.
+        lost = ranks[out == 0].sum()
         passed = np.bincount(target, ranks[source] * onward, len(start))
-        ranks = (1 - _DAMPING + _DAMPING * lost) * start + _DAMPING * passed
+        from_start = 1 - _DAMPING + _DAMPING * lost
+        ranks = from_start * start + _DAMPING * passed
     # The rank of an edge to itself cannot be measured by walks; the file's share of all
     # uses stands in for it.
     hubs = out / max(out.sum(), 1e-9)
-    return np.where(is_own, ranks[source] + hubs[source], ranks[source]) * share
+    passed_on = ranks[source]
+    with_hubs = passed_on + hubs[source]
+    return np.where(is_own, with_hubs, passed_on) * share

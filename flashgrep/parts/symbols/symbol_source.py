@@ -270,7 +270,9 @@ class SnapshotSource:
         self, path: bytes, holds: Callable[[bytes], bool] | None
     ) -> ReadResult:
         """Return a library's file with its symbols, which are kept by its text for all projects."""
-        document = self.libraries.read(path) if self.libraries is not None else None
+        document = None
+        if self.libraries is not None:
+            document = self.libraries.read(path)
         if document is None or isinstance(document, Skipped):
             return document
         if holds is not None and not holds(document.data):
@@ -278,7 +280,9 @@ class SnapshotSource:
         return parse_file(path, document.data)
 
     def _read_library(self, path: bytes) -> bytes | None:
-        document = self.libraries.read(path) if self.libraries is not None else None
+        document = None
+        if self.libraries is not None:
+            document = self.libraries.read(path)
         if document is None or isinstance(document, Skipped):
             return None
         return document.data
@@ -297,7 +301,9 @@ class SnapshotSource:
             first = bisect_left(self._proposed, path)
             # Lookups open files in the order proposed, so the next ones are needed
             # soon, but not if this one was not proposed.
-            is_proposed = first < len(self._proposed) and self._proposed[first] == path
+            is_proposed = False
+            if first < len(self._proposed):
+                is_proposed = self._proposed[first] == path
             ahead = [
                 files.find(path_ahead)
                 for path_ahead in self._proposed[
@@ -349,7 +355,9 @@ def parse_file(
     ):  # every key typed makes another text, and the previous one is not needed again
         if text.parsed is None or text.parsed[0] != (language.name, data):
             own: dict[object, Any] = {}
-            keep_tree = partial(own.__setitem__, _trees) if with_tree else None
+            keep_tree = None
+            if with_tree:
+                keep_tree = partial(own.__setitem__, _trees)
             parsed = parse_symbols(language.name, data, keep_tree=keep_tree)
             symbols = (
                 parsed
@@ -359,7 +367,9 @@ def parse_file(
             text.parsed = (language.name, data), symbols
         return text.parsed[1]
     parsed = parse_and_keep(language.name, data)
-    return parsed if isinstance(parsed, Skipped) else keep_symbols(parsed, data)
+    if isinstance(parsed, Skipped):
+        return parsed
+    return keep_symbols(parsed, data)
 
 
 def parse_and_keep(language: str, data: bytes) -> ParsedFile | Skipped:

@@ -122,10 +122,13 @@ class AccessRules:
             return Credentials(hash_secret(proxy), person, groups)
         if token := read_bearer(headers):
             return Credentials(hash_secret(token))
-        cookies = (
-            pair.strip().partition("=") for pair in headers.get("cookie", "").split(";")
-        )
-        cookie = next((value for name, _, value in cookies if name == self.cookie), "")
+        cookie = ""
+        for pair in headers.get("cookie", "").split(";"):
+            name, _, value = pair.strip().partition("=")
+            if name == self.cookie:
+                # The first counts: browsers send the one of the longest path first.
+                cookie = value
+                break
         key = headers.get(KEY_HEADER, "")
         if cookie and key and headers.get("host") in self.hosts:
             return Credentials(hash_browser(cookie, key))

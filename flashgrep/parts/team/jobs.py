@@ -88,7 +88,9 @@ class Team:
                     suggestion="make a bare clone: git clone --mirror",
                 )
             source = str(folder)
-        name = name or re.split(r"[/:]", source.rstrip("/"))[-1].removesuffix(".git")
+        if not name:
+            last_part = re.split(r"[/:]", source.rstrip("/"))[-1]
+            name = last_part.removesuffix(".git")
         if not NAME.fullmatch(name):
             raise InvalidParams(
                 f"invalid repository name: {name!r}", field="name", pattern=NAME.pattern

@@ -135,8 +135,11 @@ class Loader:
         first = row[0] - texts
         segment = reserve_segments(connection, repository, len(shards))
         contents = {name: (0, skip) for name, skip in skips.items()}
-        numbers = range(first, first + texts), range(segment, segment + len(shards))
-        with write_rows(connection, repository, ("text", "block"), *numbers) as cursor:
+        numbers = range(first, first + texts)
+        segments = range(segment, segment + len(shards))
+        with write_rows(
+            connection, repository, ("text", "block"), numbers, segments
+        ) as cursor:
             for shard, of_shard in sorted(shards.items()):
                 blocks = list(
                     encode(pairs_of([text.grams for text in of_shard]), segment)
@@ -223,7 +226,8 @@ class Loader:
         ]
         blocks = list(encode(pairs_of(grams), number))
         named = np.array([text for text, _, _ in batch], np.int64)
-        segment = old._replace(texts=np.where(np.isin(old.texts, named), 0, old.texts))
+        is_named = np.isin(old.texts, named)
+        segment = old._replace(texts=np.where(is_named, 0, old.texts))
         values = [repository, old.id, old.texts.astype(">i8").tobytes()]
         with write_rows(connection, repository, OF_SEGMENTS, (), [number]) as cursor:
             query = "UPDATE flashgrep.segment SET texts = %s WHERE repository = %s AND id = %s AND texts = %s"

@@ -126,12 +126,12 @@ def find_server(connection: "Connection[Any]", number: int) -> str | None:
     ).fetchone()
     if row is None:
         return None
-    options = dict(option.split("=", 1) for option in [*row[0], *row[1]])
-    parts = {
-        name: value
-        for name, value in options.items()
-        if name not in {*_SERVER, "password_required"}
-    }
+    parts = {}
+    # PostgreSQL has options as ``name=value``.
+    for option in [*row[0], *row[1]]:
+        name, _, value = option.partition("=")
+        if name not in {*_SERVER, "password_required"}:
+            parts[name] = value
     address: str = load_psycopg().conninfo.make_conninfo(**parts)
     return address
 

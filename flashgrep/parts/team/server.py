@@ -131,7 +131,11 @@ async def stats(call: Call[TeamCatalogue], params: ProjectParams) -> StatsResult
         "WHERE segment.repository = repository.id) FROM flashgrep.repository WHERE id = %s"
     )
     rows = await _fetch(project, query, [project.row.id])
-    synced, posting_bytes = rows[0] if rows else (None, 0)
+    if rows:
+        synced, posting_bytes = rows[0]
+    else:
+        synced = None
+        posting_bytes = 0
     result: StatsResult = {
         "project": project.name,
         "version": __version__,

@@ -113,7 +113,11 @@ class TeamLink:
         if answer is None:
             self._away_until = time.monotonic() + AVOID_SECONDS
             raise self.away(f"no response within {seconds:g} s")
-        reply = answer if isinstance(answer, dict) else {}
+        # Whatever listens at the address may answer anything.
+        if isinstance(answer, dict):
+            reply = answer
+        else:
+            reply = {}
         if isinstance(result := reply.get("result"), dict):
             return result
         raise self._read_error(reply.get("error"))

@@ -273,7 +273,8 @@ def _ranges(expression: GramExpr) -> Iterator[tuple[int, int]]:
             yield from _ranges(part)
     elif isinstance(expression, Gram):
         first = number(expression.value)
-        yield first, first + (1 << 8 * (GRAM - len(expression.value))) - 1
+        missing = GRAM - len(expression.value)
+        yield first, first + (1 << 8 * missing) - 1
 
 
 def fold_name(name: bytes) -> bytes | None:
@@ -314,7 +315,11 @@ class TeamMeaning:
             yield None
             return
         chunks = reader.state.chunks
-        embedder, problem = self.find_embedder() if chunks.embedder else (None, "")
+        if chunks.embedder:
+            embedder, problem = self.find_embedder()
+        else:
+            embedder = None
+            problem = ""
         if embedder is not None and embedder.name != chunks.embedder:
             problem = f"the vectors are of {chunks.embedder}, but this server uses {embedder.name}"
             embedder = None
@@ -361,5 +366,6 @@ class TeamMeaning:
                     return texts
         texts = Texts.of(known, table)
         with self._lock:
-            self._texts = [(table, chunks, texts), *self._texts[: KEPT_TEXTS - 1]]
+            newest = self._texts[: KEPT_TEXTS - 1]
+            self._texts = [(table, chunks, texts), *newest]
         return texts

@@ -173,7 +173,8 @@ def put_listing(
     for path, file in files.items():
         name = content_key(file.blob, path)
         text_id, skip = known[name]
-        listed.append(ListedFile(path, name[0], max(0, file.size), text_id, skip))
+        size = max(0, file.size)
+        listed.append(ListedFile(path, name[0], size, text_id, skip))
     connection.execute(
         "INSERT INTO flashgrep.listing (repository, tree, files) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
         [job.repository, _hex(revision.tree), pack(listed)],

@@ -53,8 +53,11 @@ def parse_symbols(
         source, data = read_scripts(language, data)
     try:
         grammar = grammar_of(source)
-        text = blank_conflicts(data) if LANGUAGES[language].nature == "code" else data
-        text = BLANKED[language](text) if language in BLANKED else text
+        text = data
+        if LANGUAGES[language].nature == "code":
+            text = blank_conflicts(data)
+        if language in BLANKED:
+            text = BLANKED[language](text)
         parsed = parse_and_repair(source, grammar, text, seconds)
         if keep_tree is not None and text == data:
             keep_tree(parsed.tree.root_node)

@@ -194,8 +194,12 @@ def find_fences(language: str, data: bytes) -> Iterator[Fence]:
         last = rb"^[ \t>]*+%b{%d,}+[ \t]*+\r?$" % (opened[2][:1], len(opened[2]))
         closed = re.compile(last, re.MULTILINE).search(data, opened.end())
         start = min(opened.end() + 1, len(data))
-        end = closed.start() if closed else len(data)
-        at = closed.end() if closed else len(data)
+        if closed:
+            end = closed.start()
+            at = closed.end()
+        else:
+            end = len(data)
+            at = len(data)
         number = number + 1
         yield Fence(start, end, opened[4], b">" in opened[1])
 

@@ -195,14 +195,20 @@ def find_generic_tags(language: str, data: bytes) -> ParsedFile:
     else:
         rows = {row[0]: row for row, _ in _find_introductions(language, data)}
         if LANGUAGES[language].comments[:1] == (b"//",):
+            kind = KIND_ID["function"]
             for match in _TYPED_FUNCTION.finditer(data):
                 if match[1] not in _NOT_CALLED:
-                    row = (*match.span(1), *match.span(), KIND_ID["function"], 0, 0, 0)
+                    row = (*match.span(1), *match.span(), kind, 0, 0, 0)
                     rows.setdefault(match.start(1), row)
-    table = np.array([rows[at] for at in sorted(rows)], np.int64).reshape(-1, COLUMNS)
+    in_order = [rows[at] for at in sorted(rows)]
+    table = np.array(in_order, np.int64).reshape(-1, COLUMNS)
     # An operator's name may be in quotes, like a string; its definition does not begin
     # with them.
-    table = table[~is_inside(table[:, START if language in PATTERNS else NAME], skips)]
+    if language in PATTERNS:
+        starts = table[:, START]
+    else:
+        starts = table[:, NAME]
+    table = table[~is_inside(starts, skips)]
     calls = np.array(
         [
             found_match.start(1)
@@ -224,7 +230,8 @@ def find_generic_tags(language: str, data: bytes) -> ParsedFile:
 
 def _find_introductions(language: str, data: bytes) -> Iterator[tuple[Row, bytes]]:
     """Yield what keywords introduce, as rows of a table, each with its keyword."""
-    more = re.compile(rb"[\w" + re.escape(LANGUAGES[language].word) + rb"]*+")
+    signs = re.escape(LANGUAGES[language].word)
+    more = re.compile(rb"[\w" + signs + rb"]*+")
     for match in _DEFINITION.finditer(data):
         name, name_end = match.span(2)
         kind = _KIND_OF[match[1].decode()]
@@ -257,7 +264,7 @@ def _by_patterns(language: str, data: bytes) -> Iterator[Row]:
                     own = name
                 else:
                     own = qualified.end()
-                begin = match.start() + len(match[0]) - len(match[0].lstrip())
+                begin = match.end() - len(match[0].lstrip())
                 yield (
                     own,
                     name_end,
@@ -290,9 +297,13 @@ def find_missed_definitions(
         return found_rows[~is_inside(found_rows[:, START], skips)]
     if language in _C_FAMILY:
         return np.empty((0, COLUMNS), np.int64)
-    introduced = list(_find_introductions(language, data))
-    rows = np.array([row for row, _ in introduced], np.int64).reshape(-1, COLUMNS)
-    is_clear = np.array([word in _CLEAR for _, word in introduced], np.bool_)
+    introductions = []
+    clear = []
+    for row, word in _find_introductions(language, data):
+        introductions.append(row)
+        clear.append(word in _CLEAR)
+    rows = np.array(introductions, np.int64).reshape(-1, COLUMNS)
+    is_clear = np.array(clear, np.bool_)
     # A string is only the grammar's guess, to get past an error, if it begins right
     # after a letter, or if it continues although strings end with their line: then it
     # begins where another string ends.

@@ -166,12 +166,15 @@ def _read_python(text: str, offset: int) -> Iterator[Import]:
         elif local:
             yield Import(local, name, WHOLE, offset)
         else:  # ``import a.b`` binds a, and loads b
-            yield Import(name.partition(".")[0], name.partition(".")[0], WHOLE, offset)
+            package = name.partition(".")[0]
+            yield Import(package, package, WHOLE, offset)
 
 
 def read_packages(language: str, text: str, offset: int) -> Iterator[Import]:
     """Yield the imports of a statement that names packages (``a.b.C``), with braces, stars and aliases."""
-    flat = " ".join(_COMMENT.sub(" ", text).replace("\\", ".").split()).rstrip("; ")
+    # A backslash divides names in PHP.
+    pieces = _COMMENT.sub(" ", text).replace("\\", ".").split()
+    flat = " ".join(pieces).rstrip("; ")
     keyword, _, matching_text = flat.removeprefix("global ").partition(" ")
     takes_all = (language == "elixir" and keyword == "import") or (
         language == "csharp" and "=" not in matching_text
@@ -194,7 +197,8 @@ def read_packages(language: str, text: str, offset: int) -> Iterator[Import]:
                 current_part.strip()
                 for current_part in _AS.sub(" as ", part).partition(" as ")
             )
-            module, _, last = f"{before.strip()}{name}".lstrip(".").rpartition(".")
+            whole = f"{before.strip()}{name}".lstrip(".")
+            module, _, last = whole.rpartition(".")
             if takes_all:
                 yield Import("", f"{module}.{last}".strip("."), ALL, offset)
             elif last in {"*", "_"}:
@@ -247,11 +251,10 @@ def _read_ecma(text: str, offset: int, found: FileImports) -> None:
     for part in head.split(","):
         first, _, local = (piece.strip() for piece in part.partition(" as "))
         if first == "*" and how == "export":
-            import_ = Import(local, module, WHOLE if local else ALL, offset)
             if local:
-                found.exports[local] = import_
+                found.exports[local] = Import(local, module, WHOLE, offset)
             else:
-                found.export_stars.append(import_)
+                found.export_stars.append(Import(local, module, ALL, offset))
         elif first == "*":
             found.add(Import(local, module, WHOLE, offset))
         elif first:

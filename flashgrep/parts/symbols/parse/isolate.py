@@ -115,7 +115,8 @@ class IsolatedParser:
         if stdin is None:
             raise _WorkerGoneError("the parser has no input")
         head = make_frame([(language, len(data)) for language, data in batch])
-        stdin.write(b"".join([head, *(data for _, data in batch)]))
+        texts = [data for _, data in batch]
+        stdin.write(b"".join([head, *texts]))
         stdin.flush()
 
     def _receive(self) -> Parsed | Skipped:

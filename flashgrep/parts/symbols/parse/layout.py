@@ -154,7 +154,8 @@ class LayoutRepairer:
             return 0
         starts = {node.start_byte for node in root.children}
         blanked = {start for start, _ in self.blanked}
-        lines = [self._lines[first] for first, _ in self._split(0, len(self._lines))]
+        parts = self._split(0, len(self._lines))
+        lines = [self._lines[first] for first, _ in parts]
         own = {
             line.end - len(self._data[line.start : line.end].lstrip())
             for line in lines
@@ -216,7 +217,8 @@ class LayoutRepairer:
         self._blank([second])
         if self._is_whole_without_runs(first, end, before, after):
             return True
-        self.text[self._lines[second].start : self._lines[second].end] = line_text
+        line = self._lines[second]
+        self.text[line.start : line.end] = line_text
         self.blanked.pop()
         return False
 
@@ -248,12 +250,11 @@ class LayoutRepairer:
             if _HEAD_ENDS.match(self._read(high, high + 1))
         )
         own = sorted({*own, *(at for head in heads for at in head)})
-        gaps = [(low + 1, high) for low, high in pairwise([*own, last])]
-        runs = [
-            (low, high)
-            for low, high in gaps
-            if any(line.level >= 0 for line in self._lines[low:high])
-        ]
+        runs = []
+        for above, high in pairwise([*own, last]):
+            low = above + 1
+            if any(line.level >= 0 for line in self._lines[low:high]):
+                runs.append((low, high))
         return own, runs
 
     def repair_part(self, first: int, last: int, before: bytes, after: bytes) -> None:
@@ -270,7 +271,8 @@ class LayoutRepairer:
                 self._repair_content(own, runs, before, after)
             return
         for number, (low, high) in enumerate(runs):
-            ahead = self._read_own_lines([at for at in own if at < low], runs[:number])
+            own_above = [at for at in own if at < low]
+            ahead = self._read_own_lines(own_above, runs[:number])
             behind = (
                 self._read_own_lines(
                     [at for at in own if at >= high], runs[number + 1 :]
@@ -323,7 +325,8 @@ class LayoutRepairer:
                     return closer
             for low, _ in runs[:_MOST_TRIES]:
                 if (brace := self._find_room(low)) is not None:
-                    letter, self.text[brace] = self.text[brace], ord("{")
+                    letter = self.text[brace]
+                    self.text[brace] = ord("{")
                     if self._is_whole(before, self._read_own_lines(own, runs), after):
                         return b""
                     self.text[brace] = letter
@@ -394,15 +397,18 @@ class LayoutRepairer:
     def _is_known(self, first: int, last: int, known: Sequence[Span]) -> bool:
         """Return whether a part begins and ends where nodes without an error do."""
         text = self._read(first, last)
-        start = self._lines[first].start + len(text) - len(text.lstrip())
-        end = self._lines[first].start + len(text.rstrip())
+        begin = self._lines[first].start
+        start = begin + len(text) - len(text.lstrip())
+        end = begin + len(text.rstrip())
         at = bisect_left(known, (start, 0))
         while at < len(known) and known[at][0] == start:
             at += 1
             start = known[at - 1][1]
             while start < end and self.text[start : start + 1].isspace():
                 start += 1
-        return start >= end and at > 0 and known[at - 1][1] <= self._lines[last - 1].end
+        if start < end or at == 0:
+            return False
+        return known[at - 1][1] <= self._lines[last - 1].end
 
     def _is_whole(self, *texts: bytes) -> bool:
         """Return whether texts, joined, parse without an error; False once enough has been parsed."""
@@ -424,19 +430,24 @@ class LayoutRepairer:
             heads = set[int]()
         texts = list[bytes]()
         for at in own:
-            texts.append(line := self._read(at, at + 1))
+            line = self._read(at, at + 1)
+            texts.append(line)
             if at in heads and line.rstrip().endswith(b":"):
-                texts.append(b" " * (self._lines[at].level + 1) + self._empty)
+                indent = b" " * (self._lines[at].level + 1)
+                texts.append(indent + self._empty)
         return b"".join(texts)
 
     def _read(self, first: int, last: int) -> bytes:
-        return bytes(self.text[self._lines[first].start : self._lines[last - 1].end])
+        start = self._lines[first].start
+        end = self._lines[last - 1].end
+        return bytes(self.text[start:end])
 
     def _blank(self, lines: Iterable[int]) -> None:
         for at in lines:
             start, end, level = self._lines[at]
             if level >= 0:
-                self.text[start:end] = _BLANK.sub(b" ", self._read(at, at + 1))
+                line = self._read(at, at + 1)
+                self.text[start:end] = _BLANK.sub(b" ", line)
                 self.blanked.append((start, end))
 
 

@@ -265,7 +265,8 @@ class FileSymbols:
 
     def _around(self, start: int, end: int, but: int) -> int:
         table = self.parsed.definitions
-        holds = ((table[:, START] <= start) & (table[:, END] >= end)).nonzero()[0]
+        is_around = (table[:, START] <= start) & (table[:, END] >= end)
+        holds = is_around.nonzero()[0]
         mine: list[int] = []
         if but >= 0:
             mine = table[but, [START, END]].tolist()
@@ -318,8 +319,10 @@ class FileSymbols:
 
     def find_head_end(self, index: int) -> int:
         """Return the last line of a definition's signature, or of the comment or string that its body begins with."""
-        row, skips = self.row(index), self.parsed.skips
-        end = row[NAME] + find_body(self.data[row[NAME] : row[END]], 0)
+        row = self.row(index)
+        skips = self.parsed.skips
+        definition = self.data[row[NAME] : row[END]]
+        end = row[NAME] + find_body(definition, 0)
         at = int(skips[:, 0].searchsorted(end))
         if at < len(skips) and not self.data[end : int(skips[at, 0])].strip(
             b" \t\r\n{:\"'rRuUbB"
@@ -355,7 +358,9 @@ class FileSymbols:
         """Return the definition whose name begins at an offset, or -1."""
         names, order = self._by_name
         at = int(names.searchsorted(offset))
-        return int(order[at]) if at < len(names) and names[at] == offset else -1
+        if at == len(names) or names[at] != offset:
+            return -1
+        return int(order[at])
 
     def places(self, name: str, *, fold: bool = False) -> Iterator[tuple[int, Role]]:
         """Yield where the name occurs in code, each with its role, in order; ``fold`` ignores ASCII case."""
@@ -480,7 +485,10 @@ class FileSymbols:
         span: tuple[int, int] | None,
     ) -> Occurrence:
         line = self.lines.line(offset)
-        around = self.around(offset) if index < 0 else -1
+        if index < 0:
+            around = self.around(offset)
+        else:
+            around = -1
         return Occurrence(
             name=text,
             role=role,
@@ -557,7 +565,8 @@ def matches_qualifiers(found: Occurrence, qualifiers: list[str]) -> bool:
     if found.kind:
         return around[-len(qualifiers) :] == qualifiers
     own = found.receiver is None or found.receiver in OWN
-    return found.receiver == qualifiers[-1] or (own and qualifiers[-1] in around)
+    last = qualifiers[-1]
+    return found.receiver == last or (own and last in around)
 
 
 def matches_place(

@@ -118,7 +118,8 @@ def blank_in_c(data: bytes) -> bytes:
         brace = _BRACE.match(data, end)
         if end and brace is not None and _begins_statement(text, match.start()):
             head = match.start("macro")
-            text[head : match.start("name")] = b"void".ljust(match.start("name") - head)
+            name_start = match.start("name")
+            text[head:name_start] = b"void".ljust(name_start - head)
             rest = bytes(text[match.end("name") : end])
             # The names of the other arguments stay, to be found as uses.
             blank = re.sub(rb"[^\n]", b" ", rest)
@@ -179,7 +180,8 @@ def _write(
     start, end = match.span()
     first, last = match.span("name")
     text[start:first] = head.ljust(first - start)
-    text[last:end] = opens + b" " * (end - last - 2) + ends
+    blanks = b" " * (end - last - 2)
+    text[last:end] = opens + blanks + ends
 
 
 def _find_end(data: bytes, start: int) -> int:
@@ -281,17 +283,21 @@ def _is_alone(text: bytearray, found: Any) -> bool:
 
 def _follows_type(_text: bytearray, found: Any) -> bool:
     before = found[found.lastindex - 1]
-    return before not in _NO_TYPES and (len(before) == 1 or not before.isupper())
+    if before in _NO_TYPES:
+        return False
+    return len(before) == 1 or not before.isupper()
 
 
 def _ends_argument(text: bytearray, found: Any) -> bool:
-    is_one = found[0].endswith(b")") or found[found.lastindex].count(b"_") > 1
-    return is_one and _follows_type(text, found)
+    name = found[found.lastindex]
+    is_macro = found[0].endswith(b")") or name.count(b"_") > 1
+    return is_macro and _follows_type(text, found)
 
 
 def _ends_head(text: bytearray, found: Any) -> bool:
     """Return whether the parentheses before a macro are a function's, not those of a statement or a cast."""
-    line = bytes(text[text.rfind(b"\n", 0, found.start()) + 1 : found.start()])
+    line_start = text.rfind(b"\n", 0, found.start()) + 1
+    line = bytes(text[line_start : found.start()])
     first = _FIRST.match(line)
     if first is None or first[1] in _STATEMENTS or b"?" in line or b";" in line:
         return False

@@ -86,7 +86,9 @@ class ParsedFile:
         if self.bound is None:
             return True
         at = int(self.bound.searchsorted(offset))
-        return at < len(self.bound) and int(self.bound[at]) == offset
+        if at == len(self.bound):
+            return False
+        return int(self.bound[at]) == offset
 
     def merge(self, others: Sequence["ParsedFile"]) -> "ParsedFile":
         """Return this with what other grammars found elsewhere in the same file."""
@@ -163,8 +165,9 @@ def pack(parsed: ParsedFile) -> bytes:
     flat = np.concatenate(columns)
     zigzag = ((flat << 1) ^ (flat >> 63)).astype("<u4")
     planes = zigzag.view(np.uint8).reshape(-1, 4).T.tobytes()
-    head = f"{_FORMAT} {parsed.language} {parsed.grammar} {' '.join(map(str, counts))}\n".encode()
-    return head + zlib.compress(planes, 6)
+    words = [_FORMAT, parsed.language, parsed.grammar, *counts]
+    head = " ".join(map(str, words)) + "\n"
+    return head.encode() + zlib.compress(planes, 6)
 
 
 def unpack(packed: bytes) -> ParsedFile:
@@ -180,8 +183,10 @@ def unpack(packed: bytes) -> ParsedFile:
         if int(version) not in {_FORMAT, _WITHOUT_BOUND}:
             raise Damaged(f"symbols: packed in format {version}")
         rows, calls, imports, bases, skips, statements, *bound = map(int, numbers)
-        planes = np.frombuffer(inflate(body, MOST_UNPACKED), np.uint8).reshape(4, -1).T
-        zigzag = np.ascontiguousarray(planes).view("<u4").reshape(-1).astype(np.int64)
+        data = inflate(body, MOST_UNPACKED)
+        planes = np.frombuffer(data, np.uint8).reshape(4, -1).T
+        unsigned = np.ascontiguousarray(planes).view("<u4").reshape(-1)
+        zigzag = unsigned.astype(np.int64)
         flat = (zigzag >> 1) ^ -(zigzag & 1)
         sizes = [rows] * 7 + [
             calls,
@@ -229,7 +234,8 @@ def unpack(packed: bytes) -> ParsedFile:
 
 def unpacked_size(packed: bytes) -> int:
     """Return the bytes of the columns once they are unpacked, or nearly: some of them are spans of two numbers."""
-    rows, *others = map(int, packed.partition(b"\n")[0].split()[3:])
+    head = packed.partition(b"\n")[0]
+    rows, *others = map(int, head.split()[3:])
     return NUMBER_BYTES * (COLUMNS * rows + 2 * sum(others))
 
 
@@ -247,7 +253,8 @@ def _steps(values: Ints) -> Ints:
 
 
 def _span_columns(spans: Ints) -> tuple[Ints, Ints]:
-    return _steps(spans[:, 0]), spans[:, 1] - spans[:, 0]
+    starts = spans[:, 0]
+    return _steps(starts), spans[:, 1] - starts
 
 
 def _spans(steps: Ints, lengths: Ints) -> Ints:

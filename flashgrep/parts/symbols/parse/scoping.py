@@ -187,7 +187,9 @@ class FileScopes:
                     if way in {"whole", "annotated"}
                     else ""
                 )
-                value = nodes.get(way) if written is None else None
+                value = None
+                if written is None:
+                    value = nodes.get(way)
                 bound.append(
                     (
                         nodes[kind],
@@ -243,7 +245,9 @@ class FileScopes:
         for start, minus_end, is_class, name in sorted(spans):
             while around and self.scopes[around[-1]].end <= start:
                 around.pop()
-            parent = around[-1] if around else MODULE
+            parent = MODULE
+            if around:
+                parent = around[-1]
             around.append(len(self.scopes))
             self.scopes.append(Scope(start, -minus_end, is_class, name, parent))
         self._starts = [scope.start for scope in self.scopes]
@@ -268,7 +272,9 @@ class FileScopes:
 
     def names_of(self, scope: int) -> dict[str, list[Binding]]:
         """Return what a scope binds."""
-        return self.names if scope == MODULE else self.scopes[scope].names
+        if scope == MODULE:
+            return self.names
+        return self.scopes[scope].names
 
     def scope_at(self, offset: int) -> int:
         """Return the innermost scope at an offset, or ``MODULE``."""
@@ -361,8 +367,12 @@ def _find_body(name: Node) -> int:
         return 0
     while around is not None and around.type in _GO_HEADS:
         around = around.parent
-    body = around.child_by_field_name("body") if around is not None else None
-    return body.start_byte if body is not None else name.end_byte
+    if around is None:
+        return name.end_byte
+    body = around.child_by_field_name("body")
+    if body is None:
+        return name.end_byte
+    return body.start_byte
 
 
 def _holds(node: Node, offset: int) -> bool:

@@ -227,7 +227,9 @@ def _strip_marks(name: bytes, kind: int, following: bytes, lead: bytes) -> bytes
     """Return a name without the marks that the grammar includes; ``following``: the byte after it."""
     if kind == KIND_ID["heading"]:
         text = name.strip(b" \t\r\n#")
-        text = text[1:-1].strip() if text[:1] == b"{" and text[-1:] == b"}" else text
+        # LaTeX has a heading's text in braces.
+        if text[:1] == b"{" and text[-1:] == b"}":
+            text = text[1:-1].strip()
         return text.partition(b"\n")[0].rstrip()
     if name[-1:] == b"=" and name[:-1].isalnum() and following in b"'\"":
         return name[:-1]  # a shell alias: ``ll='ls -l'``
