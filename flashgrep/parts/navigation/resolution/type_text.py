@@ -187,10 +187,9 @@ def read_parameters(definition: Definition) -> list[str]:
     row = symbols.row(definition.index)
     start = row[NAME_END]
     # Java and Kotlin write those of functions before the name.
-    head = _LIST_BEFORE.search(symbols.data, row[START], row[NAME])
-    is_before = symbols.language in _LISTS_BEFORE and head is not None
-    if head is not None and is_before and definition.kind not in TYPE_KINDS:
-        start = head.end() - 1
+    if symbols.language in _LISTS_BEFORE and definition.kind not in TYPE_KINDS:
+        head = _LIST_BEFORE.search(symbols.data, row[START], row[NAME])
+        start = head.end() - 1 if head is not None else start
     parameters = list[str]()
     for part in split_list(symbols.data, start):
         match = _PARAMETER.match(part)

@@ -380,12 +380,33 @@ class FileSymbols:
     def defining(self, name: str, *, fold: bool = False) -> Iterator[int]:
         """Yield the definitions and declarations of a name, in order of position."""
         wanted = name.encode()
-        for offset in self.words(wanted, fold=fold):
+        if not fold:
+            yield from self._list_of_name(wanted)
+            return
+        for offset in self.words(wanted, fold=True):
             index = self.index_at(offset)
             if index < 0:
                 continue
             if self.parsed.definitions[index, NAME_END] == offset + len(wanted):
                 yield index
+
+    def _list_of_name(self, wanted: bytes) -> Iterator[int]:
+        """Yield the definitions of a name: few have its length, while a text has the word often."""
+        names, order = self._by_name
+        alike = (self._sizes == len(wanted)).nonzero()[0]
+        behind = -1
+        for at, offset in zip(alike.tolist(), names[alike].tolist(), strict=True):
+            # Of several with one name the first is meant.
+            if offset != behind and self.data.startswith(wanted, offset):
+                yield int(order[at])
+            behind = offset
+
+    @LazyAttribute
+    def _sizes(self) -> Ints:
+        """How many bytes the definitions' names have, in the order of their offsets."""
+        names, order = self._by_name
+        ends: Ints = self.parsed.definitions[:, NAME_END]
+        return ends[order] - names
 
     def beginning(
         self, start: str, *, fold: bool = False
