@@ -41,6 +41,7 @@ OFF: Final[dict[str, dict[str, float]]] = {
     "other forms of words": {"form": 0.0},
     "the name asked for": {"defined": 0.0},
     "how many words a file has": {"said": 0.0},
+    "adjacent words side by side": {"side_by_side": 0.0},
     "types named in the question": {"names_type": 0.0},
     "a file named whole": {"named_whole": 0.0},
     "name and question covering each other": {"named_both": 0.0},

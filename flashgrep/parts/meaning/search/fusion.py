@@ -176,6 +176,10 @@ class Rules:
     """Added for the share of a question's words, by weight, that the chunks of a file have together: by BM25 alone one
     rare word that is said often outweighs several others."""
 
+    side_by_side: float = 0.2
+    """Added to a file for the share of a question's adjacent words that a chunk of it has side by side: a phrase of the
+    question is seldom there by chance."""
+
     names_type: float = 0.5
     """Added for the share of the question's identifiers that a file defines as types or modules."""
 
@@ -599,7 +603,11 @@ def rank_files(
             chunk.strength = chunk.score + addition * factor
         score = chunks[0].strength + rules.coherence * support
         files.append(RankedFile(path, score, chunks))
-    files = _put_leading_first(files)
+    return sort_files(_put_leading_first(files))
+
+
+def sort_files(files: Iterable[RankedFile]) -> list[RankedFile]:
+    """Return files in the order of their scores."""
     return sorted(files, key=lambda file: (-file.score, file.path))
 
 

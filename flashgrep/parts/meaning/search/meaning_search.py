@@ -57,8 +57,11 @@ from flashgrep.parts.meaning.search.fusion import (
     query_words,
     rank_files,
     semantic_share,
+    sort_files,
+    weigh_file,
 )
 from flashgrep.parts.meaning.search.passages import Passage, Span, find_passage
+from flashgrep.parts.meaning.search.word_pairs import WordPairs
 from flashgrep.parts.meaning.search.word_search import (
     WordCover,
     forms_of,
@@ -92,6 +95,9 @@ PROSE = PathFilter((), (), languages=PROSE_LANGUAGES)
 
 MOST_OPENED = 16
 """Candidate files that are opened to see whether they define a type that the question names."""
+
+MOST_PAIRED = 12
+"""Best files whose chunks are compared with the pairs of a question's words: more change nothing."""
 
 NAMED_KINDS = TYPE_KINDS - {"extension"} | {"type", "module"}
 """Kinds of definitions by which a question may name a file: an extension adds to a type of another file."""
@@ -221,14 +227,16 @@ class MeaningSearch:
         rules = replace(rules, whole=rules.whole * self._share)
         # Words may be switched off.
         if self._share == 1:
-            rules = replace(rules, said=0.0)
+            rules = replace(rules, said=0.0, side_by_side=0.0)
         types = self._find_named_types(described)
         if self._question.passages:
             files = rank_files(
                 described, self._query, rules, types, read_kinds(self._snapshot)
             )
             # Nearly all functions are in these files.
-            self._symbols.read_ahead([file.path for file in files[: self._most]])
+            most = max(self._most, MOST_PAIRED)
+            self._symbols.read_ahead([file.path for file in files[:most]])
+            files = self._reward_pairs(files, rules)
             self._rerank(self._collect_functions(files, rules))
             self._collect_files(files)
         else:
@@ -542,6 +550,27 @@ class MeaningSearch:
                 candidate.key[0], candidate.similarity if candidate.key[0] < 0 else 0.0
             )
 
+    def _reward_pairs(self, files: list[RankedFile], rules: Rules) -> list[RankedFile]:
+        """Return files in order, the best ones rewarded for adjacent words of the question that they have side by side."""
+        if self._query.kind != "words" or not rules.side_by_side:
+            return files
+        pairs = WordPairs(self._families)
+        kinds = read_kinds(self._snapshot)
+        rewarded = [*files]
+        for at, file in enumerate(files[:MOST_PAIRED]):
+            share = 0.0
+            for candidate in file.chunks:
+                if not pairs.find_possible(candidate.words):
+                    continue
+                data = self._read_text(candidate) or b""
+                chunk = self._chunks[candidate.key]
+                text = data[chunk.start : chunk.end]
+                share = max(share, pairs.share(candidate.words, text))
+            factor = weigh_file(file.path, kinds, self._query, rules)
+            score = file.score + rules.side_by_side * share * factor
+            rewarded[at] = file._replace(score=score)
+        return sort_files(rewarded)
+
     def _find_named_types(self, candidates: Sequence[Candidate]) -> dict[bytes, float]:
         """Return by file the share of the question's identifiers that it defines as types or modules."""
         names = self._query.identifiers
@@ -637,9 +666,11 @@ class MeaningSearch:
         best = candidate
         most = self._query.weigh(candidate.words)
         for sibling in siblings:
+            # Most have no word that the best one lacks.
+            if not sibling.words & ~best.words:
+                continue
             lines = self._chunks[sibling.key]
-            is_inside = first <= lines.start_line and lines.end_line <= last
-            if not is_inside or sibling.words == best.words:
+            if lines.start_line < first or last < lines.end_line:
                 continue
             weight = self._query.weigh(sibling.words)
             if weight > most and self._is_of(sibling, passage):
@@ -760,12 +791,15 @@ class MeaningSearch:
             return None
         return replace(chunk, score=round(self.relevance(candidate, chunk), 4))
 
-    def _find_chunk(self, candidate: Candidate) -> FoundChunk | None:
+    def _read_text(self, candidate: Candidate) -> bytes | None:
+        """Return the text of a candidate's file; None: it no longer has its chunks."""
         text_id = candidate.key[0]
         if text_id < 0:
-            data: bytes | None = self._changed[-text_id - 1].data
-        else:
-            data = self._read_unchanged_text(candidate.path)
+            return self._changed[-text_id - 1].data
+        return self._read_unchanged_text(candidate.path)
+
+    def _find_chunk(self, candidate: Candidate) -> FoundChunk | None:
+        data = self._read_text(candidate)
         if data is None:
             return None
         chunk = self._chunks[candidate.key]
