@@ -1,5 +1,6 @@
 """Where symbol lookups get their files: from a snapshot, with its index where that helps, otherwise from disk."""
 
+import weakref
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
@@ -44,6 +45,8 @@ _MOST_COMPARED: Final = 100
 """Most pending files that are checked on disk for having been added or removed."""
 _MOST_SYMBOLS: Final = 48 << 20
 """Bytes of texts and the columns of their symbols."""
+_MOST_LATEST: Final = 4_000
+"""Files that were opened last; most of a large question's are not saved soon."""
 _MOST_IMPORTS: Final = 4 << 20
 _MOST_SCOPES: Final = 1 << 20
 """Bytes of text; imports take about as much again, scopes with a tree 30 times."""
@@ -226,8 +229,14 @@ class SnapshotSource:
             # its end.
             return NOT_HELD if row or language_of(path, data).symbols else None
         if row:
-            return keep_symbols(row, data)
-        return parse_file(path, data, snapshot.unsaved, with_tree=path == self._asked)
+            symbols: ReadResult = keep_symbols(row, data)
+        else:
+            with_tree = path == self._asked
+            symbols = parse_file(path, data, snapshot.unsaved, with_tree=with_tree)
+        # An unsaved text has what is kept of it, and the saved one stays.
+        if isinstance(symbols, FileSymbols) and symbols.kept is None:
+            forget_former((snapshot.root.path, path), symbols)
+        return symbols
 
     def read_ahead(self, paths: Sequence[bytes]) -> None:
         """Read the stored symbols of files that are opened next, in any order: all at once takes as long as one."""
@@ -439,6 +448,8 @@ class TextCache(BoundedCache[Hashable, ValueT]):
 
 PARSED_TEXTS: Final = TextCache[ParsedFile | Skipped](_MOST_PARSED, _LARGEST_PARSED)
 _symbols = TextCache[FileSymbols](_MOST_SYMBOLS, _LARGEST_PARSED)
+_latest = BoundedCache[tuple[bytes, bytes], weakref.ref[FileSymbols]](_MOST_LATEST)
+"""By project and path, what a file was last opened as: each save makes another text."""
 _imports = TextCache[FileImports](_MOST_IMPORTS)
 _scopes = TextCache[FileScopes | None](_MOST_SCOPES)
 _trees = TextCache[Node | None](_MOST_SCOPES)
@@ -480,6 +491,19 @@ def keep_symbols(given: bytes | ParsedFile, data: bytes) -> FileSymbols:
     # A row may turn out to be damaged when it is unpacked; the result of parsing must
     # not be mixed up with it.
     return _symbols.find_or_make((language, data, type(given)), len(data) + size, make)
+
+
+def forget_former(place: tuple[bytes, bytes], symbols: FileSymbols) -> None:
+    """Forget what is kept of the text that a file had before, in a project and by its path."""
+    former = _latest.find(place)
+    before = None if former is None else former()
+    if before is symbols:
+        return
+    _latest.put(place, 1, weakref.ref(symbols))
+    if before is not None and before.data != symbols.data:
+        for kind in (bytes, ParsedFile):
+            _symbols.remove((before.language, before.data, kind))
+        PARSED_TEXTS.remove((before.language, before.data))
 
 
 def imports_of(symbols: FileSymbols) -> FileImports:

@@ -2,19 +2,24 @@
 
 import gc
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
 from flashgrep.base.model import Skipped
+from flashgrep.files.openat import RootFolder
+from flashgrep.index.table import FileTable, Mark
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.model import ParsedFile, pack, unpacked_size
 from flashgrep.parts.symbols.symbol_source import (
     PARSED_TEXTS,
+    SnapshotSource,
     TextCache,
     forget_parsed_files,
     keep_symbols,
     parse_and_keep,
 )
+from flashgrep.search.snapshot import Snapshot
 
 FILES = 60
 FUNCTIONS = 200
@@ -82,3 +87,21 @@ def test_what_was_parsed_goes_once_the_text_is_stored(
     assert keep_symbols(pack(parsed), data) is stored
     assert len(PARSED_TEXTS) == 0
     assert keep_symbols(parsed, data) is not asked
+
+
+def test_of_a_saved_file_only_the_last_text_is_kept(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    forget_parsed_files()
+    request.addfinalizer(forget_parsed_files)
+    mark = Mark(ours=True, sequence=1, size=0)
+    root = RootFolder(bytes(tmp_path))
+    snapshot = Snapshot(root, FileTable(), None, {b"a.py": mark}, 1 << 20)
+    sizes = []
+    for number in range(1, 5):
+        (tmp_path / "a.py").write_bytes(write_module(number))
+        opened = SnapshotSource(snapshot).open(b"a.py")
+        assert opened is SnapshotSource(snapshot).open(b"a.py")
+        sizes.append(PARSED_TEXTS.size)
+    assert len(PARSED_TEXTS) == 1
+    assert sizes == [sizes[0]] * 4
