@@ -674,8 +674,19 @@ def find_leading(
     for file in answer.files[:1]:
         path = path_to_json(file.path)["file_path"]
         is_shown = any(piece["file_path"] == path for piece in code)
-        if ranks.get(path) == 0 and not is_shown:
-            yield format_chunk(answer.results[0], None)
+        if ranks.get(path) != 0 or is_shown:
+            continue
+        match = format_chunk(answer.results[0], None)
+        # A function says more than lines without a name.
+        for function in file.functions:
+            if function.plain_name:
+                match["name"] = function.name
+                match["start_line"] = function.lines[0]
+                match["end_line"] = function.lines[1]
+                break
+        match["startLine"] = match["start_line"]
+        match["endLine"] = match["end_line"]
+        yield match
 
 
 def order_for_model(results: Sequence[FoundChunk]) -> list[FoundChunk]:
