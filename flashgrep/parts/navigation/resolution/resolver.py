@@ -61,7 +61,11 @@ from flashgrep.parts.navigation.resolution.receivers import (
     find_literal,
     infer_type,
 )
-from flashgrep.parts.navigation.resolution.rust_paths import RustPaths, resolve_in_crate
+from flashgrep.parts.navigation.resolution.rust_paths import (
+    PROGRAMS,
+    RustPaths,
+    resolve_in_crate,
+)
 from flashgrep.parts.navigation.resolution.rust_types import STANDARD
 from flashgrep.parts.navigation.resolution.sites import UNKNOWN, Site
 from flashgrep.parts.navigation.resolution.symbol_graph import (
@@ -146,8 +150,6 @@ _ACCESSED: Final = re.compile(rb"\s*\.\s*([A-Za-z_]\w*)")
 _STATIC: Final = re.compile(rb"\b(?:static|const)\b")
 _OF_MEMBER: Final = re.compile(rb"\s*(?:\?\.|\.|=(?![=>])|==|!=|\[)")
 """What follows a value."""
-_PROGRAMS: Final = (b"/tests.rs", b"/main.rs", b"/mod.rs", b"/lib.rs", b"/all.rs")
-"""Files of tests that often have the others beside them as modules."""
 _SUPER: Final = re.compile(rb"super\([^()]*\)\s*\.\s*$")
 
 
@@ -546,13 +548,15 @@ class Resolver:
             target.stem,
             use.path.rpartition(b"/")[2].removesuffix(b".rs").decode(),
         )
-        for name in _PROGRAMS:
-            path = folder + name
+        for name in PROGRAMS:
+            path = folder + b"/" + name
             if not self.names.includes.source.has(path):
                 continue
             symbols = self.names.open_file(path)
             text = b"" if symbols is None else symbols.data
-            if all(b"mod %s;" % stem.encode() in text for stem in stems):
+            # The program itself has no module of its own name.
+            others = {stem.encode() for stem in stems} - {name.removesuffix(b".rs")}
+            if all(b"mod %s;" % stem in text for stem in others):
                 return True
         return False
 

@@ -60,6 +60,10 @@ class _Manifest:
     dependencies: frozenset[str]
 
 
+PROGRAMS: Final = (b"tests.rs", b"main.rs", b"mod.rs", b"lib.rs", b"all.rs")
+"""Files of tests that often have the others beside them as modules."""
+
+
 @dataclass(slots=True)
 class RustPaths:
     """Follows paths in one state of a project."""
@@ -127,8 +131,10 @@ class RustPaths:
             items = self._look_up(module, first) or (
                 list(self.find_crates(module, first)) if rest else []
             )
-            # Before the edition of 2018 paths of imports began at the crate's root.
-            for root in self._roots(module) if rest and not items else ():
+            # Before the edition of 2018 paths of imports began at the crate's root: of
+            # ``use name;`` nothing is before the name.
+            is_path = bool(rest) or segments[0] == ""
+            for root in self._roots(module) if is_path and not items else ():
                 if root != module:
                     items += self._look_up(root, first)
             if not items and self._is_outside(module, first):
@@ -315,15 +321,19 @@ class RustPaths:
         name = below.removesuffix(b".rs").decode("utf-8", "replace")
         chosen = list[_Module]()
         for module in modules:
-            symbols = self.open_file(module.path)
-            # ``mod name { … }`` has no file of its own.
-            is_declaring = symbols is not None and any(
-                symbols.defined_role(index) == "declaration"
-                for index in symbols.defining(name)
-            )
-            if is_declaring or module == inner:
+            if module == inner or self._declares(module, name):
                 chosen.append(module)
         return chosen or modules
+
+    def _declares(self, module: _Module, name: str) -> bool:
+        """Whether a file has ``mod name;``: ``mod name { … }`` has no file of its own."""
+        symbols = self.open_file(module.path)
+        if symbols is None:
+            return False
+        for index in symbols.defining(name):
+            if symbols.defined_role(index) == "declaration":
+                return True
+        return False
 
     def _roots(self, module: _Module) -> Iterator[_Module]:
         for beside in _list_upward(module.path.rpartition(b"/")[0]):
@@ -335,7 +345,17 @@ class RustPaths:
             yield from self._choose_declaring(modules, beside, module)
             if modules:
                 return
-        yield _Module(module.path, "")
+        yield self._find_program(module) or _Module(module.path, "")
+
+    def _find_program(self, module: _Module) -> _Module | None:
+        """Return the program of a folder of tests that has a module beside it."""
+        folder, slash, file = module.path.rpartition(b"/")
+        name = file.removesuffix(b".rs").decode("utf-8", "replace")
+        for program in PROGRAMS:
+            around = _Module(folder + slash + program, "")
+            if self.has(around.path) and self._declares(around, name):
+                return around
+        return None
 
     def find_crates(self, module: _Module, name: str) -> Iterator[_Module]:
         """Yield the root of a crate by name: the current crate, a folder that a manifest names, or one beside it."""
