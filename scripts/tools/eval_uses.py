@@ -183,7 +183,8 @@ def is_judged(definition: Definition) -> bool:
         return True
     around = definition.symbols.parent(definition.index)
     is_local = around >= 0 and definition.symbols.kind(around) in CALLABLE_KINDS
-    return definition.kind != "constructor" and not is_local
+    is_constructor = "constructor" in {definition.kind, definition.name}
+    return not is_constructor and not is_local
 
 
 def report_told(each: list[Told]) -> int:

@@ -128,6 +128,13 @@ CASES = {
         },
         "class Crane { static lift() {} }",
     ),
+    "a key that is a field in another language": (
+        {
+            "options.rs": "pub struct Options { pub method: String }\n",
+            "use.ts": 'export function f(send) { send({/*!*/method: "PUT"}) }\n',
+        },
+        None,
+    ),
     "a member that has a function's name": (
         {
             "length.ts": "export function length(a: unknown) { return a }\n",

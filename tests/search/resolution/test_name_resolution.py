@@ -664,3 +664,16 @@ def test_a_type_of_a_callback_is_seen_in_the_functions_inside_it(
         (4, 3),
         (7, 1),
     }
+
+
+def test_a_call_of_c_without_a_receiver_is_no_field(tmp_path: Path) -> None:
+    text = (
+        "struct scanner { int size; };\ntypedef struct { struct scanner turn; } shelf;\n"
+        "static int turn(struct scanner *s) { return 1; }\n"
+        "static int lift(struct scanner *s) { return turn(s); }\n"
+    )
+    research = researched(project(tmp_path, {"a.c": text}), "callers of turn", 1)
+    function = text.index("turn(struct scanner *s) {")
+    assert [(edge.line, edge.target[1]) for edge in research.graph.edges] == [
+        (4, function)
+    ]

@@ -293,7 +293,8 @@ class Resolver:
         if literal is not None and not definitions:
             return lambda target: (
                 self._resolve_in_literal(use, target, *literal)
-                if self.names.owner_of(target) is not None
+                if is_same_family(language, target.language)
+                and self.names.owner_of(target) is not None
                 else None
             )
         keys = {definition.key for definition in definitions}
@@ -526,6 +527,9 @@ class Resolver:
         target: Definition,
     ) -> bool:
         """Whether a language's own rules say that a name means something else."""
+        # In C a field is called behind its structure.
+        if use.symbols.language == "c" and target.kind == "field":
+            return use.receiver is None and use.symbols.role(use.offset) == "call"
         if use.symbols.language == "rust":
             return _is_apart(use, target) and not self._is_beside(use, target)
         if use.symbols.language == "csharp":
