@@ -205,9 +205,18 @@ class Catalogue:
                 gc.collect()
                 self._close_idle_connections()
                 await self._give_pools_back()
-                await self._return_unused_pools()
+                # After a minute of rest they are taken anyway.
+                if not self._is_resting():
+                    await self._return_unused_pools()
                 release_memory()
                 collected_at = anyio.current_time()
+
+    def _is_resting(self) -> bool:
+        """Return whether the last lookup ended some time ago."""
+        ended_at = self._scheduler.ended_at
+        if ended_at is None:
+            return False
+        return anyio.current_time() - ended_at > RECOVERY_SECONDS
 
     async def _take_unused_pools(self) -> None:
         """Let the system have what the interpreter does not use, an arena a step, until the next lookup."""

@@ -185,3 +185,23 @@ async def test_pools_are_taken_and_given_back_while_questions_never_end(
         with anyio.fail_after(BOUND):
             while "take" not in steps or steps[-1] != "give back":
                 await ask()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="madvise of Linux")
+async def test_pools_are_left_to_the_minute_of_rest_where_one_has_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: list[str]
+) -> None:
+    monkeypatch.setattr(module, "COLLECT_SECONDS", 0.02)
+    monkeypatch.setattr(module, "RECOVERY_SECONDS", 0.0)
+    monkeypatch.setattr(module.gc, "collect", lambda: steps.append("collect"))
+    monkeypatch.setattr(module, "release_memory", lambda: steps.append("release"))
+    async with asking(tmp_path) as ask:
+        with anyio.fail_after(BOUND):
+            while "collect" not in steps or steps[-1] != "release":
+                await ask()
+                # What was done during the question was not done at rest.
+                steps.clear()
+                with anyio.move_on_after(1):
+                    while "collect" not in steps or steps[-1] != "release":
+                        await checkpoint()
+        assert "take" not in steps
