@@ -177,13 +177,17 @@ def compare_hops(
         )
 
 
+CONSTRUCTORS = {"constructor", "__init__"}
+"""Names of constructors that are methods to their grammars."""
+
+
 def is_judged(definition: Definition) -> bool:
     """Whether checkers tell of a definition: a constructor's calls are its type's, and functions in others are local."""
     if definition.index < 0:
         return True
     around = definition.symbols.parent(definition.index)
     is_local = around >= 0 and definition.symbols.kind(around) in CALLABLE_KINDS
-    is_constructor = "constructor" in {definition.kind, definition.name}
+    is_constructor = definition.kind == "constructor" or definition.name in CONSTRUCTORS
     return not is_constructor and not is_local
 
 
