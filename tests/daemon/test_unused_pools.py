@@ -1,5 +1,6 @@
 """What the interpreter keeps of a load's small values, and does not use, goes back to the system."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -193,7 +194,7 @@ async def test_pools_are_left_to_the_minute_of_rest_where_one_has_begun(
 ) -> None:
     monkeypatch.setattr(module, "COLLECT_SECONDS", 0.02)
     monkeypatch.setattr(module, "RECOVERY_SECONDS", 0.0)
-    monkeypatch.setattr(module.gc, "collect", lambda: steps.append("collect"))
+    monkeypatch.setattr(gc, "collect", lambda: steps.append("collect"))
     monkeypatch.setattr(module, "release_memory", lambda: steps.append("release"))
     async with asking(tmp_path) as ask:
         with anyio.fail_after(BOUND):
