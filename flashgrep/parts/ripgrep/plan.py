@@ -139,9 +139,10 @@ def _plan(call: Call, snapshot: Snapshot, walker: Walker) -> list[bytes]:
         raise Unplannable
 
     likely = find_candidates(make_pattern(arguments.flags, texts or pattern), snapshot)
-    given = [os.fsencode(path) for path in paths] or [b""]
-    chosen = choose(given, call, arguments.flags, likely, snapshot, walker)
-    check_contents(chosen, call, arguments.flags, snapshot)
+    selector = Selector(call, arguments.flags, likely, snapshot, walker)
+    given = [os.fsencode(path) for path in paths]
+    chosen = selector.choose(given or [b""])
+    selector.check_contents(chosen)
     words = [
         WITH_FILENAME,
         b"--no-config",
@@ -186,47 +187,97 @@ class Chosen:
         self.searched += chosen.searched
 
 
-def choose(
-    paths: Sequence[bytes],
-    call: Call,
-    flags: Sequence[Flag],
-    likely: Sequence[bytes],
-    snapshot: Snapshot,
-    walker: Walker,
-) -> Chosen:
-    """Return the files among a call's paths, and the candidates below the folders among them.
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Selects the files that a call searches."""
 
-    Raises:
-        Unplannable: as for a folder; or ripgrep warns where it has no file to search, and names files unlike folders.
+    call: Call
+    flags: Sequence[Flag]
+    likely: Sequence[bytes]
+    """The files that the index cannot rule out."""
+    snapshot: Snapshot
+    walker: Walker
 
-    """
-    chosen = Chosen()
-    has_folder = False
-    for path in paths:
-        if stat.S_ISREG(os.lstat(os.path.join(call.cwd, path)).st_mode):
-            chosen.names.append(path)
-            chosen.doubtful.append(path)
-            chosen.files += 1
-        else:
-            chosen.extend(_choose_below(path, call, flags, likely, snapshot, walker))
-            has_folder = True
-    has_files = bool(chosen.searched or chosen.files)
-    if has_folder and has_files:
-        return chosen
-    raise Unplannable
+    def choose(self, paths: Sequence[bytes]) -> Chosen:
+        """Return the files among a call's paths, and the candidates below the folders among them.
 
+        Raises:
+            Unplannable: as for a folder; or ripgrep warns where it has no file to search, and names files unlike folders.
 
-def check_contents(
-    chosen: Chosen, call: Call, flags: Sequence[Flag], snapshot: Snapshot
-) -> None:
-    """Refuse files with a NUL byte, which ripgrep reports in a file that is named, and those that it would decompress."""
-    unpacks = any(flag.name == "search-zip" for flag in flags)
-    if unpacks and has_compressed(snapshot, chosen.names):
+        """
+        chosen = Chosen()
+        has_folder = False
+        for path in paths:
+            place = os.path.join(self.call.cwd, path)
+            if stat.S_ISREG(os.lstat(place).st_mode):
+                chosen.names.append(path)
+                chosen.doubtful.append(path)
+                chosen.files += 1
+            else:
+                chosen.extend(self._choose_below(path))
+                has_folder = True
+        has_files = bool(chosen.searched or chosen.files)
+        if has_folder and has_files:
+            return chosen
         raise Unplannable
-    for name in chosen.doubtful:
-        checkpoint()
-        if b"\0" in Path(os.fsdecode(os.path.join(call.cwd, name))).read_bytes():
+
+    def _choose_below(self, given: bytes) -> Chosen:
+        """Return the candidates below a folder.
+
+        Raises:
+            Unplannable: it is not a covered folder of the project, too little is known of what is below it, or the
+                candidates are too many.
+
+        """
+        call = self.call
+        snapshot = self.snapshot
+        folder, inside = locate_folder(given, call.cwd, snapshot, self.walker)
+        # Below a whole path around the current folder, ripgrep asks globs of some paths as
+        # seen from there, of others as they are.
+        above = folder.rstrip(b"/") + b"/"
+        is_around = given.startswith(b"/") and call.cwd.startswith(above)
+        if is_around and self._has_flag("glob", "iglob"):
             raise Unplannable
+
+        cover = Cover(self.flags, see_from(call.cwd, given))
+        lead = as_folder(inside)
+        candidates = keep_below(lead, add_changes(lead, self.likely, snapshot))
+        below = dict.fromkeys(cover.select(candidates), False)
+        doubtful = list_doubtful(snapshot)
+        if cover.adds:
+            added = dict(cover.find_additions(lead, snapshot, self.walker))
+            files = [path for path, is_dir in added.items() if not is_dir]
+            check_sizes(folder, files)
+            below |= added
+            doubtful.update(lead + path for path in files)
+        searched = estimate_cover(cover, lead, snapshot.table.below(inside))
+        if len(below) > max(FEW, searched * MOST_SHARE):
+            raise Unplannable
+
+        # A walk by name comes by paths as if their slashes were less than any other byte,
+        # as NUL is.
+        in_order = sorted(below, key=lambda path: path.replace(b"/", b"\0"))
+        before = as_folder(given)
+        return Chosen(
+            names=[before + path for path in in_order],
+            doubtful=[before + path for path in in_order if lead + path in doubtful],
+            files=len(below) - sum(below.values()),
+            searched=searched,
+        )
+
+    def check_contents(self, chosen: Chosen) -> None:
+        """Refuse files with a NUL byte, which ripgrep reports in a file that is named, and those that it would decompress."""
+        unpacks = self._has_flag("search-zip")
+        if unpacks and has_compressed(self.snapshot, chosen.names):
+            raise Unplannable
+        for name in chosen.doubtful:
+            checkpoint()
+            path = os.fsdecode(os.path.join(self.call.cwd, name))
+            if b"\0" in Path(path).read_bytes():
+                raise Unplannable
+
+    def _has_flag(self, *names: str) -> bool:
+        return any(flag.name in names for flag in self.flags)
 
 
 def has_compressed(snapshot: Snapshot, names: Iterable[bytes]) -> bool:
@@ -285,57 +336,6 @@ def locate_folder(
     return Place(folder, inside)
 
 
-def _choose_below(
-    given: bytes,
-    call: Call,
-    flags: Sequence[Flag],
-    likely: Sequence[bytes],
-    snapshot: Snapshot,
-    walker: Walker,
-) -> Chosen:
-    """Return the candidates below a folder.
-
-    Raises:
-        Unplannable: it is not a covered folder of the project, too little is known of what is below it, or the
-            candidates are too many.
-
-    """
-    folder, inside = locate_folder(given, call.cwd, snapshot, walker)
-    # Below a whole path around the current folder, ripgrep asks globs of some paths as
-    # seen from there, of others as they are.
-    is_around = given.startswith(b"/") and call.cwd.startswith(
-        folder.rstrip(b"/") + b"/"
-    )
-    if is_around and any(flag.name in {"glob", "iglob"} for flag in flags):
-        raise Unplannable
-
-    cover = Cover(flags, see_from(call.cwd, given))
-    lead = as_folder(inside)
-    candidates = keep_below(lead, add_changes(lead, likely, snapshot))
-    below = dict.fromkeys(cover.select(candidates), False)
-    doubtful = list_doubtful(snapshot)
-    if cover.adds:
-        added = dict(cover.find_additions(lead, snapshot, walker))
-        files = [path for path, is_dir in added.items() if not is_dir]
-        check_sizes(folder, files)
-        below |= added
-        doubtful.update(lead + path for path in files)
-    searched = estimate_cover(cover, lead, snapshot.table.below(inside))
-    if len(below) > max(FEW, searched * MOST_SHARE):
-        raise Unplannable
-
-    # A walk by name comes by paths as if their slashes were less than any other byte,
-    # as NUL is.
-    in_order = sorted(below, key=lambda path: path.replace(b"/", b"\0"))
-    before = as_folder(given)
-    return Chosen(
-        names=[before + path for path in in_order],
-        doubtful=[before + path for path in in_order if lead + path in doubtful],
-        files=len(below) - sum(below.values()),
-        searched=searched,
-    )
-
-
 def see_from(cwd: bytes, given: bytes) -> bytes:
     """Return what is before a path below a folder as seen from the current one, which globs are relative to."""
     if given == cwd:
@@ -375,8 +375,10 @@ def keep_below(lead: bytes, paths: Sequence[bytes]) -> Sequence[bytes]:
 
 def check_sizes(folder: bytes, paths: Iterable[bytes]) -> None:
     """Refuse files of a folder that are too large, together, to be read for NUL bytes."""
-    sizes = (os.lstat(os.path.join(folder, path)).st_size for path in paths)
-    if sum(sizes) > MOST_ADDED_BYTES:
+    size = 0
+    for path in paths:
+        size += os.lstat(os.path.join(folder, path)).st_size
+    if size > MOST_ADDED_BYTES:
         raise Unplannable
 
 
@@ -392,9 +394,11 @@ def estimate_cover(cover: "Cover", lead: bytes, settled: Sequence[bytes]) -> int
     """Return about how many of a folder's indexed files are searched; 0: none. ``lead``: what is before their names."""
     start = len(lead)
     step = len(settled) // SAMPLE + 1
-    count = step * sum(cover.has(path[start:]) for path in settled[::step])
+    sampled = settled[::step]
+    count = step * sum(cover.has(path[start:]) for path in sampled)
     if not count:  # an empty sample does not prove that there are none
-        count = int(any(cover.has(path[start:]) for path in settled[:MOST_LIKELY]))
+        sampled = settled[:MOST_LIKELY]
+        count = int(any(cover.has(path[start:]) for path in sampled))
     return count
 
 

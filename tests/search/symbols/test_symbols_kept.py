@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,12 +42,19 @@ def parse(data: bytes) -> ParsedFile:
     return parsed
 
 
+@pytest.fixture(autouse=True)
+def _empty_caches() -> Iterator[None]:
+    """Begin and end without anything that is kept."""
+    forget_parsed_files()
+    yield
+    forget_parsed_files()
+
+
 def test_symbols_that_are_kept_take_no_more_memory_than_is_counted(
     request: pytest.FixtureRequest,
 ) -> None:
     packed = {number: pack(parse(write_module(number))) for number in range(FILES)}
     forget_parsed_files()
-    request.addfinalizer(forget_parsed_files)
     gc.unfreeze()  # the caches were imported before the tests
     gc.collect()
     tracemalloc.start()
@@ -61,11 +69,7 @@ def test_symbols_that_are_kept_take_no_more_memory_than_is_counted(
     assert memory < MOST_UNCOUNTED * counted
 
 
-def test_files_parsed_for_a_question_are_counted_with_their_columns(
-    request: pytest.FixtureRequest,
-) -> None:
-    forget_parsed_files()
-    request.addfinalizer(forget_parsed_files)
+def test_files_parsed_for_a_question_are_counted_with_their_columns() -> None:
     data = write_module(0)
     parsed = parse(data)
     assert parse(data) is parsed
@@ -74,11 +78,7 @@ def test_files_parsed_for_a_question_are_counted_with_their_columns(
     assert FileSymbols(parsed, data).count == FUNCTIONS
 
 
-def test_what_was_parsed_goes_once_the_text_is_stored(
-    request: pytest.FixtureRequest,
-) -> None:
-    forget_parsed_files()
-    request.addfinalizer(forget_parsed_files)
+def test_what_was_parsed_goes_once_the_text_is_stored() -> None:
     data = write_module(0)
     parsed = parse(data)
     asked = keep_symbols(parsed, data)
@@ -89,11 +89,7 @@ def test_what_was_parsed_goes_once_the_text_is_stored(
     assert keep_symbols(parsed, data) is not asked
 
 
-def test_of_a_saved_file_only_the_last_text_is_kept(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    forget_parsed_files()
-    request.addfinalizer(forget_parsed_files)
+def test_of_a_saved_file_only_the_last_text_is_kept(tmp_path: Path) -> None:
     mark = Mark(ours=True, sequence=1, size=0)
     root = RootFolder(bytes(tmp_path))
     snapshot = Snapshot(root, FileTable(), None, {b"a.py": mark}, 1 << 20)
