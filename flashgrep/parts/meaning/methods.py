@@ -659,9 +659,8 @@ def choose_for_model(
     for rank, result in enumerate(answer.results):
         ranks.setdefault(path_to_json(result.path)["file_path"], rank)
     code.sort(key=lambda piece: ranks[piece["file_path"]])
-    return [*find_leading(answer, ranks, code), *code], choose_functions(
-        answer.files, code
-    )
+    told = choose_functions(answer.files, code)
+    return [*find_leading(answer, ranks, code), *code], told
 
 
 def find_leading(
@@ -671,22 +670,24 @@ def find_leading(
 
     Its file is then told first, as it is in both orders.
     """
-    for file in answer.files[:1]:
-        path = path_to_json(file.path)["file_path"]
-        is_shown = any(piece["file_path"] == path for piece in code)
-        if ranks.get(path) != 0 or is_shown:
-            continue
-        match = format_chunk(answer.results[0], None)
-        # A function says more than lines without a name.
-        for function in file.functions:
-            if function.plain_name:
-                match["name"] = function.name
-                match["start_line"] = function.lines[0]
-                match["end_line"] = function.lines[1]
-                break
-        match["startLine"] = match["start_line"]
-        match["endLine"] = match["end_line"]
-        yield match
+    if not answer.files:
+        return
+    file = answer.files[0]
+    path = path_to_json(file.path)["file_path"]
+    is_shown = any(piece["file_path"] == path for piece in code)
+    if ranks.get(path) != 0 or is_shown:
+        return
+    match = format_chunk(answer.results[0], None)
+    # A function says more than lines without a name.
+    for function in file.functions:
+        if function.plain_name:
+            match["name"] = function.name
+            match["start_line"] = function.lines[0]
+            match["end_line"] = function.lines[1]
+            break
+    match["startLine"] = match["start_line"]
+    match["endLine"] = match["end_line"]
+    yield match
 
 
 def order_for_model(results: Sequence[FoundChunk]) -> list[FoundChunk]:

@@ -124,7 +124,7 @@ def _find_marks(place: Place, mark: str) -> Iterator[NameAtPosition]:
     ]:
         if mark == "call" or symbols.enclosing(offset) == place.index:
             size = len(symbols.word_at(offset).encode())
-            yield NameAtPosition(place.path, symbols, offset, offset + size, None)
+            yield NameAtPosition(place.path, symbols, offset, offset + size)
 
 
 def _callable_around(symbols: FileSymbols, offset: int, but: int = -1) -> int:

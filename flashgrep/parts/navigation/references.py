@@ -146,11 +146,11 @@ class ReferenceSearch:
                 if offset in from_source:
                     yield from from_source[offset]
                     continue
-                role = self._find_role(symbols, offset)
+                index = _index_at(symbols, offset)
+                role = _find_role(symbols, offset, index)
                 if role is None:
                     continue
                 place = defined.get((path, offset))
-                index = _index_at(symbols, offset)
                 if place is not None or index >= 0:
                     if place is None and role == "declaration" and first.index >= 0:
                         guess = Resolution(GUESS, "name only")
@@ -187,14 +187,6 @@ class ReferenceSearch:
             return {named.path: {named.text}}
         files = () if meaning is None else meaning.files
         return self._find_names(named.text, first, files)
-
-    @staticmethod
-    def _find_role(symbols: FileSymbols, offset: int) -> Role | None:
-        """Return the role of the name at an offset; None: it is in a comment or a string."""
-        index = _index_at(symbols, offset)
-        if index < 0:
-            return symbols.role(offset)
-        return symbols.defined_role(index)
 
     def _is_label(
         self, path: bytes, symbols: FileSymbols, offset: int, first: Place
@@ -316,13 +308,7 @@ class ReferenceSearch:
             offset: int,
         ) -> Resolution | None:
             end = offset + first.end - first.start
-            name = NameAtPosition(
-                path,
-                symbols,
-                offset,
-                end,
-                None,
-            )
+            name = NameAtPosition(path, symbols, offset, end)
             # The same name may be bound by several scopes; only one of them is asked about.
             for place in navigator.find_bound(name):
                 if (place.path, place.start) == (first.path, first.start):
@@ -336,13 +322,7 @@ class ReferenceSearch:
     ) -> set[SymbolKey]:
         """Return the keys of the definitions that a name in an import stands for."""
         end = offset + len(symbols.word_at(offset).encode("utf-8", "replace"))
-        name = NameAtPosition(
-            path,
-            symbols,
-            offset,
-            end,
-            None,
-        )
+        name = NameAtPosition(path, symbols, offset, end)
         values = self._navigator.resolve(name) or ()
         return {
             value.definition.key for value in values if value.definition is not None
@@ -413,6 +393,13 @@ def _index_at(symbols: FileSymbols, offset: int) -> int:
     if index >= 0 and symbols.kind(index) == "extension":
         return -1  # what it extends is defined elsewhere
     return index
+
+
+def _find_role(symbols: FileSymbols, offset: int, index: int) -> Role | None:
+    """Return the role of a name that the definition ``index`` may have; None: it is in a comment or a string."""
+    if index < 0:
+        return symbols.role(offset)
+    return symbols.defined_role(index)
 
 
 def _make_judge_of_local(named: NameAtPosition, first: Place) -> Judge:

@@ -280,7 +280,7 @@ def find_outer_uses(source: SymbolSource, place: Place) -> Iterator[Place]:
     """Yield the uses of a definition outside of itself."""
     navigator = Navigator(source)
     own = place_of(Definition(place.path, place.symbols, place.index), WRITTEN)
-    name = NameAtPosition(own.path, own.symbols, own.start, own.end, None)
+    name = NameAtPosition(own.path, own.symbols, own.start, own.end)
     question = ReferenceQuestion(
         limit=MOST_USES, include_declaration=False, least=LEAST
     )

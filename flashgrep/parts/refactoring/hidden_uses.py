@@ -163,9 +163,7 @@ class HiddenUses:
     def _find_calls(self, callables: list[Place]) -> Iterator[tuple[Place, Node]]:
         """Yield the calls of functions or classes of one name: the name's place, and the arguments."""
         first = callables[0]
-        target_name = NameAtPosition(
-            first.path, first.symbols, first.start, first.end, None
-        )
+        target_name = NameAtPosition(first.path, first.symbols, first.start, first.end)
         # Also of calls that hardly mean it: their arguments would break with it.
         question = ReferenceQuestion(limit=MOST_USES, least=0.0, asks_others=False)
         search = ReferenceSearch(self._source, question, self._navigator)
@@ -236,9 +234,7 @@ class HiddenUses:
 
     def _find_subtypes(self, type_: Place) -> Iterator[Place]:
         """Yield the classes that are made by the constructor of a base."""
-        target_name = NameAtPosition(
-            type_.path, type_.symbols, type_.start, type_.end, None
-        )
+        target_name = NameAtPosition(type_.path, type_.symbols, type_.start, type_.end)
         names = self._navigator.names
         own = names.member(
             Definition(type_.path, type_.symbols, type_.index), "__init__"

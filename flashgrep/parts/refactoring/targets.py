@@ -121,7 +121,7 @@ class Target:
             raise NotFound(f"symbol not found: {self.spelled}")
         index = opened.index_at(first.occurrence.offset)
         end = opened.row(index)[NAME_END]
-        return NameAtPosition(first.path, opened, first.occurrence.offset, end, None)
+        return NameAtPosition(first.path, opened, first.occurrence.offset, end)
 
 
 async def find_target(view: View, spelled: str, under: str | None) -> Target:

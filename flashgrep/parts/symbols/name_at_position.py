@@ -61,7 +61,7 @@ class NameAtPosition:
     symbols: FileSymbols
     start: int
     end: int
-    root: Node | None
+    root: Node | None = None
     module: str = ""
     """The module as written, if the name is a module's name in an import."""
 

@@ -219,8 +219,10 @@ def find_clauses(
 ) -> list[FoundSymbol]:
     """Return a definition and the further clauses of the same function that follow it with nothing but comments between."""
     clauses = [best]
+    if best.language not in CLAUSES:
+        return clauses
     symbols = source.open(best.path)
-    if best.language not in CLAUSES or not isinstance(symbols, FileSymbols):
+    if not isinstance(symbols, FileSymbols):
         return clauses
     signs = LANGUAGES[best.language].comments
     for following in sorted(results, key=lambda found: found.occurrence.offset):

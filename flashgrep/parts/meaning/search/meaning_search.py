@@ -91,8 +91,6 @@ MOST_PROSE = 0.8
 """Share of prose among the candidates from which code is looked for by itself: prose counts 0.4, but a manual in thirty
 languages would leave no code to weigh it against."""
 
-PROSE = PathFilter((), (), languages=PROSE_LANGUAGES)
-
 MOST_OPENED = 16
 """Candidate files that are opened to see whether they define a type that the question names."""
 
@@ -322,7 +320,8 @@ class MeaningSearch:
         allowed = recall.allowed
         if allowed is None:
             allowed = self._snapshot.table.texts()
-        return np.setdiff1d(allowed, find_allowed_texts(self._snapshot, PROSE))
+        prose = PathFilter((), (), languages=PROSE_LANGUAGES)
+        return np.setdiff1d(allowed, find_allowed_texts(self._snapshot, prose))
 
     def _weigh(self, families: Mapping[str, Family]) -> None:
         self._families = families
