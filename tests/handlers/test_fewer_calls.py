@@ -1,5 +1,6 @@
 """One call instead of several: bodies with symbols, several reads at once."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -94,6 +95,24 @@ def test_of_several_places_those_that_are_there_are_read_and_the_others_named(
     error = wire.fail("read_code", targets=["gone.py", "weavee"])
     assert error["data"]["reason"] == "file_not_found"
     assert wire.call("read_code", path="use.py").keys().isdisjoint({"more", "missing"})
+
+
+def test_of_several_places_none_outside_the_project_is_read(
+    connect: Callable[..., Wire], project: MakeProject
+) -> None:
+    root = project({"use.py": "weave()\n"})
+    secret = root.parent / f"{root.name}.secret"
+    secret.write_text("a secret\n")
+    try:
+        (root / "link.py").symlink_to(secret)
+        targets = [f"../{secret.name}", "use.py", str(secret), "link.py", ".git/x"]
+        read = connect(root).call("read_code", targets=targets)
+    finally:
+        secret.unlink()
+    assert read["content"] == "weave()\n"
+    assert read["more"] == []
+    assert {one["target"] for one in read["missing"]} == {*targets} - {"use.py"}
+    assert "a secret" not in json.dumps(read)
 
 
 def test_a_model_reads_in_one_line_what_was_missing(wire: Wire) -> None:
