@@ -278,6 +278,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.fixture
+def collector_paused() -> Iterator[None]:
+    """Search for no garbage during a test that measures time: a search takes up to a second of a long run."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
 def short_folder() -> Path:
     """Create a folder with a short name, since a socket's path has at most 107 bytes."""
     if len(tempfile.gettempdir()) <= SHORT_NAME:

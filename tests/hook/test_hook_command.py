@@ -17,6 +17,7 @@ import pytest
 from flashgrep.parts.hook.answers import is_gnu
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.hook.project import make_large
+from tests.support.pace import paced
 from tests.support.rg_tree import Said, make_tree, ripgrep, run_to_end
 
 OURS = str(Path(FGREP).with_name("flashgrep"))
@@ -336,7 +337,7 @@ def test_a_pattern_that_takes_all_memory_is_refused(
         assert b"repe" in said.stderr
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert spent < 4 * 0.1
+    assert spent < paced(4 * 0.1)
     assert memory_of(daemon) - memory < 100
 
 

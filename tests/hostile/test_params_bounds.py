@@ -18,6 +18,7 @@ from flashgrep.parts.meaning.search import fusion
 from flashgrep.parts.meaning.search.current_chunks import FoundChunk
 from flashgrep.pattern import unicode
 from flashgrep.pattern.regex_tree import CharSet
+from tests.support.pace import paced
 
 BOUNDED = {
     "string": {"maxLength", "enum", "const"},
@@ -95,7 +96,7 @@ def test_a_refusal_is_quick_and_repeats_no_megabyte(
     started = time.thread_time()
     with pytest.raises(InvalidParams) as caught:
         REGISTRY.get(method).validate(params)
-    assert time.thread_time() - started < 0.25
+    assert time.thread_time() - started < paced(0.25)
     assert len(str(caught.value.to_object())) < 10_000
 
 
@@ -163,7 +164,7 @@ def test_a_name_with_many_stars_takes_linear_time() -> None:
     assert wanted is not None
     started = time.thread_time()
     assert not wanted(piece("a" * 2000))
-    assert time.thread_time() - started < 1
+    assert time.thread_time() - started < paced(1)
 
 
 @pytest.mark.slow

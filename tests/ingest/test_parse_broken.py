@@ -11,6 +11,7 @@ from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
 from flashgrep.parts.symbols.parse.generic import find_generic_tags
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from flashgrep.parts.symbols.parse.patterns import PATTERNS
+from tests.support.pace import paced
 
 SAMPLES = Path(__file__).parent / "samples"
 MISTAKES = [
@@ -106,7 +107,7 @@ def test_lines_that_only_begin_a_definition_take_no_more_than_their_length(
     # Quadratic, 60 KB took most of a minute, in which no other thread ran.
     begun = time.process_time()
     symbols_of(Path(name), line * (60_000 // len(line)) + b")")
-    assert time.process_time() - begun < 10
+    assert time.process_time() - begun < paced(10)
 
 
 BEGINNINGS = [
@@ -122,11 +123,14 @@ BEGINNINGS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("language", sorted(PATTERNS))
 def test_patterns_take_time_in_the_length_of_a_text(language: str) -> None:
+    spent = dict[float, tuple[bytes, bytes]]()
     for beginning in BEGINNINGS:
         for head, repeated in ((b"", beginning), (beginning, b"a"), (beginning, b" ")):
             begun = time.process_time()
             find_generic_tags(language, head + repeated * (20_000 // len(repeated)))
-            assert time.process_time() - begun < 1, (head, repeated)
+            spent[time.process_time() - begun] = (head, repeated)
+    slowest = max(spent)
+    assert slowest < paced(1), spent[slowest]
 
 
 def test_what_a_grammar_does_not_know_is_found_by_patterns() -> None:

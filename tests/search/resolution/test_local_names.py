@@ -10,6 +10,7 @@ from flashgrep.parts.navigation.resolution.plain_text import find_module
 from flashgrep.parts.symbols.parse import ParsedFile, parse_symbols
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from tests.search.research.test_research_engine import project, researched
+from tests.support.pace import paced
 
 JAVA = {
     "Things.java": """
@@ -196,11 +197,13 @@ def test_many_declarations_of_a_name_take_time_in_their_number(
     symbols = symbols_of(language, text)
     started = time.thread_time()
     is_hidden(symbols, "lift", text.rindex("lift"), is_callable=False)
-    assert time.thread_time() - started < 3  # each by itself to the name: a minute
+    assert time.thread_time() - started < paced(
+        3
+    )  # each by itself to the name: a minute
 
 
 def test_a_module_with_a_long_name_is_found_in_linear_time() -> None:
     symbols = symbols_of("rust", "use " + "a" * 60_000 + "::{b};" + "\n" * 1_000)
     started = time.thread_time()
     assert find_module(symbols, "b") == "b"
-    assert time.thread_time() - started < 1
+    assert time.thread_time() - started < paced(1)
