@@ -37,7 +37,8 @@ def searched_by_ripgrep(raw: bytes) -> bytes:
     """Return every line ripgrep finds in a file of this content that it comes by itself."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "file").write_bytes(raw)
-        command = [RG, "--no-config", "--json", "", "."]
+        # Of each line its beginning alone: the empty pattern has one at each character.
+        command = [RG, "--no-config", "--json", "^", "."]
         answer = subprocess.run(
             command, cwd=folder, capture_output=True, check=False
         ).stdout
