@@ -1,7 +1,7 @@
 """Frames: how our processes exchange messages. Four bytes of length (little-endian), then so many bytes.
 
-What a message is, JSON or a pickle, its two ends agree on; both are of one version. Only the pool of an indexer's
-workers is the standard library's, with a framing of its own.
+What a message is, JSON or a pickle, its two ends agree on; both are of one version. Only an indexer's workers have the
+standard library's connections, with a framing of its own.
 """
 
 import os

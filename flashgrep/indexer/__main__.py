@@ -1,7 +1,4 @@
-"""``python -m flashgrep.indexer``: ``indexer_process``, imported without collecting garbage.
-
-A separate module, since a worker spawned by multiprocessing imports the main module again unless it is ``__main__``.
-"""
+"""``python -m flashgrep.indexer``: ``indexer_process``, imported without collecting garbage."""
 
 import gc
 import os

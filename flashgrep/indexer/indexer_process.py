@@ -51,7 +51,8 @@ from flashgrep.index.stage import load_rows
 from flashgrep.index.writer import Writer, drop_old_rows
 from flashgrep.indexer.job import IndexJob, ProjectJob
 from flashgrep.indexer.project_work import Contents, ProjectWork
-from flashgrep.indexer.workers import WorkerPool, prepare
+from flashgrep.indexer.worker_pool import WorkerPool
+from flashgrep.indexer.workers import prepare
 
 BATCH_BYTES = 16 << 20
 """Bytes of text in a batch, which makes a segment: half a second's work, in four times as much memory."""

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from flashgrep.index.writer import Writer
 from flashgrep.indexer.job import IndexJob, ProjectJob
-from flashgrep.indexer.workers import WorkerPool
+from flashgrep.indexer.worker_pool import WorkerPool
 
 Contents = Sequence[Sequence[str | bool]]
 """Blob ids of revisions' files, each with a path as latin-1, and whether to parse it."""

@@ -1,23 +1,12 @@
-"""The indexer's worker processes: they read files and make their postings, in order and with bounded memory.
-
-The indexer itself does the work of a process that dies (most likely out of memory).
-"""
+"""What the indexer's workers do (``worker_pool``): read files, and make their postings."""
 
 import contextlib
-import gc
 import hashlib
-import os
 import sqlite3
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,104 +28,6 @@ look unchanged. Its change time is stored as 0, so that the next start reads it 
 
 Texts = Sequence[tuple[int, bytes, bytes]]
 """Texts by number, hash (or blob id) and one path."""
-
-ResultT = TypeVar("ResultT")
-ItemT = TypeVar("ItemT")
-
-
-class WorkerPool:
-    """Processes started when there is much to do, and stopped when a stage does not need them."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._pool: ProcessPoolExecutor | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """Whether processes are running: then even little work is worth handing over."""
-        return self._pool is not None
-
-    def stop(self) -> None:
-        """End the processes."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
-
-    def map(
-        self,
-        work: Callable[..., ResultT],
-        calls: Iterable[tuple[Any, ...]],
-        *,
-        spread: bool,
-    ) -> Iterator[ResultT]:
-        """Yield what each call gives, in order; at most one call waits beyond those being worked on.
-
-        ``spread``: in the processes; else here, which saves starting them (0.3 s).
-        """
-        calls_begun = (
-            (call, self._submit(work, call) if spread else None) for call in calls
-        )
-        for call, future in hold_back(calls_begun, self._count):
-            try:
-                if future is None:
-                    result = work(*call)
-                else:
-                    result = future.result()
-            except BrokenProcessPool:
-                # One dead process breaks the whole pool. The next spread call starts a
-                # new one.
-                self.stop()
-                result = work(*call)
-            yield result
-
-    def _submit(
-        self, work: Callable[..., ResultT], call: tuple[Any, ...]
-    ) -> Future[ResultT] | None:
-        try:
-            if self._pool is None:
-                # Not fork: this process has threads, and a child could inherit a lock
-                # that one of them holds.
-                spawn = get_context("spawn")
-                self._pool = ProcessPoolExecutor(
-                    self._count, mp_context=spawn, initializer=_prepare_worker
-                )
-            return self._pool.submit(work, *call)
-        except (BrokenProcessPool, OSError):
-            # OSError: its semaphores are files in /dev/shm, which some containers lack.
-            return None
-
-
-def hold_back(items: Iterable[ItemT], count: int) -> Iterator[ItemT]:
-    """Yield items in order, each once ``count`` more have been taken or there are no more."""
-    waiting: deque[ItemT] = deque()
-    for item in items:
-        waiting.append(item)
-        if len(waiting) > count:
-            yield waiting.popleft()
-    while waiting:
-        yield waiting.popleft()
-
-
-def _prepare_worker() -> None:
-    """Make this worker end when the indexer is killed, instead of waiting for ever; and collect garbage rarely."""
-    # A batch makes many objects but no cycles: garbage collection took a twelfth of the
-    # time.
-    gc.freeze()
-    gc.set_threshold(1_000_000)
-    parent = parent_process()
-    if parent is None:
-        return
-
-    def watch() -> None:
-        wait([parent.sentinel])
-        # At once: a normal exit would wait for the work, whose results have no receiver
-        # any more.
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-# What the processes do
 
 
 class PreparedBatch(NamedTuple):

@@ -1,8 +1,6 @@
 """What a worker of the indexer prints: it is no event, and no worker holds the pipe of the events open."""
 
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,30 +55,3 @@ async def test_what_a_worker_prints_is_no_event(
         assert (descriptors / "1").readlink() == (descriptors / "2").readlink()
     finally:
         await child.close()
-
-
-MOUNT = "mount -t tmpfs -o ro tmpfs /dev/shm"
-PRIVATE = ("unshare", "--mount", "sh", "-c")
-ALONE = """
-from flashgrep.indexer.workers import WorkerPool
-print(*WorkerPool(2).map(abs, [(-1,), (-2,)], spread=True))
-"""
-
-
-def test_where_no_semaphore_can_be_made_the_indexer_does_the_work_itself() -> None:
-    if (
-        shutil.which("unshare") is None
-        or subprocess.run(
-            [*PRIVATE, MOUNT], capture_output=True, check=False
-        ).returncode
-    ):
-        pytest.skip("only root may hide /dev/shm")
-    done = subprocess.run(
-        [*PRIVATE, f'{MOUNT} && cd / && exec "$0" -c "$1"', sys.executable, ALONE],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=BOUND,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (0, "1 2\n"), done.stderr

@@ -9,7 +9,8 @@ from typing import NamedTuple, Self
 from flashgrep.base.languages import language_of
 from flashgrep.index.schema import StageBacklog
 from flashgrep.indexer.project_work import ProjectWork
-from flashgrep.indexer.workers import Texts, hold_back, read_texts
+from flashgrep.indexer.worker_pool import hold_back
+from flashgrep.indexer.workers import Texts, read_texts
 from flashgrep.parts.symbols import symbol_table as table
 from flashgrep.parts.symbols.parse.isolate import IsolatedParser, Parsed
 from flashgrep.parts.symbols.symbol_table import StoredSymbols

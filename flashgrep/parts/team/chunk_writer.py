@@ -12,7 +12,7 @@ from flashgrep.files.extract import extract
 from flashgrep.index.postings import FORMAT, encode
 from flashgrep.index.segments import Kind
 from flashgrep.indexer.job import stage_versions
-from flashgrep.indexer.workers import WorkerPool
+from flashgrep.indexer.worker_pool import WorkerPool
 from flashgrep.parts.meaning.chunking import chunk_text, embedding_text
 from flashgrep.parts.meaning.index import chunks as table
 from flashgrep.parts.meaning.index.chunks import ChunkedText, PackedChunks
