@@ -89,12 +89,97 @@ class _Definition(NamedTuple):
     weight: float
 
 
+class _Definitions:
+    """All definitions that may be shown, in columns by number, file by file.
+
+    As objects, 33,000 took 12 MB, and eight maps at once as much each: the interpreter keeps what the most at once
+    took.
+    """
+
+    def __init__(self) -> None:
+        self.files = array("i")
+        """The numbers of their files."""
+        self.rows = array("i")
+        """In their files."""
+        self.names: list[str] = []
+        self.kinds: list[str] = []
+        self.owners: list[str] = []
+        """The names of the enclosing types."""
+        self.around = array("i")
+        """The rows of the enclosing types, or -1."""
+        self.weights = array("d")
+        self.counts = array("i")
+        """By the first definition of a name in a family of languages: how many it has."""
+        self._first: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self._next = array("i")
+        """The next definition of the same name, or -1."""
+        self._last = array("i")
+        """By the first definition of a name: the last one so far."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.rows)
+
+    def __getitem__(self, number: int) -> _Definition:
+        """Return a definition."""
+        return _Definition(
+            self.rows[number],
+            self.names[number],
+            self.kinds[number],
+            self.owners[number],
+            self.around[number],
+            self.weights[number],
+        )
+
+    def add(self, file: int, family: str, definition: _Definition) -> None:
+        """Add a definition of a file, in a family of languages."""
+        number = len(self.rows)
+        name = definition.name
+        first = self._first[family].setdefault(name, number)
+        if first < number:
+            name = self.names[first]  # one string for all
+            self._next[self._last[first]] = number
+            self._last[first] = number
+            self.counts[first] += 1
+        self.files.append(file)
+        self.rows.append(definition.row)
+        self.names.append(name)
+        self.kinds.append(definition.kind)
+        self.owners.append(definition.owner)
+        self.around.append(definition.around)
+        self.weights.append(definition.weight)
+        self.counts.append(1)
+        self._next.append(-1)
+        self._last.append(number)
+
+    def find_first(self, family: str, name: str) -> int:
+        """Return the first definition of a name, or -1."""
+        return self._first[family].get(name, -1)
+
+    def list_same(self, first: int) -> list[int]:
+        """Return all definitions of a name, by the first of them."""
+        numbers = list[int]()
+        number = first
+        while number >= 0:
+            numbers.append(number)
+            number = self._next[number]
+        return numbers
+
+    def release(self) -> None:
+        """Free the names in steps."""
+        for numbers in self._first.values():
+            release(numbers)
+        release(self.names)
+        release(self.owners)
+
+
 class _File(NamedTuple):
     """A file: its definitions, the names it calls, imports or names as bases, and the words that may name a type."""
 
     path: bytes
     family: str
-    definitions: list[_Definition]
+    numbers: range
+    """Of its definitions."""
     marked: Counter[str]
     words: Ints
     """Numbers of identifiers without duplicates, and how often each occurs."""
@@ -102,12 +187,18 @@ class _File(NamedTuple):
 
     @classmethod
     def read(
-        cls, path: bytes, symbols: FileSymbols, number_of: defaultdict[bytes, int]
+        cls,
+        at: int,
+        path: bytes,
+        symbols: FileSymbols,
+        definitions: _Definitions,
+        number_of: defaultdict[bytes, int],
     ) -> "_File":
         """Read what a map needs of a file; signatures are made later, for the few definitions that are shown."""
         data = symbols.data
         language = LANGUAGES[symbols.language]
-        definitions = []
+        family = FAMILIES.get(symbols.language, symbols.language)
+        first = len(definitions)
         scopes: list[
             tuple[int, int, str, str]
         ] = []  # around the row: where each ends, its row, name and kind
@@ -134,7 +225,9 @@ class _File(NamedTuple):
             weight = _WEIGHTS.get(kind, 1.0) * (
                 1.0 if language.exports(name, head) else _UNSURE
             )
-            definitions.append(_Definition(row, name, kind, owner, around, weight))
+            definition = _Definition(row, name, kind, owner, around, weight)
+            definitions.add(at, family, definition)
+        numbers = range(first, len(definitions))
         marks = (
             offset for mark in MARKS for offset in symbols.parsed.marked(mark).tolist()
         )
@@ -147,7 +240,7 @@ class _File(NamedTuple):
         tagged = Counter(_TAGGED.findall(code))
         words = Counter(find_identifiers(code))
         # A definition's own name is not a use of it.
-        words.subtract(definition.name.encode() for definition in definitions)
+        words.subtract(definitions.names[number].encode() for number in numbers)
         words = Counter(
             {
                 word: n
@@ -158,20 +251,12 @@ class _File(NamedTuple):
         words |= tagged
         return cls(
             path,
-            FAMILIES.get(symbols.language, symbols.language),
-            definitions,
+            family,
+            numbers,
             Counter(map(symbols.word_at, marks)),
             np.fromiter(map(number_of.__getitem__, words), np.int64, len(words)),
             np.fromiter(words.values(), np.int64, len(words)),
         )
-
-
-class _Target(NamedTuple):
-    """A definition that a use may refer to: the number of its file, its own, and its enclosing type."""
-
-    file: int
-    number: int
-    owner: str
 
 
 class _Mentions:
@@ -184,13 +269,10 @@ class _Mentions:
 
     def of_name(self, name: str) -> float:
         """Return a name's weight: higher if the name, or a word of it, was mentioned."""
-        if self._names:
-            words = {
-                name.lower(),
-                *(word.decode() for word in split_words(name.encode())),
-            }
-        else:
-            words = set()
+        if not self._names:
+            return 1.0
+        words = {word.decode() for word in split_words(name.encode())}
+        words.add(name.lower())
         if words & self._names:
             return _MENTIONED
         return 1.0
@@ -202,13 +284,9 @@ class _Mentions:
             return _MENTIONED
         return 1.0
 
-    def of_file(self, file: _File) -> float:
-        """Return a file's weight, by its path and its definitions."""
-        return max(
-            self.of_path(file.path),
-            *(self.of_name(definition.name) for definition in file.definitions),
-            1.0,
-        )
+    def of_file(self, path: bytes, names: Iterable[str]) -> float:
+        """Return a file's weight, by its path and the names of its definitions."""
+        return max(self.of_path(path), *map(self.of_name, names), 1.0)
 
 
 def is_aside(
@@ -250,9 +328,10 @@ def repository_map(
     number_of = defaultdict[bytes, int](itertools.count().__next__)
     aside = set[bytes]()
     files = list[_File]()
+    definitions = _Definitions()
     for path, read in open_all(source, chosen, outline):
         if LANGUAGES[read.language].nature == "code":
-            files.append(_File.read(path, read, number_of))
+            files.append(_File.read(len(files), path, read, definitions, number_of))
             if is_aside(path, read, kinds):
                 aside.add(path)
     code = {file.path for file in files} & inside
@@ -261,9 +340,9 @@ def repository_map(
         if left_out := code & aside:
             outline.skipped[ASIDE] = len(left_out)
     outline.unmapped = count_files_beside(paths, under, inside.intersection(code))
-    scores = score_definitions(files, number_of, _Mentions(mentions))
+    scores = score_definitions(files, definitions, number_of, _Mentions(mentions))
     release(number_of)
-    order, mapped = _order_definitions(files, scores, inside)
+    order, mapped = _order_definitions(files, definitions, scores, inside)
     opened: dict[bytes, ReadResult] = {}
     entries: defaultdict[bytes, dict[int, Entry]] = defaultdict(dict)
     for path, definition in order:
@@ -307,24 +386,26 @@ def repository_map(
         outline.entries += [entries_of_file[row] for row in sorted(entries_of_file)]
     outline.left_out = mapped - len(outline.entries)
     release(files)
+    definitions.release()
     return outline
 
 
 def _order_definitions(
-    files: Sequence[_File], scores: Floats, inside: Collection[bytes]
+    files: Sequence[_File],
+    definitions: _Definitions,
+    scores: Floats,
+    inside: Collection[bytes],
 ) -> tuple[Iterator[tuple[bytes, _Definition]], int]:
     """Return the definitions to show, best first, each with its file; and how many there are.
 
     Sorted by numpy, which does not hold the interpreter's lock meanwhile: tests last, then by score, path and row.
     """
-    counts = np.array([len(file.definitions) for file in files], np.int64)
     by_path = np.argsort(np.array([file.path for file in files], object))
     places = np.empty(len(files), np.int32)
     places[by_path] = np.arange(len(files))
     are_tests = np.array([tier_of(file.path) >= TEST for file in files], bool)
     are_inside = np.array([file.path in inside for file in files], bool)
-    file_of = np.repeat(np.arange(len(files)), counts)
-    first = np.concatenate(([0], np.cumsum(counts)))
+    file_of = np.array(definitions.files, np.int64)
     # The last key counts first; rows of a file are in order already, and the sort is
     # stable.
     order = np.lexsort((places[file_of], -scores, are_tests[file_of]))
@@ -333,9 +414,7 @@ def _order_definitions(
     # One by one: the budget ends long before the definitions do.
     def read() -> Iterator[tuple[bytes, _Definition]]:
         for number in order:
-            at = file_of[number]
-            file = files[at]
-            yield file.path, file.definitions[number - first[at]]
+            yield files[file_of[number]].path, definitions[number]
 
     return read(), len(order)
 
@@ -358,34 +437,24 @@ def count_files_beside(
 
 
 def score_definitions(
-    files: Sequence[_File], number_of: Mapping[bytes, int], interest: _Mentions
+    files: Sequence[_File],
+    definitions: _Definitions,
+    number_of: Mapping[bytes, int],
+    interest: _Mentions,
 ) -> Floats:
-    """Return each definition's score, file by file: its share of the ranks of the files that use it, and of its own's.
+    """Return each definition's score: its share of the ranks of the files that use it, and of its own's.
 
     ``number_of``: the numbers of the words in files.
     """
-    defined: dict[tuple[str, str], list[_Target]] = {}
-    number = 0
-    for at, file in enumerate(files):
-        checkpoint()
-        for definition in file.definitions:
-            target = _Target(at, number, definition.owner)
-            defined.setdefault((file.family, definition.name), []).append(target)
-            number += 1
     # A type is used wherever its name occurs in code; anything else where it is called,
     # imported or named as a base.
     is_type = np.zeros(len(number_of), bool)
-    weights: dict[tuple[str, str], float] = {}
-    for file in files:
+    for number, kind in enumerate(definitions.kinds):
         checkpoint()
-        for definition in file.definitions:
-            name = definition.name
-            word = number_of.get(name.encode())
-            if word is not None and definition.kind in _TYPES:
+        if kind in _TYPES:
+            word = number_of.get(definitions.names[number].encode())
+            if word is not None:
                 is_type[word] = True
-            key = (file.family, name)
-            if key not in weights:
-                weights[key] = _weigh_name(len(defined[key]), interest.of_name(name))
     words = [*number_of]
     edges = array(
         "d"
@@ -402,47 +471,49 @@ def score_definitions(
             )
         )
         for name, count in (file.marked | named).items():
+            first = definitions.find_first(file.family, name)
+            if first < 0:
+                continue
             # The square root: a hundred uses in one file say less than one use in each
             # of a hundred files.
-            weight = weights.get((file.family, name), 0.0) * count**0.5
-            if weight:
-                targets = defined[file.family, name]
-            else:
-                targets = []
+            weight = (
+                _weigh_name(definitions.counts[first], interest.of_name(name))
+                * count**0.5
+            )
+            if not weight:
+                continue
+            targets = definitions.list_same(first)
             # A name that the file itself defines refers to that definition.
-            targets = [target for target in targets if target.file == user] or targets
+            own = [target for target in targets if target in file.numbers]
+            targets = own or targets
             # A method is unlikely if the file does not name its type.
-            parts = [
-                1.0 if not target.owner or target.owner in named else _UNSURE
-                for target in targets
-            ]
+            parts = list[float]()
+            for target in targets:
+                owner = definitions.owners[target]
+                parts.append(1.0 if not owner or owner in named else _UNSURE)
             # Shared among the possible definitions, so a common name gives none of them
             # much.
             weight /= max(1.0, sum(parts))
             for target, part in zip(targets, parts, strict=True):
-                edges.extend((user, target.file, weight * part))
-                ends.append(target.number)
-    release(defined)
-    release(weights)
+                edges.extend((user, definitions.files[target], weight * part))
+                ends.append(target)
     start = np.zeros(len(files))
     for at, file in enumerate(files):
         checkpoint()
-        start[at] = interest.of_file(file)
+        names = definitions.names[file.numbers.start : file.numbers.stop]
+        start[at] = interest.of_file(file.path, names)
     start /= max(start.sum(), 1.0)
     passed = pagerank(np.array(edges, np.float64).reshape(-1, 3), start)
-    counts = np.array([len(file.definitions) for file in files], np.int64)
+    counts = np.array([len(file.numbers) for file in files], np.int64)
     # Unused definitions come last.
     least = np.repeat(start / (1 + len(ends)), counts)
-    scores = least + np.bincount(np.array(ends, np.int64), passed, number)
-    number = 0
+    scores = least + np.bincount(np.array(ends, np.int64), passed, len(definitions))
     for file in files:
         checkpoint()
         near = interest.of_path(file.path)
-        for definition in file.definitions:
-            scores[number] *= definition.weight * max(
-                near, interest.of_name(definition.name)
-            )
-            number += 1
+        for number in file.numbers:
+            interesting = max(near, interest.of_name(definitions.names[number]))
+            scores[number] *= definitions.weights[number] * interesting
     return scores
 
 

@@ -3,6 +3,7 @@
 import gc
 import sys
 import textwrap
+import tracemalloc
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -483,6 +484,28 @@ def test_a_map_is_freed_without_the_garbage_collector(source: FolderSource) -> N
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+@pytest.mark.slow
+def test_what_a_map_reads_takes_little_memory(tmp_path: Path) -> None:
+    # A map in progress holds all definitions of a project, and eight clients may ask for
+    # one at once.
+    count = 4_000
+    for file in range(2):
+        text = "".join(
+            f"def weave_{file}_{number}(one):\n    return one\n\n"
+            for number in range(count // 2)
+        )
+        (tmp_path / f"looms_{file}.py").write_text(text)
+    source = FolderSource(tmp_path)
+    repository_map(source, max_chars=60)  # which keeps the files' symbols
+    tracemalloc.start()
+    try:
+        repository_map(source, max_chars=60)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak / count < 400
 
 
 def test_a_map_ranks_by_who_uses_what_and_by_what_is_asked_about(
