@@ -20,7 +20,6 @@ from flashgrep.parts.edit.edits import (
     LineEdit,
     Precondition,
     TextEdit,
-    format_diff,
 )
 from flashgrep.parts.edit.syntax_check import SyntaxCheck
 from flashgrep.parts.edit.write import WriteRequest, check_size, write_file
@@ -277,17 +276,6 @@ def test_a_preview_is_cut_at_the_budget_and_says_so(tmp_path: Path) -> None:
                 whole[:budget],
                 budget < len(whole),
             )
-
-
-def test_a_diff_shows_a_line_that_changed_in_its_place_among_lines_like_the_old_one() -> (
-    None
-):
-    old = "a\nb\n" + "same\n" * 4 + "z\n"
-    new = old.replace("same", "new", 1)
-    assert (
-        format_diff(old, new, "f").splitlines()[2:]
-        == ["@@ -1,6 +1,6 @@", " a", " b", "-same", "+new"] + [" same"] * 3
-    )
 
 
 def test_a_check_of_what_was_written_ends_in_time(

@@ -1,15 +1,13 @@
-"""Edits of a text as values: what they replace, their preconditions, and their diff.
+"""Edits of a text as values: what they replace, and their preconditions.
 
 Nothing here touches a file. Line numbers are those of the original text in every edit, so several edits need no
 shifting.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
-from io import StringIO
-from typing import Literal, NotRequired
+from typing import NotRequired
 
 import numpy as np
 from rapidfuzz import fuzz, process
@@ -23,12 +21,6 @@ _LF = 10
 _MOST_PLACES = 20  # places shown of a text that should occur once
 _MOST_QUOTED = 1_000  # characters of a text in a conflict
 _BLOCK = 1 << 20  # characters scanned at a time, at four bytes each
-_CONTEXT = 3  # lines around a change in a diff
-_MOST_COMPARED = 4_000
-"""Most lines on either side of a diff: comparing is quadratic at worst; more are shown as one replaced block."""
-_NO_END = "\n\\ No newline at end of file\n"
-
-
 MOST_LINES_COMPARED, NEAR_LINE = 50_000, 70
 """Most lines of a file compared with a text that is not there, and the similarity of a near one, of 100."""
 MOST_LINES_SHOWN = 20
@@ -56,7 +48,6 @@ class TextEdit:
 
 
 Edit = LineEdit | TextEdit
-Opcode = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -469,85 +460,3 @@ def precondition_failed(path: bytes, wrong: list[Mismatch]) -> Conflict:
         conflict={"mismatches": wrong},
         guidance=guidance,
     )
-
-
-class _Opcodes(SequenceMatcher[str]):
-    """Groups opcodes that are known, as difflib groups its own."""
-
-    def __init__(self, opcodes: list[Opcode]) -> None:
-        super().__init__()
-        self._opcodes = opcodes
-
-    def get_opcodes(self) -> list[Opcode]:
-        return self._opcodes
-
-
-def format_diff(old: str, new: str, path: str, *, created: bool = False) -> str:
-    """Return the unified diff of two texts, as ``git apply`` takes it; "" if they are equal."""
-    # Which cuts at LF alone.
-    before = list(StringIO(old))
-    after = list(StringIO(new))
-    head = _count_alike(before, after)
-    if head == len(before) == len(after):
-        return ""
-    # Compare only the part between the common prefix and the common suffix.
-    old_rest = before[head:]
-    new_rest = after[head:]
-    tail = _count_alike(reversed(old_rest), reversed(new_rest))
-    removed = old_rest[: len(old_rest) - tail]
-    right = new_rest[: len(new_rest) - tail]
-    # The fallback if the middle is too long to compare: one block removed, one added.
-    middle: list[Opcode] = [("replace", 0, len(removed), 0, len(right))]
-    if max(len(removed), len(right)) <= _MOST_COMPARED:
-        middle = SequenceMatcher(None, removed, right, autojunk=False).get_opcodes()
-    opcodes: list[Opcode] = [("equal", 0, head, 0, head)]
-    for tag, old_start, old_end, new_start, new_end in middle:
-        old_place = (old_start + head, old_end + head)
-        new_place = (new_start + head, new_end + head)
-        opcodes.append((tag, *old_place, *new_place))
-    old_tail = len(before) - tail
-    new_tail = len(after) - tail
-    opcodes.append(("equal", old_tail, len(before), new_tail, len(after)))
-
-    source = f"a/{path}"
-    if created:
-        source = "/dev/null"
-    parts = [f"--- {source}\n+++ b/{path}\n"]
-    for group in _Opcodes(opcodes).get_grouped_opcodes(_CONTEXT):
-        _, old_start, _, new_start, _ = group[0]
-        _, _, old_end, _, new_end = group[-1]
-        old_extent = _format_extent(old_start, old_end)
-        new_extent = _format_extent(new_start, new_end)
-        parts.append(f"@@ -{old_extent} +{new_extent} @@\n")
-        for name, old_start, old_end, new_start, new_end in group:
-            if name == "equal":
-                parts += _sign_lines(" ", before[old_start:old_end])
-                continue
-            parts += _sign_lines("-", before[old_start:old_end])
-            parts += _sign_lines("+", after[new_start:new_end])
-    return "".join(parts)
-
-
-def _count_alike(left: Iterable[str], right: Iterable[str]) -> int:
-    """Return how many lines two texts begin with alike."""
-    count = 0
-    for left_line, right_line in zip(left, right, strict=False):
-        if left_line != right_line:
-            break
-        count += 1
-    return count
-
-
-def _format_extent(start: int, end: int) -> str:
-    """Return a range as diff(1) counts: from 1, and an empty range names the line before it."""
-    first = start + 1
-    if end == start:
-        first = start
-    return f"{first},{end - start}"
-
-
-def _sign_lines(sign: str, lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        yield f"{sign}{line}"
-        if not line.endswith("\n"):
-            yield _NO_END

@@ -54,11 +54,11 @@ from flashgrep.parts.edit.edits import (
     count_lines,
     find_mismatches,
     find_spans,
-    format_diff,
     precondition_failed,
     show_lines,
     split_lines,
 )
+from flashgrep.parts.edit.line_diff import format_diff
 from flashgrep.parts.edit.replace import Change, Original, commit_one, read_original
 from flashgrep.parts.edit.syntax_check import SyntaxCheck, SyntaxReport
 
