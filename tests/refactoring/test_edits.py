@@ -14,8 +14,13 @@ import pytest
 import flashgrep
 from flashgrep.base.errors import FlashgrepError
 from flashgrep.daemon.lifecycle import find_holder
+from flashgrep.methods.text import Style
 from flashgrep.parts.refactoring.definition_edits import indent
-from flashgrep.parts.refactoring.methods import leave_out_context
+from flashgrep.parts.refactoring.methods import (
+    RenameResult,
+    render_rename,
+    show_new_lines,
+)
 from tests.conftest import DaemonAtHand, MakeProject, Wire, daemon_in
 from tests.support.mcp_clients import McpClient, transport
 
@@ -279,12 +284,8 @@ def test_agents_call_it_by_name_and_read_it_as_text(
     }
     [content] = client.call("rename_symbol", **arguments, dry_run=True)["content"]
     shown = content["text"].splitlines()
-    assert shown[:3] == [
-        "gear.py",
-        "18 -    def spin(self):",
-        "18 +    def go(self):",
-    ]
-    assert [line[:3] for line in shown[3:6]] == ["use", "3 -", "3 +"]
+    assert shown[:2] == ["gear.py", "18:    def go(self):"]
+    assert [line[:2] for line in shown[2:4]] == ["us", "3:"]
     assert shown[-1] == "[dry run: 2 places in 2 files, nothing is written]"
     [content] = client.call("rename_symbol", **arguments)["content"]
     assert content["text"].splitlines()[0] == "spin is now go: 2 places in 2 files"
@@ -295,7 +296,32 @@ def test_agents_call_it_by_name_and_read_it_as_text(
     client.transport.close()
 
 
-def test_changed_lines_have_the_numbers_of_their_sides() -> None:
+def test_a_long_rename_is_cut_for_a_model_and_says_so() -> None:
+    diff = "--- a/a.py\n+++ b/a.py\n@@ -0,0 +1,900 @@\n" + "+    turn()\n" * 900
+    result: RenameResult = {
+        "ok": True,
+        "old_name": "spin",
+        "new_name": "turn",
+        "places": 900,
+        "files": [{"file_path": "a.py", "places": 900, "file_hash_after": None}],
+        "possible": [],
+        "possible_count": 0,
+        "includes_possible": False,
+        "unlikely": [],
+        "unlikely_count": 0,
+        "mentions": [],
+        "mention_count": 0,
+        "dry_run": True,
+        "diff": diff * 3,
+    }
+    shown = [str(line) for line in render_rename(result, Style())]
+    assert sum(map(len, shown)) < 25_000
+    assert shown[-1] == (
+        "[dry run: 900 places in 1 files, nothing is written; the difference is cut]"
+    )
+
+
+def test_new_lines_have_their_numbers() -> None:
     diff = """--- a/a.sql
 +++ b/a.sql
 @@ -3,4 +3,5 @@
@@ -312,16 +338,13 @@ def test_changed_lines_have_the_numbers_of_their_sides() -> None:
 +++ b/b.sql
 @@ -0,0 +1,1 @@
 +six"""
-    assert list(leave_out_context(diff)) == [
+    assert list(show_new_lines(diff)) == [
         "a.sql",
-        "4 --- turn",
-        "4 +-- go",
-        "5 ++ go",
-        "6 -three",
-        "7 +four",
-        "20 -five",
+        "4:-- go",
+        "5:+ go",
+        "7:four",
         "b.sql",
-        "1 +six",
+        "1:six",
     ]
 
 

@@ -84,6 +84,8 @@ MOST_LISTED: Final = 50
 MOST_FILES: Final = 20
 """Most files of mentions that an answer names."""
 MOST_LINE: Final = 160
+MODEL_CHARS: Final = 24_000
+"""Most characters of a diff that a model is shown."""
 HUNK: Final = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
 """The extents of a hunk: first line and number of lines, before and after."""
 
@@ -180,37 +182,32 @@ class RenameResult(SyntaxReport):
     obstacles: NotRequired[list[str]]
 
 
-def leave_out_context(diff: str) -> Iterator[str]:
-    """Yield the files of a diff, and below each its changed lines with their numbers.
+def show_new_lines(diff: str) -> Iterator[str]:
+    """Yield the files of a diff, and below each the lines that it adds, with their numbers.
 
-    A name that changes is understood without the lines around it, which take three quarters of a diff.
+    A name that changes is understood without the lines around it, and what it replaces is known to who asks: these take
+    seven eighths of a diff.
     """
-    old = 0
-    old_end = 0
-    new = 0
-    new_end = 0
+    old_left = 0
+    new_left = 0
+    number = 0
     for line in diff.split("\n"):
         sign = line[:1]
         # The extents of a hunk tell its lines from the names of files.
-        if old == old_end and new == new_end:
+        if not old_left and not new_left:
             hunk = HUNK.fullmatch(line)
             if hunk is not None:
-                numbers = map(int, hunk.groups())
-                old, old_lines, new, new_lines = numbers
-                old_end = old + old_lines
-                new_end = new + new_lines
+                _, old_left, number, new_left = map(int, hunk.groups())
             elif sign == "+":
                 yield line.removeprefix("+++ b/")
             continue
-        if sign == "-":
-            yield f"{old} {line}"
-            old += 1
-        elif sign == "+":
-            yield f"{new} {line}"
-            new += 1
-        elif sign == " ":
-            old += 1
-            new += 1
+        if sign == "+":
+            yield f"{number}:{line[1:]}"
+        if sign in {"+", " "}:
+            number += 1
+            new_left -= 1
+        if sign in {"-", " "}:
+            old_left -= 1
 
 
 def render_rename(result: RenameResult, style: Style) -> Iterator[str]:
@@ -218,13 +215,20 @@ def render_rename(result: RenameResult, style: Style) -> Iterator[str]:
     files = result["files"]
     if "diff" in result:
         diff = result["diff"].removesuffix("\n")
+        is_cut = result.get("diff_truncated", False)
         if style.is_person:
             yield style.text(diff)
         else:
-            yield from leave_out_context(diff)
+            room = MODEL_CHARS
+            for line in show_new_lines(diff):
+                room -= len(line) + 1
+                if room < 0:
+                    is_cut = True
+                    break
+                yield line
         for obstacle in result.get("obstacles", ()):
             yield Note(f"[it would be refused: {obstacle}]")
-        cut = "; the difference is cut" if result.get("diff_truncated") else ""
+        cut = "; the difference is cut" if is_cut else ""
         yield Note(
             f"[dry run: {result['places']} places in {len(files)} files, nothing is written{cut}]"
         )
