@@ -111,6 +111,19 @@ class Editor:
         self.root.close()
 
 
+class Listing(Protocol):
+    """The files of a project as they are now."""
+
+    async def refresh(self) -> bool:
+        """Take in all that was saved before this call; return whether answers now equal the disk."""
+
+    def paths(self) -> list[bytes]:
+        """Return the files, by path."""
+
+    async def in_turn(self, work: Callable[[], ResultT]) -> ResultT:
+        """Run something long in a thread, scheduled fairly with other calls."""
+
+
 class Project(Protocol):
     """The interface that reading and writing need; the workspace implements it."""
 
@@ -121,6 +134,9 @@ class Project(Protocol):
     @property
     def read_only(self) -> bool:
         """Whether every write is refused."""
+
+    def current(self) -> Listing:
+        """Return its files as they are now."""
 
     def note_changes(self, paths: Sequence[bytes], /) -> None:
         """Make the next query read these paths from disk."""

@@ -55,6 +55,7 @@ from flashgrep.base.registry import (
 )
 from flashgrep.files.buffers import Buffers
 from flashgrep.files.columns import PositionEncoding
+from flashgrep.files.editor import Listing
 from flashgrep.files.globs import PathFilter
 from flashgrep.files.owners import COMPILED, MOST_BYTES, PLACES, CodeOwners
 from flashgrep.search.path_search import search_near
@@ -488,14 +489,20 @@ async def locate_in_libraries(
     return await view.in_turn(partial(libraries.locate, path))
 
 
-async def tell_near(view: View, error: NotFound, path: str) -> NotFound:
+async def tell_near(files: Listing, error: NotFound, path: str) -> NotFound:
     """Return the error with the paths nearest to the missing one."""
-    await view.refresh()
-    near = await view.in_turn(lambda: search_near(path, view.paths()))
+    near = await find_near(files, path)
     if near:
-        error.data["near"] = [path_to_text(current_path) for current_path in near]
-        error.message += f"; near: {', '.join(error.data['near'])}"
+        error.data["near"] = near
+        error.message += f"; near: {', '.join(near)}"
     return error
+
+
+async def find_near(files: Listing, path: str) -> list[str]:
+    """Return the paths nearest to a missing one."""
+    await files.refresh()
+    near = await files.in_turn(lambda: search_near(path, files.paths()))
+    return [path_to_text(current_path) for current_path in near]
 
 
 LONGEST_NUMBER: Final = 20

@@ -446,6 +446,16 @@ def test_writes_say_what_became_of_them(model: McpClient, root: Path) -> None:
     (root / "new.txt").unlink()
 
 
+def test_an_edit_of_a_file_that_is_not_there_names_those_near_it(
+    model: McpClient,
+) -> None:
+    edit = {"path": "lib/main.py", "old_text": "a", "new_text": "b"}
+    near = "file not found: lib/main.py; near: src/main.py"
+    assert near in read(model, "read_code", path="lib/main.py")
+    assert near in read(model, "write_code", **edit)
+    assert near in read(model, "batch_write_code", operations=[edit])
+
+
 def test_files_and_folders_are_printed_in_a_line_each(
     daemon: DaemonAtHand, tmp_path: Path
 ) -> None:

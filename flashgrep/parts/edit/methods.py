@@ -14,8 +14,8 @@ from anyio.to_thread import run_sync
 from pydantic import ConfigDict, Field
 
 from flashgrep.api.searchers import Searchers
-from flashgrep.base.errors import Forbidden, InvalidParams
-from flashgrep.base.model import path_from_json
+from flashgrep.base.errors import Forbidden, InvalidParams, NotFound
+from flashgrep.base.model import path_from_json, path_to_text
 from flashgrep.base.registry import (
     RARE,
     Call,
@@ -31,7 +31,7 @@ from flashgrep.base.registry import (
 )
 from flashgrep.files.editor import Project, Projects
 from flashgrep.files.system import HASH_SHOWN
-from flashgrep.methods.common import PATH, ProjectParams
+from flashgrep.methods.common import PATH, ProjectParams, find_near, tell_near
 from flashgrep.methods.reading import TargetParams
 from flashgrep.methods.text import Style, render_details
 from flashgrep.parts.edit.batch import (
@@ -67,6 +67,8 @@ class Host(Projects, Protocol):
 
 MOST_OPERATIONS = 1000
 """The engine has a lower limit of its own, a setting, and its error names that."""
+MOST_NEAR = 3
+"""Most operations on a missing file for which files near it are looked for."""
 MOST_HASHES = 50
 """Most files of a batch whose new hashes are shown."""
 NOTHING_WRITTEN = "dry run: nothing is written"
@@ -376,7 +378,11 @@ async def write_code(call: Call[Host], params: WriteCodeParams) -> WriteResult:
         write = partial(write_file, project.editor, request, check=check)
     else:
         write = partial(stage_chunk, project.editor, request, chunk, check)
-    result, path = await to_the_end(write)
+    try:
+        result, path = await to_the_end(write)
+    except NotFound as error:
+        missing = path_to_text(request.path)
+        raise await tell_near(project.current(), error, missing) from None
     if path is not None and not params.dry_run:
         # Before the answer is sent: the caller's next question must see the new text
         # even before its watch event.
@@ -473,8 +479,23 @@ async def batch_write_code(
     )
     result, paths = await to_the_end(run)
     project.note_changes(paths)
+    await _tell_near_files(project, result)
     await report_new_errors(result, call.host.searchers, check)
     return result
+
+
+async def _tell_near_files(project: Project, result: BatchResult) -> None:
+    """Add to the first operations on a missing file which files are near it."""
+    missing = [
+        outcome
+        for outcome in result["results"]
+        if outcome["reason_code"] == "file_not_found"
+    ]
+    for outcome in missing[:MOST_NEAR]:
+        near = await find_near(project.current(), outcome["file_path"])
+        if near:
+            outcome.setdefault("data", {})["near"] = near
+            outcome["message"] = f"{outcome['message']}; near: {', '.join(near)}"
 
 
 HANDLERS: tuple[Handler, ...] = (write_code, batch_write_code)
