@@ -52,6 +52,7 @@ from flashgrep.methods.common import (
     make_path_filter,
     view_of,
 )
+from flashgrep.methods.nearest_lines import NEAREST, NearestLines
 from flashgrep.methods.projects import (
     Page,
     ProjectAnswer,
@@ -70,7 +71,6 @@ from flashgrep.search.exact import (
     Answer,
     Position,
     Question,
-    Ranking,
 )
 from flashgrep.search.path_search import near_paths
 
@@ -78,13 +78,6 @@ MOST_CONTEXT = 100
 SUGGESTIONS = 3
 MODEL_TOKENS, MODEL_HITS = 500, 100
 """For a model that sets no limit: what a page may take, since a page of a few short lines costs another call."""
-NEAREST = 3
-"""Most lines shown to a model for a text that no line has."""
-MOST_COMPARED = 200
-"""Lines with the rarest word of a missing text that are compared."""
-MOST_COUNTED_WORDS = 6
-"""Words of a missing text whose files are counted, longest first, to find the rarest."""
-WORD = re.compile(r"\w{3,}")
 IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 SmartMode = Literal["literal", "regex", "grep", "words"]
 """Readings of a text, in the order in which they are tried."""
@@ -292,9 +285,14 @@ async def query(call: Call[Host], params: QueryParams) -> QueryResult:
     Use it when you know some of the text; get_symbol for a name's definition or references, search_code when you only
     know what the code does. Ignored, hidden and binary files are left out.
     """
-    return await ask_projects(
-        call, params, _query_project, _join, limit=_choose_page(call, params)[0]
-    )
+    limit, _ = _choose_page(call, params)
+    result = await ask_projects(call, params, _query_project, _join, limit=limit)
+    if call.as_text and result["mode"] == "words":
+        # Of several projects, too.
+        del result["results"][NEAREST:]
+        result["total"] = len(result["results"])
+        result["next"] = None
+    return result
 
 
 HANDLERS: tuple[Handler, ...] = (query,)
@@ -359,10 +357,15 @@ class ProjectQuery:
         # Include what was saved while earlier readings were tried.
         fresh = params.fresh and await self.view.refresh()
         if self.call.as_text:
-            ranking = self.call.host.searchers.ranking
-            answer = await _find_nearest(
-                self.view, params, self.keep, ranking, before.answer
+            nearest = NearestLines(
+                self.view,
+                params.query,
+                self.keep,
+                self.call.host.searchers.ranking,
+                time.monotonic() + params.deadline_ms / 1000,
             )
+            # Where no file has any of the words, what was searched for the text stands.
+            answer = await nearest.find() or before.answer
         else:
             limit, _ = _choose_page(self.call, params)
             answer = await words(self.view, params.query, limit, self.keep)
@@ -493,75 +496,6 @@ async def _query_project(
         else lambda at: -answer.hits[at].get("score", 0)
     )
     return Page(result, rank, get_args(SmartMode).index(reading.mode))
-
-
-async def _find_nearest(
-    view: View,
-    params: QueryParams,
-    keep: PathFilter | None,
-    ranking: Ranking | None,
-    nothing: Answer,
-) -> Answer:
-    """Return few lines for words that no line has as a text: with the rarest of them, and most of the others.
-
-    Any more would only look like an answer. Of lines with as many, definitions and sources come first. Where no file
-    has any of the words, ``nothing`` stands: the answer of the search for the text, which says what was searched.
-    """
-    deadline = time.monotonic() + params.deadline_ms / 1000
-    rarest = await _find_rarest_word(view, params, keep, deadline)
-    if rarest is None:
-        return nothing
-    question = Question(
-        pattern=Pattern(texts=(rarest,), mode="literal", case="insensitive"),
-        keep=keep,
-        ranking=ranking,
-        limit=MOST_COMPARED,
-        max_chars=MOST_COMPARED * 200,
-        as_text=True,
-        deadline=deadline,
-    )
-    answer = await view.search(question)
-    words = {word.lower() for word in WORD.findall(params.query)}
-
-    def count_words(hit: dict[str, Any]) -> tuple[int, int]:
-        text = hit["text"].lower()
-        whole = words.intersection(WORD.findall(text))
-        return len(whole), sum(word in text for word in words)
-
-    nearest = sorted(answer.results, key=count_words, reverse=True)
-    answer.results = nearest[:NEAREST]
-    answer.ranks = []
-    answer.total = len(answer.results)
-    answer.next = None
-    return answer
-
-
-async def _find_rarest_word(
-    view: View, params: QueryParams, keep: PathFilter | None, deadline: float
-) -> str | None:
-    """Return the word of a text that the fewest files have, in small letters; None: no file has any."""
-    words = {word.lower() for word in WORD.findall(params.query)}
-    by_length = sorted(words, key=lambda word: (-len(word), word))
-    longest = by_length[:MOST_COUNTED_WORDS]
-    rarest = None
-    fewest = 0
-    for word in longest:
-        question = Question(
-            pattern=Pattern(texts=(word,), mode="literal", case="insensitive"),
-            keep=keep,
-            output="files",
-            limit=1,
-            deadline=deadline,
-            count_on=COUNT_ON_FILES,
-        )
-        files = (await view.search(question)).total
-        # Unknown: more than are counted.
-        if files is None:
-            files = COUNT_ON_FILES + 1
-        if files and (rarest is None or files < fewest):
-            rarest = word
-            fewest = files
-    return rarest
 
 
 def _make_pattern(

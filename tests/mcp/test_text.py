@@ -166,6 +166,54 @@ def test_a_text_that_is_nowhere_gets_few_lines_and_says_so_first(
         words.unlink()
 
 
+def test_a_message_is_found_though_it_names_its_occasion(
+    model: McpClient, root: Path
+) -> None:
+    texts = {
+        "README.md": "The request was refused.\n",
+        "data.json": f'{{"log": "failed to list all plugins {"refused " * 300}"}}\n',
+        "src/plugins.go": 'log.Error("failed to list plugins", "err", err)\n',
+    }
+    for name, text in texts.items():
+        (root / name).write_text(text)
+    try:
+        answer = read(
+            model, "query", query="failed to list plugins: connection refused"
+        )
+        assert answer.splitlines()[:3] == [
+            "[nothing has this text; nearest:]",
+            "src/plugins.go",
+            '1:log.Error("failed to list plugins", "err", err)',
+        ]
+        assert len(answer) < 800
+    finally:
+        for name in texts:
+            (root / name).unlink()
+
+
+def test_of_several_projects_too_the_nearest_lines_are_few(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    texts = {f"{n}.py": f"# the zebra of {n}\n" for n in range(5)}
+    others = [
+        project({**texts, "z.py": "# the zebra's question\n" * 2}) for _ in range(2)
+    ]
+    for other in others:
+        daemon.add(other)
+    wire = daemon.wire("unix")
+    wire.call("$/bind", structured=False)
+    answer = read(
+        McpClient(LineTransport(wire), "legacy"),
+        "query",
+        query="zebra question",
+        projects=list(map(str, others)),
+    )
+    wire.close()
+    assert answer.startswith("[nothing has this text; nearest:]")
+    assert len(re.findall(r"^\d+:", answer, re.MULTILINE)) == 3
+    assert answer.count("the zebra's question") == 3
+
+
 def test_of_the_nearest_lines_definitions_come_first_and_prose_last(
     model: McpClient, root: Path
 ) -> None:
