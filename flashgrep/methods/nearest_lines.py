@@ -70,6 +70,7 @@ class NearestLines:
     def _rank(self, hit: dict[str, Any]) -> tuple[object, ...]:
         text = hit["text"].lower()
         of_line = set(WORD.findall(text))
+        # A word inside another one, as in ``connectors``, is less.
         whole = sum(word in of_line for word in self.words)
         parts = sum(word in text for word in self.words)
         return hit.get("cut", False), -whole, -parts

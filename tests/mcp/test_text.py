@@ -748,6 +748,13 @@ def test_a_question_in_other_words_is_answered_and_not_denied(
     assert "nothing found" not in told
 
 
+def test_words_that_are_no_name_are_answered_by_search(model: McpClient) -> None:
+    told = read(model, "code_research", query="tests for settings")
+    assert "nothing found" in told.splitlines()[0]
+    assert told.splitlines()[0].endswith("as search_code answers it:")
+    assert "src/config.py" in told
+
+
 def test_a_path_begins_with_the_definitions_that_are_on_it(
     model: McpClient, loom: Path
 ) -> None:

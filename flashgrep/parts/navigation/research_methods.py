@@ -4,6 +4,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -17,7 +18,7 @@ from typing_extensions import TypedDict
 from flashgrep.api.coverage import Coverage
 from flashgrep.api.host import Host
 from flashgrep.api.view import Project, View
-from flashgrep.base.errors import InvalidParams
+from flashgrep.base.errors import FlashgrepError, InvalidParams
 from flashgrep.base.model import path_to_json, path_to_text
 from flashgrep.base.registry import (
     RARE,
@@ -64,7 +65,11 @@ from flashgrep.parts.navigation.research.finished_walks import (
     find_walk,
     keep_walk,
 )
-from flashgrep.parts.navigation.research.research_questions import ASKED, Kind
+from flashgrep.parts.navigation.research.research_questions import (
+    ASKED,
+    Kind,
+    is_like_code,
+)
 from flashgrep.parts.navigation.research.research_walk import DIRECT, Research
 from flashgrep.parts.navigation.resolution.resolver import OVERRIDDEN
 from flashgrep.parts.navigation.resolution.symbol_graph import (
@@ -435,8 +440,11 @@ def _render_graph(result: CodeResearchResult, style: Style) -> Iterator[str]:
 
     def is_told_by_line(edge: EdgeEntry) -> bool:
         """Return whether the line itself shows who extends whom, or what a file imports."""
+        if edge["kind"] == "imports":
+            is_of_file = named[edge["source"]]["kind"] == "file"
+            return is_of_file and edge.get("target") in {None, *roots}
         if "target" not in edge:
-            return edge["kind"] == "imports"
+            return False
         ends = [
             named[edge[end]]["name"].rpartition(".")[2] for end in ("source", "target")
         ]
@@ -469,16 +477,17 @@ def _render_graph(result: CodeResearchResult, style: Style) -> Iterator[str]:
         ),
         style,
     )
-    edges = {
-        (style.path(edge), edge["line"])
-        for edge in result["edges"]
-        if edge["kind"] == "implements"
+    implementing = [edge for edge in result["edges"] if edge["kind"] == "implements"]
+    lines = {(style.path(edge), edge["line"]) for edge in implementing}
+    heads = {
+        (named[edge["source"]]["file_path"], named[edge["source"]]["start_line"])
+        for edge in implementing
     }
     for conformance in result["conformances"]:
         path = style.path(conformance)
         line = conformance["line"]
         # The line shows whether it is an extension.
-        if (path, line) in edges:
+        if (path, line) in lines or (conformance["file_path"], line) in heads:
             continue
         how = " by extension" if conformance["extension"] else ""
         what = f"{conformance['type']} is a {conformance['base']}"
@@ -512,6 +521,15 @@ async def code_research(
         project = await find_project_with(call, path)
         params = params.model_copy(update={"project": project})
     result = await ask_each(call, params, _research_project, join_answers)
+    # Whoever names the kind means a name.
+    if params.kind is None and is_about_words(result):
+        answer = None
+        # Where it cannot be asked, nothing was found.
+        with suppress(FlashgrepError):
+            answer = await answer_by_search(call, params)
+        if answer is not None:
+            result["answer"] = answer
+            result["summary"] += "; as search_code answers it:"
     if question.kind == "unknown":
         result["asks"] = list(ASKED)
         answer = await answer_by_search(call, params)
@@ -682,6 +700,14 @@ def _append(
         in_tests = joined.setdefault("in_tests", {"uses": 0, "files": 0})
         in_tests["uses"] += result["in_tests"]["uses"]
         in_tests["files"] += result["in_tests"]["files"]
+
+
+def is_about_words(result: CodeResearchResult) -> bool:
+    """Return whether nothing was found of what may be plain words: ``tests for authentication``."""
+    names = result["names"]
+    if not names or result["results"] or not result["coverage"]["complete"]:
+        return False
+    return not any(map(is_like_code, names))
 
 
 async def answer_by_search(call: Call[Host], params: CodeResearchParams) -> str | None:
@@ -867,6 +893,26 @@ class GraphPage:
     """Lines that call only the base of what was asked about."""
 
 
+def leave_out_heads(graph: Graph, items: list[Edge | Node]) -> list[Edge | Node]:
+    """Return items, of each type that names its base in a line only such lines, and not also its head."""
+    heads = list[Edge]()
+    naming = set[tuple[SymbolKey, SymbolKey]]()
+    for item in items:
+        if not isinstance(item, Edge) or item.kind != "implements":
+            continue
+        if item.target == UNDEFINED:
+            continue
+        base = graph.nodes[item.target].definition.name
+        # As Go's embedded types do, whose methods make the type an implementation as well.
+        if base in re.findall(r"[\w$]+", item.text):
+            naming.add((item.source, item.target))
+        else:
+            heads.append(item)
+    return without(
+        items, [edge for edge in heads if (edge.source, edge.target) in naming]
+    )
+
+
 def find_one_a_site(graph: Graph, items: list[Edge | Node]) -> list[Edge | Node]:
     """Return the items without edges that say of a line what a more certain one has said: of overrides, one."""
     best = dict[tuple[SymbolKey, int, str], Edge]()
@@ -939,7 +985,7 @@ def fit_graph(
     edges: list[Edge] = []
     items = graph.in_order()
     if as_text:
-        items = find_one_a_site(graph, items)
+        items = leave_out_heads(graph, find_one_a_site(graph, items))
     overridden = [] if with_overridden else find_overridden(items)
     items = without(items, overridden)
     told = {(item.path, item.line) for item in items if isinstance(item, Edge)}

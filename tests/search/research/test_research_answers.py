@@ -155,6 +155,38 @@ def test_the_first_line_says_what_all_are_implementations_of(tmp_path: Path) -> 
     ]
 
 
+def test_a_type_that_embeds_what_it_implements_is_told_once(tmp_path: Path) -> None:
+    files = {
+        "go.mod": "module loom\n",
+        "a.go": """
+            package loom
+
+            type Weaver interface { Weave() }
+
+            type Jenny struct {
+                Weaver
+                threads int
+            }
+
+            func (j *Jenny) Weave() {}
+        """,
+    }
+    _, lines = ask_as_text(tmp_path, files, "what implements Weaver")
+    assert lines[1:] == ["a.go:4 interface Weaver", "a.go:7 Jenny (6-9): Weaver"]
+
+
+def test_importers_of_a_file_are_told_by_their_lines(tmp_path: Path) -> None:
+    files = {"a/loom.ts": "export const weave = 1;\n"}
+    for name in ("b", "c"):
+        files[f"{name}.ts"] = "import { weave } from './a/loom';\n"
+    _, lines = ask_as_text(tmp_path, files, "who uses a/loom.ts")
+    assert lines[1:] == [
+        "a/loom.ts:1 file loom.ts",
+        "b.ts:1 import { weave } from './a/loom';",
+        "c.ts:1 import { weave } from './a/loom';",
+    ]
+
+
 def test_an_answer_says_what_cut_it(tmp_path: Path) -> None:
     files = {"base.py": "class Base: ...\n"}
     for at in range(MOST_FRONTIER + 10):

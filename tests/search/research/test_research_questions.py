@@ -58,6 +58,14 @@ from flashgrep.parts.navigation.research.research_questions import parse_questio
         ("callers of Vec<T>::push", "callers", ("Vec<T>::push",)),
         ("who calls my-app/src/run.go:run", "callers", ("my-app/src/run.go:run",)),
         ("who calls run: the question", "callers", ("run",)),
+        ("imports of src/lib/a.ts", "imports", ("src/lib/a.ts",)),
+        ("who uses src/lib/a.ts", "imports", ("src/lib/a.ts",)),
+        ("src/lib/a.ts", "imports", ("src/lib/a.ts",)),
+        ("who uses internal/conns.Allowed", "usages", ("internal/conns.Allowed",)),
+        ("tests for rate limit", "unknown", ()),
+        ("tests for the ldap connector", "unknown", ()),
+        ("who calls flush in src", "callers", ("flush",)),
+        ("tests for rate_limit please", "impact", ("rate_limit",)),
     ],
 )
 def test_a_question_is_understood(

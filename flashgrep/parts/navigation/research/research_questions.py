@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from flashgrep.base.languages import UNKNOWN, language_of
+
 Kind = Literal[
     "callers", "callees", "implementations", "supertypes", "usages", "path", "imports", "definition",
     "overrides", "hierarchy", "impact", "unused", "unknown",
@@ -102,7 +104,10 @@ _PATTERNS: Final[tuple[tuple[Kind, str], ...]] = (
         "imports",
         rf"(?:who|what|which\s+\w+)\s+(?:imports?|includes?|requires?|depends?\s+(?:up)?on)\s+{_NAME}",
     ),
-    ("imports", rf"(?:importers|dependents|reverse\s+dependencies)\s+of\s+{_NAME}"),
+    (
+        "imports",
+        rf"(?:imports?|importers|dependents|reverse\s+dependencies)\s+of\s+{_NAME}",
+    ),
     (
         "usages",
         rf"(?:where|how)\s+(?:is|are)\s+{_NAME}\s+(?:used|referenced|mentioned)",
@@ -127,6 +132,12 @@ _ASKS: Final = re.compile(
 _WORD: Final = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::)[\w$]+)*")
 _LIKE_CODE: Final = re.compile(r"\w[A-Z]|[_$.:(`\d]")
 """Characters that plain words do not have."""
+_MORE_WORDS: Final = re.compile(
+    r"\s+(?!(?:and|as|at|but|by|directly|elsewhere|from|here|if|in|inside|of|on|or|outside|please|to|when|with|within"
+    r"|class|function|interface|macro|method|module|protocol|struct|symbol|trait|type)\b)"
+    r"[^\W\d_]+\b"
+)
+"""What shows that a plain word was only the first of several: ``tests for rate limit``."""
 ASKED: Final = (
     "callers of X", "what does X call", "where is X used", "what implements X", "subclasses of X", "base classes of X",
     "type hierarchy of X", "what overrides C.m", "what imports M", "path from A to B", "impact of X",
@@ -161,9 +172,11 @@ def parse_question(query: str, kind: Kind | None = None) -> ResearchQuestion:
         # ``re`` caches compiled patterns. Compiling all of them at import took a
         # fiftieth of the daemon's start.
         if match := re.search(pattern, text, re.IGNORECASE):
-            return ResearchQuestion(
-                known_kind, tuple(name for name in match.groups() if name)
-            )
+            matched_names = [name for name in match.groups() if name]
+            # What was understood of half a question is answered beside it.
+            if _goes_on(matched_names, text[match.end() :]):
+                return ResearchQuestion("unknown", ())
+            return _ask_about(known_kind, *matched_names)
     if _ASKS.match(text):
         return ResearchQuestion("unknown", ())
     names = [
@@ -173,5 +186,31 @@ def parse_question(query: str, kind: Kind | None = None) -> ResearchQuestion:
     ]
     words = _WORD.findall(query)
     if len(words) == 1 or len(set(names)) == 1:
-        return ResearchQuestion("usages", (words[0] if len(words) == 1 else names[0],))
+        return _ask_about("usages", words[0] if len(words) == 1 else names[0])
     return ResearchQuestion("unknown", ())
+
+
+def _goes_on(names: list[str], rest: str) -> bool:
+    """Return whether a name is a plain word, and more of them follow: then it is none."""
+    if not names or is_like_code(names[-1]):
+        return False
+    return _MORE_WORDS.match(rest) is not None
+
+
+def is_like_code(name: str) -> bool:
+    """Return whether a name has characters that plain words do not have, or a capital letter."""
+    return _LIKE_CODE.search(name) is not None or not name.islower()
+
+
+def _ask_about(kind: Kind, *names: str) -> ResearchQuestion:
+    """Return the question about names; who uses or calls a file is who imports it."""
+    if kind in {"usages", "callers"} and _is_file(names[0]):
+        kind = "imports"
+    return ResearchQuestion(kind, names)
+
+
+def _is_file(name: str) -> bool:
+    """Return whether a name is the path of a file in a folder, of a language that is known."""
+    if "/" not in name or ":" in name:
+        return False
+    return language_of(name.encode("utf-8", "surrogateescape")) is not UNKNOWN
