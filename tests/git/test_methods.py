@@ -55,6 +55,21 @@ def test_what_changed_between_two_revisions_begins_with_the_commits(
     )
     shown = daemon.run("changes", "HEAD~1..HEAD", cwd=root).stdout
     assert shown.startswith(names[0][:10])
+    # Of one file or folder, those that changed it.
+    for path, changed_by in (("docs/a.md", names[1:]), ("src/extra.py", names)):
+        answer = wire.call("changes", rev="v1..HEAD", path=path)
+        assert [one["commit"] for one in answer["commits"]] == changed_by
+
+
+def test_a_commit_from_which_nothing_differs_is_told_how_to_be_seen_itself(
+    root: Path, connect: Callable[..., Wire]
+) -> None:
+    git(root, "checkout", "--quiet", ".")
+    wire = connect(root)
+    name = git(root, "rev-parse", "--short", "HEAD").decode().strip()
+    detail = wire.call("changes", rev=name)["coverage"]["detail"]
+    assert detail == f"no file differs from {name}; {name}~1..{name} is what it changed"
+    assert wire.call("changes")["coverage"]["detail"] == "no file differs from HEAD"
 
 
 def test_every_method_answers_about_a_revision(

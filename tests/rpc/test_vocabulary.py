@@ -291,6 +291,8 @@ TAKEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"name": "f", "include_body": True},
         {"symbol_name": "f", "body": True},
     ),
+    ("changes", {"patch": True}, {"lines": True}),
+    ("changes", {"summary": True}, {"lines": False}),
     ("list_files", {"path": "src", "recursive": True}, {"path": "src"}),
     ("fs_move", {"source": "a", "destination": "b"}, {"src": "a", "dst": "b"}),
 ]

@@ -1,10 +1,12 @@
 """The `changes` method: what differs between the work tree and a revision, or two revisions, and who is affected."""
 
+import os
+import re
 import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Annotated, NotRequired
+from typing import Annotated, Final, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -81,6 +83,9 @@ CALLERS = 5
 """Most callers shown for one symbol."""
 MOST_COMMITS = 5
 """Commits of a range that are told, the newest."""
+NAMED_COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
+ONE_PATH: Final = re.compile(r"(?!.*\.\.)[^/*?{}\[\]!]+(?:/[^/*?{}\[\]]+)+/?")
+"""A path below a folder. A name alone is a glob of ours: it is that of files in any folder."""
 LEAST_CALL = 0.5
 """Least confidence of a call that is shown: a call of another definition of the name misleads."""
 CALLABLE = frozenset(
@@ -348,7 +353,7 @@ async def _compare_in_project(
             "took_ms": milliseconds_since(started),
         }
         if not files:
-            coverage["detail"] = f"no file differs from {params.rev}"
+            coverage["detail"] = _tell_no_change(params.rev)
         following = None
         if entries and end < len(files):
             last = files[end - 1].path.decode("latin-1")
@@ -364,24 +369,50 @@ async def _compare_in_project(
     revisions = find_revisions(workspace, call.session)
     result = await revisions.compare(params.rev, look)
     if not after:
-        await _add_commits(result, revisions, deadline)
+        await _add_commits(result, params, revisions, deadline)
     return Page(result)
 
 
+def _tell_no_change(rev: str) -> str:
+    detail = f"no file differs from {rev}"
+    # Whoever names a commit often means what it changed.
+    if NAMED_COMMIT.fullmatch(rev):
+        detail += f"; {rev}~1..{rev} is what it changed"
+    return detail
+
+
+def _find_path(include: Sequence[str]) -> bytes:
+    """Return the file or folder that globs name; empty if they name more, since git has globs of other kinds."""
+    if not include or not ONE_PATH.fullmatch(include[0]):
+        return b""
+    path = include[0].rstrip("/")
+    # As ``path`` is read.
+    if include[1:] not in ([], [f"{path}/**"]):
+        return b""
+    return os.fsencode(path)
+
+
 async def _add_commits(
-    result: ChangesResult, revisions: AnyRevisions, deadline: float
+    result: ChangesResult,
+    params: ChangesParams,
+    revisions: AnyRevisions,
+    deadline: float,
 ) -> None:
-    """Add the newest commits between two revisions; none for a single one, with git's index, or if time runs out."""
+    """Add the newest commits between two revisions; none for a single one, with git's index, or if time runs out.
+
+    Where one file or folder is asked about, those that changed it.
+    """
     between = parse_revision(result["rev"])
     if not isinstance(between, Range) or INDEX in between:
         return
+    path = _find_path(params.include)
 
     def ask(repository: Repository) -> list[Commit]:
         commits = list[Commit]()
         # Between revisions that are far apart git reads a hundred thousand commits.
         with suppress(Expired), expiring(deadline):
             commits = list_commits(
-                repository, between.new, b"", 0, MOST_COMMITS, since=between.old
+                repository, between.new, path, 0, MOST_COMMITS, since=between.old
             )
         return commits
 
