@@ -134,6 +134,21 @@ def test_search_by_meaning_shows_code_and_every_line_is_the_files(
             assert FILES[file].splitlines()[int(row[1]) - 1] == row[2]
 
 
+def test_of_a_long_function_a_terminal_shows_what_answers(
+    daemon: DaemonAtHand, project: MakeProject
+) -> None:
+    steps = [f"    total = total + rate({number})" for number in range(40)]
+    answer = "    send_reminder_by_mail(account)"
+    text = "\n".join(["def settle(account):", "    total = 0", *steps, answer, *steps])
+    root = project({"pay.py": f"{text}\n", **FILES})
+    assert daemon.run("index-codebase", ".", cwd=root).returncode == 0
+    lines = show(daemon, root, "search-code", "who is sent a reminder by mail")
+    rows = read_rows(lines[: lines.index("")])
+    assert (43, answer) in rows
+    assert (1, "def settle(account):") in rows
+    assert len(rows) <= 12
+
+
 def test_a_shell_gets_lines_by_words_before_there_is_an_index(
     cold_daemon: DaemonAtHand, project: MakeProject
 ) -> None:

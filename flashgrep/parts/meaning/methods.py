@@ -65,7 +65,7 @@ from flashgrep.parts.meaning.search.meaning_search import (
     MeaningAnswer,
     MeaningQuestion,
 )
-from flashgrep.parts.meaning.search.passages import Excerpt, Span
+from flashgrep.parts.meaning.search.passages import MOST_WHOLE, Excerpt, Span
 from flashgrep.parts.meaning.search.word_search import spellings_of
 from flashgrep.project.project import BARE
 from flashgrep.search.exact import Answer
@@ -431,12 +431,15 @@ async def _search_code_in_project(
     if is_for_model:
         results, files = choose_for_model(answer, params.query, tokens)
     else:
-        results = fit_code(
-            answer.results,
-            params.query,
-            tokens,
-            as_text=call.as_text,
-        )
+        if call.for_person and params.max_tokens is None:
+            results = crop_for_terminal(answer.results, params.query)
+        else:
+            results = fit_code(
+                answer.results,
+                params.query,
+                tokens,
+                as_text=call.as_text,
+            )
         files = [
             format_file(file, file.functions[:MOST_FUNCTIONS]) for file in answer.files
         ]
@@ -811,6 +814,21 @@ def format_file(file: FoundFile, functions: Sequence[FoundFunction]) -> FileMatc
     if "file_path_bytes" in path:
         match["file_path_bytes"] = path["file_path_bytes"]
     return match
+
+
+def crop_for_terminal(pieces: Sequence[FoundChunk], query: str) -> list[CodeMatch]:
+    """Return chunks as a terminal shows them: of a long one the lines that a model is shown, as many as it has room for."""
+    results = list[CodeMatch]()
+    words = spellings_of(query)
+    for piece in pieces:
+        excerpt = None
+        passage = piece.passage
+        if passage is not None:
+            excerpt = passage.fit(MOST_WHOLE)
+            if excerpt is None or excerpt.count_lines() > MOST_SHOWN:
+                excerpt = passage.crop_to_lines(MOST_SHOWN, words)
+        results.append(format_chunk(piece, excerpt))
+    return results
 
 
 def fit_code(

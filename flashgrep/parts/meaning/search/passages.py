@@ -58,6 +58,13 @@ class Excerpt(NamedTuple):
     text: str
     lines: tuple[Span, ...]
 
+    def count_lines(self) -> int:
+        """Return how many lines of the file it has."""
+        count = 0
+        for first, last in self.lines:
+            count += last - first + 1
+        return count
+
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
@@ -174,6 +181,17 @@ class Passage:
         )
         spans = _join_lines(chosen, texts)
         return self._show(_trim_blanks(spans, texts))
+
+    def crop_to_lines(self, most: int, words: Sequence[Sequence[bytes]]) -> Excerpt:
+        """Return as ``crop`` does so many lines at most, unless the head alone has more."""
+        lines = self.whole[1] - self.whole[0] + 1
+        size = self.size * most // lines
+        excerpt = self.crop(size, words)
+        # Lines are not all of one length.
+        while excerpt.count_lines() > most and size:
+            size = size * 3 // 4
+            excerpt = self.crop(size, words)
+        return excerpt
 
     def leave_out_asides(self, spans: Sequence[Span]) -> list[Span]:
         """Return the lines without those in long comments."""
