@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flashgrep.base.errors import ProviderUnavailable
-from flashgrep.base.languages import LANGUAGES, language_of
+from flashgrep.base.languages import LANGUAGES
 from flashgrep.base.model import Document
 from flashgrep.files.columns import SHOWN
 from flashgrep.files.globs import PathFilter
@@ -84,9 +84,14 @@ MOST_HAVING = 10
 all others, whatever is more like the word. Of forty words drawn from fourteen repositories, in 1 to 8 files each, all
 files with the word are then first for 38 (14 before), at a tenth more tokens."""
 
-PROSE_LANGUAGES = [
-    name for name, language in LANGUAGES.items() if language.nature == "prose"
-]
+PROSE = PathFilter(
+    (),
+    (),
+    languages=[
+        name for name, language in LANGUAGES.items() if language.nature == "prose"
+    ],
+)
+"""The files that are prose by their names: among candidates, and in a table."""
 MOST_PROSE = 0.8
 """Share of prose among the candidates from which code is looked for by itself: prose counts 0.4, but a manual in thirty
 languages would leave no code to weigh it against."""
@@ -310,9 +315,7 @@ class MeaningSearch:
         if query.about_prose or query.kind == "path":
             return False
         paths = self._choose_paths({candidate.key[0] for candidate in candidates})
-        prose = sum(
-            is_prose(paths.get(candidate.key[0], b"")) for candidate in candidates
-        )
+        prose = sum(PROSE(paths.get(candidate.key[0], b"")) for candidate in candidates)
         return prose > MOST_PROSE * len(candidates)
 
     def _leave_out_prose(self, recall: CandidateSearch) -> Ints:
@@ -320,8 +323,7 @@ class MeaningSearch:
         allowed = recall.allowed
         if allowed is None:
             allowed = self._snapshot.table.texts()
-        prose = PathFilter((), (), languages=PROSE_LANGUAGES)
-        return np.setdiff1d(allowed, find_allowed_texts(self._snapshot, prose))
+        return np.setdiff1d(allowed, find_allowed_texts(self._snapshot, PROSE))
 
     def _weigh(self, families: Mapping[str, Family]) -> None:
         self._families = families
@@ -848,11 +850,6 @@ class MeaningSearch:
             ).encode()
             by_words = self._cover.share(text)
         return min(1.0, max(by_meaning, by_words))
-
-
-def is_prose(path: bytes) -> bool:
-    """Return whether a file is prose by its name."""
-    return language_of(path).nature == "prose"
 
 
 def join_candidates(
