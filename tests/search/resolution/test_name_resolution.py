@@ -354,6 +354,40 @@ def test_an_unknown_receiver_is_decided_by_whether_the_file_names_the_type(
     }
 
 
+def test_one_of_many_overrides_is_only_possible_unless_the_file_names_its_type_alone(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "base.py": "class Command:\n    def perform(self): ...\n",
+        "kinds.py": """
+            from base import Command
+            class Clean(Command):
+                def perform(self): ...
+            class Forget(Command):
+                def perform(self): ...
+            class Ignore(Command):
+                def perform(self): ...
+        """,
+        "far.py": "def far(one):\n    one.perform()\n",
+        "seen.py": "from kinds import Clean\ndef seen(one):\n    one.perform()\n",
+        "two.py": "from kinds import Clean, Forget\ndef two(one):\n    one.perform()\n",
+        "test_far.py": "from far import far\ndef test_far():\n    far(1)\n",
+    }
+    source = project(tmp_path, files)
+    told = {}
+    for owner in ("Command", "Clean", "Forget"):
+        research = researched(source, f"callers of {owner}.perform", 3)
+        told[owner] = {
+            (edge.path.decode(), edge.resolution.how) for edge in research.graph.edges
+        }
+        assert len(told[owner]) + research.unsure.total() == 3
+    assert told == {
+        "Command": set(),
+        "Clean": {("seen.py", "type in sight")},
+        "Forget": set(),
+    }
+
+
 def test_modules_that_import_each_other_are_followed_to_an_end(tmp_path: Path) -> None:
     files = {
         "a.ts": "export * from './b'\nexport { x } from './b'\n",

@@ -315,6 +315,7 @@ class Resolver:
     def make_guess(self, use: Use) -> Callable[[Definition], Resolution | None]:
         """Return a function that estimates, from measurements, whether a use on an unknown receiver means a target."""
         in_sight: list[Definition] = []
+        named_alone: list[SymbolKey] = []
         if (
             use.symbols.word_at(use.offset) not in EVERYDAY
             and len(self.rivals) <= _MOST_RIVALS
@@ -328,6 +329,11 @@ class Resolver:
                 for method in methods
                 if next(words(method.owner.encode(), fold=False), -1) >= 0
             }
+            named_alone = [
+                method.key
+                for method in methods
+                if method.path == use.path or method.owner in named
+            ]
             named = named.union(
                 *map(self.ancestors, named)
             )  # a file that mentions a type also sees its base types
@@ -362,7 +368,11 @@ class Resolver:
             is_only = by_name.confidence == GUESS and any(
                 definition.key == target.key for definition in in_sight
             )
-            if is_only:
+            # Of many overrides in one family the only one that is named: in another, 47
+            # of 47 were right, and none of 64 of their base, which the file does not
+            # name.
+            is_override = named_alone == [target.key] and self._is_one_family(target)
+            if is_only or is_override:
                 return Resolution(GUESS, "type in sight")
             return by_name
 
@@ -1344,23 +1354,44 @@ class Resolver:
             return Resolution(WEAK, "name only")
         if target.language == "rust" and self._is_standard(target):
             return Resolution(WEAK, "name only")
-        family = FAMILIES.get(target.language, target.language)
-        if family not in self._families:
-            alike = [
-                rival
-                for rival in self.rivals
-                if is_same_family(rival.language, family) and rival.name != rival.owner
-            ]
-            owners = {rival.owner for rival in alike}
-            families = set[str]()
-            for rival in alike:
-                above = self.ancestors(rival.owner) | _list_traits(rival)
-                topmost = min(above & owners or {rival.owner})
-                families.add(topmost or str(rival.path))
-                if len(families) == _MOST_FAMILIES:
-                    break
-            self._families[family] = max(1, len(families))
-        return Resolution(most / self._families[family], "name only")
+        families = self._list_families(target.language)
+        share = most / max(1, len(families))
+        if target.kind in METHODS:
+            # What all others override is not run by its name alone.
+            others = _find_family(families, target) - {_name_owner(target)}
+            share /= max(1, len(others))
+        return Resolution(share, "name only")
+
+    def _is_one_family(self, target: Definition) -> bool:
+        """Whether a base type has the name of all that have it."""
+        return len(self._list_families(target.language)) == 1
+
+    def _list_families(self, language: str) -> list[set[str]]:
+        """Return the types that have the name, each with those above it; a file stands for what is in no type."""
+        family = FAMILIES.get(language, language)
+        if family in self._families:
+            return self._families[family]
+        alike = [
+            rival
+            for rival in self.rivals
+            if is_same_family(rival.language, family) and rival.name != rival.owner
+        ]
+        owners = {rival.owner for rival in alike}
+        families: list[set[str]] = []
+        for rival in alike:
+            above = self.ancestors(rival.owner) | _list_traits(rival)
+            joined = {_name_owner(rival), *(above & owners)}
+            apart = []
+            for types in families:
+                if types.isdisjoint(joined):
+                    apart.append(types)
+                else:
+                    joined |= types
+            families = [*apart, joined]
+            if len(families) == _MOST_FAMILIES:
+                break
+        self._families[family] = families
+        return families
 
     def _is_standard(self, target: Definition) -> bool:
         """Whether types of Rust's library have a method of the name: by the name, or by the trait that it implements."""
@@ -1371,9 +1402,20 @@ class Resolver:
         return is_foreign or target.name in STANDARD
 
     @LazyAttribute
-    def _families(self) -> dict[str, int]:
-        """How many families of types the rivals belong to, by language."""
+    def _families(self) -> dict[str, list[set[str]]]:
+        """Return the families of types that the rivals belong to, by language."""
         return {}
+
+
+def _name_owner(definition: Definition) -> str:
+    """Return the name of the type around a definition, or its file."""
+    return definition.owner or str(definition.path)
+
+
+def _find_family(families: Sequence[set[str]], target: Definition) -> set[str]:
+    """Return the types of the family that a definition's type belongs to."""
+    owner = _name_owner(target)
+    return next((types for types in families if owner in types), {owner})
 
 
 def _resolve_on_result(use: Use, target: Definition) -> Resolution | None:
