@@ -374,16 +374,15 @@ class ReferenceSearch:
         ):
             return
         imports = self._navigator.names.imports_of(path)
-        for local, several in imports.names.items():
-            if local != name and any(import_.name == name for import_ in several):
-                # In Python everything that a module imports can be imported from it.
-                yield path, local, symbols.language == "python"
-        for local, import_ in imports.exports.items():
-            if import_.name == name and local == DEFAULT:
+        for local in imports.list_aliases(name):
+            # In Python everything that a module imports can be imported from it.
+            yield path, local, symbols.language == "python"
+        for local in imports.list_exports(name):
+            if local == DEFAULT:
                 stem = Definition(path, symbols, -1).stem
                 others = self._source.candidates(stem, fold=False) if stem else ()
                 yield from self._navigator.names.find_default_names(path, others)
-            elif import_.name == name != local:
+            else:
                 yield path, local, True
 
 

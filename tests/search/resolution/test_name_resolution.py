@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from flashgrep.parts.navigation.research.research_walk import MOST_ALIASES
 from flashgrep.parts.symbols.parse.lookup import FileSymbols
 from tests.search.research.test_research_engine import project, researched
 from tests.support.pace import paced
@@ -352,6 +353,47 @@ def test_an_unknown_receiver_is_decided_by_whether_the_file_names_the_type(
         },
         "dim": {},
     }
+
+
+def test_a_name_exported_under_an_alias_of_its_alias_is_found(tmp_path: Path) -> None:
+    files = {
+        "number.ts": "export function create() {}\n",
+        "string.ts": "export function create() {}\n",
+        "index.ts": """
+            import { create as numberCreate } from './number'
+            import { create as stringCreate } from './string'
+            export { numberCreate as number, stringCreate as string }
+        """,
+        "use.ts": "import { number } from './index'\nfunction use() { number() }\n",
+        "all.ts": "import * as all from './index'\nfunction allOf() { all.number() }\n",
+        "other.ts": "import { string } from './index'\nfunction other() { string() }\n",
+    }
+    assert callers_of(tmp_path, files, "create", "number.ts") == {"use", "allOf"}
+
+
+def test_a_default_export_that_is_exported_under_another_name_is_found(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "number.ts": "export default function create() {}\n",
+        "index.ts": "import make from './number'\nexport { make as number }\n",
+        "use.ts": "import { number } from './index'\nfunction use() { number() }\n",
+    }
+    assert callers_of(tmp_path, files, "create", "number.ts") == {"use"}
+
+
+def test_more_aliases_than_are_followed_make_an_answer_incomplete(
+    tmp_path: Path,
+) -> None:
+    files = {"origin.ts": "export function create() {}\n"}
+    for number in range(MOST_ALIASES + 1):
+        files[f"user{number}.ts"] = f"""
+            import {{ create as create{number} }} from './origin'
+            create{number}()
+        """
+    research = researched(project(tmp_path, files), "callers of create", 1)
+    assert len(research.graph.edges) < MOST_ALIASES + 1
+    assert not research.complete
 
 
 def test_one_of_many_overrides_is_only_possible_unless_the_file_names_its_type_alone(

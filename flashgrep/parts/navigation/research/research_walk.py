@@ -711,11 +711,15 @@ class Research:
                 )
             may_mean = CallFilter(called, targets)
             for path, symbols in self._open(paths):
-                if only is None and len(seen) < MOST_ALIASES:
-                    for alias in self._aliases(path, symbols, called):
-                        if alias not in seen:
-                            seen.add(alias)
-                            waiting.append(alias)
+                aliases = self._aliases(path, symbols, called) if only is None else ()
+                for alias in aliases:
+                    if alias in seen:
+                        continue
+                    if len(seen) >= MOST_ALIASES:
+                        self.left_out += 1
+                        continue
+                    seen.add(alias)
+                    waiting.append(alias)
                 if roles == {"call"}:
                     if targets and not may_mean.accepts(path, symbols):
                         continue  # nothing called there needs to be unpacked
@@ -741,12 +745,9 @@ class Research:
         if not may_rename(symbols, name):
             return
         imports = self._names.imports_of(path)
-        for local, originals in imports.names.items():
-            if local != name and any(import_.name == name for import_ in originals):
-                yield local, None if symbols.language == "python" else path
-        for local, import_ in imports.exports.items():
-            if import_.name != name or local == name:
-                continue
+        for local in imports.list_aliases(name):
+            yield local, None if symbols.language == "python" else path
+        for local in imports.list_exports(name):
             if local != DEFAULT:
                 yield local, None
                 continue

@@ -743,6 +743,9 @@ class Names(Keys):
                     and self.find_module(path, language, import_.module) == module
                 ):
                     yield path, import_.local, import_.local in imports.exports
+                    for exported in imports.list_exports(import_.local):
+                        if exported != DEFAULT:
+                            yield path, exported, True
 
     # Uses
 

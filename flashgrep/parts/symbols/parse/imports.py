@@ -103,6 +103,24 @@ class FileImports:
         else:
             self.names.setdefault(one.local, []).append(one)
 
+    def list_aliases(self, name: str) -> list[str]:
+        """Return the other names under which the file imports a name."""
+        return [
+            local
+            for local, several in self.names.items()
+            if local != name and any(import_.name == name for import_ in several)
+        ]
+
+    def list_exports(self, name: str) -> list[str]:
+        """Return the other names under which the file exports a name, or its own alias for it."""
+        aliases = self.list_aliases(name)
+        exports = list[str]()
+        for local, export in self.exports.items():
+            is_own_alias = not export.module and export.name in aliases
+            if local != name and (export.name == name or is_own_alias):
+                exports.append(local)
+        return exports
+
 
 def _read_go(spec: re.Match[str], start: int) -> Import:
     """Return an import of Go, which is bound to the package's name: as a rule the last part of its path."""
