@@ -396,6 +396,83 @@ def test_more_aliases_than_are_followed_make_an_answer_incomplete(
     assert not research.complete
 
 
+@pytest.mark.parametrize(
+    ("files", "target"),
+    [
+        (
+            {
+                "base.ts": """
+                    export class Schema {
+                        test(): this { return this }
+                        strict() { return this.test() }
+                        required() {}
+                    }
+                """,
+                "text.ts": """
+                    import { Schema } from './base'
+                    export class Text extends Schema {
+                        required() {}
+                        email() { return this.test() }
+                    }
+                    export function create() { return new Text() }
+                """,
+                "use.ts": """
+                    import { create } from './text'
+                    import { Schema } from './base'
+                    function declared() { create().test().required() }
+                    function inferred() { create().strict().required() }
+                    function between() { create().email().strict().required() }
+                    function base() { new Schema().strict().required() }
+                """,
+            },
+            "text.ts",
+        ),
+        (
+            {
+                "base.py": """
+                    class Schema:
+                        def test(self):
+                            return self
+                        def strict(self):
+                            return self.test()
+                        @classmethod
+                        def made(cls):
+                            return cls()
+                        def required(self): ...
+                """,
+                "text.py": """
+                    from base import Schema
+                    class Text(Schema):
+                        def required(self): ...
+                        def email(self):
+                            return self.test()
+                    def create():
+                        return Text()
+                """,
+                "use.py": """
+                    from text import Text, create
+                    from base import Schema
+                    def declared(): create().test().required()
+                    def inferred(): create().strict().required()
+                    def between(): create().email().strict().required()
+                    def made(): Text.made().required()
+                    def base(): Schema().strict().required()
+                """,
+            },
+            "text.py",
+        ),
+    ],
+)
+def test_what_a_method_of_a_base_returns_of_itself_is_what_it_is_called_on(
+    tmp_path: Path, files: dict[str, str], target: str
+) -> None:
+    expected = {"declared", "inferred", "between"}
+    if target == "text.py":
+        expected.add("made")
+    callers = callers_of(tmp_path, files, "required", target)
+    assert callers - {"base perhaps"} == expected
+
+
 def test_one_of_many_overrides_is_only_possible_unless_the_file_names_its_type_alone(
     tmp_path: Path,
 ) -> None:

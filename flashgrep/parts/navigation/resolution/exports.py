@@ -59,6 +59,8 @@ class Value:
     """Whether it is what ``None`` or ``null`` stands for, which says nothing about a type."""
     is_returned: bool = False
     """Whether code outside returned it: it may be anything, also an object of ours that was passed there."""
+    is_self: bool = False
+    """Whether it is what the method around is called on, whose type may be a subtype."""
 
     @property
     def is_outside(self) -> bool:

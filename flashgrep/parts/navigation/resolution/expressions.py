@@ -2,6 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Final
 
 from tree_sitter import Node
@@ -17,7 +19,7 @@ from flashgrep.parts.navigation.resolution.exports import (
     decorators,
 )
 from flashgrep.parts.navigation.resolution.plain_text import is_in_static
-from flashgrep.parts.navigation.resolution.symbol_graph import Definition
+from flashgrep.parts.navigation.resolution.symbol_graph import Definition, SymbolKey
 from flashgrep.parts.symbols.parse.model import CALLABLE_KINDS, TYPE_KINDS
 from flashgrep.parts.symbols.parse.scoping import MODULE, FileScopes
 
@@ -173,6 +175,10 @@ class Expressions(Exports):
         """Return the bases of a type, and whether all of them are in the project."""
 
     @abstractmethod
+    def ancestors(self, owner: Definition) -> AbstractSet[SymbolKey]:
+        """Return a type with all that it derives from."""
+
+    @abstractmethod
     def apply_alias(
         self, alias: Value, file: FileScopes, arguments: Sequence[Node]
     ) -> Values:
@@ -209,7 +215,8 @@ class Expressions(Exports):
             node.child_by_field_name(field) for field in MEMBER_OF[node.type]
         )
         if part is not None:
-            return self.read_member(self.infer(file, whole), file.text(part))
+            on = self.infer(file, whole)
+            return self.bind_self(self.read_member(on, file.text(part)), on)
         return ()
 
     def infer_call(self, file: FileScopes, node: Node) -> Values:
@@ -230,7 +237,42 @@ class Expressions(Exports):
             values = self._infer_call_on_list(file, function, first)
             if values:
                 return values
-        return self.call(self.infer(file, function), 0)
+        results = self.call(self.infer(file, function), 0)
+        if not any(value.is_self for value in results):
+            return results
+        whole = function
+        if function.type in MEMBER_OF:
+            field = MEMBER_OF[function.type][0]
+            whole = function.child_by_field_name(field) or function
+        # What a base's method returns of itself is still an object of this class.
+        is_on_super = file.text(whole).partition("(")[0] == "super"
+        on = self.infer_this(file, whole) if is_on_super else self.infer(file, whole)
+        return self.bind_self(results, on)
+
+    def bind_self(self, values: Values, on: Values) -> Values:
+        """Return values with what a method returns of itself replaced by what it is called on, if that is a subtype."""
+        if not any(value.is_self for value in values):
+            return values
+        bound: list[Value] = []
+        for value in values:
+            definition = value.definition
+            if not value.is_self or definition is None:
+                bound.append(value)
+                continue
+            below = [
+                replace(receiver, is_instance=value.is_instance)
+                for receiver in on
+                if receiver.definition is not None
+                and definition.key in self.ancestors(receiver.definition)
+            ]
+            is_still_self = any(
+                receiver.is_self
+                and receiver.definition is not None
+                and receiver.definition.key == definition.key
+                for receiver in on
+            )
+            bound += below or [replace(value, is_self=is_still_self)]
+        return distinct(bound)
 
     def _infer_call_on_list(
         self, file: FileScopes, function: Node, callback: Node | None
@@ -263,7 +305,7 @@ class Expressions(Exports):
         if own is None:
             return ()
         is_class = is_in_static(own.symbols, own.index, node.start_byte)
-        return (Value(own, is_instance=not is_class),)
+        return (Value(own, is_instance=not is_class, is_self=True),)
 
     def infer_super(self, file: FileScopes, node: Node) -> Values:
         """Evaluate ``super``: the bases of the enclosing class."""
@@ -411,7 +453,9 @@ class Expressions(Exports):
             elif callee.is_instance:
                 results += self._call_instance(definition)
             elif definition.kind in TYPE_KINDS | {"type"}:
-                results.append(Value(definition, is_instance=True))
+                results.append(
+                    Value(definition, is_instance=True, is_self=callee.is_self)
+                )
             elif definition.kind in CALLABLE_KINDS:
                 results += self.find_result(definition, position)
         return distinct(results)

@@ -328,7 +328,7 @@ class Names(Keys):
             return ()
         own = self.class_of(file, around)
         if own is not None:
-            return (Value(own, is_instance=text == "self"),)
+            return (Value(own, is_instance=text == "self", is_self=True),)
         return ()
 
     def _find_fixture(self, file: FileScopes, binding: Binding) -> Values:
@@ -852,7 +852,7 @@ class Names(Keys):
                 return (OUTSIDE,)
             values = self.dereference(bound or ())
         for name in names[1:]:
-            values = self.read_member(values, name)
+            values = self.bind_self(self.read_member(values, name), values)
         return values
 
 
