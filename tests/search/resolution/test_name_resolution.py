@@ -473,6 +473,52 @@ def test_what_a_method_of_a_base_returns_of_itself_is_what_it_is_called_on(
     assert callers - {"base perhaps"} == expected
 
 
+def test_an_attribute_that_a_class_makes_up_is_what_its_method_returns(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "query.py": """
+            class Query:
+                def __getattr__(self, item):
+                    query = type(self)()
+                    return query
+                def exists(self): ...
+            class Special(Query): ...
+            class Plain:
+                def exists(self): ...
+        """,
+        "use.py": """
+            from query import Query, Special, Plain
+            def use(): Query().value.exists()
+            def deep(): Special().value.inner.exists()
+            def plain(): Plain().value.exists()
+        """,
+    }
+    expected = {"use", "deep"}
+    assert callers_of(tmp_path, files, "Query.exists", "query.py") == expected
+
+
+def test_the_class_of_an_object_has_its_members(tmp_path: Path) -> None:
+    files = {
+        "parser.py": """
+            class Parser:
+                def process(self, text): ...
+                def again(self): type(self).process(self, "")
+                def more(self): self.__class__.process(self, "")
+                def copy(self): type(self)().process("")
+            class Other:
+                def process(self, text): ...
+        """,
+        "use.py": """
+            from parser import Parser
+            def use(parser: Parser): type(parser).process(parser, "")
+            def unknown(thing): type(thing).process(thing, "")
+        """,
+    }
+    expected = {"Parser.again", "Parser.more", "Parser.copy", "use"}
+    assert callers_of(tmp_path, files, "Parser.process", "parser.py") == expected
+
+
 def test_one_of_many_overrides_is_only_possible_unless_the_file_names_its_type_alone(
     tmp_path: Path,
 ) -> None:

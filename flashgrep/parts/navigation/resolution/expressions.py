@@ -229,6 +229,9 @@ class Expressions(Exports):
         first = nth(arguments, 0)
         if name == "super":
             return self.infer_super(file, node)
+        is_python = self.language_of(file.path) == "python"
+        if is_python and name == "type" and first is not None:
+            return find_classes(self.infer(file, first))
         if first is not None and name in _TYPED_BY_ARGUMENT.get(
             self.language_of(file.path), ()
         ):
@@ -758,6 +761,13 @@ def as_instances(values: Iterable[Value]) -> Values:
         if value.definition is not None
         else value
         for value in values
+    )
+
+
+def find_classes(values: Iterable[Value]) -> Values:
+    """Return the classes of objects, unknown for what is outside."""
+    return distinct(
+        replace(value, is_instance=False) for value in values if value.is_instance
     )
 
 

@@ -29,6 +29,7 @@ from flashgrep.parts.navigation.resolution.expressions import (
     TEXTS,
     distinct,
     either,
+    find_classes,
     nth,
     parts_of,
 )
@@ -462,6 +463,8 @@ class Names(Keys):
 
     def read_member(self, values: Values, name: str) -> Values:
         """Return the value of a member: of a property what it returns, even if that is unknown."""
+        if name == "__class__":
+            return find_classes(values)
         read: list[Value] = []
         for value in self.members(values, name):
             definition = value.definition
@@ -469,7 +472,22 @@ class Names(Keys):
             # member of ours.
             if definition is None or value.is_instance or not _is_property(definition):
                 read.append(value)
+        if not read:
+            return self._make_up(values)
         return self.dereference(tuple(read))
+
+    def _make_up(self, values: Values) -> Values:
+        """Return what ``__getattr__`` of a Python class gives for a member that the class does not have."""
+        results: list[Value] = []
+        for value in values:
+            definition = value.definition
+            if definition is None or definition.language != "python":
+                return ()
+            if not value.is_instance:
+                return ()
+            maker = self.member(definition, "__getattr__")
+            results += self.call(maker, 0) if _has_definitions(maker) else ()
+        return distinct(results)
 
     def members(self, values: Values, name: str) -> Values:
         """Return the member of a module, a class or an object; empty if unknown."""
@@ -871,6 +889,11 @@ def _choose_static(members: Values, *, is_static: bool) -> Values:
 
 def _is_static(member: Definition) -> bool:
     return is_static(member.symbols, member.index)
+
+
+def _has_definitions(values: Values) -> bool:
+    """Whether values are definitions of the project, at least one."""
+    return bool(values) and all(value.definition is not None for value in values)
 
 
 def _is_property(definition: Definition) -> bool:
