@@ -247,7 +247,10 @@ def compare_kind(
     ``both``: calls (True), and all uses (False).
     """
     truth, uses = both[is_call], both[False]
-    targets = draw([key for key in truth if key[0] == kind])[:TARGETS]
+    # A constructor's calls are its type's.
+    targets = draw(
+        [key for key in truth if key[0] == kind and key[3] not in CONSTRUCTORS]
+    )[:TARGETS]
     # Overloads are queried together: a use of any of them counts.
     overloads = collections.defaultdict(list)
     for key in uses:

@@ -2,11 +2,13 @@
 
 PYTHON_WITH_JEDI python_uses.py ROOT
 
-A line with a name that Jedi cannot resolve is reported as {"unseen": [file, first line, last line]}.
+A line with a name that Jedi cannot resolve, or with one in a string, which may be a type, is reported as
+{"unseen": [file, first line, last line]}.
 """
 
 import ast
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -14,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+TYPES = re.compile(r"[\w., |\[\]]+")
 KINDS = {"function": "function", "class": "class"}
 
 
@@ -44,6 +47,16 @@ def names_given(trees: Iterable[ast.AST]) -> set[str]:
     return found
 
 
+def lines_of_strings(tree: ast.AST, given: set[str]) -> Iterator[int]:
+    """Yield the lines of strings that may be types: Jedi does not go from the names in them."""
+    for node in ast.walk(tree):
+        text = getattr(node, "value", None)
+        if not isinstance(node, ast.Constant) or not isinstance(text, str):
+            continue
+        if TYPES.fullmatch(text) and given.intersection(re.findall(r"\w+", text)):
+            yield node.lineno
+
+
 def main() -> None:
     """Print the uses of a folder."""
     jedi = import_module(
@@ -59,6 +72,8 @@ def main() -> None:
     given = names_given(tree for _, tree in read.values())
     for path, (text, tree) in read.items():
         lines, script = text.splitlines(), jedi.Script(path=str(path), project=project)
+        for number in lines_of_strings(tree, given):
+            print(json.dumps({"unseen": [str(path.relative_to(root)), number, number]}))
         for node, is_call in uses_of(tree):
             name = node.attr if isinstance(node, ast.Attribute) else node.id
             if name not in given:
