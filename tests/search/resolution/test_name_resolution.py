@@ -519,6 +519,32 @@ def test_the_class_of_an_object_has_its_members(tmp_path: Path) -> None:
     assert callers_of(tmp_path, files, "Parser.process", "parser.py") == expected
 
 
+def test_a_comparison_gives_what_the_class_of_its_left_side_returns(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "query.py": """
+            class Query:
+                def __eq__(self, other):
+                    return Test()
+                def __lt__(self, other) -> 'Test': ...
+            class Test:
+                def verify(self): ...
+        """,
+        "use.py": """
+            from query import Query
+            def equal(): (Query() == 1).verify()
+            def less(): (Query() < 1).verify()
+            def number(): (1 == 1).verify()
+        """,
+    }
+    callers = callers_of(tmp_path, files, "Test.verify", "query.py")
+    assert callers == {"equal", "less"}
+    files["use.py"] = "def unknown(query): (query == 1).verify()\n"
+    callers = callers_of(tmp_path / "second", files, "Test.verify", "query.py")
+    assert callers == {"unknown perhaps"}
+
+
 def test_one_of_many_overrides_is_only_possible_unless_the_file_names_its_type_alone(
     tmp_path: Path,
 ) -> None:

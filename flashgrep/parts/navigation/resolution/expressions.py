@@ -76,7 +76,6 @@ _LITERALS: Final = (
     "regex",
     "undefined",
     "null",
-    "comparison_operator",
     "not_operator",
     "predefined_type",
     "literal_type",
@@ -89,6 +88,15 @@ _LITERALS: Final = (
     "func_literal",
     "template_literal_type",
 )
+_COMPARED_BY: Final = {
+    "==": "__eq__",
+    "!=": "__ne__",
+    "<": "__lt__",
+    "<=": "__le__",
+    ">": "__gt__",
+    ">=": "__ge__",
+}
+"""Methods of Python's comparisons; the others are true or false."""
 _NULLS: Final = frozenset({"none", "null", "undefined", "nil"})
 PLAIN: Final = _NULLS | {
     "integer",
@@ -336,6 +344,18 @@ class Expressions(Exports):
         if operator_of(file, node) in _COMPARING:
             return (OUTSIDE,)
         return either(self.infer(file, part) for part in parts_of(node))
+
+    def infer_comparison(self, file: FileScopes, node: Node) -> Values:
+        """Evaluate a comparison in Python: what a class of the project returns for it, unknown on the unknown."""
+        left = self.infer(file, nth(node, 0))
+        operators = node.children_by_field_name("operators")
+        method = None
+        if len(operators) == 1:
+            method = _COMPARED_BY.get(file.text(operators[0]))
+        if method is None or (left and all(value.is_outside for value in left)):
+            return (OUTSIDE,)
+        objects = tuple(value for value in left if value.is_instance)
+        return self.call(self.members(objects, method), 0)
 
     def infer_condition(self, file: FileScopes, node: Node) -> Values:
         """Evaluate ``a if b else c`` and ``b ? a : c``."""
@@ -797,6 +817,7 @@ _INFERRED: Final[dict[str, _How]] = {
     **dict.fromkeys(MEMBER_OF, Expressions.infer_member),
     **dict.fromkeys(("call", "call_expression"), Expressions.infer_call),
     "new_expression": Expressions.infer_new,
+    "comparison_operator": Expressions.infer_comparison,
     "this": Expressions.infer_this,
     "super": Expressions.infer_super,
     **dict.fromkeys(
