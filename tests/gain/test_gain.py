@@ -143,7 +143,7 @@ def test_past_searches_of_each_form_are_found(tmp_path: Path) -> None:
         discover_command.judge(command, served, others)
     assert served.total() == 3
     assert set(others) == {
-        "grep: a flag that is not planned",
+        "grep: nothing is planned with -v",
         "find: a test or an action that is not planned",
     }
 

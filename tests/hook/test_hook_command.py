@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from flashgrep.parts.hook.answers import is_gnu
+from flashgrep.parts.hook.client import EVERY_PATH
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 from tests.hook.project import make_large
 from tests.support.pace import paced
@@ -73,6 +74,18 @@ def test_it_is_grep_to_whoever_calls_it(
     arguments = command.split()
     ours = run_to_end([OURS, "hook", "grep", *arguments], root, daemon.environ)
     assert ours == run_to_end(["grep", *arguments], root, daemon.environ)
+
+
+def test_a_program_of_the_system_is_run_by_its_path(
+    daemon: DaemonAtHand, root: Path
+) -> None:
+    program = shutil.which("grep", path=":".join(EVERY_PATH))
+    assert program is not None
+    for words in ("-rn foo .", "-rn ( . -E", "-rn foo nope", "--nosuch"):
+        arguments = words.split()
+        typed = run_to_end([program, *arguments], root, daemon.environ)
+        ours = run_to_end([OURS, "hook", program, *arguments], root, daemon.environ)
+        assert ours == typed
 
 
 def test_a_file_saved_just_now_is_found(daemon: DaemonAtHand, root: Path) -> None:

@@ -18,6 +18,25 @@ REWRITTEN = [
     ("x=$(grep -rl foo .); echo $x", "x=$(F hook grep -rl foo .); echo $x"),
     ("LC_ALL=C grep -rn foo", "LC_ALL=C F hook grep -rn foo"),
     ("timeout 9 grep -rn foo .", "timeout 9 F hook grep -rn foo ."),
+    ("timeout -k 1 --signal=INT 9s rg x", "timeout -k 1 --signal=INT 9s F hook rg x"),
+    ("env rg foo", "env F hook rg foo"),
+    (
+        "env LC_ALL=C X='a b' grep -rn foo .",
+        "env LC_ALL=C X='a b' F hook grep -rn foo .",
+    ),
+    ("X=1 Y= rg foo", "X=1 Y= F hook rg foo"),
+    ("RIPGREP_CONFIG_PATH=rc rg foo", "RIPGREP_CONFIG_PATH=rc F hook rg foo"),
+    ("time -p git grep foo", "time -p F hook git grep foo"),
+    ("nice -n 5 grep -rn foo .", "nice -n 5 F hook grep -rn foo ."),
+    ("nice -19 nohup rg foo", "nice -19 nohup F hook rg foo"),
+    ("ionice -c3 nice -n19 rg foo", "ionice -c3 nice -n19 F hook rg foo"),
+    ("stdbuf -oL grep -r x . | head", "stdbuf -oL F hook grep -r x . | head"),
+    ("command grep -rn foo .", "command F hook grep -rn foo ."),
+    ("(exec grep -rn foo .)", "(exec F hook grep -rn foo .)"),
+    (r"\grep -rn foo . | \head", r"F hook \grep -rn foo . | \head"),
+    (r"ls | xargs \grep -n foo", r"ls | xargs F hook \grep -n foo"),
+    ("/usr/bin/grep -rn foo .", "F hook /usr/bin/grep -rn foo ."),
+    ("time /bin/find -type f -name x", "time F hook /bin/find -type f -name x"),
     ("! grep -rq é . || rg é", "! F hook grep -rq é . || F hook rg é"),
     ("rg -n foo src", "F hook rg -n foo src"),
     ("rg foo 2>/dev/null", "F rg foo 2>/dev/null"),
@@ -35,12 +54,19 @@ REWRITTEN = [
     ("git --no-pager grep foo -- '*.c'", "F hook git --no-pager grep foo -- '*.c'"),
     ("ls | grep -cE '(a{1,999}){99}'", "ls | F hook grep -cE '(a{1,999}){99}'"),
     ("(cd sub; grep -rn foo)", "(cd sub; F hook grep -rn foo)"),
+    (
+        "while read x; do cat $x; done < <(rg -l a)",
+        "while read x; do cat $x; done < <(F hook rg -l a)",
+    ),
+    ("wc -l <<< $(grep -rl foo .)", "wc -l <<< $(F hook grep -rl foo .)"),
 ]
 UNCHANGED = [
     "grep foo a.txt",
     "cat a | grep -r foo",
     "grep -r foo < a",
     "ls | rg foo",
+    "ls | while read x; do cat $x; done < <(rg foo)",
+    "{ rg foo; } < a",
     "grep -rv foo .",
     "grep -rc foo .",
     "grep -rL foo .",
@@ -65,14 +91,35 @@ UNCHANGED = [
     "find . -name '*.py'",
     "find . -type f -name x -delete",
     r"find . -type f -exec rm {} \;",
-    r"\grep -rn foo .",
+    r"g\rep -rn foo .",
     "$GREP -rn foo .",
+    "env -i rg foo",
+    "env -C sub rg foo",
+    "env X=$X rg foo",
+    "env $X rg foo",
+    "env",
+    "command -v rg",
+    "command -p grep -rn foo .",
+    "timeout --unknown 3 rg foo",
+    "nice $N rg foo",
+    "sudo rg foo",
+    "PATH=/opt/bin:$PATH grep -rn foo .",
+    "env PYTHONPATH=src rg foo",
+    "export HOME=/elsewhere; rg foo",
+    "XDG_CONFIG_HOME=x rg foo",
+    "LD_PRELOAD=./x.so grep -rn foo .",
+    "unset HOME && rg foo",
+    "/usr/bin/rg foo",
+    "./grep -rn foo .",
     "",
 ]
 READING = [
     "grep -rn foo .",
     "cd a && grep -rn foo . | sort | head",
     "rg foo 2>&1",
+    "LC_ALL=C grep -rn foo .",
+    "env LC_ALL=C nice grep -rn foo .",
+    r"\grep -rn foo .",
     "grep -rn foo . > /dev/null",
     "ls | xargs grep -n foo",
     "find . -name x -exec grep foo {} +",
@@ -109,6 +156,13 @@ WRITING = [
     "grep -rn foo . | uniq - a.txt",
     "LD_PRELOAD=x.so grep -rn foo .",
     "export X=1; grep -rn foo .",
+    "export LC_ALL; grep -rn foo .",
+    "LC_ALL=$(rm x) grep -rn foo .",
+    "env X=1 rg foo",
+    "RIPGREP_CONFIG_PATH=x rg foo",
+    "env GIT_PAGER=./x git grep foo",
+    "nice rm x; grep -rn foo .",
+    r"env \rm x; grep -rn foo .",
     "grep -rn foo . && $RUN",
     "grep -rn foo . <(rm x)",
     "timeout 5 rm x; grep -r foo .",
@@ -147,6 +201,31 @@ def test_a_recursive_search_is_run_by_flashgrep(line: str, expected: str) -> Non
 @pytest.mark.parametrize("line", UNCHANGED)
 def test_whatever_is_not_fully_understood_stays_as_it_is(line: str) -> None:
     assert rewrite(line, "F").text == line
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("PATH=x rg foo", "with PATH another program might run"),
+        ("rg -n foo --pre cat", "nothing is planned with --pre"),
+        ("rg foo -nU .", "nothing is planned with -U"),
+        ("rg -Un --pre=x foo .", "nothing is planned with some of its flags"),
+        ("grep -rnv foo .", "nothing is planned with -v"),
+        ("find . | xargs grep -L foo", "nothing is planned with -L"),
+        ("git -C sub grep foo", "nothing is planned with -C"),
+        ("git status -s", "it is no git grep"),
+        ("find . -type f -name x -maxdepth 2", "nothing is planned with -maxdepth"),
+        ("find .", "a test or an action that is not planned"),
+        ("env -i rg foo", "a flag that is not known comes before what it runs"),
+        ("timeout 9 ag foo", "what it searches is decided by rules of its own"),
+        ("fdfind -e py", "it lists a tree sooner than a plan is made"),
+        ("grep foo a.txt", "it is not recursive"),
+        ("ls | rg foo", "it reads its standard input"),
+    ],
+)
+def test_the_reason_is_told_in_plain_words(line: str, reason: str) -> None:
+    verdicts = rewrite(line, "F").verdicts
+    assert verdicts[-1].reason.startswith(reason)
 
 
 @pytest.mark.parametrize("line", READING)

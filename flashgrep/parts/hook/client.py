@@ -65,8 +65,11 @@ def main(arguments: list[str]) -> int:
         first = arguments[0]
     else:
         first = ""
-    if first in PROGRAMS:
-        return become(first, arguments[1:])
+    name = first
+    for folder in EVERY_PATH:
+        name = name.removeprefix(f"{folder}/")
+    if name in PROGRAMS:
+        return become(name, first, arguments[1:])
     if first == EXPLAIN and len(arguments) > 1:
         return explain(" ".join(arguments[1:]))
     if len(arguments) > 1 or first.startswith("-"):
@@ -106,9 +109,15 @@ def explain(command: str) -> int:
     return 0
 
 
-def become(name: str, arguments: list[str]) -> int:
-    """Exec a program on the files that may match, if a daemon knows them at once, else as it was called."""
-    if name == "rg":
+def become(name: str, typed: str, arguments: list[str]) -> int:
+    """Exec a program on the files that may match, if a daemon knows them at once, else as it was called.
+
+    ``typed``: its name, or its path.
+    """
+    program: str | None
+    if typed != name:
+        program = typed
+    elif name == "rg":
         program = find_ripgrep(os.environ)
     else:
         program = find_program(name, os.environ)
@@ -138,7 +147,7 @@ def become(name: str, arguments: list[str]) -> int:
     if name == "git":
         calls = [[*NO_MONITOR, *call] for call in calls]
     launcher.restore_signals()
-    return launcher.become(program, name, calls, launcher.restore_environment())
+    return launcher.become(program, typed, calls, launcher.restore_environment())
 
 
 def is_usual(name: str) -> bool:

@@ -5,22 +5,39 @@ they come to is looked at again when the command runs, and whatever is not under
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from flashgrep.parts.hook import find_plan, git_plan, grep_arguments
+from flashgrep.parts.hook.client import EVERY_PATH
 from flashgrep.parts.hook.costs import SearchedTree, is_small
+from flashgrep.parts.hook.prefixes import (
+    are_harmless,
+    find_hazard,
+    is_prefix,
+    read_prefix,
+)
 from flashgrep.parts.hook.shell import Command, Line, read_line
 from flashgrep.parts.ripgrep import arguments as ripgrep_arguments
 from flashgrep.parts.ripgrep.arguments import Unplannable
 
 _COMPUTED: Final = "x"
 """Stands for a word that the shell computes."""
-_WRAPPERS: Final = frozenset({"time", "command", "nice", "nohup"})
-"""Programs that run the rest of their words, if no flag of theirs comes first."""
 _XARGS_FLAGS: Final = frozenset(
     {"-0", "--null", "-r", "-0r", "-r0", "--no-run-if-empty"}
 )
+_OWN_RULES: Final = "what it searches is decided by rules of its own"
+_SOONER: Final = "it lists a tree sooner than a plan is made"
+_UNPLANNED: Final[Mapping[str, str]] = {
+    "ack": _OWN_RULES,
+    "ag": _OWN_RULES,
+    "fd": _SOONER,
+    "fdfind": _SOONER,
+}
+"""Searches that are left alone, each with the reason."""
+_ONE_LETTER: Final = len("-n")
+_SEVERAL: Final = "nothing is planned with some of its flags"
+_NO_TEST: Final = "a test or an action that is not planned"
 _READING: Final = "cat cd cut echo false head ls nl pwd tail tr true wc printf"
 _READERS: Final = frozenset(_READING.split())
 """Commands that change nothing, whatever their arguments are."""
@@ -66,7 +83,7 @@ def rewrite(
     # It may go to a larger project.
     if any(command.words[0] == "cd" for command in line.commands):
         tree = None
-    verdicts = [judge(command, tree) for command in line.commands]
+    verdicts = [judge(command, tree, line.variables) for command in line.commands]
     served = [verdict for verdict in verdicts if not verdict.reason]
     for verdict in sorted(served, key=lambda verdict: verdict.start, reverse=True):
         inserted = f"{program} hook "
@@ -81,21 +98,29 @@ def rewrite(
     )
 
 
-def judge(command: Command, tree: SearchedTree | None = None) -> Verdict:
-    """Return what is done with a command."""
-    at = _skip_wrappers(command.words)
+def judge(
+    command: Command,
+    tree: SearchedTree | None = None,
+    variables: Sequence[str] = (),
+) -> Verdict:
+    """Return what is done with a command; ``variables``: the names that its line sets."""
+    prefix = read_prefix(command.words)
+    at = prefix.length
     inner = _find_inner_grep(command.words[at:])
     at += inner
-    name = command.words[at] or ""
+    name = _name_program(command.words[at] or "")
     start = command.starts[at]
     words = [word or _COMPUTED for word in command.words[at + 1 :]]
     check = _PROGRAMS.get(name)
     # Also where it is not recursive, or reads a pipe.
     refused = is_refused(name, words)
+    hazard = find_hazard((*variables, *prefix.variables))
     if check is None:
-        reason = "no search"
+        reason = _explain_unknown(name, words)
     elif refused:
         reason = ""
+    elif hazard:
+        reason = f"with {hazard} another program might run, or other rules hold"
     elif inner:
         reason = _check_inner_grep(words)
     elif command.reads_pipe:
@@ -135,6 +160,22 @@ def _find_inner_grep(words: Sequence[str | None]) -> int:
     return 0
 
 
+def _name_program(word: str) -> str:
+    """Return the name of a program that is given by its path in a folder of the system, else the word itself."""
+    folder, _, name = word.rpartition("/")
+    # ripgrep is run as the one whose flags are known here.
+    if folder in EVERY_PATH and name != "rg":
+        return name
+    return word
+
+
+def _explain_unknown(name: str, words: Sequence[str]) -> str:
+    """Return why a program is left alone that is none of ours."""
+    if words and is_prefix(name):
+        return "a flag that is not known comes before what it runs"
+    return _UNPLANNED.get(name, "no search")
+
+
 def is_refused(name: str, words: list[str]) -> bool:
     """Return whether a program would take memory without measure for its pattern."""
     try:
@@ -149,24 +190,41 @@ def is_refused(name: str, words: list[str]) -> bool:
     return grep_arguments.has_heavy_pattern(arguments)
 
 
-def _skip_wrappers(words: Sequence[str | None]) -> int:
-    at = 0
-    while at + 1 < len(words):
-        following = words[at + 1] or "-"
-        if words[at] in _WRAPPERS and not following.startswith("-"):
-            at += 1
-        elif words[at] == "timeout" and following[:1].isdigit() and at + 2 < len(words):
-            at += 2
-        else:
-            break
-    return at
+def _explain_flag(
+    parse: Callable[[list[str]], object], words: list[str], otherwise: str
+) -> str:
+    """Return which word keeps a call from being planned: without it, and its value, the rest would be."""
+    for flag, rest in _leave_out_each(words):
+        try:
+            parse(rest)
+        except Unplannable:
+            continue
+        return f"nothing is planned with {flag}"
+    return otherwise
+
+
+def _leave_out_each(words: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each flag of a call with what is left without it: one letter of several, a word, or a word and its value."""
+    for at, word in enumerate(words):
+        if word[:1] != "-":
+            continue
+        before = words[:at]
+        after = words[at + 1 :]
+        if word[:2] != "--" and len(word) > _ONE_LETTER:
+            for letter in word[1:]:
+                fewer = word.replace(letter, "", 1)
+                yield f"-{letter}", [*before, fewer, *after]
+        flag = word.partition("=")[0]
+        yield flag, [*before, *after]
+        if after and after[0][:1] != "-":
+            yield flag, [*before, *after[1:]]
 
 
 def _check_grep(words: list[str]) -> str:
     try:
         arguments = grep_arguments.parse(words)
     except Unplannable:
-        return "a flag that is not planned"
+        return _explain_flag(grep_arguments.parse, words, _SEVERAL)
     if arguments.is_recursive:
         return ""
     return "it is not recursive"
@@ -176,16 +234,21 @@ def _check_inner_grep(words: list[str]) -> str:
     try:
         grep_arguments.parse(words)
     except Unplannable:
-        return "a flag that is not planned"
+        return _explain_flag(grep_arguments.parse, words, _SEVERAL)
     return ""
+
+
+def _read_ripgrep(words: list[str]) -> ripgrep_arguments.Arguments:
+    arguments = ripgrep_arguments.parse(words)
+    ripgrep_arguments.check_flags(arguments)
+    return arguments
 
 
 def _check_ripgrep(words: list[str]) -> str:
     try:
-        arguments = ripgrep_arguments.parse(words)
-        ripgrep_arguments.check_flags(arguments)
+        arguments = _read_ripgrep(words)
     except Unplannable:
-        return "ripgrep rejects it, or a flag that is not planned"
+        return _explain_flag(_read_ripgrep, words, _SEVERAL)
     # Decompressing runs programs.
     if any(flag.name == "search-zip" for flag in arguments.flags):
         return "it decompresses"
@@ -196,7 +259,7 @@ def _check_git(words: list[str]) -> str:
     try:
         git_plan.read_arguments(words)
     except Unplannable:
-        return "it is no git grep, or a flag that is not planned"
+        return _explain_flag(git_plan.read_arguments, words, "it is no git grep")
     return ""
 
 
@@ -204,7 +267,7 @@ def _check_find(words: list[str]) -> str:
     try:
         arguments = find_plan.parse(words)
     except Unplannable:
-        return "a test or an action that is not planned"
+        return _explain_flag(find_plan.parse, words, _NO_TEST)
     if find_plan.finds_files_alone(arguments):
         return ""
     return "folders may match, which are not in the index"
@@ -221,7 +284,7 @@ _PROGRAMS: Final[Mapping[str, Callable[[list[str]], str]]] = {
 
 def _only_reads(line: Line) -> bool:
     """Return whether nothing in a line can change a file: a host then need not ask for it."""
-    if line.writes_files or not line.is_plain:
+    if line.writes_files or not line.is_plain or not are_harmless(line.variables):
         return False
     return all(_is_reader(command) for command in line.commands)
 
@@ -253,6 +316,8 @@ def _is_reader(command: Command) -> bool:
         return not operands and not any("o" in flag or "T" in flag for flag in flags)
     # A file may be called like a flag.
     if command.may_hide_flags and name != "grep":
+        return False
+    if not are_harmless(read_prefix(command.words).variables):
         return False
     verdict = judge(command)
     # Some flags of the others run programs; grep has none.

@@ -1,5 +1,6 @@
 """The commands in a line of shell, found by tree-sitter's grammar of bash."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +29,8 @@ _ENVIRONMENT: Final = frozenset(
 )
 _OPEN: Final = frozenset("-;*?[{")
 """Characters that a flag or the end of a command may come from."""
+_ESCAPED_NAME: Final = re.compile(r"\\[a-z]+")
+"""A name that no alias stands for."""
 _UNREADABLE: Final = frozenset({"function_definition", "heredoc_redirect"})
 """A line with a function of its own, or a text in place of a file, is left alone as a whole."""
 
@@ -55,7 +58,9 @@ class Line:
     writes_files: bool
     """Whether a redirection may write to a file."""
     is_plain: bool
-    """Whether every command is among these as it is written: no expansions, no substitutions, no variables set."""
+    """Whether every command is among these as it is written: no expansions, no substitutions."""
+    variables: tuple[str, ...] = ()
+    """The names of those that it sets."""
 
 
 @cache
@@ -73,6 +78,7 @@ def read_line(text: bytes) -> Line | None:
     commands: list[Command] = []
     writes_files = False
     is_plain = True
+    variables: list[str] = []
     for node in _walk(root):
         if node.type in _UNREADABLE:
             return None
@@ -84,9 +90,23 @@ def read_line(text: bytes) -> Line | None:
                 commands.append(command)
         elif node.type == "file_redirect" and not _is_harmless(node):
             writes_files = True
-        elif node.type in _DYNAMIC or node.type in _ENVIRONMENT:
+        elif node.type in _ENVIRONMENT:
+            variables += _read_names(node)
+            is_plain &= node.type == "variable_assignment"
+        elif node.type in _DYNAMIC:
             is_plain = False
-    return Line(tuple(commands), writes_files, is_plain)
+    return Line(tuple(commands), writes_files, is_plain, tuple(variables))
+
+
+def _read_names(node: Node) -> list[str]:
+    """Return the names of the variables that a part of a line sets."""
+    names: list[str] = []
+    for child in node.named_children:
+        if child.type == "variable_name":
+            names.append((child.text or b"").decode(errors="surrogateescape"))
+        elif child.type == "subscript":
+            names += _read_names(child)
+    return names
 
 
 def _walk(node: Node) -> Iterator[Node]:
@@ -128,9 +148,12 @@ def _read_command(node: Node) -> Command | None:
             reads_pipe |= parent.named_children[0] != inner
             moves_errors |= any(child.type == "|&" for child in parent.children)
         elif parent.type == "redirected_statement":
+            body = parent.named_children[0]
             for redirect in parent.named_children:
                 if redirect.type in {"file_redirect", "herestring_redirect"}:
-                    reads_pipe |= _is_input(redirect)
+                    # What runs to make an input does not read it, but may read a pipe.
+                    is_maker = redirect == inner and body.type != "pipeline"
+                    reads_pipe |= not is_maker and _is_input(redirect)
                     moves_errors |= _is_of_errors(redirect)
         inner = parent
         parent = parent.parent
@@ -144,6 +167,8 @@ def _read_word(node: Node) -> str | None:
         return text[1:-1]
     if text == "{}":
         return text
+    if _ESCAPED_NAME.fullmatch(text) and node.type == "word":
+        return text[1:]
     if node.type in {"word", "number"}:
         # Wildcards, braces and escapes are the shell's to read.
         if any(char in text for char in "*?[{~\\"):
