@@ -23,8 +23,15 @@ from hypothesis.errors import HypothesisException
 from flashgrep.base.errors import FlashgrepError
 from flashgrep.parts.hook.git_plan import Git
 from scripts.benchmarks import rg_calls
+from scripts.benchmarks.habits import make_shell
+from scripts.benchmarks.private import Client, adopt, private_daemon, wait_until
 from tests.faults import test_index, test_kill
-from tests.hook import test_find_plan, test_git_plan, test_grep_plan
+from tests.hook import (
+    test_drawn_lines,
+    test_find_plan,
+    test_git_plan,
+    test_grep_plan,
+)
 from tests.search import test_truth
 from tests.search.test_real_tree import (
     PACKAGES,
@@ -73,6 +80,12 @@ def main() -> int:
         metavar="CALLS",
         help="only compare this many calls of grep, find and git grep, as the hook plans them",
     )
+    parser.add_argument(
+        "--lines",
+        type=int,
+        default=0,
+        help="only compare this many lines of shell, as the hook changes them",
+    )
     options = parser.parse_args()
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(1)
@@ -82,6 +95,8 @@ def main() -> int:
     failed = 0
     if options.hook:
         return _hook_calls(random.SystemRandom().randrange(1 << 32), options.hook)
+    if options.lines:
+        return _hook_lines(random.SystemRandom().randrange(1 << 32), options.lines)
     if options.rg:
         failed = _ripgrep_calls(
             random.SystemRandom().randrange(1 << 32), options.rg, tried
@@ -130,7 +145,26 @@ def _hook_calls(number: int, calls: int) -> int:
             planned += test_find_plan.compare_drawn(project, rng, calls // 3)
         with test_git_plan.git_project(git_tree) as project:
             planned += test_git_plan.compare_drawn(project, git, rng, calls // 3)
-    print(f"{calls // 3 * 3} calls, {planned} planned, no difference")
+    print(f"{calls // 3 * 3} calls, {planned} planned, no difference", flush=True)
+    return 0
+
+
+def _hook_lines(number: int, lines: int) -> int:
+    """Compare drawn lines of shell with what the hook makes of them; the first difference raises AssertionError."""
+    print(f"seed {number}")
+    with (
+        tempfile.TemporaryDirectory(prefix="lines") as base,
+        private_daemon(Path(base, "state")) as daemon,
+    ):
+        tree = Path(base, "tree")
+        test_drawn_lines.make_lines_tree(tree)
+        adopt(daemon, tree)
+        client = Client(daemon.socket)
+        wait_until(client, {"listing", "indexing"})
+        client.close()
+        shell = make_shell(tree, daemon.environ)
+        rewritten = test_drawn_lines.compare_drawn(shell, _seeded(number), lines)
+    print(f"{lines} lines, {rewritten} rewritten, no difference")
     return 0
 
 

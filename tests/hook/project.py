@@ -13,6 +13,8 @@ from tests.support.rg_tree import Said, run_to_end
 
 GREP = shutil.which("grep") or "grep"
 FIND = shutil.which("find") or "find"
+LOCALES = ("C.UTF-8", "C")
+"""A line of shell may set any; these two every system has."""
 Planner = Callable[[list[str], bytes, Snapshot, Walker], Plan | None]
 
 
@@ -25,21 +27,31 @@ class Project:
     walker: Walker
 
     def check(
-        self, program: str, plan: Planner, arguments: Sequence[str], cwd: Path
+        self,
+        program: str,
+        plan: Planner,
+        arguments: Sequence[str],
+        cwd: Path,
+        locale: str = "C.UTF-8",
     ) -> bool:
         """Compare what is planned with the call as it is; return whether anything is planned."""
         planned = plan([*arguments], os.fsencode(cwd), self.snapshot, self.walker)
         if planned is None:
             return False
-        ours = run(program, planned.words, cwd)
-        theirs = run(program, arguments, cwd)
-        assert ours == theirs, (cwd, arguments, planned)
+        ours = run(program, planned.words, cwd, locale)
+        theirs = run(program, arguments, cwd, locale)
+        assert ours == theirs, (cwd, locale, arguments, planned)
         return True
 
 
-def run(program: str, arguments: Sequence[str | bytes], cwd: Path) -> Said:
-    """Run a program in UTF-8."""
-    environ = {**os.environ, "LC_ALL": "C.UTF-8"}
+def run(
+    program: str,
+    arguments: Sequence[str | bytes],
+    cwd: Path,
+    locale: str = "C.UTF-8",
+) -> Said:
+    """Run a program in a locale."""
+    environ = {**os.environ, "LC_ALL": locale}
     return run_to_end([program, *arguments], cwd, environ)
 
 

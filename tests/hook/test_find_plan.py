@@ -6,7 +6,7 @@ import random
 import pytest
 
 from flashgrep.parts.hook.find_plan import plan
-from tests.hook.project import FIND, Project
+from tests.hook.project import FIND, LOCALES, Project
 from tests.hook.test_grep_plan import project
 from tests.support.rg_tree import commands
 
@@ -65,7 +65,8 @@ def compare_drawn(project: Project, rng: random.Random, calls: int) -> int:
     """Compare random calls with find; return how many were planned."""
     planned = 0
     for _ in range(calls):
-        planned += project.check(FIND, plan, draw(rng), project.root)
+        locale = rng.choice(LOCALES)
+        planned += project.check(FIND, plan, draw(rng), project.root, locale)
     return planned
 
 

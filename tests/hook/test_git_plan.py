@@ -13,7 +13,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from flashgrep.parts.hook.git_plan import Git, plan
-from tests.hook.project import Project, run
+from tests.hook.project import LOCALES, Project, run
 from tests.support.rg_tree import commands, make_tree
 from tests.support.workspace import opened, put
 
@@ -129,7 +129,8 @@ def compare_drawn(project: Project, git: Git, rng: random.Random, calls: int) ->
     planner = partial(plan, git=git)
     for _ in range(calls):
         below = rng.choice([project.root, project.root, project.root / "sub"])
-        planned += project.check(GIT, planner, draw(rng), below)
+        locale = rng.choice(LOCALES)
+        planned += project.check(GIT, planner, draw(rng), below, locale)
     return planned
 
 

@@ -11,7 +11,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from flashgrep.parts.hook.grep_plan import plan
-from tests.hook.project import GREP, Project
+from tests.hook.project import GREP, LOCALES, Project
 from tests.support.rg_tree import commands, make_tree
 from tests.support.workspace import opened, put
 
@@ -166,7 +166,9 @@ def compare_drawn(project: Project, rng: random.Random, calls: int) -> int:
     planned = 0
     for _ in range(calls):
         below: list[Path] = [project.root, project.root, project.root / "sub"]
-        planned += project.check(GREP, plan, draw(rng), rng.choice(below))
+        cwd = rng.choice(below)
+        locale = rng.choice(LOCALES)
+        planned += project.check(GREP, plan, draw(rng), cwd, locale)
     return planned
 
 
