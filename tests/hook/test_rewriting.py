@@ -1,6 +1,7 @@
 """Which searches of a shell line are run by flashgrep, and how a host is told."""
 
 import json
+import random
 import subprocess
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from flashgrep.parts.hook.payloads import format_answer, read_payload
 from flashgrep.parts.hook.rewriting import rewrite
+from flashgrep.parts.hook.shell import read_line
 from flashgrep.parts.hosts.hooks import make_guard
 
 REWRITTEN = [
@@ -41,6 +43,8 @@ REWRITTEN = [
     ("rg -n foo src", "F hook rg -n foo src"),
     ("rg foo 2>/dev/null", "F rg foo 2>/dev/null"),
     ("rg foo 2>&1 | wc -l", "F rg foo 2>&1 | wc -l"),
+    ("grep -rn foo . 2>&-", "F hook grep -rn foo . 2>&-"),
+    ("grep -rn foo . >&-", "F hook grep -rn foo . >&-"),
     ("if grep -rq a .; then ls; fi", "if F hook grep -rq a .; then ls; fi"),
     ('grep -rn "$NAME" .', 'F hook grep -rn "$NAME" .'),
     ("find . -type f -name '*.py'", "F hook find . -type f -name '*.py'"),
@@ -49,6 +53,10 @@ REWRITTEN = [
     (
         "find . -name x -exec grep -l foo {} +",
         "find . -name x -exec F hook grep -l foo {} +",
+    ),
+    (
+        r"find . -type f \( -name '*.a' -o -name b\ c \) \! -empty",
+        r"F hook find . -type f \( -name '*.a' -o -name b\ c \) \! -empty",
     ),
     ("git grep -n foo | head", "F hook git grep -n foo | head"),
     ("git --no-pager grep foo -- '*.c'", "F hook git --no-pager grep foo -- '*.c'"),
@@ -67,6 +75,7 @@ UNCHANGED = [
     "ls | rg foo",
     "ls | while read x; do cat $x; done < <(rg foo)",
     "{ rg foo; } < a",
+    "rg foo <&-",
     "grep -rv foo .",
     "grep -rc foo .",
     "grep -rL foo .",
@@ -91,7 +100,6 @@ UNCHANGED = [
     "find . -name '*.py'",
     "find . -type f -name x -delete",
     r"find . -type f -exec rm {} \;",
-    r"g\rep -rn foo .",
     "$GREP -rn foo .",
     "env -i rg foo",
     "env -C sub rg foo",
@@ -117,6 +125,7 @@ READING = [
     "grep -rn foo .",
     "cd a && grep -rn foo . | sort | head",
     "rg foo 2>&1",
+    "grep -rn foo . 2>&-",
     "LC_ALL=C grep -rn foo .",
     "env LC_ALL=C nice grep -rn foo .",
     r"\grep -rn foo .",
@@ -356,3 +365,33 @@ def test_the_guard_passes_a_search_on_as_it_came(tmp_path: Path) -> None:
         timeout=20,
     )
     assert done.stdout == f"hook codex\n{payload}"
+
+
+PARTS = r"a b - / . = ! + \\ \( \$ \| \. é \é \* {}"
+QUOTED = ["{}", "{}", '"{}"', "'{}'", 'x"{}"', "-'{}'a"]
+
+
+def draw_word(rng: random.Random) -> str:
+    """Return a random word with escapes and quotes."""
+    parts = [*PARTS.split(), r"\ ", "\\\n"]
+    text = "".join(rng.choices(parts, k=rng.randrange(1, 5)))
+    return rng.choice(QUOTED).replace("{}", text, 1)
+
+
+def test_words_that_are_known_are_what_a_shell_reads() -> None:
+    rng = random.Random(36)
+    known = 0
+    for _ in range(400):
+        words = " ".join(draw_word(rng) for _ in range(3))
+        read = read_line(f"echo {words}".encode())
+        if read is None or len(read.commands) != 1:
+            continue
+        script = rf"printf '%s\0' {words}"
+        said = subprocess.run(["bash", "-c", script], capture_output=True, check=True)
+        expected = said.stdout.decode().split("\0")[:-1]
+        ours = read.commands[0].words[1:]
+        assert len(ours) == len(expected), words
+        for word, typed in zip(ours, expected, strict=True):
+            known += word is not None
+            assert word in {None, typed}, words
+    assert known > 400

@@ -29,8 +29,10 @@ _ENVIRONMENT: Final = frozenset(
 )
 _OPEN: Final = frozenset("-;*?[{")
 """Characters that a flag or the end of a command may come from."""
-_ESCAPED_NAME: Final = re.compile(r"\\[a-z]+")
-"""A name that no alias stands for."""
+_CLOSING: Final = frozenset({"<&-", ">&-"})
+_ESCAPE: Final = re.compile(r"\\([^\n])")
+_QUOTED_ESCAPE: Final = re.compile(r'\\([$`"\\\n])')
+"""Between double quotes any other backslash is itself."""
 _UNREADABLE: Final = frozenset({"function_definition", "heredoc_redirect"})
 """A line with a function of its own, or a text in place of a file, is left alone as a whole."""
 
@@ -118,27 +120,38 @@ def _walk(node: Node) -> Iterator[Node]:
 
 
 def _read_command(node: Node) -> Command | None:
-    """Return a simple command, or None if its name is computed."""
+    """Return a simple command, or None if its name is computed, or the grammar has lost a word of it."""
     words: list[str | None] = []
     starts: list[int] = []
     moves_errors = False
     reads_pipe = False
     hides = False
+    text = node.text or b""
+    end = node.start_byte
     for child in node.named_children:
+        between = text[end - node.start_byte : child.start_byte - node.start_byte]
+        blank = between.replace(b"\\\n", b"")
+        if blank.strip():
+            return None
         if child.type == "command_name":
             words.append(_read_word(child.named_children[0]))
             starts.append(child.start_byte)
         elif child.type in {"variable_assignment", "comment"}:
-            continue
+            pass
         elif child.type in {"file_redirect", "herestring_redirect"}:
             # ``grep x < file``: the grammar has it as a child of some commands.
             reads_pipe |= _is_input(child)
             moves_errors |= _is_of_errors(child)
+        elif not blank:
+            # The grammar cuts some words in two.
+            words[-1] = None
+            hides = True
         else:
             word = _read_word(child)
             hides |= word is None and _may_become_flag(child)
             words.append(word)
             starts.append(child.start_byte)
+        end = child.end_byte
     if not words or words[0] is None:
         return None
     inner = node
@@ -167,26 +180,26 @@ def _read_word(node: Node) -> str | None:
         return text[1:-1]
     if text == "{}":
         return text
-    if _ESCAPED_NAME.fullmatch(text) and node.type == "word":
-        return text[1:]
     if node.type in {"word", "number"}:
-        # Wildcards, braces and escapes are the shell's to read.
-        if any(char in text for char in "*?[{~\\"):
+        # Wildcards and braces are the shell's to read, unless they are escaped.
+        if any(char in _ESCAPE.sub("", text) for char in "*?[{~\\"):
             return None
-        return text
+        return _ESCAPE.sub(r"\1", text)
     if node.type == "string":
         if any(child.type not in _PLAIN for child in node.named_children):
             return None
-        inner = text[1:-1]
-        if "\\" in inner or "`" in inner:
-            return None
-        return inner
+        return _QUOTED_ESCAPE.sub(_unescape, text[1:-1])
     if node.type == "concatenation":
         parts = [_read_word(child) for child in node.children]
         known_parts = [part for part in parts if part is not None]
         if len(known_parts) == len(parts):
             return "".join(known_parts)
     return None
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    """Return what an escape between double quotes comes to; with a line's end it is nothing."""
+    return escape[1].removeprefix("\n")
 
 
 def _may_become_flag(node: Node) -> bool:
@@ -207,7 +220,7 @@ def _may_become_flag(node: Node) -> bool:
 
 
 def _is_input(redirect: Node) -> bool:
-    return any(child.type in {"<", "<<<", "<&"} for child in redirect.children)
+    return any(child.type in {"<", "<<<", "<&", "<&-"} for child in redirect.children)
 
 
 def _is_of_errors(redirect: Node) -> bool:
@@ -218,6 +231,9 @@ def _is_of_errors(redirect: Node) -> bool:
 def _is_harmless(redirect: Node) -> bool:
     """Return whether a redirection writes no file: it reads, it joins two streams, or it drops one."""
     kinds = {child.type for child in redirect.children if not child.is_named}
+    # It closes a stream.
+    if kinds <= _CLOSING:
+        return True
     if kinds <= {"<", "<&", ">&"} and not (
         kinds == {">&"} and not _names_stream(redirect)
     ):
