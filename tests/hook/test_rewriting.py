@@ -3,6 +3,7 @@
 import json
 import random
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -235,6 +236,13 @@ def test_whatever_is_not_fully_understood_stays_as_it_is(line: str) -> None:
 def test_the_reason_is_told_in_plain_words(line: str, reason: str) -> None:
     verdicts = rewrite(line, "F").verdicts
     assert verdicts[-1].reason.startswith(reason)
+
+
+def test_a_long_call_is_explained_at_once() -> None:
+    started = time.process_time()
+    flags = " -abcdefgv" * 5000
+    assert rewrite(f"grep{flags} foo", "F").text == f"grep{flags} foo"
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("line", READING)

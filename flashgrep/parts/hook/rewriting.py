@@ -36,6 +36,8 @@ _UNPLANNED: Final[Mapping[str, str]] = {
 }
 """Searches that are left alone, each with the reason."""
 _ONE_LETTER: Final = len("-n")
+_MOST_EXPLAINED: Final = 40
+"""Words of a call whose flags are left out one by one: each time it is parsed anew."""
 _SEVERAL: Final = "nothing is planned with some of its flags"
 _NO_TEST: Final = "a test or an action that is not planned"
 _READING: Final = "cat cd cut echo false head ls nl pwd tail tr true wc printf"
@@ -194,6 +196,8 @@ def _explain_flag(
     parse: Callable[[list[str]], object], words: list[str], otherwise: str
 ) -> str:
     """Return which word keeps a call from being planned: without it, and its value, the rest would be."""
+    if len(words) > _MOST_EXPLAINED:
+        return otherwise
     for flag, rest in _leave_out_each(words):
         try:
             parse(rest)
