@@ -78,6 +78,7 @@ class WorkerPool:
             except (EOFError, OSError):
                 # The process died, or cannot be started. The next call gets a new one.
                 result = work(*call)
+            # As the work would have raised it here, so that whoever asked need not know.
             if isinstance(result, FlashgrepError):
                 raise result
             yield result
@@ -93,9 +94,10 @@ class WorkerPool:
         self, work: Callable[..., ResultT], call: tuple[Any, ...]
     ) -> ResultT | FlashgrepError:
         """Return the result of a call, in a thread, when a process has carried it out."""
-        if self._idle:
+        try:
+            # Asked for in one step: between a look and a pop another thread may take it.
             worker = self._idle.pop()
-        else:
+        except IndexError:
             worker = _Worker()
         result: ResultT | FlashgrepError = worker.run(work, call)
         self._idle.append(worker)
