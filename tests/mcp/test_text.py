@@ -309,8 +309,8 @@ def test_a_line_is_shown_once_however_often_it_has_the_name(
 def test_a_symbol_is_its_places(model: McpClient) -> None:
     assert read(model, "get_symbol", symbol_name="parse_config") == (
         "src/config.py:1-3 function def parse_config(path):\n"
-        "src/main.py\n1 import: from config import parse_config\n"
-        "5 call in main: parse_config('a')\n6: parse_config('b')"
+        "src/main.py\n5 call in main: parse_config('a')\n6: parse_config('b')\n"
+        "1 import: from config import parse_config"
     )
 
 

@@ -99,11 +99,11 @@ def test_find_symbol_by_name(source: FolderSource) -> None:
     ]
     assert places(asked(source, "Store")) == [
         "definition src/store.py:5",
-        "import src/main.py:1",
-        "import tests/test_store.py:1",
         "call src/main.py:7",
         "call tests/test_store.py:5",
         "reference src/main.py:3",
+        "import src/main.py:1",
+        "import tests/test_store.py:1",
     ]
 
 

@@ -47,11 +47,11 @@ ROLES: Final[tuple[Role, ...]] = (
     "definition",
     "declaration",
     "implementation",
-    "import",
     "call",
     "reference",
+    "import",
 )
-"""Roles, in the order in which answers list them."""
+"""Roles, in the order in which answers list them: a name that a thousand files import is used in them, too."""
 STRING_PREFIXES: Final = {
     "python": frozenset(b"b f r t u br rb fr rf rt tr".split()),
     "rust": frozenset(b"b c r br cr".split()),
