@@ -26,6 +26,8 @@ PATTERNS = (
     ("regex", r"^word\d+$"),
 )
 FOLDERS = ("", "a/", "a/b/", "c d/", "ign/")
+MOST_CHANGES = 3_000
+"""Three times as many as there are while a tree is indexed on an idle machine."""
 
 
 def content(rng: random.Random, generation: int) -> bytes:
@@ -77,20 +79,21 @@ def _change_much(root: Path, rng: random.Random) -> None:
 
 @contextmanager
 def changing(root: Path, seed: int) -> Iterator[None]:
-    """Have a thread change the tree for as long as the block runs."""
+    """Have a thread change the tree for as long as the block runs, but at most so many times.
+
+    A slow machine never catches up: each reading of the tree gives up after a number of rounds, which take minutes.
+    """
     stop = threading.Event()
     rng = random.Random(seed)
 
     def run() -> None:
-        turn = 0
-        while not stop.wait(
-            0.001
-        ):  # without a pause the tree would take the processor from those that read it
-            turn += 1
-            with suppress(
-                OSError
-            ):  # the file to be moved is not there, a folder went meanwhile
-                _change(root, rng, turn)
+        for turn in range(MOST_CHANGES):
+            # Without a pause the tree would take the processor from those that read it.
+            if stop.wait(0.001):
+                break
+            # The file to be moved is not there, a folder went meanwhile.
+            with suppress(OSError):
+                _change(root, rng, turn + 1)
 
     thread = threading.Thread(target=run)
     thread.start()

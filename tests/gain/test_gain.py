@@ -21,6 +21,8 @@ from flashgrep.parts.gain.gain_command import READ_BYTES, RULES, add_up, format_
 from tests.conftest import BOUND, FGREP, DaemonAtHand, MakeProject
 
 DAY = 86_400.0
+HOOK_CALLS = 5
+"""One at least is served: on a busy machine a hook gives up after a quarter of a second, and the real tool runs."""
 
 
 class Clock:
@@ -93,15 +95,18 @@ def test_searches_of_a_hook_are_shown_by_project(
     assert cold_daemon.run("index", str(tree)).returncode == 0
     ours = str(Path(FGREP).with_name("flashgrep"))
     command = ["hook", "grep", "-rn", "text 39", "."]
-    done = cold_daemon.run(*command, cwd=tree, program=ours)
-    assert done.returncode == 0, done.stderr
+    for _ in range(HOOK_CALLS):
+        done = cold_daemon.run(*command, cwd=tree, program=ours)
+        assert done.returncode == 0, done.stderr
     assert cold_daemon.run("gain").returncode == 1
     assert cold_daemon.run("daemon", "stop").returncode == 0
     shown = cold_daemon.run("gain", "--json")
     rows = json.loads(shown.stdout)
-    assert [(row["name"], row["calls"]) for row in rows] == [("hook grep", 1)]
-    assert rows[0]["unread"] >= 30
-    assert "hook grep 1" in cold_daemon.run("gain").stdout
+    assert [row["name"] for row in rows] == ["hook grep"]
+    calls = rows[0]["calls"]
+    assert 1 <= calls <= HOOK_CALLS
+    assert rows[0]["unread"] >= 30 * calls
+    assert f"hook grep {calls}" in cold_daemon.run("gain").stdout
 
 
 def test_past_searches_of_each_form_are_found(tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 from flashgrep.base.errors import ProviderUnavailable
+from flashgrep.index.schema import StageBacklog
+from flashgrep.indexer.project_work import ProjectWork
 
 SEMAPHORES = "/sem.mp-"
 """How the names of the standard library's begin."""
+NOISE = b"a library's warning\n"
 
 
 def list_semaphores(_number: int) -> tuple[int, list[str]]:
@@ -34,3 +38,17 @@ def tell_and_wait() -> None:
     """Print this process's number, and work until killed."""
     os.write(1, b"%d\n" % os.getpid())
     signal.pause()
+
+
+def print_noise(_number: int) -> int:
+    """Print in a worker, as C code does, and return its number."""
+    os.write(1, NOISE)
+    print("a warning of Python", flush=True)  # noqa: T201 - what a library does
+    return os.getpid()
+
+
+def run_noisy_stage(work: ProjectWork, _embedding: str) -> Iterator[StageBacklog]:
+    """Yield the number of a worker, and that of the indexer, in place of a backlog."""
+    for pid in work.pool.map(print_noise, [(0,)], spread=True):
+        yield StageBacklog(pid, print_noise(0))
+    work.pool.stop()
