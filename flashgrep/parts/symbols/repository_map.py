@@ -284,9 +284,9 @@ class _Mentions:
             return _MENTIONED
         return 1.0
 
-    def of_file(self, path: bytes, names: Iterable[str]) -> float:
-        """Return a file's weight, by its path and the names of its definitions."""
-        return max(self.of_path(path), *map(self.of_name, names), 1.0)
+    def of_file(self, path: bytes, of_names: Iterable[float]) -> float:
+        """Return a file's weight, by its path and the weights of the names of its definitions."""
+        return max(self.of_path(path), *of_names, 1.0)
 
 
 def is_aside(
@@ -449,10 +449,12 @@ def score_definitions(
     # A type is used wherever its name occurs in code; anything else where it is called,
     # imported or named as a base.
     is_type = np.zeros(len(number_of), bool)
-    for number, kind in enumerate(definitions.kinds):
+    interests = array("d")
+    for name, kind in zip(definitions.names, definitions.kinds, strict=True):
         checkpoint()
+        interests.append(interest.of_name(name))
         if kind in _TYPES:
-            word = number_of.get(definitions.names[number].encode())
+            word = number_of.get(name.encode())
             if word is not None:
                 is_type[word] = True
     words = [*number_of]
@@ -477,8 +479,7 @@ def score_definitions(
             # The square root: a hundred uses in one file say less than one use in each
             # of a hundred files.
             weight = (
-                _weigh_name(definitions.counts[first], interest.of_name(name))
-                * count**0.5
+                _weigh_name(definitions.counts[first], interests[first]) * count**0.5
             )
             if not weight:
                 continue
@@ -500,8 +501,8 @@ def score_definitions(
     start = np.zeros(len(files))
     for at, file in enumerate(files):
         checkpoint()
-        names = definitions.names[file.numbers.start : file.numbers.stop]
-        start[at] = interest.of_file(file.path, names)
+        of_names = interests[file.numbers.start : file.numbers.stop]
+        start[at] = interest.of_file(file.path, of_names)
     start /= max(start.sum(), 1.0)
     passed = pagerank(np.array(edges, np.float64).reshape(-1, 3), start)
     counts = np.array([len(file.numbers) for file in files], np.int64)
@@ -512,7 +513,7 @@ def score_definitions(
         checkpoint()
         near = interest.of_path(file.path)
         for number in file.numbers:
-            interesting = max(near, interest.of_name(definitions.names[number]))
+            interesting = max(near, interests[number])
             scores[number] *= definitions.weights[number] * interesting
     return scores
 
