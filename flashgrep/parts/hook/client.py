@@ -65,9 +65,7 @@ def main(arguments: list[str]) -> int:
         first = arguments[0]
     else:
         first = ""
-    name = first
-    for folder in EVERY_PATH:
-        name = name.removeprefix(f"{folder}/")
+    name = name_program(first)
     if name in PROGRAMS:
         return become(name, first, arguments[1:])
     if first == EXPLAIN and len(arguments) > 1:
@@ -107,6 +105,14 @@ def explain(command: str) -> int:
         return ERROR
     os.write(1, explained.encode(errors="surrogateescape"))
     return 0
+
+
+def name_program(word: str) -> str:
+    """Return the name of a program that is given by its path in a folder of the system, else the word itself."""
+    folder, _, name = word.rpartition("/")
+    if folder in EVERY_PATH:
+        return name
+    return word
 
 
 def become(name: str, typed: str, arguments: list[str]) -> int:

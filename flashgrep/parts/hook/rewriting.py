@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from flashgrep.parts.hook import find_plan, git_plan, grep_arguments
-from flashgrep.parts.hook.client import EVERY_PATH
+from flashgrep.parts.hook.client import name_program
 from flashgrep.parts.hook.costs import SearchedTree, is_small
 from flashgrep.parts.hook.prefixes import (
     are_harmless,
@@ -163,12 +163,12 @@ def _find_inner_grep(words: Sequence[str | None]) -> int:
 
 
 def _name_program(word: str) -> str:
-    """Return the name of a program that is given by its path in a folder of the system, else the word itself."""
-    folder, _, name = word.rpartition("/")
+    """Return the name of a program, also of one that is given by its path in a folder of the system."""
+    name = name_program(word)
     # ripgrep is run as the one whose flags are known here.
-    if folder in EVERY_PATH and name != "rg":
-        return name
-    return word
+    if name == "rg":
+        return word
+    return name
 
 
 def _explain_unknown(name: str, words: Sequence[str]) -> str:
