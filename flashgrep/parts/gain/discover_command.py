@@ -80,7 +80,7 @@ def judge(command: str, served: Counter[str], others: Counter[str]) -> None:
     """Count the searches of a command: those that flashgrep runs by their line, the others by the reason."""
     rewriting = rewrite(command, "flashgrep")
     for verdict in rewriting.verdicts:
-        if not verdict.reason:
+        if verdict.is_served:
             served[" ".join(command.split())[:120]] += 1
         elif verdict.name in SEARCHES:
             others[f"{verdict.name}: {verdict.reason}"] += 1

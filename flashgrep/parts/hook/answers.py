@@ -119,7 +119,7 @@ def format_explanation(rewriting: Rewriting) -> str:
             lines.append(f"  {verdict.name}: {REFUSAL}")
         else:
             lines.append(f"  {verdict.name}: by flashgrep, where the index proves")
-    if any(not verdict.reason for verdict in rewriting.verdicts):
+    if any(verdict.is_served for verdict in rewriting.verdicts):
         if rewriting.only_reads:
             lines.append(
                 "  the host need not ask: the line only reads, below its folder"

@@ -39,7 +39,11 @@ _ONE_LETTER: Final = len("-n")
 _MOST_EXPLAINED: Final = 40
 """Words of a call whose flags are left out one by one: each time it is parsed anew."""
 _SEVERAL: Final = "nothing is planned with some of its flags"
-_NO_TEST: Final = "a test or an action that is not planned"
+_NOT_PLANNED: Final = {
+    "find": "a test or an action that is not planned",
+    "git": "it is no git grep",
+}
+"""Why nothing is planned, where it may be no flag."""
 _READING: Final = "cat cd cut echo false head ls nl pwd tail tr true wc printf"
 _READERS: Final = frozenset(_READING.split())
 """Commands that change nothing, whatever their arguments are."""
@@ -50,15 +54,27 @@ _ELSEWHERE: Final = re.compile(
 
 
 class Verdict(NamedTuple):
-    """What is done with one command: its name, where it begins, and why it is left alone; no reason: it is run by us."""
+    """What is done with one command: its name, where it begins, and why it is left alone; no cause: it is run by us."""
 
     name: str
     start: int
-    reason: str
+    cause: str
     notes: bool
     """Whether what was left out may be told on its standard error."""
     refused: bool = False
     """Whether it would take memory without measure, and is not run at all."""
+    unplanned: tuple[str, ...] = ()
+    """The words after its name, if nothing is planned with one of them."""
+
+    @property
+    def is_served(self) -> bool:
+        """Whether it is run by us, or refused."""
+        return not self.cause
+
+    @property
+    def reason(self) -> str:
+        """Why it is left alone, with the flag that is not planned: sought only where people read it."""
+        return _find_flag(self) or self.cause
 
 
 class Rewriting(NamedTuple):
@@ -86,7 +102,7 @@ def rewrite(
     if any(command.words[0] == "cd" for command in line.commands):
         tree = None
     verdicts = [judge(command, tree, line.variables) for command in line.commands]
-    served = [verdict for verdict in verdicts if not verdict.reason]
+    served = [verdict for verdict in verdicts if verdict.is_served]
     for verdict in sorted(served, key=lambda verdict: verdict.start, reverse=True):
         inserted = f"{program} hook "
         # Nothing may be said on an error stream that other commands read.
@@ -114,29 +130,34 @@ def judge(
     start = command.starts[at]
     words = [word or _COMPUTED for word in command.words[at + 1 :]]
     check = _PROGRAMS.get(name)
+    if inner:
+        check = _check_inner_grep
+    unplanned: tuple[str, ...] = ()
     # Also where it is not recursive, or reads a pipe.
     refused = is_refused(name, words)
     hazard = find_hazard((*variables, *prefix.variables))
     if check is None:
-        reason = _explain_unknown(name, words)
+        cause = _explain_unknown(name, words)
     elif refused:
-        reason = ""
+        cause = ""
     elif hazard:
-        reason = f"with {hazard} another program might run, or other rules hold"
-    elif inner:
-        reason = _check_inner_grep(words)
-    elif command.reads_pipe:
-        reason = "it reads its standard input"
+        cause = f"with {hazard} another program might run, or other rules hold"
+    elif command.reads_pipe and not inner:
+        cause = "it reads its standard input"
     else:
-        reason = check(words)
+        try:
+            cause = check(words)
+        except Unplannable:
+            cause = _NOT_PLANNED.get(name, _SEVERAL)
+            unplanned = tuple(words)
     notes = not command.moves_errors
     # What ripgrep leaves out is said whatever that costs.
-    is_ours = not reason and not refused
+    is_ours = not cause and not refused
     if tree is not None and is_ours and not (name == "rg" and notes):
         rest = command.words[at + 1 :]
         if is_small(name, rest, tree):
-            reason = "it searches so little that it takes less by itself"
-    return Verdict(name, start, reason, notes, refused)
+            cause = "it searches so little that it takes less by itself"
+    return Verdict(name, start, cause, notes, refused, unplanned)
 
 
 def _find_inner_grep(words: Sequence[str | None]) -> int:
@@ -192,19 +213,19 @@ def is_refused(name: str, words: list[str]) -> bool:
     return grep_arguments.has_heavy_pattern(arguments)
 
 
-def _explain_flag(
-    parse: Callable[[list[str]], object], words: list[str], otherwise: str
-) -> str:
-    """Return which word keeps a call from being planned: without it, and its value, the rest would be."""
-    if len(words) > _MOST_EXPLAINED:
-        return otherwise
+def _find_flag(verdict: Verdict) -> str:
+    """Tell which word keeps a call from being planned: without it, and its value, the rest would be; empty: none."""
+    words = list(verdict.unplanned)
+    check = _PROGRAMS.get(verdict.name)
+    if check is None or len(words) > _MOST_EXPLAINED:
+        return ""
     for flag, rest in _leave_out_each(words):
         try:
-            parse(rest)
+            check(rest)
         except Unplannable:
             continue
         return f"nothing is planned with {flag}"
-    return otherwise
+    return ""
 
 
 def _leave_out_each(words: list[str]) -> Iterator[tuple[str, list[str]]]:
@@ -224,35 +245,24 @@ def _leave_out_each(words: list[str]) -> Iterator[tuple[str, list[str]]]:
             yield flag, [*before, *after[1:]]
 
 
+# Each returns why its call is left alone, or raises Unplannable.
+
+
 def _check_grep(words: list[str]) -> str:
-    try:
-        arguments = grep_arguments.parse(words)
-    except Unplannable:
-        return _explain_flag(grep_arguments.parse, words, _SEVERAL)
+    arguments = grep_arguments.parse(words)
     if arguments.is_recursive:
         return ""
     return "it is not recursive"
 
 
 def _check_inner_grep(words: list[str]) -> str:
-    try:
-        grep_arguments.parse(words)
-    except Unplannable:
-        return _explain_flag(grep_arguments.parse, words, _SEVERAL)
+    grep_arguments.parse(words)
     return ""
 
 
-def _read_ripgrep(words: list[str]) -> ripgrep_arguments.Arguments:
+def _check_ripgrep(words: list[str]) -> str:
     arguments = ripgrep_arguments.parse(words)
     ripgrep_arguments.check_flags(arguments)
-    return arguments
-
-
-def _check_ripgrep(words: list[str]) -> str:
-    try:
-        arguments = _read_ripgrep(words)
-    except Unplannable:
-        return _explain_flag(_read_ripgrep, words, _SEVERAL)
     # Decompressing runs programs.
     if any(flag.name == "search-zip" for flag in arguments.flags):
         return "it decompresses"
@@ -260,18 +270,12 @@ def _check_ripgrep(words: list[str]) -> str:
 
 
 def _check_git(words: list[str]) -> str:
-    try:
-        git_plan.read_arguments(words)
-    except Unplannable:
-        return _explain_flag(git_plan.read_arguments, words, "it is no git grep")
+    git_plan.read_arguments(words)
     return ""
 
 
 def _check_find(words: list[str]) -> str:
-    try:
-        arguments = find_plan.parse(words)
-    except Unplannable:
-        return _explain_flag(find_plan.parse, words, _NO_TEST)
+    arguments = find_plan.parse(words)
     if find_plan.finds_files_alone(arguments):
         return ""
     return "folders may match, which are not in the index"
@@ -325,7 +329,7 @@ def _is_reader(command: Command) -> bool:
         return False
     verdict = judge(command)
     # Some flags of the others run programs; grep has none.
-    is_safe = verdict.name in {"rg", "find", "git"} and not verdict.reason
+    is_safe = verdict.name in {"rg", "find", "git"} and verdict.is_served
     if verdict.name == "grep":
         return not _may_follow_links(command)
     return is_safe
